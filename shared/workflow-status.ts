@@ -13,6 +13,9 @@ export const WORKFLOW_STATUSES = [
 ] as const;
 export const WorkflowStatus = z.enum(WORKFLOW_STATUSES);
 export type WorkflowStatus = z.output<typeof WorkflowStatus>;
+/** The status by which a list is filtered. `failed` means both statuses of a failed workflow. */
+export const StatusFilter = z.enum([...WORKFLOW_STATUSES, "failed"]);
+export type StatusFilter = z.output<typeof StatusFilter>;
 
 /**
  * The final statuses of a workflow. A workflow with a final status does nothing more, and another workflow may take its subjects. A failed workflow

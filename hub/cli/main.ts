@@ -93,7 +93,8 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   if (response.status === 204) return void (output === "text" && process.stdout.write("Done.\n"));
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("text/event-stream")) return printStream(response);
-  if (type.startsWith("text/html")) return void process.stdout.write(await response.text());
+  if (type.startsWith("text/html") || type.startsWith("text/csv"))
+    return void process.stdout.write(await response.text());
   const answer: unknown = await response.json();
   print(answer);
   if (!asksForPlan(invocation)) mustBeWhole(operation, answer);

@@ -53,8 +53,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   readonly query?: Q;
   readonly body?: B;
   readonly status: 200 | 201 | 202 | 204;
-  /** The media type of the route's answer, by default JSON. The answer of a route that produces HTML is a page without script. */
-  readonly produces?: "text/html";
+  /** The media type of the route's answer, by default JSON. A page of HTML has no script. */
+  readonly produces?: "text/html" | "text/csv";
   readonly response: R;
 }
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>

@@ -100,6 +100,32 @@ function overrideSection(id, overrides) {
   ];
 }
 
+/** The whole history of a node, oldest first, one page at a time. */
+async function lifecycle(id, asked) {
+  const query = new URLSearchParams(asked);
+  query.set("limit", FIRST_LOOK);
+  const { items, next_cursor: next } = await ask(`${NODES}/${id}/lifecycle?${query}`);
+  const row = (one) =>
+    make("tr", [
+      make("td", time(one.at)),
+      make("td", one.kind),
+      make("td", words(one.what)),
+      make("td", one.status === null ? "" : words(one.status)),
+      make("td", one.by ?? ""),
+      make("td", one.message ?? "", "why"),
+    ]);
+  const more = next === null ? [] : [link(`#/lifecycle/${id}?${new URLSearchParams({ cursor: next })}`, "The next")];
+  return [
+    section(
+      "Lifecycle",
+      make("p", link(`#/nodes/${id}`, "The node")),
+      table(["When", "Kind", "What", "Status", "By", "Why"], items.map(row)),
+      make("p", more),
+      make("p", `As a file: muster export-node-lifecycle-csv ${id}`),
+    ),
+  ];
+}
+
 async function node(id) {
   const [
     { events, conditions, health_overrides: overrides, inventory, maas, allocation, ...one },
@@ -134,6 +160,7 @@ async function node(id) {
       `Node ${one.hostname}`,
       make("p", tag(one.status)),
       verbs(nodeActions({ ...one, allocation, blocked: conditions.some(isBlocked) })),
+      make("p", link(`#/lifecycle/${id}`, "Its whole lifecycle")),
       facts(one),
     ),
     ...drift,

@@ -84,6 +84,7 @@ const viewOf = (hash) => {
     const [name, query] = id.split("?");
     if (Object.hasOwn(LISTS, name)) return list(name, query);
   }
+  if (kind === "lifecycle" && id !== undefined) return lifecycle(...id.split("?"));
   if (kind === "authority") return authority();
   return kind === "nodes" && id !== undefined ? node(id) : overview();
 };

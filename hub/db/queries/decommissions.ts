@@ -1,7 +1,7 @@
 import type { Decommission, DecommissionDetail } from "../../../shared/api/decommissions.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
-import type { DecommissionMode, DecommissionStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import type { DecommissionMode, DecommissionStage, StatusFilter } from "../../../shared/workflow-status.ts";
 import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "../orm.ts";
 import {
   type ChosenSecret,
@@ -20,7 +20,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
-import { isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
+import { hasStatus, isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeRunning } from "./workflow-wakes.ts";
 
 /** The caller of `insertDecommission` has already written the row of `workflows` with the decommission's id. */
@@ -78,7 +78,7 @@ export interface DecommissionFilter {
   readonly nodeId?: NodeId | undefined;
   readonly siteId?: SiteId | undefined;
   readonly mode?: DecommissionMode | undefined;
-  readonly status?: WorkflowStatus | undefined;
+  readonly status?: StatusFilter | undefined;
   readonly hostname?: string | undefined;
 }
 
@@ -92,7 +92,7 @@ export async function listDecommissions(
     filter.nodeId === undefined ? undefined : eq(nodeDecommissions.nodeId, filter.nodeId),
     filter.siteId === undefined ? undefined : eq(nodeDecommissions.siteId, filter.siteId),
     filter.mode === undefined ? undefined : eq(nodeDecommissions.mode, filter.mode),
-    filter.status === undefined ? undefined : eq(workflows.status, filter.status),
+    filter.status === undefined ? undefined : hasStatus(filter.status),
     filter.hostname === undefined ? undefined : eq(nodeDecommissions.hostname, filter.hostname),
     page.before === null ? undefined : requestedBefore(page.before),
   ];

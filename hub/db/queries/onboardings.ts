@@ -1,6 +1,6 @@
 import type { Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
-import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import type { OnboardingStage, StatusFilter } from "../../../shared/workflow-status.ts";
 import { and, desc, eq, type SQL } from "../orm.ts";
 import {
   type MaasSite,
@@ -16,7 +16,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
-import { requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
+import { hasStatus, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 
 /** The caller of `insertOnboardings` has already written the rows of `workflows` with the onboardings' ids. */
 export async function insertOnboardings(tx: Tx, rows: readonly (typeof nodeOnboardings.$inferInsert)[]): Promise<void> {
@@ -64,7 +64,7 @@ export interface OnboardingFilter {
   readonly batchId?: BatchId | undefined;
   readonly siteId?: SiteId | undefined;
   readonly nodeId?: NodeId | undefined;
-  readonly status?: WorkflowStatus | undefined;
+  readonly status?: StatusFilter | undefined;
   readonly hostname?: string | undefined;
 }
 
@@ -77,7 +77,7 @@ export async function listOnboardings(
     filter.batchId === undefined ? undefined : eq(nodeOnboardings.batchId, filter.batchId),
     filter.siteId === undefined ? undefined : eq(nodeOnboardings.siteId, filter.siteId),
     filter.nodeId === undefined ? undefined : eq(nodeOnboardings.nodeId, filter.nodeId),
-    filter.status === undefined ? undefined : eq(workflows.status, filter.status),
+    filter.status === undefined ? undefined : hasStatus(filter.status),
     filter.hostname === undefined ? undefined : eq(nodeOnboardings.hostname, filter.hostname),
     page.before === null ? undefined : requestedBefore(page.before),
   ];

@@ -16,7 +16,7 @@ import { page } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
 import { BatchId, NodeId, SiteId, type WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
-import { DECOMMISSION_MODES, type DecommissionMode, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { DECOMMISSION_MODES, type DecommissionMode, StatusFilter } from "../../../shared/workflow-status.ts";
 import { listDecommissions, readDecommission } from "../../db/queries/decommissions.ts";
 import { readNode } from "../../db/queries/nodes.ts";
 import type { Db, Tx } from "../../db/tx.ts";
@@ -170,7 +170,7 @@ const listAllDecommissions = readRoute({
     node_id: NodeId.optional(),
     site_id: SiteId.optional(),
     mode: z.enum(DECOMMISSION_MODES).optional(),
-    status: WorkflowStatus.optional(),
+    status: StatusFilter.optional(),
     hostname: Hostname.optional(),
   }),
   status: 200,

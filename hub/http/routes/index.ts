@@ -11,6 +11,7 @@ import { healthOverrideRoutes } from "./health-overrides.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
 import { manualNodeRoutes } from "./manual-nodes.ts";
 import { nodeBaselineRoutes } from "./node-baselines.ts";
+import { nodeLifecycleRoutes } from "./node-lifecycle.ts";
 import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { onboardingRoutes } from "./onboardings.ts";
@@ -46,6 +47,7 @@ export const ROUTES: readonly Route[] = [
   ...nodeOperationRoutes,
   ...healthOverrideRoutes,
   ...nodeBaselineRoutes,
+  ...nodeLifecycleRoutes,
   ...authorityRoutes,
   ...readinessRoutes,
   ...reconciliationRoutes,

@@ -12,7 +12,7 @@ import {
 } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
 import { BatchId, NodeId, SiteId, type WorkflowId } from "../../../shared/ids.ts";
-import { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { StatusFilter } from "../../../shared/workflow-status.ts";
 import { listOnboardings, readOnboarding } from "../../db/queries/onboardings.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
@@ -87,7 +87,7 @@ const listAllOnboardings = readRoute({
     batch_id: BatchId.optional(),
     site_id: SiteId.optional(),
     node_id: NodeId.optional(),
-    status: WorkflowStatus.optional(),
+    status: StatusFilter.optional(),
     hostname: Hostname.optional(),
   }),
   status: 200,

@@ -246,6 +246,55 @@ describe("an operator's decisions about a node over the API", () => {
     expect((await node(stranger)).health_overrides, "the host of a node that is not deleted").toHaveLength(1);
   });
 
+  it("has its lifecycle exported, oldest first, as JSON and as CSV, without what tasks hold", async () => {
+    const id = await active("o-10");
+    await ask(id, "cordon", { reason: "=1+1, loud" });
+    await inTx((tx) =>
+      setHealthOverride(tx, { nodeId: id, source: "repair", target: null, reason: "x", setBy: "operator:ann" }),
+    );
+    const { body: drained } = await ask(id, "drain", { reason: "moves" });
+    await api.database.database.pool.query(
+      `insert into tasks (node_id, type, input, idempotency_key, deadline, state, error_code, error_message)
+       values ($1, 'allocation.grant_user', '{"ssh_keys": ["ssh-ed25519 AAAAkey"]}', 'k', now(), 'failed', 'no_space', 'full')`,
+      [id],
+    );
+    await api.database.database.pool.query(
+      `with failed as (update workflows set status = 'failed_retryable', failure_message = 'away' where id = $1)
+       insert into workflow_events (workflow_id, fence, stage, attempt, status, message) values ($1, 1, 'drain_node', 1, 'failed', 'away')`,
+      [drained.decommission_id],
+    );
+    const path = `${NODES}/${id}/lifecycle`;
+    const { items } = (await api.ask("GET", `${path}?limit=200`)).body;
+    const about = (kind: string) => items.filter((one: { kind: string }) => one.kind === kind);
+    expect(about("decommission")).toMatchObject([
+      { what: "drain", status: "failed_retryable", by: "admin", message: "moves; away", id: drained.decommission_id },
+    ]);
+    expect(about("stage")).toMatchObject([
+      { what: "drain_node", operation_id: drained.decommission_id, message: "away" },
+    ]);
+    expect(about("task")).toMatchObject([
+      { what: "allocation.grant_user", status: "failed", message: "no_space: full" },
+    ]);
+    expect(about("override")).toMatchObject([{ what: "repair", status: "stands", by: "operator:ann", message: "x" }]);
+    expect(about("event").map((one: { what: string }) => one.what)).toEqual(
+      expect.arrayContaining(["created", "cordoned", "health_override_set"]),
+    );
+    const times = items.map((one: { at: string }) => one.at);
+    expect(times).toEqual(times.toSorted());
+    expect(JSON.stringify(items)).not.toContain("AAAAkey");
+    const headers = { authorization: `Bearer ${api.viewer}` };
+    const csv = await (await fetch(`${await api.listen()}${path}/csv`, { headers })).text();
+    const lines = csv.trimEnd().split("\r\n");
+    expect(lines[0]).toBe("at,kind,id,operation_id,what,status,by,ended_at,message");
+    expect(lines).toHaveLength(items.length + 1);
+    expect(csv).toContain(`,"'=1+1, loud"`);
+    expect(csv).not.toContain("AAAAkey");
+    const failed = (await api.ask("GET", `/api/v1/admin/decommissions?status=failed&node_id=${id}`)).body.items;
+    expect(failed).toMatchObject([{ decommission_id: drained.decommission_id, status: "failed_retryable" }]);
+    const unknown = `${NODES}/${randomUUID()}/lifecycle`;
+    for (const one of [unknown, `${unknown}/csv`]) expect((await api.ask("GET", one)).status).toBe(404);
+  });
+
   describe("a cordon", () => {
     it("keeps work off with its reason and owner until a person lifts it, and reports each change once", async () => {
       const id = await active("c-1");
