@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { Authority } from "../../shared/api/authority.ts";
+import { DecommissionBatchCreated } from "../../shared/api/batches.ts";
 import { Decommission } from "../../shared/api/decommissions.ts";
 import { Breaker, Drift } from "../../shared/api/reconciliation.ts";
 import { until } from "../support/until.ts";
@@ -195,6 +196,58 @@ export function actionCases(stage: () => Stage): void {
     await visit.at("#/", "Sites");
     await told.waitFor({ state: "detached" });
     expect(visit.written).toEqual([`POST /api/v1/admin/nodes/${id}/re-enroll`]);
+  });
+
+  it("shows a health override and the erase that lifts it, removes it, and shows it in the node's lifecycle", async () => {
+    const { pool } = stage().world.database.database;
+    const { id } = await nodeOf(DARK.gone);
+    await pool.query(
+      "insert into node_health_overrides (node_id, source, reason, set_by) values ($1, 'disk-erase', 'not erased', 'operator:ann')",
+      [id],
+    );
+    const visit = await stage().operator();
+    await toNode(visit, DARK.gone);
+    const row = visit.row("Health overrides", "disk-erase");
+    await visit.says(row, "not erased", "operator:ann", "an erase with evidence (secure or stronger), or a person");
+    await visit.act("remove health override disk-erase", "the disks were replaced");
+    await visit.heading("Health overrides").waitFor({ state: "detached" });
+    expect((await api().node(id)).health_overrides).toEqual([]);
+    await visit.page.getByRole("link", { name: "Its whole lifecycle" }).click();
+    await visit.says(visit.row("Lifecycle", "health override removed"), "event", "the disks were replaced");
+  });
+
+  it("pauses and resumes a batch, and names its refused and failed nodes with their reasons", async () => {
+    const { pool } = stage().world.database.database;
+    const { site_id: siteId } = await nodeOf(DARK.retired);
+    await pool.query(
+      `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
+        select gen_random_uuid(), 'batch-' || n, $1, 'mi300x.192g.8gpu', 8, 'dark-1',
+          case when n = 4 then 'retired' else 'quarantined' end, 'maas' from generate_series(1, 4) n`,
+      [siteId],
+    );
+    const operation = { mode: "drain", reason: "the rack moves" };
+    const request = { site_id: siteId, operation, filter: { hostname_prefix: "batch-" }, expected_count: 4 };
+    const path = "/api/v1/admin/decommissions/batch";
+    const { batch_id: batch } = await api().call(DecommissionBatchCreated, "POST", path, request);
+    const visit = await stage().operator();
+    await visit.at(`#/decommission-batches/${batch}`, "Nodes that were refused");
+    await visit.says(visit.row("Nodes that were refused", "batch-4"), "conflict", "is retired");
+    await visit.act("pause this batch", "lunch");
+    const main = visit.page.getByRole("main");
+    await visit.says(main, "by admin: lunch", "Next: When the reason for the pause is over, resume the batch");
+    await pool.query(
+      `update workflows set status = 'failed_manual_intervention', completed_at = now(), wake_at = null, lease_owner = null,
+        fence = fence + 1, failure_class = 'upstream_transient', failure_code = 'maas_timeout', failure_message = 'no answer'
+        where id = (select id from workflows where batch_id = $1 order by id limit 1)`,
+      [batch],
+    );
+    await visit.says(visit.row("What failed", "maas_timeout"), "batch-", ": no answer");
+    await visit.act("resume this batch", "the meal is over");
+    await visit.button("resume this batch").waitFor({ state: "detached" });
+    await visit.act("cancel what is under way of this batch", "enough");
+    expect(visit.written).toEqual(
+      ["pause", "resume", "cancel"].map((verb) => `POST /api/v1/admin/decommission-batches/${batch}/${verb}`),
+    );
   });
 
   it("releases the machine of a host to MAAS", async () => {
