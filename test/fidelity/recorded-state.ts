@@ -157,7 +157,7 @@ export const BY_HAND: Readonly<Record<string, Step>> = {
   "machine-read-ready": (region) => {
     const machine = named(region, "s-renamed");
     region.settle(machine);
-    // For the recording, somebody declared hardware tests of the machine passed that never ran.
+    // In the recording, somebody declared the machine's hardware tests passed, although the tests never ran.
     for (const result of machine.scriptSets.testing?.results ?? []) result.ended = null;
   },
   "machine-read-deployed": settle("s-renamed"),

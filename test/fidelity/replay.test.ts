@@ -16,7 +16,7 @@ if (!present)
   );
 
 /**
- * At this speed of the simulator, no simulated machine changes by itself, for example at the end of a deploy. Between the recorded requests, the
+ * A speed of the simulator at which no simulated machine changes by itself, for example at the end of a deploy. Between the recorded requests, the
  * functions in `BY_HAND` make the changes that a person made during the recording.
  */
 const STANDSTILL = 1e-6;
@@ -85,7 +85,7 @@ async function replayAll(version: MaasVersion): Promise<{ exchanges: Exchange[];
   return { exchanges: takenAddress === null ? exchanges : [...exchanges, takenAddress], differences };
 }
 
-/** MAAS's refusal of an IP address in use was recorded apart from the other exchanges, with another machine. */
+/** MAAS's refusal of an IP address in use was recorded with another machine than the other exchanges. */
 async function replayTaken(simulator: MaasSimulator, exchange: Exchange, callers: Callers): Promise<string[]> {
   const machine = simulator.sim.region.state.machines.find((one) => one.hostname === "s-renamed");
   const nic = machine?.interfaces[1];

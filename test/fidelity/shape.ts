@@ -1,6 +1,6 @@
 /**
- * Returns a value's shape, which consists of its keys and value types at every level. The shape of a list is the set of its elements' shapes, so that
- * lists of different lengths are comparable.
+ * Returns the shape of a value: the keys and value types at every level. The shape of a list is the set of its elements' shapes, so that lists of
+ * different lengths are comparable.
  */
 function shapeOf(value: unknown): string {
   if (value === null) return "null";
@@ -89,7 +89,7 @@ export function decisionDifferences(recorded: unknown, simulated: unknown): stri
   );
 }
 
-/** Returns an error text of MAAS with its list of choices sorted, because MAAS lists the choices in a random order. */
+/** Returns an error text of MAAS with a sorted list of choices, because MAAS lists the choices in a random order. */
 export function comparableError(text: string): string {
   return text.replace(
     /It should be one of: ('[^']*'(?:, '[^']*')*)/g,

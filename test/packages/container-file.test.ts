@@ -14,7 +14,7 @@ const text = readFileSync(new URL("../../packaging/hub/Containerfile", import.me
 
 it("the container file passes its linter", () => {
   expect(validate(text)).toEqual([]);
-  // The linter of container files must refuse this container file, which has a fault.
+  // The linter of container files must refuse a container file with a fault.
   expect(validate(text.replace("USER muster", "USR muster"))).not.toEqual([]);
 });
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { execa } from "execa";
 
 /**
- * The folders in which the Debian root shows this computer's own files and stores changes in an overlay. All other folders of the Debian root begin
- * empty.
+ * The folders in which the Debian root shows this computer's own files and stores changes in an overlay. Except for the folders in `COVERED`, all
+ * folders of the Debian root begin empty.
  */
 const COVERED = ["usr", "etc", "var/lib/dpkg"];
 const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];
@@ -14,7 +14,8 @@ const TOOLS = ["/usr/bin/dpkg", "/usr/bin/deb-systemd-helper", "/usr/sbin/adduse
 
 /**
  * The Debian root is a folder with a Debian system in which tests really install packages. The Debian root is an overlay on this computer's programs
- * and dpkg database, so installations need no download and change only the overlay. No systemd runs in the Debian root, so services do not start.
+ * and dpkg database, so installations need no download and leave the computer unchanged. No systemd runs in the Debian root, so services do not
+ * start.
  */
 export class DebianRoot {
   readonly #folder = mkdtempSync(join(tmpdir(), "muster-root-"));
@@ -32,7 +33,7 @@ export class DebianRoot {
     chmodSync(this.path(""), 0o755);
   }
 
-  /** Returns a file's path on this computer. Changes to the overlaid folders of the Debian root are below `changed`. */
+  /** Returns the path on this computer of a file in the Debian root. Changes to the overlaid folders of the Debian root are below `changed`. */
   path(name: string): string {
     return join(this.#folder, "root", name);
   }
@@ -42,8 +43,8 @@ export class DebianRoot {
   }
 
   /**
-   * Runs a script as the user root in the Debian root. The overlays are mounted only while `run` runs its script, but the files that the script wrote
-   * remain.
+   * Runs a script as the user root in the Debian root. The overlays of the Debian root are mounted only while `run` runs its script, but the files
+   * that the script wrote remain.
    */
   run(script: string) {
     const mounts = COVERED.map(

@@ -19,7 +19,7 @@ import { AGENT, HUB } from "../../packaging/packages.ts";
 import { stagePackagingFiles } from "../../packaging/stage-files.ts";
 import { DebianRoot } from "./debian-root.ts";
 
-/** The tests install Muster's real packages without the programs inside, because small packages install fast. */
+/** The tests install Muster's real packages without the programs inside, because small packages install faster. */
 const repository = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const other = architecture === "amd64" ? "arm64" : "amd64";
@@ -29,7 +29,7 @@ const TOLD = "var/lib/muster/hub/agent-packages";
 const agentFile = (version: string, kind: string = architecture) => `muster-agent_${version}_${kind}.deb`;
 /** The option `--no-triggers` keeps dpkg from running the triggers of packages other than Muster's. */
 const DPKG = "dpkg --no-triggers --force-depends --force-unsafe-io";
-/** A Perl program that runs a command while another process holds dpkg's lock, a lock of fcntl. */
+/** A Perl program that runs a command while another process holds dpkg's lock, which is a lock of fcntl. */
 const UNDER_THE_LOCK = [
   'use Fcntl; open(my $file, ">", "/var/lib/dpkg/lock-frontend") or die;',
   'my $lock = pack("ssx4qqlx4", F_WRLCK, 0, 0, 0, 0); fcntl($file, F_SETLK, $lock) or die;',
@@ -90,7 +90,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
       [agentFile("0.1.0"), agentFile("0.1.0", other), agentFile("0.2.0"), agentFile("0.9.0")].sort(),
     );
     // The agent's package 0.1.0 was replaced less than a month before the first upgrade to 0.3.0. Before the second upgrade, the test makes the file
-    // of this package 31 days old.
+    // of the agent's package 0.1.0 31 days old.
     await install("muster-hub", "0.3.0");
     expect(told()).toContain(agentFile("0.1.0"));
     put(`${TOLD}/${agentFile("0.1.0")}`, "", 31);

@@ -252,9 +252,9 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     if (!existsSync("/usr/bin/systemd-analyze")) return;
     const unit = unpacked(spec.name, `usr/lib/systemd/system/${spec.name}.service`);
     const root = unpacked(spec.name);
-    // The package's systemd unit names Node.js and its program by their paths on an installed host.
+    // The package's systemd unit names Node.js and the package's program by their paths on an installed host.
     const verified = await execa("systemd-analyze", ["verify", "--man=no", "--root", root, unit], { reject: false });
-    // The unpacked package lacks programs that every Debian system has, so systemd's complaints about them do not count.
+    // The unpacked package lacks programs that every Debian system has, so systemd's complaints about missing programs do not count.
     const elsewhere = /not found|Command \/bin\/kill is not executable/;
     expect(verified.stderr.split("\n").filter((line) => line.includes(spec.name) && !elsewhere.test(line))).toEqual([]);
   });

@@ -6,8 +6,8 @@ const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-s
 
 /**
  * Features of Chromium that the tests switch off, mostly because they would use the network. Chromium reads only the last list of disabled features,
- * so `WITHOUT` repeats those in playwright's list. Chromium would start a process at each visit for `WebUIOmniboxPopup` and `WebUIOmniboxAimPopup`,
- * which are windows of the address bar.
+ * so `WITHOUT` repeats the features in playwright's list. Chromium would start a process at each visit for `WebUIOmniboxPopup` and
+ * `WebUIOmniboxAimPopup`, which are windows of the address bar.
  */
 const WITHOUT = [
   "WebUIOmniboxPopup",

@@ -10,11 +10,11 @@ export const MARKUP = "<img src=x onerror=alert(1)>";
 /** Hosts of a site whose MAAS no hub can reach, so that the hosts' stored state does not change. */
 export const DARK = {
   site: "dark-dc2",
-  /** A quarantined host whose fault has ended, so that its machine has the status Deployed. */
+  /** A quarantined host whose fault has ended, so that its machine in MAAS has the status Deployed. */
   mended: "dark-mended",
   /** A quarantined host whose machine was deleted from MAAS. */
   gone: "dark-gone",
-  /** A host whose drift an operator has acknowledged, with markup in the operator's reason. */
+  /** A host whose drift an operator has acknowledged with a reason that contains markup. */
   known: "dark-known",
   retired: "dark-retired",
   /** A hostname with markup, which only an older hub may have stored. */

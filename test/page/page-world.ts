@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 import { viewerToken } from "../support/viewer-token.ts";
 import { MARKUP, seedDarkSite } from "./dark-site.ts";
 
-/** Hosts of the site whose simulated MAAS answers; each key says what happens to the host's onboarding. */
+/** Hosts of the site whose simulated MAAS answers. Each key says what happens to the host's onboarding. */
 export const LIVE = { good: "c07u41", refused: "c07u42", waiting: "c07u43" } as const;
 
 export interface PageWorld {
@@ -50,8 +50,8 @@ export async function startPageWorld(): Promise<PageWorld> {
 }
 
 /**
- * Onboards the three hosts of `LIVE`, of which `good` becomes active. MAAS refuses to commission the host `refused`, with markup in its error text.
- * The commissioning of the host `waiting` never ends.
+ * Onboards the three hosts of `LIVE`, of which `good` becomes active. The simulated MAAS refuses to commission the host `refused`, with markup in its
+ * error text. The commissioning of the host `waiting` never ends.
  */
 async function furnish(rig: Rig): Promise<void> {
   const maas = new SimulatorControl(rig.maas.control);

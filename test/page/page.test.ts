@@ -19,7 +19,7 @@ describe("the operators' page", () => {
   afterEach(() => stage?.clear());
   afterAll(() => stage?.close());
 
-  // The order of the page suite's cases matters: the last case adds the large fleet, and the first cases change no data.
+  // The order of the page suite's cases matters: the first cases change no data, and the last case adds the large fleet.
   describe("logging in", () => loginCases(set));
   describe("what is shown", () => sectionCases(set));
   describe("for every reader", () => readerCases(set));

@@ -1,14 +1,14 @@
 import type { Browser, BrowserContextOptions, ConsoleMessage, Locator, Page } from "playwright-core";
 import { until } from "../support/until.ts";
 
-/** A long time-out for steps in the browser, which take a second or two unless the machine is busy. */
+/** A long time-out for steps in the browser, which take a second or two unless the computer is busy. */
 const PATIENCE_MS = 150_000;
 
-/** Matches the browser's console message for a failed request, which the operators' page also shows to its reader. */
+/** Matches the browser's console message for a failed request, which the page also shows to its reader. */
 const NOTED_FAILURE = /^Failed to load resource: (?:.*status of (\d+)|(net::ERR_\w+))/;
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Matches the status or network error of requests that the test expects to fail. Any other failed request fails the test. */
+  /** Matches the status or network error of requests that the test expects to fail. A failed request that `expects` does not match fails the test. */
   readonly expects?: RegExp;
 }
 
@@ -16,11 +16,9 @@ export interface VisitOptions extends BrowserContextOptions {
 export class Visit {
   readonly page: Page;
   readonly url: string;
-  /**
-   * What may not happen during a visit: errors, warnings and policy violations in the console, dialogues of scripts, and requests to other servers.
-   */
+  /** What may not happen during a visit: errors and warnings in the console, policy violations, script dialogues, and requests to other servers. */
   readonly complaints: string[] = [];
-  /** The requests that change data and that the operators' page has sent to the hub. */
+  /** The requests to change data that the operators' page has sent to the hub. */
   readonly written: string[] = [];
   looks = 0;
 
@@ -86,8 +84,8 @@ export class Visit {
   says = (place: Locator, ...texts: string[]): Promise<void> => this.saysAsNow(place, async () => texts);
 
   /**
-   * Waits until the element contains all expected texts. `saysAsNow` calls `texts` before each comparison, because a text such as a count of seconds
-   * changes with time.
+   * Waits until an element of the page contains all expected texts. `saysAsNow` calls `texts` before each comparison, because a text such as a count
+   * of seconds changes with time.
    */
   async saysAsNow(place: Locator, texts: () => Promise<readonly string[]>): Promise<void> {
     const plain = (text: string): string => text.replace(/\s+/g, " ");

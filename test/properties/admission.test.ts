@@ -1,4 +1,4 @@
-/** Several hubs that admit at once must pick the right hosts from queues of several profiles and sites (lifecycle 4.4). */
+/** Several hubs that admit at once must pick the right hosts from the queues of several profiles and sites (lifecycle 4.4). */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,13 +13,13 @@ import { MemorySecrets } from "../support/memory-secrets.ts";
 const STATUSES = ["pending", "pending", "pending", "running", "compensating", "failed_retryable", "completed"] as const;
 interface Host {
   readonly id: string;
-  /** The index of the profile that the onboarding names. Each profile belongs to one site. */
+  /** The index of the profile that the host's onboarding names. Each profile belongs to one site. */
   readonly profile: number;
   readonly status: (typeof STATUSES)[number];
-  /** The minute in which the onboarding was requested. */
+  /** The minute in which somebody requested the onboarding. */
   readonly minute: number;
 }
-/** The modes of decommissions in this test, which share the places of one lane. */
+/** The modes of the decommissions in the test, which share the places of one lane. */
 const MODES = ["drain", "release"] as const;
 const LANES = ["onboardings", "decommissions of batches"] as const;
 type Lane = (typeof LANES)[number];
@@ -84,7 +84,8 @@ describe("admission", () => {
     await (lane === "decommissions of batches" ? arriveInBatch(hosts) : arrive(hosts));
   }
   /**
-   * Adds decommissions of one batch to the queue. Profile 0 is its site's default profile; an ended onboarding of the node names any other profile.
+   * Adds decommissions of one batch to the queue. Profile 0 is the default profile of its site. An ended onboarding of the node names any other
+   * profile.
    */
   async function arriveInBatch(hosts: readonly Host[]): Promise<void> {
     await query("update maas_sites set default_profile_id = null");

@@ -116,7 +116,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state, finishedAt: sql`clock_timestamp()`, errorCode: "x", errorMessage: "the host said no" })
           .where(eq(tasks.workflowId, id));
       });
-      // The new tasks that the engine's retries create must fail too.
+      // The new tasks that the engine's retries create must fail like the first task.
       const failing = new Driver(rig.test, driven.kinds, async (id) => {
         await db().execute(sql`
           update tasks set state = ${state}, finished_at = clock_timestamp(), error_message = 'the host said no'
@@ -150,7 +150,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state: "expired", attempts, finishedAt: sql`clock_timestamp()`, errorCode: "deadline_passed" })
           .where(eq(tasks.workflowId, id));
       });
-      // Each new task that the engine's retries create expires too, because no agent carries it out.
+      // Each new task that the engine's retries create expires like the first task, because no agent carries it out.
       const alone = new Driver(rig.test, driven.kinds, async (id) => {
         await db()
           .update(tasks)
@@ -221,7 +221,7 @@ it("a remove that a connected agent refuses is forced after its certificates are
   await force(subject.id);
   expect((await refusing.drive(subject.id)).failureCode, "its word still counts").toBe("uninstall_failed");
   await rig.test.database.inTx((tx) => revokeCertificates(tx, subject.nodeId, "all", "it cannot be uninstalled"));
-  // The hub's gateway ends the agent's session when the node's certificates are revoked, which the test simulates.
+  // The test acts as the hub's gateway, which ends the agent's session when the node's certificates are revoked.
   await setConnected(rig, subject.nodeId, false);
   await force(subject.id);
   expect((await refusing.drive(subject.id)).status).toBe("completed");

@@ -37,7 +37,7 @@ afterAll(async () => {
 interface Step {
   readonly what: (typeof STEPS)[number];
   readonly node: number;
-  /** True if this step and the next step happen at the same time. */
+  /** True if a step of the random history happens at the same time as the next step. */
   readonly withNext: boolean;
 }
 const STEPS = [
@@ -121,7 +121,7 @@ async function actOn(what: (typeof STEPS)[number], open: typeof allocations.$inf
   else await answer(open.grantTaskId, { state: "failed", result: null, errorCode: "account_exists" });
 }
 
-/** Checks that a further sweep would change no allocation. */
+/** Checks that a further sweep would change none of the allocations. */
 async function mustBeSettled(): Promise<void> {
   await sweep(0);
   expect(await sweep(1), "a second sweep has nothing to move").toBe(0);

@@ -33,7 +33,7 @@ afterAll(async () => {
 const Node = fc.constantFrom("free", "free", "cordoned", "unready");
 /**
  * An allocation request at one of the two hubs, for any free node or by name for the first node. If `givesUp` is true, the hub rolls the allocation
- * back just before the commit, as after a broken connection of the client.
+ * back just before the commit, as after a break of the client's connection.
  */
 const Request = fc.record({
   hub: fc.constantFrom(0, 1),

@@ -123,7 +123,7 @@ describe("an onboarding that is cancelled after the deploy", () => {
     expect(await nodeOf(nodeId)).toMatchObject({ status: "quarantined" });
     expect(await waysIn(nodeId)).toEqual(NONE);
     expect(machine.status).toBe(6);
-    // The hub's gateway ends the sessions of agents with revoked certificates, which the test simulates.
+    // The test acts as the hub's gateway, which ends the sessions of agents with revoked certificates.
     await setConnected(rig, nodeId, false);
     await forcedThrough(nodeId, "drain");
     await forcedThrough(nodeId, "remove");
@@ -183,7 +183,7 @@ describe("an onboarding whose machine has another owner name in MAAS", () => {
 });
 
 describe("a node left in enrolling", () => {
-  /** Makes a state that an older hub could leave: an ended onboarding whose node is still `enrolling`. */
+  /** Makes a state that a hub of an older version could leave: an ended onboarding whose node is still `enrolling`. */
   async function leftEnrolling(n: number) {
     const left = await cancelledAt("wait_for_hardware_sync_healthy", n, withAgent);
     await db().update(nodes).set({ status: "enrolling" }).where(eq(nodes.id, left.nodeId));

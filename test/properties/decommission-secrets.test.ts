@@ -50,7 +50,7 @@ async function login(selectorType: "hostname" | "ipmi_ip" | "pxe_mac", selectorV
   await rig.services.inTx((tx) => insertPowerOverride(tx, row));
   return { id, path };
 }
-/** Replaces the secret of a BMC login and enables the login, as the API does. */
+/** Replaces the secret of a BMC login and enables the login, in the way of the API. */
 async function write({ id, path }: Login): Promise<void> {
   await rig.secrets.write(path, { user: "u", pass: "another" });
   await rig.services.inTx((tx) => changePowerOverride(tx, rig.siteId, id, { status: "active" }));

@@ -90,7 +90,7 @@ describe("a place among the parallel deploys of a profile", () => {
     const { id } = await start(await onePlace("restarted"));
     const driver = driverWith(async (row) => {
       await rig.playAgent(row.id);
-      // MAAS shows within half a minute what a deploy call did whose answer was lost.
+      // MAAS shows within half a minute what a deploy call has done whose answer was lost.
       if (row.status === "compensating") await ageUndoing(row.id, 60);
     });
     let held = 0;

@@ -14,7 +14,7 @@ import { Driver } from "./drive.ts";
 
 /**
  * A drain of a node closes its host for logins, and a cancel of the drain opens the host. After a cancelled drain, the agent must have closed the
- * host before it opens it.
+ * host for logins before it opens the host.
  */
 let rig: OnboardingRig;
 let started = 0;
@@ -77,7 +77,7 @@ async function start() {
   return { driven, ...subject };
 }
 
-/** Cancels a drain that the agent had begun. The undrain task has failed once and waits for its retry. */
+/** Cancels a drain that the agent had begun. The undrain task of the cancelled drain has failed once and waits for its retry. */
 async function withUndrainThatWaits() {
   const subject = await start();
   const { driven, id, nodeId } = subject;
@@ -153,8 +153,8 @@ describe("a forced drain", () => {
     await force(id);
     expect((await driven.drive(id)).status).toBe("completed");
     expect(await statusOf(nodeId)).toBe("retired");
-    // When the agent returns, the hub first cancels the agent's old drain task, and the agent opens the host. Only then does the hub offer the task
-    // of the forced drain to the agent.
+    // When the agent returns, the hub first cancels the agent's old drain task, and the agent opens the host. After the agent has opened the host,
+    // the hub offers it the task of the forced drain.
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
@@ -172,7 +172,7 @@ it("the cancel of a drain restores the status from before a lost operation", asy
   );
   const first = await drainAgain(nodeId);
   await untilTask(driven, first);
-  // No code of the hub leaves this state: the drain has ended, but its node is still `draining`.
+  // No code of the hub leaves a state in which the drain has ended but its node is still `draining`.
   await db().update(workflows).set({ status: "cancelled" }).where(eq(workflows.id, first));
   await db().delete(workflowSubjects).where(eq(workflowSubjects.workflowId, first));
   expect(await statusOf(nodeId)).toBe("draining");

@@ -10,7 +10,7 @@ import { insertToy, ToyFailure, type ToyStage, toyStage, toyWorkflow } from "../
 import { until } from "../support/until.ts";
 
 const engine = useToyEngine();
-/** Makes a stage whose first run waits for `proceed` and returns `first`. Each later run returns the verdict done. */
+/** Makes a stage whose first run waits for `proceed` and returns `first`, while each later run returns the verdict done. */
 function heldStage(name: string, first: Awaited<ReturnType<ToyStage["run"]>>) {
   const [entered, proceed] = [gate(), gate()];
   const undone: string[] = [];

@@ -81,7 +81,7 @@ describe("the runner", () => {
     const id = await insertToy(engine.db(), "one");
     engine.run(workflow, { leaseSeconds: 3 });
     await entered.promise;
-    // The test writes the workflow's row as another hub would that takes the workflow over.
+    // The test writes the workflow's row as another hub would that takes over the workflow.
     const taken = { leaseOwner: randomUUID(), leaseUntil: sql`now() + interval '1 hour'`, fence: sql`fence + 1` };
     await engine.db().update(workflows).set(taken).where(eq(workflows.id, id));
     await aborted.promise;
@@ -143,7 +143,7 @@ describe("the runner", () => {
         looks += 1;
         if (looks === 3) return { kind: "done", message: "seen" };
         // With its first wait, the workflow subscribes to wake-ups with the key `thing`. A wake-up with the key `thing` comes during the second run
-        // of the stage, just before the engine commits the run.
+        // of the stage `one`, just before the engine commits the run.
         if (looks === 2) await wakeWorkflows(engine.db(), ["thing"]);
         return { kind: "wait", reason: "the thing", seconds: 50, on: "thing" };
       }),
@@ -162,8 +162,8 @@ describe("the runner", () => {
       ),
     ]);
     const id = await insertToy(engine.db(), "one");
-    // When a stage begins to wait for wake-ups with a key, the engine repeats the stage after a second. The test sets `waitOn` before the first run,
-    // so that only `wakeWorkflows` can cause the second run.
+    // When a stage begins to wait for wake-ups, the engine repeats the stage after a second. The test sets `waitOn` before the stage's first run, so
+    // that only `wakeWorkflows` can cause the second run.
     await engine.db().update(workflows).set({ waitOn: "thing" }).where(eq(workflows.id, id));
     engine.run(workflow, { databaseUrl: engine.url(), pollMs: 3_600_000 });
     await until("the first run is over", async () => {

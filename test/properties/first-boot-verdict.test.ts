@@ -14,7 +14,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboardi
 import { nextVerbOf } from "./converge.ts";
 import { Driver } from "./drive.ts";
 
-/** Tests how an onboarding judges the agent's conditions about the parts of the first boot (lifecycle 9). */
+/** Tests how an onboarding judges the agent's conditions about the first boot's parts (lifecycle 9). */
 let rig: OnboardingRig;
 let driver: Driver;
 /** The simulated agent reports the conditions in `says` with each readiness signal. */

@@ -31,7 +31,7 @@ import { type DeployedHost, hostInService, startFull } from "../support/release-
 import { certify } from "../support/signing-agent.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** A full decommission acts on tenants, secrets and machines, and stops where a person must decide (architecture 14.8). */
+/** Tests how a full decommission treats tenants, secrets and machines, and where it stops for a person (architecture 14.8). */
 let rig: OnboardingRig;
 let driver: Driver;
 let boxes = 0;
@@ -57,7 +57,7 @@ const DONE = { status: "completed", stage: "remove_maas_record", code: null };
 const until = (id: WorkflowId, stage: string) => driver.drive(id, (row) => (row.stage === stage ? null : plainly));
 const force = (workflowId: WorkflowId) =>
   inTx((tx) => applyForce(tx, driver.kinds, { workflowId, actor: "ann", role: "admin", reason: "it burnt down" }));
-/** Releases the machine as another MAAS user would. With `comment`, that MAAS user first erases the machine's disks. */
+/** Releases the machine as another MAAS user would. With `comment`, the other MAAS user first erases the machine's disks. */
 function releaseByOther({ machine }: DeployedHost, comment?: string): void {
   const { region } = rig.maas.sim;
   if (comment !== undefined) {

@@ -12,7 +12,7 @@ import { playDecommissionedAgent, type StartedDecommission } from "../support/de
 import type { OnboardingRig } from "../support/onboarding-rig.ts";
 import { hostInService, startFull } from "../support/release-world.ts";
 
-/** A full decommission, and the system id of its node's machine. */
+/** A full decommission, and the system id of the machine of its node. */
 type Subject = StartedDecommission & { readonly systemId?: string };
 
 /** Starts a full decommission of a node that still has a secret from its first boot. */
@@ -52,7 +52,7 @@ async function expectLeftInOrder(rig: OnboardingRig, { id, nodeId, systemId }: S
 
 const STAGES: readonly string[] = STAGES_OF_MODE.full_decommission;
 /**
- * The stages of a full decommission at which the suites try the faults of MAAS. `choose_secrets` only reads the machine;
+ * The stages of a full decommission at which the suites try the faults of MAAS. The stage `choose_secrets` only reads the machine, and
  * `decommission-secrets.test.ts` covers MAAS's answers to it.
  */
 const OWN: readonly string[] = ["cleanup_secrets", "remove_maas_record"];

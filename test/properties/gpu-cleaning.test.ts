@@ -88,7 +88,7 @@ describe("the overwrite of GPU memory", () => {
     readonly answer?: (result: Challenged) => unknown;
   }
   /**
-   * Returns a simulated agent's results for a node whose GPUs have `blocks` sample blocks each. `fill` and `answer` change the results of the tasks
+   * Returns the results of a simulated agent whose GPUs have `blocks` sample blocks each. `fill` and `answer` change the results of the tasks
    * `node.gpu_fill` and `node.gpu_challenge`.
    */
   const played =
@@ -254,7 +254,7 @@ describe.skipIf(!hasCompiler)("the overwrite by the agent's own handlers (SKIPPE
             : step,
       ),
     };
-    /** Returns the result of a task. The agent's real handlers fill and challenge the GPU memory. */
+    /** Returns the agent's result of a task. The agent's real handlers carry out the tasks that fill and challenge the GPU memory. */
     const handled = async (task: Task): Promise<unknown> => {
       if (task.type === "node.gpu_scrub") return scrub;
       if (task.type !== "node.gpu_fill" && task.type !== "node.gpu_challenge") return resultOnCleanHost(task);
@@ -266,7 +266,7 @@ describe.skipIf(!hasCompiler)("the overwrite by the agent's own handlers (SKIPPE
       return reply.result;
     };
     try {
-      // The stand-in for NVIDIA's driver keeps a third of the GPU's memory for itself.
+      // The stand-in for NVIDIA's driver keeps a third of each GPU's memory for itself.
       const { id, nodeId } = await start("challenge_verified", { gpu_claim_percent: 60 });
       await rig.test.database.db.update(nodes).set({ gpusTotal: 1 }).where(eq(nodes.id, nodeId));
       const driver = agent(handled);

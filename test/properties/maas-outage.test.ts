@@ -4,10 +4,7 @@ import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { type Driver, plainly } from "./drive.ts";
 import { countedOf, type Scenario, STAGE_CASES, type Stagecraft, type Subject, setStage } from "./scenarios.ts";
 
-/**
- * The duration of an upgrade of MAAS, during which workflows at every stage wait and then continue without an operator (lifecycle 4.6, as corrected
- * by later decisions).
- */
+/** The duration, in seconds, of an upgrade of MAAS, during which workflows wait without a failure (lifecycle 4.6). */
 const UPGRADE_SECONDS = 300;
 
 let craft: Stagecraft;
@@ -57,7 +54,7 @@ describe("hosts at every stage of every operation that asks MAAS", () => {
       expect(absenceOf(row)?.looks ?? 0, told).toBeLessThanOrEqual(20);
       expect(row.attempt, told).toBe(1);
     }
-    // A stage without a request to MAAS completes during the outage, and its workflow waits at the next stage with one.
+    // During the outage of MAAS, a stage without a request to MAAS completes, and its workflow waits at a later stage.
     expect(new Set(waited).size).toBeGreaterThanOrEqual(15);
     rig.maas.sim.faults.clear();
     for (const { scenario, subject, driver, stage } of hosts) {

@@ -72,7 +72,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         .from(nodeConditions)
         .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")))
     )[0];
-  /** Returns the node's status, its condition `network.roce`, and whether this condition keeps new work off the node. */
+  /** Returns the node's status, its condition `network.roce`, and whether the condition keeps new work off the node. */
   const shown = async (id: NodeId) => {
     const [row] = await listNodeRows(db(), { id }, { limit: 1, after: null });
     if (row === undefined) throw new Error("no such node");
@@ -120,8 +120,8 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
   });
 
   /**
-   * Reasons why the onboarding cannot set the address of the first RoCE row in MAAS. `make` causes the problem for one host, and returns a function
-   * that removes the problem.
+   * Problems by which the onboarding cannot set the address of the first RoCE row in MAAS. The function `make` causes the problem for one host, and
+   * returns a function that removes the problem.
    */
   const TROUBLES = {
     "an interface that the machine lacks": {
@@ -223,7 +223,7 @@ describe("a host that was removed", () => {
     expect(again.nodeId).not.toBe(first.nodeId);
     expect(await statusOf(again.nodeId)).toBe("active");
     expect(await bindingsOf(first.systemId)).toMatchObject([{ nodeId: again.nodeId }]);
-    // An operator cannot release the machine for the deleted node, because it now belongs to a newer node.
+    // An operator cannot release the machine of a deleted node, because the machine now belongs to a newer node.
     await expect(release(first.nodeId)).rejects.toMatchObject({ code: "conflict", message: /was released/ });
   });
 

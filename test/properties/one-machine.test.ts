@@ -10,8 +10,8 @@ import { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 /**
- * Sites 0 and 1 have one MAAS region, but the hub does not know that they share it. Site 2 has another MAAS region, which uses the same system ids
- * for other hosts.
+ * Sites 0 and 1 have one MAAS region, but the hub does not know that the two sites share a region. Site 2 has another MAAS region, which uses the
+ * same system ids for other hosts.
  */
 const REGION_OF = [0, 0, 1] as const;
 const SYSTEM_IDS = ["abc123", "def456"] as const;
@@ -25,10 +25,10 @@ const SPELT = [(bmc: string) => bmc, (bmc: string) => bmc.toUpperCase(), (bmc: s
 interface Asked {
   readonly site: number;
   readonly systemId: (typeof SYSTEM_IDS)[number];
-  /** The index in `BMCS` of the BMC address in the onboarding request, which may be wrong. */
+  /** The index in `BMCS` of the onboarding request's BMC address, which may be the wrong address. */
   readonly bmc: number;
   readonly spelt: number;
-  /** What happens to an onboarding with a machine before the next wave of onboardings starts. */
+  /** What happens to an onboarding that got its machine, before the next wave of onboardings starts. */
   readonly end: "goes on" | "is a node" | "is cancelled" | "was a node";
 }
 
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.drop());
 
-/** The BMC address of each machine in MAAS, which may be empty until an onboarding has entered it. */
+/** The BMC addresses of the machines in MAAS. An address may be empty until an onboarding has entered it. */
 class Regions {
   readonly #bmcs = new Map<string, string>();
   constructor(known: readonly boolean[]) {
@@ -97,7 +97,7 @@ class Onboarding {
     });
   }
 
-  /** Returns true if the onboarding got its machine, whose BMC address in MAAS is `bmc`. */
+  /** Returns true if the onboarding got its machine. The argument `bmc` is the machine's BMC address in MAAS. */
   async take(bmc: string): Promise<boolean> {
     const host = { nodeId: this.nodeId, hostname: this.hostname, ipmiIp: bmcOf(this.asked) };
     const taker = { workflowId: this.id, host, site: this.#site };

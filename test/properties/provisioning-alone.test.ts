@@ -1,4 +1,4 @@
-/** The provisioning stages need no onboarding: a workflow of another kind runs all of them. */
+/** The provisioning stages work without an onboarding: a workflow of another kind runs all of them. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";

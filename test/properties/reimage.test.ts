@@ -94,7 +94,7 @@ const recordsOf = async (nodeId: NodeId): Promise<SanitizationRecord[]> => {
     return record;
   });
 };
-/** The verdict of a record with the codes of its reasons. */
+/** The verdict of a sanitization record, with the codes of its reasons. */
 const verdictOf = (record: SanitizationRecord | undefined) =>
   record && [record.verdict, ...record.reasons.map(({ code }) => code)];
 
@@ -108,7 +108,7 @@ describe("a reimage", () => {
     await expect(onboard(host)).rejects.toMatchObject({ code: "onboarding_exists" });
     expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
     expect(rig.maas.sim.region.state.counters[host.machine.systemId]).toMatchObject({ deploy: 2, release: 1 });
-    // Only a person chooses an erase; without one, the sanitization record does not keep the node from becoming active.
+    // Only a person chooses an erase, so a reimage without an erase does not keep the node from becoming active.
     expect((await recordsOf(host.nodeId)).map(verdictOf)).toEqual([["incomplete", "erase_not_asked"]]);
     expect(await nodeOf(host.nodeId)).toMatchObject({ status: "active", cordonReason: null });
   });
@@ -125,7 +125,8 @@ describe("a reimage", () => {
     expect(before).toBeGreaterThan(0);
     rig.maas.sim.faults.clear();
     await driver.verb(id, "cancel");
-    // The cancel of a reimage waits until no release call of the hub can still arrive at MAAS. The test moves the start of this wait into the past.
+    // The cancel of a reimage waits until no release call of the hub can still arrive at MAAS. The test moves the start of the cancel's wait into the
+    // past.
     const end = await driver.drive(id, () => async (look) => {
       await plainly(look);
       await db().execute(sql`

@@ -31,7 +31,7 @@ export interface Subject {
   readonly id: WorkflowId;
   readonly nodeId: NodeId;
   readonly hostname: string;
-  /** The system id of the machine, unless the workflow itself creates the machine. */
+  /** The system id of the workflow's machine, unless the workflow itself creates the machine. */
   readonly systemId?: string;
 }
 
@@ -49,7 +49,7 @@ export interface Scenario {
   readonly kind: string;
   readonly name: string;
   readonly stages: readonly string[];
-  /** The requests that the simulated MAAS counts while nothing disturbs the scenario's workflow. */
+  /** The requests that the simulated MAAS counts if nothing disturbs the scenario's workflow. */
   readonly outside: Outside;
   start(rig: OnboardingRig, n: number): Promise<Subject>;
   /** Simulates what MAAS and the agent do between two runs of a stage. */
@@ -63,7 +63,7 @@ export interface Scenario {
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
-/** The system ids of machines that existed in MAAS before their workflow, by workflow id. */
+/** The system ids of machines that existed in MAAS before their workflow, by the id of the workflow. */
 const GIVEN_MACHINES = new Map<WorkflowId, string>();
 
 export function systemIdOf(row: Pick<WorkflowRow, "id" | "state">): string | undefined {
@@ -115,7 +115,7 @@ async function expectNoWayIn(rig: OnboardingRig, { nodeId }: Subject, end: Workf
   expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`)).toBe(false);
 }
 
-/** Reads a workflow's stages from the hub's registry, so that tests cover a new stage without further code. */
+/** Reads the stages of a workflow from the hub's registry, so that tests cover a new stage without further code. */
 function stagesOf(kind: string, except: readonly string[] = []): readonly string[] {
   const known = workflowsOf({} as WorkflowServices).find((one) => one.kind === kind);
   if (known === undefined) throw new Error(`no workflow of kind ${kind} is registered`);
@@ -169,7 +169,7 @@ const draining: Scenario = {
   start: (rig, n) => decommission(rig, "drain", `drained-${n}`),
   play: playDecommissionedAgent,
   expectEnd: (rig, subject) => expectNode(rig, subject, "retired"),
-  // A cancelled drain makes the node active, or offline if its agent is not connected.
+  // A cancelled drain makes the node active, or offline if the node's agent is not connected.
   expectCancelled: async (rig, { nodeId }) => {
     const [node] = await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
     expect(["active", "offline"]).toContain(node?.status);
@@ -237,7 +237,7 @@ const reimaging: Scenario = {
   kind: "reimage",
   name: "a reimage",
   stages: stagesOf("reimage", AFTER_A_FAILED_DEPLOY),
-  // After the deploy, no stage of a reimage sends a request to MAAS, and the reconciler judges the machine.
+  // After the deploy, no stage of a reimage sends a request to MAAS, because the reconciler judges the machine.
   sameCode: ["power_off_maas_node", ...PROVISIONING_STAGES, ...AFTER_A_DEPLOY],
   outside: { commission: 1, deploy: 2, release: 1, abort: 0, powerOff: 1 },
   start: (rig, n) => startReimageOf(rig, n, "overwritten"),
@@ -270,7 +270,7 @@ const reimagingAgain: Scenario = {
   },
 };
 
-/** Expects that the host's agent has one valid certificate and one queued task, or none of both if `gone` is true. */
+/** Expects that the host's agent has one valid certificate and one queued task, or neither if `gone` is true. */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -345,15 +345,15 @@ export const SCENARIOS: readonly Scenario[] = [
   decommissioning,
 ];
 
-/** Each stage of every workflow kind, with the scenario that exercises it. */
+/** Each stage of every workflow kind, with the scenario that exercises the stage. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
 
 /** The scenarios that send no request to MAAS or to the secret store, as `every-stage-changes.test.ts` proves. */
 export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentAlone === true);
 
 /**
- * The scenarios with the stages at which the suites of MAAS faults try each fault. These suites leave out stages whose code other scenarios already
- * exercise (`sameCode`). `every-stage.test.ts` kills, cancels and repeats the stages of all workflow kinds.
+ * The scenarios with the stages at which the suites of MAAS faults try each fault. The suites of MAAS faults leave out stages whose code another
+ * scenario already exercises (`sameCode`). `every-stage.test.ts` kills, cancels and repeats the stages of all workflow kinds.
  */
 export const FAULT_SCENARIOS = SCENARIOS.filter((scenario) => !OF_THE_AGENT_ALONE.includes(scenario))
   .map((scenario) => ({

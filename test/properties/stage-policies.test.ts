@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => rig?.close());
 const db = () => rig.services.db;
 
-/** The expected end of a workflow after an outage of MAAS, which does not count as a try of the stage. */
+/** The expected end of a workflow after an outage of MAAS, which the engine does not count as a try of the stage. */
 const transient = (machine: number | null) =>
   ({ tries: 1, failure: "upstream_transient/maas_unavailable", status: "failed_retryable", machine }) as const;
 const ROWS: readonly Row[] = [

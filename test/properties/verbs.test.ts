@@ -11,7 +11,7 @@ import { STOP_VERBS, WORKFLOW_STATUSES } from "../../shared/workflow-status.ts";
 import { useToyEngine } from "../support/toy-engine.ts";
 import { insertToy, toyStage, toyWorkflow } from "../support/toy-workflow.ts";
 
-/** Applies every verb in every workflow status, twice at once as by two hubs (lifecycle 4.9, decision W1). */
+/** Applies every verb in every workflow status, each twice at once as by two hubs (lifecycle 4.9, decision W1). */
 const engine = useToyEngine();
 const idle = toyStage("one", async () => ({ kind: "wait", reason: "for ever", seconds: 3600 }), {
   compensate: async () => ({ kind: "wait", reason: "being undone", seconds: 3600 }),

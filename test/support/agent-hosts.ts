@@ -16,7 +16,10 @@ export const hubOf = (rig: GatewayRig): HubOfHost => ({
   orderKey: rig.signer.publicKey,
 });
 
-/** Writes the agent's files as a first boot does. Without a `token`, the files are those of a host whose agent has already enrolled. */
+/**
+ * Writes the agent's files that a host's first boot would write. Without a `token`, the agent's files are those of a host whose agent has already
+ * enrolled.
+ */
 export function prepareHost(
   host: HostFolder,
   hub: HubOfHost,

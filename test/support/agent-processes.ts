@@ -16,7 +16,7 @@ function isAgentOf(pid: number, hostsDir: string): boolean {
       .split("\0")
       .some((variable) => variable.startsWith(`MUSTER_ROOT=${hostsDir}/`));
   } catch {
-    // The read of a process's files fails if the process has ended after `readdirSync` listed the process.
+    // The files of a process in /proc are unreadable if the process has ended after `readdirSync` listed it.
     return false;
   }
 }

@@ -37,7 +37,7 @@ export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
   );
 }
 
-/** The created node takes new allocations. */
+/** Creates an active node that takes new allocations. */
 export async function addSchedulableNode(
   tx: Tx,
   { sku, ...host }: { readonly siteId: SiteId; readonly hostname: string; readonly sku: string },

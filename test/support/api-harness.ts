@@ -34,11 +34,11 @@ export interface Answer {
   readonly problem: Problem;
 }
 
-/** The answer of the simulated probe of MAAS, which a test sets. */
+/** The answer that a test lets the simulated probe of MAAS give. */
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly secrets: SecretStore;
-  /** The administrator's API token, as a file in the hub's folder contains it. */
+  /** The API token of the administrator, as a file in the hub's folder contains it. */
   readonly admin: string;
   readonly viewer: string;
   readonly log: Log;
@@ -54,7 +54,9 @@ export interface ApiHarness {
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
   listen(): Promise<string>;
-  /** Returns the number of rows in each table that an API request may write. A refused request must not change these numbers. */
+  /**
+   * Returns the number of rows in each table that an API request may write. A refused API request must not change the number of rows in any table.
+   */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
@@ -122,10 +124,7 @@ const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
   log,
 });
 
-/**
- * The services that stages of workflows use. The services that stages of workflows use refuse every call in tests of the admin API, because the API
- * runs no stage.
- */
+/** The services that stages of workflows use refuse every call in tests of the admin API, because the API runs no stage. */
 export const OUTSIDE = {
   maas: () => Promise.reject(new Error("the API talks to no MAAS")),
   bmc: NO_BMC,

@@ -39,7 +39,7 @@ export class CanaryVault {
       VAULT_SECRET_ID_FILE: this.#secretIdFile,
     };
   }
-  /** Gives the hub the secret ID for the AppRole login to Vault, by default a new and valid one. */
+  /** Gives the hub a secret ID for its AppRole login to Vault, by default a new and valid one. */
   giveSecretId(secretId: string = this.#role.newSecretId()): string {
     writeFileSync(this.#secretIdFile, secretId, { mode: 0o600 });
     return secretId;
@@ -68,7 +68,7 @@ export class CanaryVault {
     try {
       return Read.parse(this.#mount.read(path, new URLSearchParams()).body).data.data ?? {};
     } catch {
-      // The simulated Vault throws this error when somebody has deleted the newest version of the secret.
+      // The simulated Vault throws an error when somebody has deleted the newest version of the secret.
       return {};
     }
   }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** A process under test reports that it is ready with one line on stdout: a JSON object with the member `listening`. */
+/** A process under test says that it is ready by one line on stdout: a JSON object with the member `listening`. */
 export interface Child {
   readonly name: string;
   readonly pid: number;
@@ -15,7 +15,7 @@ export interface Child {
 
 export interface ChildOptions {
   readonly name: string;
-  /** The Node.js executable that runs the child process's script, by default the executable that runs the test. */
+  /** The Node.js executable that runs the child process's script, by default that of the test process. */
   readonly command?: string;
   /** The path of the child process's script, relative to the repository or absolute. */
   readonly script: string;
@@ -27,7 +27,7 @@ export interface ChildOptions {
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** Starts a process, which counts as ready when it prints a line with a JSON object that has the member `listening`. */
+/** Starts a process. The process is ready when it prints a line with a JSON object that has the member `listening`. */
 export function startChild(options: ChildOptions): Child {
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = createWriteStream(options.logFile, { flags: "a" });
@@ -38,7 +38,7 @@ export function startChild(options: ChildOptions): Child {
       cwd: REPOSITORY,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
-      // Each child process has its own process group, so that a Ctrl-C in the terminal reaches only the parent process. `npm run demo` receives the
+      // Each child process has its own process group, so that a Ctrl-C in the terminal reaches only its parent process. `npm run demo` receives the
       // Ctrl-C and stops its child processes in order.
       detached: true,
     },

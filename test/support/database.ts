@@ -1,4 +1,7 @@
-/** Gives each test file its own database, which PostgreSQL copies from a template database. The tests migrate the template database only once. */
+/**
+ * Gives each test file its own database, which PostgreSQL copies from a template database. The tests migrate the template database only once for each
+ * version of the migrations.
+ */
 import { createHash, randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,9 +26,9 @@ const TEMPLATE_LOCK = 74_101;
 export type TestDatabase = {
   url: string;
   name: string;
-  /** The pool of connections to the test's database, which connects to PostgreSQL at the first query. */
+  /** The pool of connections to the test's database, which opens its first connection at the first query. */
   database: Database;
-  /** Fails when a database row or a line of `quietLog` contains a secret of the test data. */
+  /** Drops the test's database, and fails when a row or a line of `quietLog` contains a secret of the test data. */
   drop(): Promise<void>;
 };
 
@@ -110,7 +113,7 @@ async function fingerprint(): Promise<string> {
   return hash.digest("hex").slice(0, 12);
 }
 
-/** Repeats an SQL statement that fails because PostgreSQL still sees a database session that has just ended. */
+/** Repeats an SQL statement while PostgreSQL still sees a database session that has just ended. */
 async function whenUnused<T>(statement: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 30_000;
   for (;;) {

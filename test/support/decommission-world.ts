@@ -23,7 +23,7 @@ export interface StartedDecommission {
   readonly hostname: string;
 }
 
-/** Starts the drain of a node in service, or the remove of a node after its drain. */
+/** Starts the drain of an active node, or the remove of a node after its drain. */
 export async function decommission(
   rig: OnboardingRig,
   mode: AgentMode,
@@ -89,8 +89,8 @@ export async function clean(
 }
 
 /**
- * Simulates the connected agent of a decommission's node: each task that waits for the agent succeeds. `resultOf` returns what the agent reports for
- * a task, or a promise of the report.
+ * Simulates the connected agent of a decommission's node, for which each task of the agent succeeds. `resultOf` returns what the agent reports for a
+ * task, or a promise of the report.
  */
 export async function playDecommissionedAgent(
   rig: OnboardingRig,

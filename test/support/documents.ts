@@ -17,7 +17,7 @@ export interface Typed {
   readonly command: string;
 }
 
-/** Texts with which a code block begins that shows something other than commands. */
+/** The beginnings of code blocks that show something other than commands. */
 const SHOWN = [
   /^Starting a hub with its embedded database/,
   /[┌│└├]/,
@@ -25,7 +25,7 @@ const SHOWN = [
   /^#cloud-config/,
   /^\[Service\]/,
 ];
-/** Texts with which a line begins that shows a command's output in a code block. */
+/** The beginnings of lines in code blocks that show the output of a command. */
 const PRINTED = [
   /^hub-1\.json: /,
   /^Left out, because/,
@@ -94,7 +94,7 @@ function commandsOf(block: string): string[] {
 }
 
 /**
- * Matches the commands inside a sentence of the docs. The tests ignore a text in the docs with `<command>`, because such a text is a pattern and no
+ * Matches the commands inside a sentence of the docs. The tests ignore a text with `<command>` in the docs, because the text is a pattern and no
  * command.
  */
 const IN_PROSE = /`((?:npm run (?:-s )?muster -- |curl |jq |openssl |vault |T=)[^`]+)`/g;

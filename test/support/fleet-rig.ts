@@ -66,7 +66,7 @@ export class FleetRig {
     return watcher;
   }
 
-  /** The created node's machine is deployed and uses hardware sync. */
+  /** The machine of the created node is deployed and uses hardware sync. */
   async nodeInService(): Promise<FleetNode> {
     this.#made += 1;
     const hostname = `host-${this.#made}`;
@@ -103,7 +103,7 @@ export class FleetRig {
       nic.links = [{ id: 90_000 + nic.id, mode: "dhcp", subnetId: null, ipAddress }];
   }
 
-  /** Changes the machine in MAAS as a MAAS user other than the hub would. */
+  /** Changes the machine in MAAS as a MAAS user other than the hub would do. */
   change(machine: Machine, change: (machine: Machine) => void): void {
     const { region } = this.rig.maas.sim;
     change(machine);
@@ -134,7 +134,7 @@ export class FleetRig {
   }
   /**
    * Waits until the watcher has read all machines and the reconciler has judged all nodes. `sweep` waits for two sweeps of the watcher, because the
-   * second one starts only after the reconciler has judged all nodes of the first.
+   * reconciler judges the nodes of the first before the second starts.
    */
   async sweep(): Promise<void> {
     for (const which of ["first", "second"]) {

@@ -1,5 +1,5 @@
 /**
- * A hostile process that attacks the emptying of a folder. In the folder that an agent empties, this hostile process creates subfolders as fast as it
+ * A hostile process that attacks the emptying of a folder. In the folder that an agent empties, the hostile process creates subfolders as fast as it
  * can. The hostile process replaces the subfolders by symbolic links to a victim folder, and moves the subfolders away and back. The arguments of the
  * hostile process are the attacked folder, the victim folder, and a folder for the moved subfolders. The hostile process prints the number of its
  * attacks on the folder.

@@ -163,7 +163,7 @@ export class GatewayRig {
     await this.database.drop();
   }
 
-  /** Calls `use` with this object, stops the agent listeners, drops the database, and returns the result of `use`. */
+  /** Calls `use` with the rig, stops the agent listeners, drops the database, and returns the result of `use`. */
   async stopAfter<T>(use: (rig: GatewayRig) => Promise<T>): Promise<T> {
     try {
       return await use(this);
@@ -221,7 +221,7 @@ export class GatewayRig {
     return this.ask("POST", "/internal/v1/nodes/enroll", { body });
   }
 
-  /** Creates a node, and enrolls the node with a new token as its agent would. */
+  /** Creates a node, and enrolls the node with a new token as the node's agent would. */
   async enrolled(status: NodeStatus = "active", generation = 1): Promise<Identity> {
     return this.enrollNode(await this.addNode(status), generation);
   }

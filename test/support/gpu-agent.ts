@@ -1,6 +1,6 @@
 /**
  * A process that runs the task `node.gpu_fill` on a folder that stands for a host, and prints the task's reply. The arguments of the process are the
- * folder, the task's id, and the task's input.
+ * folder that stands for the host, the task's id, and the task's input.
  */
 import { join } from "node:path";
 import { systemAt } from "../../agent/system/system.ts";

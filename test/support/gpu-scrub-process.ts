@@ -1,6 +1,6 @@
 /**
  * A process that cleans the GPUs of a folder that stands for a host, and prints the reply of the task `node.gpu_scrub`. The arguments of the process
- * are the folder and the task's id.
+ * are the folder that stands for the host, and the task's id.
  */
 import { scrubGpus } from "../../agent/gpu/scrub.ts";
 import { SCRUB_TIMING } from "../../agent/gpu/scrub-timing.ts";

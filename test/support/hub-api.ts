@@ -5,7 +5,7 @@ import { BatchCreated, Onboarding, OnboardingCreated, OnboardingDetail, page } f
 import { Profile } from "../../shared/api/profiles.ts";
 import { Site, Sku } from "../../shared/api/sites.ts";
 
-/** The error for a request that the hub has refused; it contains the problem from the hub's answer. */
+/** The error for a request that the hub has refused, with the problem from the hub's answer. */
 export class HubProblem extends Error {
   readonly problem: Problem;
   constructor(method: string, path: string, problem: Problem) {
@@ -48,7 +48,7 @@ export class HubApi {
     return schema.parse(json);
   }
 
-  /** Reads the object at the given path of the API, and sends a PATCH with the version that it read. */
+  /** Reads the object at a path of the API, and sends a PATCH that names the version of the object. */
   async patch<T>(schema: z.ZodType<T>, path: string, body: unknown): Promise<T> {
     const headers = { authorization: `Bearer ${this.#token}` };
     const seen = await fetch(new URL(path, this.url), {

@@ -2,7 +2,10 @@ import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Creates a folder that every user may enter. If root runs a hub, the hub's database runs as another user, who needs the folder. */
+/**
+ * Creates a folder that every user may enter. If root runs a hub, the hub's database runs as another user, who must be able to enter the hub's
+ * folder.
+ */
 export function newHubFolder(prefix: string, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, prefix));
   chmodSync(folder, 0o711);
@@ -10,8 +13,8 @@ export function newHubFolder(prefix: string, parent = tmpdir()): string {
 }
 
 /**
- * Matches the path of an embedded database outside the hub's folder, so that the clean-up removes no other path. A killed hub may have written only
- * half of its database's path.
+ * Matches the path of an embedded database outside the hub's folder, so that the clean-up removes no other path. A killed hub may have stored only
+ * half of the path of its database.
  */
 const DATABASE_OUTSIDE = /^[/]var[/]lib[/]muster[/]postgres-[0-9a-f-]{36}$/;
 

@@ -23,7 +23,7 @@ export const event = (id: number, node: string): MaasEvent => ({
  */
 export class Region {
   machines: MaasMachine[] = [];
-  /** Machines of the region that its lists of machines omit. */
+  /** Machines that exist in the simulated region, but that its lists of machines omit. */
   unlisted: MaasMachine[] = [];
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];

@@ -1,13 +1,13 @@
 import { type SecretData, SecretError, type SecretStore, type SecretVersion } from "../../hub/secrets/port.ts";
 
 /**
- * A hub's secret store in memory, for tests. The field `awayFor` is the number of calls that the secret store still lets fail. The field `entries`
- * shows the content of the secret store.
+ * A hub's secret store in memory, for tests. The field `awayFor` is the number of calls that the secret store refuses before it works. The field
+ * `entries` shows the content of the secret store.
  */
 export class MemorySecrets implements SecretStore {
   readonly entries = new Map<string, SecretData>();
   awayFor = 0;
-  /** A secret's version contains no part of the secret, because the hub stores versions in its database. */
+  /** The version of a secret contains no part of the secret, because the hub stores versions in its database. */
   readonly #writes = new Map<string, number>();
 
   async read(path: string): Promise<SecretData> {

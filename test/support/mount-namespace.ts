@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 
-/** The longest duration, in milliseconds, of a script in a mount namespace, so that a hanging mount does not hang the test. */
+/** The longest duration, in milliseconds, of a script in a mount namespace; a hanging mount must not hang the test. */
 const SCRIPT_TIMEOUT_MS = 150_000;
 
 /** True if this process may mount file systems in a mount namespace of its own. In a container, a process may be forbidden to mount file systems. */
@@ -21,7 +21,9 @@ export const mayMountLoop: boolean =
     { stdio: "ignore" },
   ).status === 0;
 
-/** Runs a shell script in a new mount namespace. The kernel removes the script's mounts when the script has ended. */
+/**
+ * Runs a shell script in a new mount namespace. The Linux kernel removes the mounts of a script in its own mount namespace when the script has ended.
+ */
 export function inMountNamespace(script: string, ...args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync("unshare", ["-m", "sh", "-ec", script, ...args], {
     encoding: "utf8",

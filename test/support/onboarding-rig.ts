@@ -34,7 +34,7 @@ import { MemorySecrets } from "./memory-secrets.ts";
 import { NO_BMC } from "./no-bmc.ts";
 
 export const SKU = "mi300x.192g.8gpu";
-/** The id of an SKU with GPUs whose memory Muster can overwrite. */
+/** The id of a SKU with GPUs whose memory Muster can overwrite. */
 export const NVIDIA_SKU = "h200.141g.8gpu";
 const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
 
@@ -44,7 +44,7 @@ export const FIRST_BOOT: FirstBoot = {
   agentPackage: async () => null,
 };
 
-/** A test environment for onboardings: a database, a simulated MAAS region, simulated servers, one site with a profile, and the stages' services. */
+/** A test environment for onboardings: a database, a simulated MAAS region with servers, one site with a profile, and the stages' services. */
 export interface OnboardingRig {
   /** How long the stages' calls to MAAS wait for an answer, or null for the waiting times of a real hub. */
   patience: { readonly quickMs: number; readonly slowMs: number } | null;
@@ -54,7 +54,7 @@ export interface OnboardingRig {
   readonly services: WorkflowServices;
   readonly siteId: SiteId;
   readonly profileId: ProfileId;
-  /** Starts the onboarding of the n-th simulated server, counted from 1, and gives the server RoCE rows. */
+  /** Starts the onboarding of the n-th simulated server, counted from 1, and writes RoCE rows for the server. */
   start(n: number, profileId?: ProfileId): Promise<{ id: WorkflowId; nodeId: NodeId; hostname: string }>;
   addProfile(name: string, knobs: Partial<ProfileCreate>): Promise<ProfileId>;
   /** Simulates the agent of the onboarding's host, once MAAS has deployed the host's machine. */
@@ -205,8 +205,8 @@ interface HostOfNode {
 }
 
 /**
- * Simulates a host's agent after the deploy: the agent enrolls, connects and reports that it is healthy, and hardware sync works. Returns true if
- * MAAS has deployed the machine.
+ * Simulates a host's agent after the deploy: the agent enrolls, connects and reports that it is healthy, and hardware sync works. `playAgentOn`
+ * returns true if MAAS has deployed the machine.
  */
 export async function playAgentOn(
   { database }: Pick<TestDatabase, "database">,

@@ -5,7 +5,7 @@
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** With `stalled`, the proxy keeps the connection open but forwards nothing more, like a firewall that has forgotten the connection. */
+/** With the fault `stalled`, the proxy keeps the connection open but forwards nothing more, like a firewall that has forgotten the connection. */
 export type Fate = "pass" | "lost_before" | "lost_after" | "stalled";
 type Fault = Exclude<Fate, "pass">;
 export type Moment = "commit" | "statement";
@@ -13,7 +13,7 @@ export type Moment = "commit" | "statement";
 export interface PostgresProxy {
   readonly url: string;
   readonly met: Readonly<Record<Moment, Record<Fault, number>>>;
-  /** The proxy asks `decide` at each COMMIT and at the end of each other SQL statement what to do with the statement. */
+  /** The proxy asks `decide` at each COMMIT, and at the end of each other SQL statement, what to do with the statement. */
   decide: (moment: Moment) => Fate;
   cutAll(): void;
   close(): Promise<void>;
@@ -87,7 +87,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
 
 /**
  * A PostgreSQL client sends COMMIT as a simple query, and ends every other statement with the message Sync. `momentOf` returns null for a message
- * that neither is a COMMIT nor ends a statement, for example during the login.
+ * that is not a COMMIT and does not end a statement, for example during the login.
  */
 function momentOf(message: Buffer): Moment | null {
   if (message[0] === SYNC) return "statement";

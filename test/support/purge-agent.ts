@@ -1,6 +1,6 @@
 /**
  * Starts a process that carries out a task `node.storage_cleanup` on a folder that stands for a host. A test kills the started process in the middle
- * of its task `node.storage_cleanup`.
+ * of the task `node.storage_cleanup`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";

@@ -18,7 +18,7 @@ const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as con
 
 export async function startRestartablePostgres(stateDir: string): Promise<RestartablePostgres> {
   mkdirSync(stateDir, { recursive: true });
-  // If root runs the tests, PostgreSQL runs as a user other than root, who needs access to the state folder of PostgreSQL.
+  // If root runs the tests, PostgreSQL runs as another user, who must be able to enter PostgreSQL's state folder.
   chmodSync(stateDir, 0o711);
   const start = (): Promise<EmbeddedPostgres> => startEmbeddedPostgres({ stateDir, log: quietLog });
   let server = await start();

@@ -21,8 +21,8 @@ export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.serv
   });
 
 /**
- * Simulates the agents of the given onboardings periodically, one agent after the other, so that the workflow runner can renew its leases. On a slow
- * computer, many simulated agents at once could use all database connections.
+ * Simulates the agents of the given onboardings periodically, one agent after the other. On a slow computer, many simulated agents at once could use
+ * all database connections.
  */
 export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { close(): Promise<void> } =>
   periodically({

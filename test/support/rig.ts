@@ -10,12 +10,14 @@ import { startTcpFront, type TcpFront } from "./tcp-front.ts";
 import { until } from "./until.ts";
 
 export interface RigOptions {
-  /** A later test environment on this folder continues with the data in the folder. */
+  /** The folder with the data of the test environment, with which a later test environment on this folder continues. */
   readonly stateDir: string;
   readonly machines: number;
   /** How many times faster the simulated MAAS runs than a real MAAS. */
   readonly speed: number;
-  /** How many hub processes share the database, by default one. Several hubs have a load balancer. */
+  /**
+   * How many hub processes share the database, by default one. If several hub processes share the database, the test environment has a load balancer.
+   */
   readonly hubs?: number;
   /** The URL of the hubs' database. By default, a hub starts its own embedded database. */
   readonly databaseUrl?: string;
@@ -25,7 +27,7 @@ export interface RigOptions {
   readonly ownLinux?: readonly string[];
   /** The API key of the simulated MAAS, by default `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
-  /** The test environment calls `onRestart` when a hub or the simulated MAAS has ended unexpectedly, and then restarts that process. */
+  /** The test environment calls `onRestart` with the name of a process that has ended unexpectedly, and then restarts the process. */
   readonly onRestart?: (name: string) => void;
 }
 
@@ -34,8 +36,8 @@ interface Ports {
   readonly http: number;
   readonly agent: number;
   /**
-   * The ports of each hub, if the test environment has several hubs. If a test environment has several hubs, `http` and `agent` are the ports of the
-   * load balancer.
+   * The ports of each hub, if the test environment has several hubs. If a test environment has several hubs, `http` and `agent` are ports of the load
+   * balancer.
    */
   readonly hubs?: readonly { readonly http: number; readonly agent: number }[];
 }
@@ -57,10 +59,10 @@ export interface Rig {
   readonly adminTokenFile: string;
   readonly hubs: readonly RigHub[];
   readonly hubPid: () => number;
-  /** Kills the simulated MAAS, and returns a function that restarts it. */
+  /** Kills the simulated MAAS, and returns a function that restarts the simulated MAAS. */
   keepMaasDown(): Promise<() => void>;
   hubReady(): Promise<void>;
-  /** Stops all processes, and fails when a log of a hub, an agent or a first boot contains a secret of the test data. */
+  /** Stops the processes of the test environment, and fails when a log contains a secret of the test data. */
   stop(): Promise<void>;
 }
 
@@ -139,10 +141,7 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
     logFile: join(options.stateDir, "maas.log"),
   });
 
-/**
- * If the hubs use an outside database, each hub has its own state folder for its process. The state folder of the first hub holds the files that all
- * hubs share.
- */
+/** If the hubs use an outside database, each hub has its own state folder. The state folder of the first hub holds the files that all hubs share. */
 function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: string): RigHub & { process: Supervised } {
   const name = index === 0 ? "hub" : `hub-${index + 1}`;
   const shared = join(options.stateDir, "hub");

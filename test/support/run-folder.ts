@@ -5,8 +5,8 @@ import { databasesOutside, newHubFolder, removeHubState } from "./hub-state.ts";
 import { until } from "./until.ts";
 
 /**
- * Creates a folder in `parent` whose name contains the id of this process. Before it creates the folder, `startRun` cleans up the folders of killed
- * test runs of the current user.
+ * Creates a folder in `parent` whose name contains the id of the present process. Before it creates the folder, `startRun` cleans up the folders of
+ * killed test runs of the current user.
  */
 export async function startRun(parent: string, prefix: string, end = endRun): Promise<string> {
   mkdirSync(parent, { recursive: true });
@@ -60,7 +60,7 @@ function processesOf(places: readonly string[]): string[] {
   return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && pid !== own && isOf(places, pid));
 }
 
-/** True if a process belongs to one of the folders by its arguments, its environment, or the root folder of its container. */
+/** True if a process's arguments, its environment, or the root folder of its container show that it belongs to one of the folders. */
 function isOf(places: readonly string[], pid: string): boolean {
   const words = ["cmdline", "environ"].map((file) => procFile(pid, file));
   const roots = mountsOf(pid).flatMap(({ root, at }) => (at === "/" ? [root] : []));
@@ -73,7 +73,7 @@ const mountsIn = (folder: string): string[] =>
     .filter((at) => at.startsWith(`${folder}/`))
     .reverse();
 
-/** Returns the mounts of a process; `root` is the folder of the mounted file system that is visible at the path `at`. */
+/** Returns the mounts of a process. In each mount, `root` is the folder of the mounted file system that is visible at the path `at`. */
 const mountsOf = (pid: string): { root: string; at: string }[] =>
   procFile(pid, "mountinfo")
     .split("\n")
@@ -93,6 +93,6 @@ function kill(pid: string): void {
   try {
     process.kill(Number(pid), "SIGKILL");
   } catch {
-    // A SIGKILL fails if its process has already ended.
+    // A SIGKILL fails if the process has already ended.
   }
 }

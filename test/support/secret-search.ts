@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
 
-/** A leaked secret: its name, the spelling in which the search found it, and the place. The value stays out of the record. */
+/**
+ * A leaked secret: the secret's name, the spelling in which the search found it, and the place of the leak. The record of a leak leaves out the
+ * secret's value.
+ */
 export interface Leak {
   readonly secret: string;
   readonly spelling: string;
@@ -13,15 +16,15 @@ export interface Leak {
 const SHORTEST_HALF = 10;
 
 const base64Of = (secret: string): [string, string][] =>
-  // Inside a longer base64 text, a secret begins at one of three offsets. The search omits the base64 characters that depend on the bytes before and
-  // after the secret.
+  // Inside a longer base64 text, a secret begins at one of three offsets. The search for a secret omits the base64 characters that depend on the
+  // bytes before and after the secret.
   [0, 1, 2].map((shift) => {
     const encoded = Buffer.from("\0".repeat(shift) + secret).toString("base64");
     const whole = Math.floor(((Buffer.byteLength(secret) + shift) * 8) / 6);
     return [`base64, shifted by ${shift}`, encoded.slice(Math.ceil((shift * 8) / 6), whole)];
   });
 
-/** Returns the spellings of a secret in a leak: escaped, encoded, cut in half, or reversed. */
+/** Returns the spellings in which a secret may leak: escaped, encoded, cut in half, or reversed. */
 function spellingsOf(secret: string): ReadonlyMap<string, string> {
   const middle = Math.ceil(secret.length / 2);
   const hex = Buffer.from(secret).toString("hex");
@@ -72,7 +75,7 @@ export class SecretSearch {
   get names(): string[] {
     return [...this.#secrets.keys()];
   }
-  /** All spellings of all known secrets, for a search by PostgreSQL in its rows. */
+  /** All spellings of all known secrets, which PostgreSQL searches in its rows. */
   get spellings(): string[] {
     return [...this.#secrets.values()].flatMap((spellings) => [...spellings.values()]);
   }

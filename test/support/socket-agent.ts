@@ -1,4 +1,4 @@
-/** A simulated agent, which sends the frames that a test passes to `send`, and stores the frames that the hub sends. */
+/** A simulated agent, which sends the frames that a test passes to `send`, and stores the hub's frames. */
 import { WebSocket } from "ws";
 import { type AgentFrame, type Hello, HubFrame } from "../../shared/protocol/frames.ts";
 import type { GatewayRig, Identity } from "./gateway-rig.ts";
@@ -17,7 +17,7 @@ export const helloOf = (identity: Pick<Identity, "nodeId" | "generation">, more:
   ...more,
 });
 
-/** The port of the hub and the local address of a simulated agent's connection, by default the first hub and 127.0.0.1. */
+/** The port of the hub and the local address of an agent's connection, by default the first hub and 127.0.0.1. */
 interface Route {
   readonly port?: number;
   readonly from?: string;
@@ -67,7 +67,7 @@ export class SocketAgent {
     return agent;
   }
 
-  /** Opens the WebSocket, sends the agent's frame `hello`, and waits for the hub's frame `welcome`. */
+  /** Opens the simulated agent's WebSocket, sends the frame `hello`, and waits for the hub's frame `welcome`. */
   static async connect(
     rig: GatewayRig,
     identity: Identity,
@@ -86,7 +86,7 @@ export class SocketAgent {
     this.#socket.send(text);
   }
 
-  /** Waits for the next frame of the given type from the hub. `next` returns each frame only once. */
+  /** Waits for the next frame of the given type from the hub. `next` returns each frame of the hub only once. */
   async next<T extends HubFrame["type"]>(type: T): Promise<HubFrameOf<T>> {
     const frame = await until(`a ${type} frame`, () =>
       this.frames.find((one): one is HubFrameOf<T> => one.type === type && !this.#seen.has(one)),
@@ -95,7 +95,7 @@ export class SocketAgent {
     return frame;
   }
 
-  /** Resolves when the hub, which handles an agent's frames in order, has handled all frames of this simulated agent. */
+  /** Resolves when the hub has handled all frames of the simulated agent, which the hub handles in order. */
   async settled(): Promise<void> {
     const seq = Math.floor(Math.random() * 1e9);
     this.send({ type: "heartbeat", seq });

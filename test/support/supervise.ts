@@ -7,7 +7,7 @@ export interface Supervised {
   stop(): Promise<void>;
 }
 
-/** Restarts a process half a second after it ended by itself, as systemd does. */
+/** Restarts a process half a second after the process ended by itself, as systemd does. */
 export function supervise(start: () => Child, onRestart?: (name: string) => void): Supervised {
   let stopping = false;
   let mayStart = Promise.resolve();

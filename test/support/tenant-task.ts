@@ -1,7 +1,7 @@
 /**
- * A process that runs one task of the agent in a `TenantWorld`, an isolated environment for tests. Usage: `tenant-task.ts TYPE INPUT [DIE_BEFORE]`.
- * The process writes the task's reply to stdout. If DIE_BEFORE is a number n, the process kills itself before its n-th change of the host, counted
- * from 1.
+ * A process that runs one task of the agent in a `TenantWorld`, an isolated environment for tests. The arguments of the process are `TYPE INPUT
+ * [DIE_BEFORE]`. The process writes the task's reply to stdout. If the argument DIE_BEFORE is a number n, the process kills itself before its n-th
+ * change of the host, counted from 1.
  */
 import { createLog } from "../../agent/log.ts";
 import { type System, systemAt } from "../../agent/system/system.ts";

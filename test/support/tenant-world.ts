@@ -23,8 +23,8 @@ const TOOLS = [
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * A shell script that mounts copies over the folders that the agent's tasks change, and new file systems at `/run`, `/dev` and `/dev/shm`. The script
- * `SETUP` also mounts the repository and Node.js below `$W`, because it may hide the folders that contain them.
+ * A shell script that mounts copies over the folders that the agent's tasks change, and new file systems such as `/run` and `/dev`. The script
+ * `SETUP` also mounts the repository and Node.js below `$W`, because it may hide the folders that contain these.
  */
 const SETUP = `
 mkdir -p $W/repository $W/etc $W/home $W/lib $W/spool/cron/crontabs $W/spool/cron/atjobs $W/mail $W/dev $W/outside
@@ -54,7 +54,7 @@ exec sleep infinity
 
 /**
  * A shell script that prints the state of a `TenantWorld`, with one line for each file, process and IPC object. Two equal outputs of `SURVEY` mean
- * that nothing has changed between the two runs of the script.
+ * that the `TenantWorld` has not changed between them.
  */
 const SURVEY = `
 find /etc /home /run /dev/shm /dev/mqueue /var/lib /var/spool /var/mail $W/outside -printf '%p %y %m %U:%G %s %l %T@ %C@ %i\\n' | LC_ALL=C sort
@@ -142,7 +142,7 @@ export class TenantWorld {
     return stdout;
   }
 
-  /** Runs a Python script as root in the background, until the script prints a line, after which the test continues. */
+  /** Runs a Python script as root in the background, and waits until the script prints a line. */
   async start(script: string): Promise<void> {
     const words = ["--target", String(this.#init), "--mount", "--pid", "--ipc", "--", "python3", "-c", script];
     const child = spawn("nsenter", words, { env: this.#env(), stdio: ["ignore", "pipe", "pipe"], detached: true });
@@ -152,8 +152,8 @@ export class TenantWorld {
         errors += text.toString();
       });
       child.stdout.once("data", () => resolve());
-      // The first process of the Python script may end before its child process prints the line after which the test continues. The output of the
-      // Python script closes when the last process of the script has ended.
+      // The first process of the Python script may end before its child process prints the line for which `start` waits. The output of the Python
+      // script closes when the last process of the script has ended.
       child.once("close", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
     });
     child.unref();
@@ -170,12 +170,12 @@ export class TenantWorld {
   }
 
   /**
-   * Runs a task of the agent in a process that kills itself before its `before`-th change to the host. Returns false if the task ended after fewer
-   * than `before` changes.
+   * Runs a task of the agent in a process that kills itself before its `before`-th change to the host. `killedTask` returns false if the task ended
+   * after fewer than `before` changes.
    */
   async killedTask<T extends TaskType>(type: T, input: TaskInput<T>, before: number): Promise<boolean> {
     const { exitCode, stderr, signal } = await this.#program([type, JSON.stringify(input), String(before)], {});
-    // When the child of `nsenter` dies of a signal, `nsenter` dies of that signal too, or ends with 128 plus the signal's number.
+    // When the child of `nsenter` dies of a signal, `nsenter` dies of the signal too, or ends with 128 plus the signal's number.
     if (signal === "SIGKILL" || exitCode === 137) return true;
     if (exitCode !== 0) throw new Error(`The task ${type} ended with status ${exitCode}: ${stderr}`);
     return false;
@@ -201,7 +201,7 @@ export class TenantWorld {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** Returns the reason why this machine cannot run a `TenantWorld`, or null if it can. */
+  /** Returns the reason why this computer cannot run a `TenantWorld`, or null if it can. */
   static lacks(): string | null {
     if (process.getuid?.() !== 0) return "it needs root";
     const env = { PATH, LC_ALL: "C" };

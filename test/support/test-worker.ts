@@ -1,4 +1,4 @@
-/** The program of a worker process in tests: the agent's own program, but only with the work `TEST_WORK`. */
+/** The program of a worker process in tests, which is the agent's own program but performs only the work `TEST_WORK`. */
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,6 @@
 import type { Pool } from "pg";
 
-/** A text that is longer than a text in the hub's diagnostics may be. */
+/** A text that is too long for the hub's diagnostics. */
 const LONG = "x".repeat(20_000);
 
 /**

@@ -41,7 +41,7 @@ export class TurnoverHost {
   restart(): void {
     this.#agent = this.#hosts.start(this.folder);
   }
-  /** Restarts the agent with an empty journal, because a reimaged host keeps nothing of the old system's journal. */
+  /** Restarts the agent with an empty journal, because a reimaged host does not keep the old system's journal. */
   async forget(): Promise<void> {
     await this.#agent.stop();
     this.folder.write("var/lib/muster/agent/journal", "");
@@ -58,7 +58,7 @@ export class TurnoverHost {
       return now?.finishedAt == null ? undefined : now;
     });
   }
-  /** Lets the agent close the terminals of a user who does not exist on the host, a task with one cleaning step. */
+  /** Lets the agent run a task with one cleaning step: the close of the terminals of a user who does not exist. */
   async clean(): Promise<Task> {
     return this.ended(await this.queue("terminal.close", { login_user: "nobody-here", plan: false }));
   }
@@ -96,7 +96,10 @@ export class TurnoverHost {
   async sign(text: string): Promise<Task> {
     return this.ended(await this.queue("node.sign_record", { text }));
   }
-  /** Stores a sanitization record. The argument `signing` is the task in which the agent signed the record, or null without an agent's signature. */
+  /**
+   * Stores a sanitization record. The argument `signing` is the task in which the agent signed the sanitization record, or null if no agent signed
+   * it.
+   */
   store(text: string, signing: Task | null, change: object = {}): Promise<StoredRecord> {
     const signed =
       signing === null

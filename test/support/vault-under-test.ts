@@ -1,7 +1,7 @@
 /**
- * The Vault servers for the tests of the hub's Vault adapter: a simulated server, and a real server if `VAULT_ADDR` and `VAULT_TOKEN` are set. The
- * token in `VAULT_TOKEN` must have all permissions, because the tests create and remove engines, policies and roles. The tests refuse to run against
- * a real Vault server that already contains data.
+ * The Vault servers for the tests: a simulated server, and a real server if `VAULT_ADDR` and `VAULT_TOKEN` are set. The token in `VAULT_TOKEN` must
+ * have all permissions, because the tests create and remove engines, policies and roles. The tests refuse to run against a real Vault server that
+ * already contains data.
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -23,7 +23,7 @@ export interface VaultUnderTest {
   createToken(policies: readonly string[]): Promise<string>;
   revokeToken(token: string): Promise<void>;
   addRole(policies: readonly string[]): Promise<RoleUnderTest>;
-  /** Revokes all tokens that Vault has issued at logins of the AppRoles. */
+  /** Revokes all tokens that Vault has issued at AppRole logins. */
   revokeRoleTokens(): Promise<void>;
   close(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export const hubPolicy = (mount: string): Policy => ({
   [`${mount}/metadata/*`]: ["delete"],
 });
 
-/** The title of the test that says which tests with a real Vault are skipped. */
+/** The title of the test that reports that the tests with a real Vault are skipped. */
 export const SKIPPED = process.env["VAULT_ADDR"] === undefined ? ["SKIPPED: VAULT_ADDR names no real Vault"] : [];
 const { VAULT_ADDR, VAULT_TOKEN = "", VAULT_NAMESPACE, VAULT_CACERT } = process.env;
 export type StartVault = (wanted?: Wanted) => Promise<VaultUnderTest>;

@@ -69,7 +69,7 @@ const SITES: Readonly<Record<string, Prepare>> = {
   deletePowerCredentialOverride: async (world) => ({ params: await world.override() }),
 };
 
-/** Turns the name of a verb into camel case, as in the API's operation ids: `restart_clean` becomes `restartClean`. */
+/** Turns the name of a verb into camel case, as in the API's operation ids: from `restart_clean` to `restartClean`. */
 const camelCase = (verb: string): string => verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 const verbsOf = (what: string, failed: (world: WriteWorld) => Promise<string>): Readonly<Record<string, Prepare>> =>
   Object.fromEntries(

@@ -19,10 +19,7 @@ interface Host {
   readonly ipmi_ip: string;
 }
 
-/**
- * Creates the objects that a request to a writing route needs. No two test cases share an object. The simulated MAAS region, which may belong to one
- * site only.
- */
+/** Creates the objects that a request to a writing route needs. No two test cases share an object. */
 export class WriteWorld {
   readonly api: ApiHarness;
   readonly region: MaasSimulator;
@@ -149,7 +146,7 @@ export class WriteWorld {
     return batchId;
   }
 
-  /** Creates an active node with a deployed machine and the drift that `drift` describes, as the reconciler would find it. */
+  /** Creates an active node with a deployed machine, and with drift as the reconciler would find it. */
   async node(drift: Parameters<typeof addMachine>[2] = { status: MAAS_STATUS.deployed }): Promise<NodeId> {
     const siteId = SiteId.parse((await this.site()).siteId);
     const { hostname } = this.host();

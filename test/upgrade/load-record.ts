@@ -16,7 +16,7 @@ export function readRecord(version: string): UpgradeRecord {
   return JSON.parse(gunzipSync(readFileSync(file)).toString("utf8")) as UpgradeRecord;
 }
 
-/** Loads the record of an old version, moves its times to now, and migrates the database as a starting hub does. */
+/** Loads the record of an old version, moves the record's times to now, and migrates the database as a starting hub does. */
 export async function loadRecord({ database, url }: TestDatabase, record: UpgradeRecord): Promise<void> {
   const { db } = database;
   await db.execute(sql`drop schema if exists drizzle cascade`);
@@ -36,7 +36,7 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
 
 const ageOf = (record: UpgradeRecord): number => Date.now() - Date.parse(record.recordedAt);
 
-/** Moves the times inside the record's JSON values by its age, while `bringToNow` moves the times in columns. */
+/** Moves the times in the upgrade record's JSON values by the age of the record. */
 const factsMoved = (json: string, age: number): string =>
   json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
 
@@ -57,7 +57,7 @@ export function regionFile(record: UpgradeRecord): { path: string; remove(): voi
   return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Creates the old version's database schema by only the migrations that this version had. */
+/** Creates the database schema of the old version, by only the migrations that the old version had. */
 async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "muster-migrations-"));
   try {

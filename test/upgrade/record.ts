@@ -1,7 +1,7 @@
 /**
  * Records what a hub of this version leaves when it dies at work: its database and its simulated region. An engineer runs `npm run upgrade:record`
- * once for each release, before Muster's version changes. `test/integration/hub/upgrade.test.ts` continues from this record with later versions of
- * Muster (decision W3).
+ * once for each release, before Muster's version changes. `test/integration/hub/upgrade.test.ts` continues from the recorded state with later
+ * versions of Muster (decision W3).
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -67,8 +67,8 @@ class Recorder {
   }
 
   /**
-   * Runs stage after stage, until the hub has claimed a workflow row that `stop` accepts or the workflow ends. The dying hub keeps its claim of this
-   * row.
+   * Runs stage after stage, until the hub has claimed a workflow row that `stop` accepts or the workflow ends. The dying hub keeps its claim of the
+   * last workflow row.
    */
   async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
     for (let looks = 0; looks < 3000; looks += 1) {
@@ -88,7 +88,7 @@ class Recorder {
     await this.#rig.services.inTx((tx) => commitStep(tx, step.workflow, row, step));
   }
 
-  /** Leaves an onboarding claimed at the given stage by a hub that died before the stage acted or before its commit. */
+  /** Leaves an onboarding at the given stage, claimed by a hub that died before the stage acted or before its commit. */
   async diesAt(stage: string, acted: boolean): Promise<void> {
     const row = await this.#drive(await this.#start(), (claimed) => claimed.stage === stage);
     if (acted && row !== null) await this.#step(row);
@@ -98,7 +98,7 @@ class Recorder {
     await this.#drive(await this.#start(), () => false);
   }
 
-  /** Runs an onboarding until it fails or compensates, because its machine fails in MAAS as `plan` says. */
+  /** Runs an onboarding until it fails or compensates, because its machine fails in MAAS in the way of `plan`. */
   async suffers(plan: Partial<Plan>): Promise<void> {
     const id = await this.#start();
     const row = await this.#drive(id, (claimed) => claimed.stage === "commission_node");

@@ -1,11 +1,11 @@
 /**
- * What a dead hub left in its database, its secret store and its simulated region. `record.ts` writes such an upgrade record, and `upgrade.test.ts`
- * loads it.
+ * An upgrade record: what a dead hub left in its database, its secret store and its simulated region. `record.ts` writes an upgrade record, and
+ * `upgrade.test.ts` loads the record.
  */
 export interface UpgradeRecord {
   /** The version of the hub that wrote the record. */
   readonly version: string;
-  /** When `record.ts` wrote the upgrade record after the hub's death, in ISO 8601. */
+  /** When `record.ts` wrote the upgrade record, as a time in ISO 8601. */
   readonly recordedAt: string;
   /** The names of the database migrations that the recorded hub had applied, in order. */
   readonly migrations: readonly string[];

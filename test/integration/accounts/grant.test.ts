@@ -73,7 +73,7 @@ describe.skipIf(lacks !== null)(`a grant on a real host${lacks === null ? "" : `
     expect(await world.sh(`stat -c '%a %U:%G' ${file}; visudo --check --strict --file ${file}`)).toContain(
       "440 root:root",
     );
-    // This shell command runs as the tenant, who has rights of root only by sudo.
+    // The shell command runs as the tenant, who has rights of root only by sudo.
     expect(await world.sh(`setpriv --reuid ${uid} --regid ${uid} --clear-groups sudo -n id -u`)).toBe("0");
     expect(await granted({ ...input, root: false })).toBe(uid);
     await expect(world.sh(`setpriv --reuid ${uid} --regid ${uid} --clear-groups sudo -n id -u`)).rejects.toThrow();

@@ -41,7 +41,7 @@ describe.skipIf(lacks !== null)(
       awk -v uid=${uid} '$0 ~ "[ \\t]" uid "[ \\t]"' /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg`);
     const as = (uid: number): string => `setpriv --reuid ${uid} --regid ${uid} --clear-groups`;
 
-    /** Leaves traces on the test host: those that a tenant without root can leave, and those that need root. */
+    /** Leaves the traces on the test host that a tenant can leave, with and without the rights of root. */
     async function litter(order: GrantOrder, uid: number): Promise<void> {
       const { login_user: name } = order;
       await world.sh(`

@@ -20,7 +20,7 @@ if pid == 0:
   os.setuid(${uid}); os.write(1, b"up"); time.sleep(1000)
 os.read(terminal, 2); print("ready", flush=True)
 while True: time.sleep(1000)`);
-  /** True if a process of the uid runs. A process in state Z does not count, because it has already ended. */
+  /** True if a process runs under the uid. A process in state Z does not count as running, because it has already ended. */
   const running = async (uid: number): Promise<boolean> =>
     (await world.sh(`for status in /proc/[0-9]*/status; do
       grep -q -E '^Uid:[[:space:]]+${uid}[[:space:]]' $status 2>/dev/null && grep -E '^State:[[:space:]]+[^Z]' $status

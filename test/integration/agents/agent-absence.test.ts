@@ -33,7 +33,7 @@ interface Told {
 }
 /**
  * Starts an onboarding, and waits until the onboarding gives up on its agent. While the onboarding waits for the agent, `giveUp` calls `keep`
- * repeatedly, so that `keep` can show the hub the reason of the absence.
+ * repeatedly, so that `keep` can show the hub why the agent is absent.
  */
 async function giveUp(keep: (told: Told) => Promise<void> | void) {
   boxes += 1;

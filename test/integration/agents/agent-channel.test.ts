@@ -126,8 +126,8 @@ describe("agent and hub: identity", () => {
     const { validToDate } = new X509Certificate(host.read(`${STATE}/certificate.pem`));
     await until("the certificate to expire", () => (Date.now() > validToDate.getTime() ? true : undefined));
     hub.certificateLifeMs = 24 * 3_600_000;
-    // The agent's first certificate is valid for three seconds only. The agent renews so short a certificate at once, so it may already have
-    // connected a second time.
+    // The first certificate of the agent is valid for three seconds only. The agent renews a certificate of three seconds at once, so it may already
+    // have connected a second time.
     const { renewals, hellos } = hub;
     const before = hellos.length;
     startAgent();
@@ -148,7 +148,7 @@ describe("agent and hub: identity", () => {
   });
 
   it("reconnects with its renewed certificate and a new key as soon as it has them", async () => {
-    // The hub dates the start of a certificate back by an hour, so more than half of the certificate's life has already passed.
+    // The hub dates the start of the agent's certificate back by an hour, so more than half of the certificate's life has passed.
     hub.certificateLifeMs = 600_000;
     configure();
     startAgent();
@@ -291,8 +291,8 @@ describe("agent and hub: tasks", () => {
     await first.gone;
     startAgent();
     expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "interrupted" });
-    // Until the hub has confirmed a task's result, the agent answers a repeated order for the task with that result. After the hub's confirmation of
-    // the result, the agent refuses a repeated order for the task as a replay.
+    // Until the hub has confirmed a task's result, the agent answers a repeated order for the task with that result. After the hub has confirmed a
+    // task's result, the agent refuses a repeated order for the task as a replay.
     const ran = hub.said("task.progress").length;
     const refused = await until(
       "it is refused",

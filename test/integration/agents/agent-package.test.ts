@@ -17,7 +17,7 @@ import { type Answer, GatewayRig } from "../../support/gateway-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** The test fetches the agent's package as hosts do: with curl, the hub's CA file, and the enrollment token in a header. */
+/** The test fetches the agent's package as a host does: with curl, the hub's CA file, and the enrollment token in a header. */
 let rig: GatewayRig;
 let folder: string;
 const member = (name: string, bytes: Buffer): Buffer =>
@@ -162,7 +162,7 @@ it("accepts a package that dpkg-deb built", async () => {
   }
 });
 
-/** Lists the files of the folder with agent packages that the test process holds open. The hub runs in this process. */
+/** Lists the files of the folder with agent packages that the process of the test and its hub holds open. */
 const openFiles = (): string[] =>
   readdirSync("/proc/self/fd").flatMap((fd) => {
     try {
@@ -215,7 +215,7 @@ it("serves a package often enough for a first boot that is retried, and limits e
   for (let n = 0; n < burst; n += 1) statuses.push((await rig.ask("HEAD", path, { headers })).status);
   expect(new Set(statuses)).toEqual(new Set([200]));
   const late: Answer[] = [];
-  // The bootstrap script and the agent's package share one rate limit, which may have refilled a little.
+  // One rate limit covers the bootstrap script and the agent's package, and the rate limit may have refilled a little.
   for (let n = 0; n < burst; n += 1)
     late.push(await rig.ask("GET", n % 2 === 0 ? path : BOOTSTRAP_SCRIPT_PATH, { headers }));
   const refused = late.filter(({ status }) => status === 429);

@@ -32,7 +32,7 @@ async function state(hub: HubAuthority, kind: TrustKind) {
   await hub.refresh();
   return statement;
 }
-/** Copies the secret store without the paths that end with the given text, as a restore from an older backup would. */
+/** Copies the secret store without the paths that end with the text `without`, as a restore from an older backup would. */
 function restored(without: string): MemorySecrets {
   const store = new MemorySecrets();
   for (const [path, data] of secrets.entries) if (!path.endsWith(without)) store.entries.set(path, data);
@@ -61,7 +61,7 @@ describe("the chain of the hub's keys", () => {
     await state(hub, "announce");
     const [others, strange] = [restored("-2"), restored("-2")];
     for (const store of [others, strange]) {
-      // The keys of generation 2 in the secret store differ from the announced keys, as if a hub had made them after a restore.
+      // The secret store's keys of generation 2 differ from the announced keys, as if a hub had made them after a restore.
       await openTaskSigner(store, 2);
       store.entries.set(
         "kv/muster/certificate-authority-2",

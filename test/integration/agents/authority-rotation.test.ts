@@ -19,7 +19,7 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/admin/authority";
 const SETTLE_MS = 500;
 let api: ApiHarness;
-/** Two hubs share a database and a secret store, and poll both for the current keys. */
+/** Two hubs share a database and a secret store, and both hubs poll these for the current keys. */
 let hubs: readonly [HubAuthority, HubAuthority];
 let rig: GatewayRig;
 let secondPort: number;
@@ -52,7 +52,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Makes a host with the files that its first boot would write now, but without a running agent. */
+/** Makes a host with the files that a first boot would write at present, but without a running agent. */
 async function host() {
   const nodeId = await rig.addNode("active");
   const folder = hosts.add();
@@ -65,7 +65,7 @@ const knows = (nodeId: NodeId, sequence: number) =>
   until(`the host to know statement ${sequence}`, async () =>
     (await sessionOf(nodeId))?.trustSequence === sequence ? true : undefined,
   );
-/** Expects that the host carries out an order signed with the hub's current key, so the host is connected and trusts the key. */
+/** Expects that the host carries out an order signed with the hub's current key, because it is connected and trusts the key. */
 async function obeys(nodeId: NodeId): Promise<void> {
   const { task } = await rig.inTx((tx) =>
     enqueueTask(tx, {
@@ -82,7 +82,7 @@ async function obeys(nodeId: NodeId): Promise<void> {
   });
   expect(ended).toMatchObject({ state: "succeeded", errorCode: null });
 }
-/** Returns true if a client that trusts only the given CA accepts the hub's certificate. */
+/** Returns true if a client that trusts only the CA `caPem` accepts the hub's certificate. */
 const isShown = (caPem: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connectTls({ host: "127.0.0.1", port, ca: caPem, servername: "localhost" }, () => end(true));
@@ -143,7 +143,7 @@ describe("a rotation of CA and order key", () => {
     expect(kept).toMatchObject({ sequence: 2, next: null, current: { ca_pem: newCa } });
     expect((await api.ask("GET", PATH)).body).toMatchObject({ generation: 2, hosts: 3, informed: 3, next: null });
 
-    // A new host gets only the hub's new keys, and reports that it knows the newest statement about keys.
+    // A new host gets only the hub's new keys, and reports that it knows the newest statement about the hub's keys.
     const fresh = await host();
     fresh.start();
     await knows(fresh.nodeId, 2);

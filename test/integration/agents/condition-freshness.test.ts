@@ -47,7 +47,7 @@ async function say(agent: SocketAgent, type: string, more: Partial<ReportedCondi
       : undefined,
   );
 }
-/** Returns the seconds until the condition is stale, null for a condition without an end, and undefined without a report of the condition. */
+/** Returns the seconds until a condition is stale, null for a condition that never becomes stale, and undefined without a condition. */
 async function lifeLeft(nodeId: NodeId, type: string): Promise<number | null | undefined> {
   const [row] = await rig.db
     .select({ left: sql<number | null>`extract(epoch from ${nodeConditions.expiresAt} - now())::float8` })
@@ -70,7 +70,7 @@ describe("a reported condition", () => {
   it("holds for the life of its type from its arrival, by the database's clock, and each repeat starts that anew", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
-    // The clock of a host that is an hour behind does not change when a condition of that host becomes stale.
+    // Even if a host's clock is an hour behind, the host's conditions become stale at the usual time.
     await say(agent, "agent.healthy", { observed_at: new Date(Date.now() - 3_600_000).toISOString() });
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeGreaterThan(LIFE - 60);
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeLessThanOrEqual(LIFE);
@@ -220,7 +220,7 @@ describe("the sweep of stale conditions", () => {
     await sweep();
     await fleet(230);
     const atOnce = 10;
-    // This call simulates that a week passes without any hub.
+    // The call of `lookedAgo` simulates that a week passes without any hub.
     await lookedAgo(604_800);
     await later(604_800 - 300);
     const before = await newest();

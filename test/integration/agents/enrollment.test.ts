@@ -292,7 +292,7 @@ describe("renewal", () => {
     const csr_pem = await (await makeKey()).csr(nodeUri(identity.nodeId));
     const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
     await expectRefused("certificate_required", () => rig.ask("POST", path, { body: { csr_pem } }));
-    // The hub checks the client certificate before it reads a request's body, so that it reads bodies from the node only.
+    // The hub checks the client certificate before it reads a request's body, so that it reads only bodies of the node itself.
     const large = { csr_pem: "x".repeat(20_000) };
     await expectRefused("certificate_required", () => rig.ask("POST", path, { body: large }));
     await expectRefused("body_too_large", () => rig.ask("POST", path, { as: identity, body: large }));

@@ -20,8 +20,8 @@ import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * In these tests, hostile hosts attack a hub to which good agents are connected. These rate limits are lower than the hub's own limits, so that the
- * tests are fast. A rate limit that a test uses up refills so slowly that the speed of the computer does not matter.
+ * The tests let hostile hosts attack a hub to which good agents are connected. The rate limits in `RATES` are lower than the hub's own limits, so
+ * that the tests are fast. A rate limit that a test uses up refills so slowly that the speed of the computer does not matter.
  */
 const RATES = {
   ...NODE_RATES,
@@ -339,7 +339,7 @@ describe("an enrolled host", () => {
     const kept = KEPT_OF_A_NODE.hostEvents;
     expect(await eventsOf("certificate_renewed")).toHaveLength(kept.certificate_renewed);
     // The hub limits the stored events of a node separately for each event type. Session events reveal that an old system of a host has started, so
-    // no other events may displace them.
+    // events of other types may not displace session events.
     expect(await eventsOf("session_opened")).toHaveLength(450);
     expect(await eventsOf("created")).toHaveLength(1);
     expect(await rowsOf("node_certificates", nodeId)).toBe(KEPT_OF_A_NODE.certificates);

@@ -142,7 +142,7 @@ describe("a turnover with a real agent", () => {
   it("is signed once and rightly, however often the agent is killed while it has the task", async () => {
     const { text, record } = await host.prepare([await host.clean()]);
     const task = await host.queue("node.sign_record", { text });
-    // The test kills the agent before, during and after the task `node.sign_record`; the task must succeed nevertheless.
+    // The test kills the agent before, during and after the task `node.sign_record`, which must succeed nevertheless.
     for (const pauseMs of [0, 20, 60, 150]) {
       await sleep(pauseMs);
       host.agent.kill("SIGKILL");

@@ -28,7 +28,7 @@ describe("the API of allocations", () => {
 
   const inTx: ApiHarness["database"]["database"]["inTx"] = (fn) => api.database.database.inTx(fn);
   const sweep = () => sweepAllocations({ ...api.database.database, log: quietLog });
-  /** Creates a schedulable node, by default of the SKU `alone`. */
+  /** Creates a node that takes new allocations, by default of the SKU `alone`. */
   async function addNode(sku = "alone"): Promise<NodeId> {
     made += 1;
     return inTx((tx) => addSchedulableNode(tx, { siteId, hostname: `c${made}`, sku }));

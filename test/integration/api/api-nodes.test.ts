@@ -115,7 +115,7 @@ describe("the API of nodes and their tasks", () => {
         await retire(tx, id, "old");
       });
     await inTx((tx) => moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready"));
-    // All requests of this test have one request id, as those of an operator's script may have.
+    // The requests of the test have one request id, as the requests of an operator's script may have.
     const activate = () =>
       api.ask("POST", `${NODES}/${id}/activate`, { reason: "needed" }, { "x-request-id": "job-7" });
     const undrains = () =>

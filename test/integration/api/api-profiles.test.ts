@@ -3,7 +3,7 @@ import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts
 
 const SITES = "/api/v1/admin/maas-sites";
 
-/** Onboarding requests without a profile use the site's default profile, which must therefore always be usable (lifecycle 3.7). */
+/** Onboarding requests without a profile use the site's default profile, so the default profile must always be usable (lifecycle 3.7). */
 describe("a site's default profile", () => {
   let api: ApiHarness;
   beforeAll(async () => {

@@ -69,8 +69,8 @@ describe("readiness of external systems over the API", () => {
       expect(refused.problem).toMatchObject({ status: 409, code: "conflict" });
       expect(refused.problem.detail).toContain("clear-reports");
       expect(await api.counts()).toEqual(before);
-      // The limit for a node's custom condition types applies only to new types. A node at this limit still accepts signals of its existing custom
-      // types and of Muster's own types.
+      // The limit for a node's custom condition types applies only to new types. A node at the limit for custom condition types still accepts signals
+      // of its existing custom types and of Muster's own types.
       expect(await post(id, own(0, 1))).toMatchObject({ status: 202 });
       expect(await post(id, signal())).toMatchObject({ status: 202 });
       await api.database.database.inTx((tx) => writeNoise(tx, { nodeId: id, noisy: true, kind: "readiness" }));

@@ -115,7 +115,7 @@ describe("every route that reads", () => {
     );
   });
 
-  /** Returns the paths that the test requests of a route, without queries, each with all items of its list. */
+  /** Returns the paths of a route that the test has requested, each with all items of the list at the path. */
   async function listsOf(route: (typeof READS)[number]) {
     const paths = [
       ...new Set(answers.filter((one) => isOf(route.path, one.path)).map(({ path }) => path.split("?", 1)[0] ?? "")),

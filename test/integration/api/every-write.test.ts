@@ -24,7 +24,7 @@ describe("every route that writes", () => {
     await api?.close();
   });
 
-  /** Returns the header with an object's version, which a PATCH request must name and a GET request returns. */
+  /** Returns the header with an object's version, as a PATCH request needs it. The version comes from a GET request. */
   async function versionOf(route: Route, path: string): Promise<Record<string, string>> {
     if (route.method !== "PATCH") return {};
     return { "if-match": (await api.ask("GET", path)).headers.get("etag") ?? "" };

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { commandLine } from "../../support/command-line.ts";
 
-/** These rate limits are lower than the hub's own limits, so that the test is fast. */
+/** The rate limits in `RATES` are lower than the hub's own limits, so that the test is fast. */
 const RATES = { request: { burst: 20, perMinute: 10 }, write: { burst: 3, perMinute: 60 } };
 const NODES = "/api/v1/admin/nodes";
 const cwd = mkdtempSync(join(tmpdir(), "muster-budgets-"));

@@ -1,6 +1,6 @@
 /**
- * Runs every command and sends every request body that the README, the docs and the help show. The constants of this file list the documented
- * commands that no test runs, each with the reason.
+ * Runs every command and sends every request body that the README, the docs and the help show. The constants of the test list the documented commands
+ * that no test runs, each with the reason.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -147,7 +147,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** In the shell of this test, `npm run muster` and `muster` call the repository's command line with the test's hub. */
+/** In the test's shell, `npm run muster` and `muster` call the repository's command line with the test's hub. */
 const typed = (command: string) =>
   execa(
     "bash",
@@ -186,7 +186,7 @@ async function mustRun(command: string): Promise<string> {
   return stdout;
 }
 
-/** Carries out the steps that the documents describe in words between two documented commands. */
+/** Carries out the steps that the docs describe in words between two documented commands. */
 async function prepare(command: string): Promise<void> {
   const { pool } = api.database.database;
   if (command.includes("phone-home"))

@@ -1,4 +1,4 @@
-/** Verifies exported sanitization records with Muster's command line and the commands of docs/sanitization.md, before and after tampering. */
+/** Verifies exported sanitization records by Muster's command line and by the commands of docs/sanitization.md, before and after tampering. */
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -85,7 +85,7 @@ const cli = (...args: readonly string[]) =>
     env: { MUSTER_URL: "http://127.0.0.1:9" },
   });
 
-/** Calls `verify-record` with the first document as FILE, and with each further document as `--chain`. */
+/** Calls `verify-record` with the first document as FILE, and with each further document as a `--chain`. */
 async function verified(documents: readonly unknown[], keys: readonly string[] = [orderKey]) {
   const [file = "", ...chain] = documents.map((one, n) => writeTo(`${n}-${randomUUID()}.json`, one));
   const flags = [...chain.flatMap((one) => ["--chain", one]), ...keys.map((key) => `--order-key=${key}`)];
@@ -120,7 +120,7 @@ const changed = (document: SanitizationDocument, change: object): SanitizationDo
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 const rawKey = (key: KeyObject): string => String(key.export({ format: "jwk" }).x);
 
-/** Returns an exported document that a forger has countersigned with a key of his own. */
+/** Returns an exported document that somebody other than the hub has countersigned, as a forger would. */
 function signedByAnother(document: SanitizationDocument, change: object = {}): SanitizationDocument {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const text = canonicalJson({

@@ -8,7 +8,7 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { until } from "../../support/until.ts";
 import { HOOKS, newSecret, Receiver, startSender, writeEvent } from "../../support/webhook-receiver.ts";
 
-/** No hub contacts this address, because the tests that use it run no webhook sender. */
+/** No hub contacts the address `NOBODY`, because the tests with this address run no webhook sender. */
 const NOBODY = "http://127.0.0.1:9999/";
 const CLAIM = { perWebhook: 4, leaseSeconds: 60 };
 

@@ -8,7 +8,7 @@ describe("webhooks", () => {
   const closers: (() => Promise<void> | void)[] = [];
   beforeAll(async () => {
     api = await startApi();
-    // Two hubs with one database send webhooks in this test.
+    // Two hubs with one database send the webhooks of the test.
     for (const sender of [startSender(api), startSender(api)]) closers.push(() => sender.close());
   });
   afterAll(async () => {

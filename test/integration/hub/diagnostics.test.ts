@@ -18,7 +18,7 @@ interface Shown {
   readonly of: number;
 }
 
-/** Requests the hub's diagnostics. In the result, `failed` maps each failed section to its error code. */
+/** Requests the hub's diagnostics. In the result of `take`, `failed` maps the name of each failed section to its error code. */
 async function take(api: ApiHarness, token = api.admin) {
   const answer = await api.ask("GET", PATH, undefined, { authorization: `Bearer ${token}` });
   expect(answer.status, JSON.stringify(answer.body).slice(0, 500)).toBe(200);

@@ -33,7 +33,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** Starts hubs of the present version on what the old version left: its database, its simulated region, and its sites' secrets. */
+/** Starts hubs of the present version on what the old version left: its database, its simulated region and its secrets. */
 async function takeOver(version: string) {
   const record = readRecord(version);
   const test = await createTestDatabase();
@@ -89,7 +89,7 @@ async function takeOver(version: string) {
     until(
       "every onboarding to end",
       async () => {
-        // The test simulates the agents of all onboardings, because an onboarding that waits for its agent occupies one of the site's places.
+        // The test simulates the agents of all onboardings, because an onboarding that waits for its agent occupies a place of the site.
         for (const { id } of rows) await playAgent(test, maas, id);
         const now = await db
           .select()
@@ -113,8 +113,8 @@ describe.each(versions)("the state that a dead hub of version %s left", (version
     const [done, ...others] = rows.filter((row) => row.status === "completed");
     if (done === undefined) throw new Error(`the record of ${version} has no completed onboarding`);
     expect(others).toEqual([]);
-    // The stages of an onboarding that the old version completed are all stages of that version. The record of an old version of Muster lacks the
-    // stages that later versions have added.
+    // An onboarding that the old version completed has passed all stages of the old version. The record of an old version of Muster lacks the stages
+    // that later versions have added.
     const passed = await db.select().from(workflowEvents).where(eq(workflowEvents.workflowId, done.id));
     const stages = [...new Set(passed.map(({ stage }) => stage))].sort();
     expect([...new Set(open.map((row) => row.stage))].sort()).toEqual(stages);

@@ -104,8 +104,8 @@ describe("silent agents after an outage of the hub", () => {
   const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
 
   /**
-   * The reconciler may lock a node's row for a moment, and the sweep for silent agents skips locked rows. `allOffline` therefore repeats the sweep
-   * until all nodes are offline.
+   * The reconciler may lock a node's row for a moment, and the sweep for silent agents skips a locked row. `allOffline` repeats the sweep until all
+   * nodes are offline, because the sweep skips locked rows.
    */
   const allOffline = (afterOutage: boolean, nodes = active) =>
     until("all to be offline", async () => {
@@ -160,8 +160,8 @@ describe("silent agents after an outage of the hub", () => {
       const heard = { lastSeenAt: sql`now() - interval '31 days'` };
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
-    // The test dates the nodes' changes to offline back by an hour, so that the breaker no longer counts them. In the next outage, the breaker does
-    // not count nodes that it kept online in an earlier outage.
+    // The test dates the nodes' changes to offline back by an hour, so that the breaker no longer counts the changes. In the next outage, the breaker
+    // does not count nodes that it kept online in the first outage.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);
     expect(await sweep(false)).toMatchObject({ offline: 0 });

@@ -29,7 +29,7 @@ import { quietLog } from "../../support/log.ts";
 
 const DRAIN = { mode: "drain", ...DrainCreate.parse({ reason: "moving it" }) } as const;
 
-/** The tests start each pass of the reconciler themselves, so they know the state between two passes. */
+/** The tests start each pass of the reconciler themselves, so that they know the state between two passes. */
 describe("a pass of the reconciler", () => {
   let fleet: FleetRig;
   let maas: MaasPort;
@@ -111,7 +111,7 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
     for (const { deadline, createdAt } of await fleet.db.select().from(tasks))
       expect(deadline.getTime() - createdAt.getTime()).toBe(600_000);
-    // Each host has already had its one hardware-sync task of this interval, so the reconciler only switches hardware sync on in MAAS.
+    // Each host has already had its hardware-sync task of the present interval, so the reconciler only switches hardware sync on in MAAS.
     stop();
     await sweep();
     expect([await seeds(), unsynced()]).toEqual([25, 5]);
@@ -241,8 +241,8 @@ describe("a pass of the reconciler", () => {
   });
 
   it("changes no node when the owner of all machines is renamed under a new token, and learns the new name from live agents", async () => {
-    // When a site gets new credentials, the hub forgets the known names of its MAAS user. Without these names, the hub cannot tell under which name
-    // its MAAS user owned machines.
+    // When a site gets new credentials, the hub forgets the known names of its MAAS user. Without the known names of its MAAS user, the hub cannot
+    // tell under which name the user owned machines.
     await fleet.db.update(maasCredentialUses).set({ userNames: [] });
     const { region } = fleet.rig.maas.sim;
     const [user] = region.state.users;

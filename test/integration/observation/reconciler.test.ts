@@ -15,7 +15,7 @@ beforeAll(async () => {
   fleet.watch();
   fleet.watch();
 });
-/** `beforeEach` moves past status changes back by an hour, so that the breaker counts only the test's own changes. */
+/** Before each test, `beforeEach` dates past status changes back by an hour, so that the breaker counts only the test's changes. */
 beforeEach(async () => {
   await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
 });

@@ -10,7 +10,7 @@ import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** While the reconciler waits for a locked row of one site, the hub must renew its leases and poll all sites (lifecycle 6.3). */
+/** While the reconciler waits for a locked row, the hub must renew its leases and poll all sites (lifecycle 6.3). */
 const LEASE_SECONDS = 30;
 const us = randomUUID();
 const them = randomUUID();
@@ -58,7 +58,7 @@ const lapse = (siteId: SiteId) =>
       .where(eq(maasSiteWatches.siteId, siteId)),
   );
 
-/** Starts the reconciler, which waits for a node's locked row. The row stays locked while `during` runs. */
+/** Starts the reconciler, which waits for the locked row of a node. The node's row stays locked while `during` runs. */
 async function whilePassWaits(during: (fence: number) => Promise<void>): Promise<void> {
   const watch = await holdWatch(fleet.db, fleet.siteId, us, LEASE_SECONDS);
   if (watch === null) throw new Error("the site is another hub's");

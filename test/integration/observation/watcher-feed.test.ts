@@ -32,7 +32,7 @@ describe("the events feed of a site", () => {
     if (polled === "lost") throw new Error("another hub has taken the site over");
     return { asked: [...region.asked], error: polled.error instanceof MaasError ? polled.error.code : polled.error };
   };
-  /** Simulates that another hub, which does not know what the previous hub has seen, takes over the watching of the site. */
+  /** Simulates that another hub takes over the watching of the site without the knowledge of the previous hub. */
   const anotherHub = () => {
     memory = emptyMemory();
   };
@@ -51,10 +51,10 @@ describe("the events feed of a site", () => {
     region.feed = [event(499, "aaa"), event(500, "aaa")];
     await poll();
     anotherHub();
-    // A hub that takes over a site lists the ids of all machines, because it does not know when the previous hub listed them.
+    // A hub that takes over a site lists the ids of all machines, because it does not know when a hub listed them last.
     expect((await poll()).asked).toEqual(["events", "some aaa", "ids"]);
-    // The simulated region goes back to a backup from before its event 499. Before the next poll, the restored region writes new events with the ids
-    // 499, 500 and 501.
+    // The simulated region goes back to a backup that is older than its event 499. Before the next poll, the restored region writes new events with
+    // the ids 499, 500 and 501.
     region.machines = [machine("aaa"), machine("bbb", 6)];
     region.feed = [499, 500, 501].map((id) => ({ ...event(id, "aaa"), created: "later" }));
     anotherHub();
@@ -62,7 +62,7 @@ describe("the events feed of a site", () => {
     expect(await statuses()).toEqual({ aaa: 4, bbb: 6 });
     anotherHub();
     expect((await poll()).asked).toEqual(["events", "some aaa", "ids"]);
-    // The next poll also reads all machines if the region's new events skip the id of the last known event.
+    // The next poll of the watcher also reads all machines if the region's new events skip the id of the last known event.
     region.feed = [event(502, "aaa")];
     anotherHub();
     expect((await poll()).asked).toEqual(["events", "list"]);

@@ -68,8 +68,8 @@ describe("one poll at a site", () => {
     region.feed = [event(500, "aaa")];
     expect(await poll()).toEqual(["events", "list"]);
     expect((await watchRow())?.eventCursor).toBe(500);
-    // Each poll of the watcher also reads some events with ids below the event cursor. The second poll acts on such events, because the first poll
-    // did not.
+    // Each poll of the watcher also reads some events with ids below the event cursor. The second poll acts on events below the event cursor, because
+    // the first poll did not act on them.
     expect(await poll()).toEqual(["events", "some aaa"]);
     expect(await poll()).toEqual(["events"]);
     region.feed.push(event(501, "bbb"));
@@ -211,7 +211,7 @@ describe("one poll at a site", () => {
       .where(eq(maasSiteWatches.siteId, siteId));
     expect((await poll()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
     expect((await watchRow())?.lastSweepAt).toBeNull();
-    // The second poll needs no new list of machines, because the watcher keeps the list from the first poll.
+    // The watcher's second poll needs no new list of machines, because the watcher keeps the list from the first poll.
     expect(await polled()).toMatchObject({ read: "some", unconfirmed: [] });
     expect(region.asked.filter((asked) => asked.startsWith("one"))).toHaveLength(50);
     expect((await watchRow())?.lastSweepAt).not.toBeNull();
@@ -239,7 +239,7 @@ describe("one poll at a site", () => {
     expect((await observed("aaa"))?.status).toBe(4);
     await givenBack();
     region.meanwhile = async () => undefined;
-    // The watcher must not remember this event as processed, because it dropped the event when it lost the site's lease.
+    // The watcher must not remember the event as processed, because it dropped the event when it lost the site's lease.
     expect(await poll()).toEqual(["events", "some aaa"]);
     expect((await observed("aaa"))?.status).toBe(9);
   });

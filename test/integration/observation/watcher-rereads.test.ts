@@ -19,8 +19,8 @@ import { until } from "../../support/until.ts";
 const HOUR = 3_600_000;
 
 /**
- * MAAS sends no event when a machine's power has changed or when a machine is gone. The watcher must find changed power and missing machines without
- * a sweep, because these tests run a sweep only at the start.
+ * MAAS sends no event when a machine's power has changed or when a machine is gone. Sweeps run only at the start of these tests, so the watcher must
+ * find changed power and missing machines without a sweep.
  */
 let fleet: FleetRig;
 let maas: MaasPort;
@@ -32,7 +32,10 @@ beforeAll(async () => {
 afterAll(() => fleet?.close());
 
 const region = () => fleet.rig.maas.sim.region;
-/** Creates an active node and runs one sweep. The next sweep is due after an hour, so no sweep finds a test's changes. */
+/**
+ * Creates an active node and runs one sweep of the site's machines. The next sweep of the site is due after an hour, so no sweep finds the changes of
+ * a test.
+ */
 const known = async () => {
   const made = await fleet.nodeInService();
   const box = region().hardwareOf(made.machine);
@@ -46,7 +49,7 @@ const known = async () => {
   });
   return made;
 };
-/** Waits until the watcher has stored a poll that read the newest event and its machine. */
+/** Waits until the watcher has stored a poll that read the region's newest event and the event's machine. */
 const polled = (): Promise<true> => {
   const newest = region().state.events.at(-1)?.id ?? 0;
   return until("a poll after the event", async () =>
@@ -56,7 +59,7 @@ const polled = (): Promise<true> => {
 const watchOf = async () =>
   (await fleet.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, fleet.siteId)))[0];
 const sweptAt = async () => (await watchOf())?.lastSweepAt;
-/** Makes the simulated BMC finish its power action, about which MAAS writes no event. */
+/** Makes the simulated BMC finish its power action. MAAS writes no event about the end. */
 const done = (machine: Machine): void => {
   const before = region().state.events.length;
   region().settle(machine);
@@ -76,8 +79,8 @@ describe("power, whose end MAAS announces by no event", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, lastMaasPowerState: "on" });
     done(machine);
     await fleet.drifted(nodeId, "powered_off");
-    // The watcher now reads this machine rarely, because its power has been uncertain for long. The watcher soon reads a machine with uncertain power
-    // only after a new event of the machine.
+    // The watcher reads the machine rarely, because the machine's power has been uncertain for long. The watcher soon reads a machine with uncertain
+    // power only after a new event of the machine.
     const person = region().state.users[0];
     if (person === undefined) throw new Error("the region has no user");
     await powerOn(region(), machine, person, null, null);
@@ -198,7 +201,7 @@ describe("a machine that is deleted in MAAS together with its events", () => {
   };
   /**
    * Adds events of a machine that stays in MAAS, because MAAS deletes the events of a deleted machine. Without newer events, the deletion would lower
-   * the newest event id, and the watcher would sweep all machines.
+   * the newest event id of the region, and the watcher would sweep all machines.
    */
   const somethingElse = async (): Promise<void> => {
     const other = await known();

@@ -7,8 +7,8 @@ import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Somebody restores the MAAS region from a backup that is older than the deploys of the hub's nodes. After the restore, the events, machine states
- * and tokens of the MAAS region are old.
+ * Somebody restores the MAAS region from a backup that is older than the deploys of the hub's nodes. After the restore of the MAAS region, the
+ * region's events, machine states and tokens are old.
  */
 describe("a region that was restored from a backup", () => {
   let fleet: FleetRig;

@@ -200,7 +200,7 @@ describe("a sweep of a site", () => {
     await until("the list", () => (ended > 0 ? true : undefined));
     expect(await poll()).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
-    // Another hub must sweep too, because it does not know that the first hub still reads the list of machines.
+    // Another hub must sweep too, because it does not know that the first hub is still reading the list of machines.
     memory = emptyMemory();
     expect(await poll()).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 9 });
@@ -219,8 +219,8 @@ describe("a sweep of a site", () => {
     arrives();
     // The watcher signals that it has read the list of machines, so the test need not wait for a poll.
     await until("the list", () => (ended > 0 ? true : undefined));
-    // Machine ccc changed and changed back while the watcher read the list of machines. The list of machines has an old status of ccc, as the event
-    // about ccc shows. The watcher must not store this status.
+    // Machine ccc changed and changed back while the watcher read the list of machines. The event about machine ccc shows that the list of machines
+    // has an old status of ccc. The watcher must not store the old status of machine ccc from the list of machines.
     region.feed.push(event(2, "ccc"));
     expect(await poll(slow, 0, 10)).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 4 });

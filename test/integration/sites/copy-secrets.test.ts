@@ -20,7 +20,7 @@ import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/** Tests the hub's command `copy-secrets`, before which the hubs kept their secrets in sealed files. */
+/** Tests the hub's command `copy-secrets`, which copies secrets that hubs have kept in sealed files. */
 const OVERRIDES = 12;
 const CANARY = "canary-of-a-secret";
 let folder: string;
@@ -156,8 +156,8 @@ async function killWithin(to: "vault" | "sealed_file", calls: string, nth: numbe
 }
 
 /**
- * Blocks the command `copy-secrets` at its nth call to Vault that begins with `calls`. The returned function tells whether the command `copy-secrets`
- * is already blocked.
+ * Blocks the command `copy-secrets` at its nth call to Vault that begins with `calls`. `holdAfter` returns a function that tells whether the command
+ * `copy-secrets` is already blocked.
  */
 function holdAfter(calls: string, count: number): () => true | undefined {
   let came = 0;
@@ -260,7 +260,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     server.vault.mountAt("kv").deleteMetadata(token.slice(3));
     await sealed.write(power, value);
     expect((await copy("vault")).status).toBe(0);
-    // A hub wrote this secret into the old secret store after the first run of `copy-secrets`; a second run finds it.
+    // A second run of `copy-secrets` must find the secret that a hub wrote into the old secret store after the first run.
     await sealed.write(power, { value: `${CANARY} since` });
     const since = await copy("vault");
     expect([since.status, since.told]).toEqual([1, expect.stringMatching(`different +${power}`)]);

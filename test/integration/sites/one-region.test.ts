@@ -146,7 +146,7 @@ describe("a region with two addresses", () => {
     SiteId.parse((await api.ask("POST", SITES, { ...SITE_BODY, name, api_base_url })).body.id);
   const writeToken = (id: SiteId) => api.ask("POST", `${SITES}/${id}/credentials`, { maas_token: maas.apiKey });
   const byName = (url: string) => url.replace("127.0.0.1", "localhost");
-  /** Creates the machine in MAAS unless MAAS has it, and adds an event about the machine. */
+  /** Creates the machine in MAAS if it does not exist, and adds an event about the machine. */
   async function something({ sim }: MaasSimulator): Promise<void> {
     const { region } = sim;
     if (region.state.machines.length === 0) {
@@ -287,7 +287,7 @@ describe("a machine that two sites see", () => {
         bmcAddress(1),
         `belongs to onboarding ${first} of site dc1. Sites twin and dc1 both have this machine`,
       ],
-      // The request's BMC is not the machine's BMC, so the hub does not check which onboarding holds the machine.
+      // The BMC in the onboarding request is not the machine's BMC, so the hub does not check which onboarding holds the machine.
       ["host-1", bmcAddress(9), `(hostname, BMC ${bmcAddress(1)})`],
     ] as const) {
       const held = await driver.drive(await begin(twin, hostname, bmc));

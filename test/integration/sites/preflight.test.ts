@@ -9,7 +9,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboa
 
 /**
  * The preflight of an onboarding finds each missing setting of a site before the onboarding touches a machine (lifecycle 4.14). Each missing setting
- * of a site has its own error code. After a person has corrected the setting, the verb that the failure recommends continues the onboarding.
+ * of a site has its own error code. After a person has corrected a missing setting, the verb that the failure recommends continues the onboarding.
  */
 interface Case {
   readonly name: string;

@@ -23,7 +23,7 @@ import { until } from "../../support/until.ts";
 const SITES = "/api/v1/admin/maas-sites";
 const HOSTS = 3;
 
-/** An operator can move a site with active nodes to another MAAS address only if the hub finds the same MAAS region there (lifecycle 3.5). */
+/** An operator can move a site with active nodes to another address only if the hub finds the same MAAS region there (lifecycle 3.5). */
 describe("a site that follows its region to another address", () => {
   let api: ApiHarness;
   let maas: MaasSimulator;
@@ -172,7 +172,7 @@ describe("a site that follows its region to another address", () => {
     expect((await move({ api_base_url: "http://127.0.0.1:1/MAAS" })).problem.code).toBe("site_unusable");
     maas.sim.faults.add({ match: { op: "whoami" }, kind: "status", code: 401, body: "no", times: 1 });
     expect((await move()).problem.code).toBe("site_unusable");
-    // The fault hits the second request `power_parameters`, which the comparison of the two regions makes.
+    // The simulated fault hits the second request `power_parameters`, which the comparison of the two regions makes.
     maas.sim.faults.add({
       match: { op: "power_parameters" },
       kind: "status",

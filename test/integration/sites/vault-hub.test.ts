@@ -14,7 +14,7 @@ import { hubPolicy } from "../../support/vault-under-test.ts";
 
 /**
  * Tests a hub process that keeps its secrets in Vault. While Vault is sealed, the hub runs but cannot read or write secrets. The hub does not start
- * with a wrong setting of its Vault connection.
+ * if a setting of its connection to Vault is wrong.
  */
 const POLICY = hubPolicy("kv");
 const folder = mkdtempSync(join(tmpdir(), "muster-vault-hub-"));
@@ -134,7 +134,7 @@ describe("a hub with its secrets in Vault", () => {
   });
 });
 
-/** Starts a hub once with correct settings, so that its database records which secret store the hub uses. */
+/** Starts a hub once with correct settings, so that the hub's database records which secret store the hub uses. */
 async function startAndStop(): Promise<void> {
   if ((await database.database.pool.query("select 1 from installation").catch(() => ({ rowCount: 0 }))).rowCount === 1)
     return;

@@ -25,7 +25,7 @@ import { startAgents, startRigWatcher, startRunner } from "../../support/rig-hub
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/** A stage reads secrets when it runs, and keeps none of them (lifecycle 3.2, 3.5). The tests change secrets in Vault while a hub runs. */
+/** A workflow's stage reads secrets when it runs, and keeps no secret (lifecycle 3.2, 3.5). The tests change secrets in Vault while one hub runs. */
 const folder = mkdtempSync(join(tmpdir(), "muster-rotation-"));
 let rig: OnboardingRig;
 let vault: VaultServer;
@@ -139,7 +139,7 @@ it("an onboarding fails at once when Vault's policy is taken away, and resumes w
   await ended(id, "completed");
 });
 
-/** Adds a token to a user of the simulated MAAS, and creates an unknown user as an administrator. */
+/** Adds a token to a user of the simulated MAAS. An unknown user becomes a new administrator. */
 function addToken(username: string, name: string): string {
   const { users } = rig.maas.sim.region.state;
   let user = users.find((one) => one.username === username);
@@ -158,7 +158,7 @@ const rowsOf = (ids: readonly WorkflowId[]) =>
     .select()
     .from(workflowRows)
     .where(inArray(workflowRows.id, [...ids]));
-/** Waits until every stage that runs now has ended, because it may have read the old secrets. */
+/** Waits until every stage that runs at present has ended, because a running stage may have read the old secrets. */
 async function stagesAtWorkEnd(ids: readonly WorkflowId[]): Promise<void> {
   const before = new Map((await rowsOf(ids)).map((row) => [row.id, row.fence]));
   await until("the stages at work to end", async () =>
@@ -181,7 +181,7 @@ it("running onboardings complete without a repeated step while all credentials r
   await until("all to be commissioned", async () =>
     [5, 6, 7].every((n) => callsOf(`host-${n}`)?.commission === 1) ? true : undefined,
   );
-  // BMCs of hosts whose onboarding has not begun get their new login before Vault has it. BMCs of hosts whose onboarding has begun keep their old
+  // The BMCs of hosts whose onboarding has not begun get the new login before Vault has it. The BMCs of hosts whose onboarding has begun keep the old
   // login.
   for (const box of rig.maas.sim.region.state.hardware.slice(7)) Object.assign(box, { bmcPass: "rotated-bmc-pass" });
   await writeIntoVault(SECRET_PATHS.defaultPower(rig.siteId), { user: SITE_BMC_USER, pass: "rotated-bmc-pass" });

@@ -1,4 +1,4 @@
-/** Tests the task `allocation.grant_user` from the request for the allocation to the agent's answer, with a simulated agent. */
+/** Tests the task `allocation.grant_user`, from the request for the allocation to the answer of a simulated agent. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createAllocation } from "../../../hub/allocations/create-allocation.ts";
 import { startAllocationSweep } from "../../../hub/allocations/sweep.ts";
@@ -19,7 +19,7 @@ let sweep: { close(): Promise<void> };
 beforeAll(async () => {
   const due = new WakeSignal();
   rig = await GatewayRig.start({ onTaskEnded: () => due.raise() });
-  // The interval of the allocation sweep is longer than the test, so only an ended task can start a sweep.
+  // The allocation sweep's interval is longer than the test, so only the end of a task can start a sweep.
   sweep = startAllocationSweep({ db: rig.db, inTx: rig.inTx, log: quietLog, due, everyMs: 3_600_000 });
 });
 beforeEach(async () => {

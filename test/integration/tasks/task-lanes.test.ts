@@ -30,7 +30,7 @@ afterAll(() => rig.stop());
 
 const kept = keptAgents(() => rig);
 const connect = () => kept.connect(identity);
-/** Creates a task of the given type. With `heldBack`, the hub may offer this task only after an hour. */
+/** Creates a task of the given type. With `heldBack`, the hub may offer the created task only after an hour. */
 const enqueue = (type: keyof typeof INPUTS, heldBack = false): Promise<TaskId> =>
   rig.inTx(async (tx) => {
     const { task } = await enqueueTask(tx, {
@@ -49,7 +49,7 @@ const inState = (id: TaskId, state: Task["state"]) =>
     const task = await readTask(rig.db, id);
     return task?.state === state ? task : undefined;
   });
-/** Waits until the hub has offered the agent a new task, and reports that the task has started. */
+/** Waits until the hub has offered the agent a new task, and lets the agent report that the task has started. */
 async function running(agent: SocketAgent, type: keyof typeof INPUTS) {
   const id = await enqueue(type);
   const { order } = await agent.next("task.offer");

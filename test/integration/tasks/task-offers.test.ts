@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 
 /**
- * A hub looks for queued tasks every second, and whenever the database notifies it about new tasks. Between its welcome to an agent and its read of
- * the agent's journal, a hub may look for tasks.
+ * A hub looks for queued tasks every second, and whenever the database notifies it about new tasks. A hub may look for queued tasks after its welcome
+ * to an agent and before it has read the agent's journal.
  */
 it("the hub offers a task only after it has read the agent's journal", async () => {
   const { nodeId } = await rig.enrolled();

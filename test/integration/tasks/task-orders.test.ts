@@ -86,7 +86,7 @@ describe("an order", () => {
     ];
     for (const forged of forgeries) expect([forged, holds({ ...order, ...forged })]).toEqual([forged, false]);
 
-    // The hash in an order covers the input with the secret that the hub has filled in, not the stored input.
+    // The hash in a task order covers the input with the secret that the hub has filled in, not the input in the database.
     expect(order.input).toMatchObject({ machine_token: MACHINE_TOKEN });
     expect(order.input_sha256).toBe(createHash("sha256").update(canonicalJson(order.input)).digest("hex"));
     expect(order.not_after).toBe(task.deadline.toISOString());

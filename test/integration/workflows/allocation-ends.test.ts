@@ -67,7 +67,7 @@ const eventsOf = async (id: string) =>
       .orderBy(domainEvents.seq)
   ).map(({ type }) => type.split(".").at(-1));
 
-/** Allocates a new node, on which the tenant's account then exists, unless `granted` is false. */
+/** Allocates a new node, on whose host the tenant's account exists unless `granted` is false. */
 async function allocate({ granted = true, more = {} }: { granted?: boolean; more?: object } = {}): Promise<Allocated> {
   made += 1;
   const nodeId = await inTx((tx) => addSchedulableNode(tx, { siteId, hostname: `e${made}`, sku: "s" }));
@@ -146,7 +146,7 @@ describe("a release", () => {
 
   it("is refused while another operation holds the node; a forced release cancels that operation", async () => {
     const { id, nodeId } = await allocate();
-    // This drain holds the node since before the allocation, as a hub of an older version may have left it.
+    // The drain holds the node since before the allocation, as a hub of an older version may have left it.
     const holder = randomUUID();
     await inTx(async (tx) => {
       const about = { kind: "drain", siteId, stage: "disable_node", input: { node_id: nodeId } };

@@ -62,7 +62,7 @@ const { kinds, by } = {
   by: { reason: "the order is over", actor: "ann", role: "admin", requestId: "r" },
 };
 const step = (name: string, outcome: string) => ({ step: name, target: "alice", outcome, message: "", evidence: {} });
-/** The results that an agent reports after a success, by task type. */
+/** The results that an agent reports for successful tasks, by task type. */
 const RESULTS: Readonly<Record<string, object>> = {
   "allocation.grant_user": { uid: 30_001, steps: [step("account", "ok")] },
   "allocation.revoke_user": { uid: 30_001, steps: [step("account", "ok")] },
@@ -143,7 +143,7 @@ describe("after a tenant without root", () => {
       state: "succeeded",
       input: { allocation_id: id, login_user: "alice", plan: false },
     });
-    // The test changed the operation's patience perhaps only after the hub had queued the drain.
+    // The hub may have queued the drain before the test changed the operation's patience.
     const { rows: impatient } = await db().execute(
       sql`select type from tasks where workflow_id = ${turnover} and type <> 'node.drain' and deadline - created_at < interval '80000 s'`,
     );

@@ -52,8 +52,8 @@ describe("a verb of a batch", () => {
     (await query("select status, stage, compensation from workflows where id = $1", [id]))[0];
 
   /**
-   * Runs a verb while another transaction holds the row of the onboarding's workflow. While the verb waits for that row, the other transaction runs
-   * `change` and commits.
+   * Runs a verb while another transaction holds the row of the onboarding's workflow. While the verb waits for the workflow's row, the other
+   * transaction runs `change` and commits.
    */
   async function inBetween<T>(id: string, verb: () => Promise<T>, change: (run: typeof query) => Promise<unknown>) {
     const other = await api.database.database.pool.connect();

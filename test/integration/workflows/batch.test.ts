@@ -17,7 +17,7 @@ import { until } from "../../support/until.ts";
 
 const HOSTS = 200;
 const AT_ONCE = 24;
-/** The number of simulated hosts in the batches. Hosts with a higher number have a machine in MAAS but no onboarding. */
+/** The number of simulated hosts in the batches. A simulated host whose number is above IN_BATCHES has a machine in MAAS but no onboarding. */
 const IN_BATCHES = HOSTS + 20;
 const STRANGERS = 5;
 /** The number of hosts that each kind of fault hits. */
@@ -58,7 +58,7 @@ describe("a batch of 200 hosts over night", () => {
   const hubs: WorkflowRunner[] = [];
   let playing = true;
   let played: Promise<void>;
-  /** If `playAgents` fails, its error ends the test's waits for hosts, because no onboarding could end without agents. */
+  /** If `playAgents` fails, its error ends all waits of the test, because no onboarding could end without agents. */
   const agents = new AbortController();
   const faults = faultsOfHosts();
   const ann = { actor: "ann", role: "admin", reason: "the morning after" } as const;
@@ -102,7 +102,7 @@ describe("a batch of 200 hosts over night", () => {
     const box = state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
     if (box === undefined) throw new Error(`no box ${n}`);
     const plan = { commission: [], deploy: [] } as (typeof state.plans)[string];
-    // A lasting fault hits every try of a stage, also the additional try of a hub that lost its lease before its request.
+    // A lasting fault hits every try of a stage, because a hub that lost its lease before its request may cause one more try.
     const always = <T>(outcome: T): T[] => Array.from({ length: 9 }, () => outcome);
     if (fault === "commissioning") plan.commission.push(...always("fail" as const));
     if (fault === "install") plan.deploy.push(...always("install_failure" as const));
@@ -210,7 +210,7 @@ describe("a batch of 200 hosts over night", () => {
     }
   });
 
-  /** Expects, by the recorded times, that no more onboardings of the batch than its limit ran at one moment. */
+  /** Expects, by the recorded times, that the batch never ran more onboardings at once than its limit allows. */
   async function expectLimitKept(batchId: string): Promise<void> {
     const { rows } = await rig.test.database.pool.query<{ most: number }>(
       `with moments as (

@@ -19,7 +19,7 @@ import { startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 const AT_ONCE = 2;
-/** At this speed of the simulated MAAS, no action ends by itself. */
+/** A speed of the simulated MAAS at which no action ends by itself. */
 const STANDSTILL = 1e-6;
 const ann = { actor: "ann", role: "admin", reason: "the rack moves", requestId: "r1" } as const;
 
@@ -164,7 +164,7 @@ describe("a batch of decommissions", () => {
   it("is cancelled in the middle: no waiting node begins, and what MAAS has accepted is not undone", async () => {
     const hosts = await retiredHosts(5);
     const { region } = rig.maas.sim;
-    // The simulated MAAS never ends these releases, so the first nodes of the batch keep their places until the cancel.
+    // The simulated MAAS never ends a release in this test, so the batch's first nodes keep their places until the cancel.
     const { speed } = region;
     region.speed = STANDSTILL;
     const id = await release(hosts);

@@ -30,12 +30,12 @@ const record = async (hostname: string, bmc: string) =>
     architecture: "amd64/generic",
     power: { address: bmc, user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) },
   });
-/** Boots the simulated host from the network, so that MAAS creates a machine for it. */
+/** Boots the simulated host from the network, so that MAAS creates a machine for the host. */
 const enlist = async (n: number): Promise<string> => {
   const answer = await fetch(`${rig.maas.controlUrl}/hardware/${box(n).id}/enlist`, { method: "POST" });
   return ((await answer.json()) as { system_id: string }).system_id;
 };
-/** Sets the BMC address of a machine in MAAS, by default to none. */
+/** Sets the BMC address of a machine in MAAS, by default to an empty address. */
 const forgetBmc = (systemId: string, bmc = ""): void => {
   const enlisted = machines().find((one) => one.systemId === systemId);
   if (enlisted === undefined) throw new Error(`no machine ${systemId}`);
@@ -127,7 +127,7 @@ describe("the machine of an onboarding", () => {
     const [other] = machines();
     if (other === undefined) throw new Error("the machine is gone");
     expect(other).toMatchObject({ status: 0, owner: null, powerParameters: { power_address: bmcAddress(2) } });
-    // Like a person who recognizes the host, the test corrects the machine's BMC address in MAAS.
+    // The test corrects the machine's BMC address in MAAS, as a person would who recognizes the host.
     other.powerParameters["power_address"] = bmcAddress(1);
     await driver.verb(id, nextVerbOf(end));
     const after = await driver.drive(id);

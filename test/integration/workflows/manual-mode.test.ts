@@ -170,7 +170,7 @@ describe("a host of manual mode", () => {
     });
   });
 
-  /** Runs the manual bootstrap command as root would, but with the test's hub and a folder of the test. */
+  /** Runs the manual bootstrap command as root would, but with the hub and a folder of the test. */
   async function runCommand(hub: { port: number }, token: string, env: Record<string, string> = {}) {
     const folder = mkdtempSync(join(tmpdir(), "muster-bootstrap-command-"));
     try {

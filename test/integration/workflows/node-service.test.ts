@@ -37,7 +37,7 @@ describe("an operator's decisions about a node over the API", () => {
     api.ask("POST", `${NODES}/${id}/${what}`, body, headers);
   const node = async (id: NodeId) => (await api.ask("GET", `${NODES}/${id}`)).body;
 
-  /** Creates an active node, whose machine in MAAS has the status `machine`, or without a machine if `machine` is null. */
+  /** Creates an active node with a machine of the status `machine` in MAAS, or without a machine if `machine` is null. */
   const active = (hostname: string, machine: number | null = null): Promise<NodeId> =>
     inTx(async (tx) => {
       const id = await addNodeInService(tx, { siteId, hostname });

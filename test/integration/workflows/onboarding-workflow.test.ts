@@ -20,7 +20,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboa
 import { startAgents, startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
-/** Only the hosts' agents and the MAAS region are simulated; PostgreSQL, the workflow runner and the watcher are real. */
+/** Only the hosts' agents and the MAAS region are simulated. PostgreSQL, the workflow runner and the watcher are real. */
 let rig: OnboardingRig;
 let watcher: Watcher;
 let runners: WorkflowRunner[] = [];
@@ -206,7 +206,8 @@ describe("an onboarding", () => {
 
 describe("a deploy call that MAAS has not answered yet", () => {
   /**
-   * Starts an onboarding, and waits until its deploy call has reached MAAS. MAAS carries out this deploy call only when the test calls `carryOut`.
+   * Starts an onboarding, and waits until its deploy call has reached the simulated MAAS. The simulated MAAS carries out the deploy call only when
+   * the test calls `carryOut`.
    */
   async function deployHeld() {
     const { promise: held, resolve: carryOut } = Promise.withResolvers<void>();
@@ -224,7 +225,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     for (const _click of [1, 2]) expect((await verb(id, "restart_clean")).status).toBe("running");
     expect(await readOnboarding(db(), id)).toMatchObject({ pending_verb: "restart_clean" });
     expect(machine).toMatchObject({ status: 4, owner: null });
-    // The test stops the host's simulated agent, because the hub would keep a node whose agent enrolls.
+    // The test stops the host's simulated agent, because the hub would keep a node whose agent has enrolled.
     alive.delete(id);
     carryOut();
     await until("the deploy to be taken back", () =>
@@ -233,7 +234,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     alive.add(id);
     const end = await ended(id, "completed", "failed_manual_intervention");
     expect(end, end.error_message ?? "").toMatchObject({ status: "completed", pending_verb: null });
-    // The hub took the first deploy back with one release, before which it aborted the deploy if MAAS was still deploying.
+    // The hub took the first deploy back with one release. If MAAS was still deploying, the hub aborted the deploy before.
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 1 });
     const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
     expect(node).toMatchObject({ status: "active", generation: 1 });
@@ -253,7 +254,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
 
   it("is awaited after the hub that made it is gone", async () => {
     const { id, machine, carryOut } = await deployHeld();
-    // The hub stops before MAAS has answered its deploy call, which MAAS still processes.
+    // The hub stops before MAAS has answered its deploy call, and MAAS still processes the call.
     await Promise.all(runners.map((runner) => runner.close()));
     await verb(id, "restart_clean");
     hub();

@@ -17,8 +17,8 @@ import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * The tests set each timeout of a profile to a few seconds and check that it ends its stage (lifecycle 4.14). The event for which the tested stage
- * waits never comes. The file docs/timeouts.md has a table of the cases in `CASES`.
+ * The tests set each timeout of a profile to a few seconds and check that the timeout ends its stage (lifecycle 4.14). During these tests, the event
+ * for which the tested stage waits never comes. The file docs/timeouts.md has a table of the cases in `CASES`.
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
@@ -42,7 +42,7 @@ interface Case {
    */
   readonly released?: (rig: OnboardingRig, host: DeployedHost) => void;
   /**
-   * If set, each request to MAAS whose path contains `path` fails. A case with `away` runs alone, because its failing requests to MAAS would disturb
+   * Makes each request to MAAS fail whose path contains `path`. A case with `away` runs alone, because its failing requests to MAAS would disturb
    * other cases.
    */
   readonly away?: { readonly path: string };
@@ -115,7 +115,7 @@ const CASES: readonly Case[] = [
     keep: async (rig, id, row, machine) => {
       const { last_sync_at_deploy: at } = row.state as { last_sync_at_deploy?: string | null };
       if (machine === undefined || typeof at !== "string") return;
-      // No hardware sync of this machine reaches MAAS, whatever the agent does.
+      // No hardware sync of the machine reaches MAAS, whatever the agent does.
       Object.defineProperty(machine, "lastSync", {
         get: () => Date.parse(at),
         set: () => undefined,

@@ -18,8 +18,8 @@ import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * If MAAS refuses to create a machine, the hub boots the host from the network by its BMC (lifecycle 4.3). After this boot, the hub claims the
- * machine that appears in MAAS (lifecycle 4.16).
+ * If MAAS refuses to create a machine, the hub boots the host from the network by its BMC (lifecycle 4.3). After a network boot by its BMC, the hub
+ * claims the machine that appears in MAAS (lifecycle 4.16).
  */
 const BMC = "127.0.0.1";
 const STAGE = "create_or_find_in_maas";
@@ -108,7 +108,7 @@ async function driveUntil(id: WorkflowId, is: (row: WorkflowRow) => boolean): Pr
   return row;
 }
 const isBooted = (row: WorkflowRow): boolean => (factsOf(row).discovery_power?.booted_at ?? null) !== null;
-/** Moves all times in the workflow's row into the past, as if time had passed. */
+/** Moves all times in the workflow's row into the past, as if the given seconds had passed. */
 async function passSeconds(id: WorkflowId, seconds: number): Promise<void> {
   const state = JSON.parse(JSON.stringify((await rowOf(id)).state)) as Facts;
   const earlier = (at: string): string => new Date(Date.parse(at) - seconds * 1000).toISOString();
@@ -242,8 +242,8 @@ describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
   it("happens once, even if a killed hub did not record one of its steps", async () => {
-    // Like a killed hub, the test drops the result of every second run of the stage, after the run has acted. The test also drops the result of the
-    // first run of each step of the power-cycle.
+    // Like a killed hub, the test drops the result of every second run of the stage after the run has acted. The test also drops the result of the
+    // first run of each step of the power-cycle that the stage makes.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;
@@ -291,7 +291,7 @@ describe("a power-cycle", () => {
     expect(await driver.drive((await rig.start(2)).id)).toMatchObject({ status: "completed" });
     await useLogin({ user: REDFISH_USER, pass: REDFISH_PASS, driver: "redfish" });
     const id = await start(1);
-    // The test gives the BMC address to a node only after the request, because the hub refuses an onboarding of a node's BMC.
+    // The hub refuses an onboarding of a node's BMC, so the test gives the BMC address to a node only after the request.
     await becomes();
     const refused = await driver.drive(id);
     expect(refused).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
@@ -319,7 +319,7 @@ describe("a discovery that finds nothing", () => {
     const booted = await driveUntil(id, isBooted);
     const { triggered_at: triggeredAt } = factsOf(booted).discovery ?? { triggered_at: "" };
     // The default profile allows half an hour from a host's network boot until its machine appears in MAAS. The stage's deadline counts from the
-    // network boot, because the workflow then entered the discovery stage anew.
+    // network boot, because the workflow entered the discovery stage anew at that boot.
     const seconds = ((booted.stageDeadline?.getTime() ?? 0) - Date.parse(triggeredAt)) / 1000;
     expect(seconds).toBeGreaterThanOrEqual(1800);
     expect(seconds).toBeLessThan(1860);
@@ -369,7 +369,7 @@ describe.skipIf(NO_IPMI !== null)("over IPMI (SKIPPED without ipmitool and ipmi_
       driver = new Driver(rig.test, workflowsOf(services), (id) => rig.playAgent(id));
       rig.maas.sim.faults.add({ ...REFUSES });
       const id = await start(1);
-      // The host's machine may appear in MAAS before the hub has seen that the host is on.
+      // The machine of the host may appear in MAAS before the hub has seen that the host is on.
       await driveUntil(id, () => sim.power() === "on" && sim.calls().length > 1);
       await until("the host to enlist itself", () => machines().length === 1 || undefined);
       const end = await driver.drive(id);
