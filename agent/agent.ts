@@ -192,8 +192,8 @@ export class Agent {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       await this.#askForTrust(error);
-      // The agent soon retries with an expired enrollment token, because the hub extends it while the onboarding waits. If the hub refused an
-      // enrollment for another reason, a person usually has to act, so the agent rarely retries it.
+      // The agent soon retries an enrollment with an expired token, because the hub extends the token while the onboarding waits. After a refusal for
+      // a reason other than an expired token or a fault of the hub, the agent rarely retries the enrollment.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
       return null;

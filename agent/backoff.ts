@@ -9,7 +9,7 @@ export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * Returns how long the agent waits before an attempt to connect, and after the attempt if it fails. The attempt to connect comes at a random time
+ * Returns how long the agent waits before an attempt to connect, and how long after a failed attempt. The attempt to connect comes at a random time
  * (`random` is in [0, 1)), and both waits together are `windowMs`. Without a wait after a failed attempt, the random delays of many agents would add
  * up to a common time.
  */

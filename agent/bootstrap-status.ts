@@ -79,7 +79,10 @@ async function isTriedAgain(system: System): Promise<boolean> {
   }
 }
 
-/** A bootstrap part with an unreadable status file, for example after a power cut, counts as unfinished, because `muster-bootstrap` runs it again. */
+/**
+ * A bootstrap part with an unreadable status file, for example after a power cut, counts as unfinished, because `muster-bootstrap` will repeat the
+ * part.
+ */
 async function readPart(system: System, name: string): Promise<PartStatus> {
   const unreadable = (message: string): PartStatus => ({
     part: name.replace(/[.]status$/, ""),

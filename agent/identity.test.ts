@@ -118,7 +118,7 @@ describe("the identity on disk", () => {
       });
       const read = mustRead(await identities.read());
       expect(read.tls).toEqual(written < 2 ? enrolled.tls : renewed.tls);
-      // The next renewal after the first power cut gets no answer from the hub, as if a second power cut interrupted it.
+      // The certificate renewal after the first power cut gets no answer from the hub, as if a second power cut interrupted the renewal.
       hub.refuseRenewals = { status: 503, code: "unavailable" };
       await expect(identities.renew(read)).rejects.toThrow();
       hub.refuseRenewals = null;

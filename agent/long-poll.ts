@@ -10,8 +10,8 @@ const WAIT_MS = 25_000;
 /** The time, in milliseconds, after which the agent ends a long poll and tries a WebSocket. */
 const RETRY_SOCKET_MS = 10 * 60_000;
 /**
- * How many outgoing frames the agent keeps while the hub does not answer. The agent repeats important frames anyway, so it may drop the frames beyond
- * this number.
+ * How many outgoing frames the agent keeps while the hub does not answer. How many outgoing frames the agent keeps at most; the agent repeats
+ * important frames anyway.
  */
 const MAX_WAITING = 100;
 const Welcomed = z.object({ welcome: Welcome });

@@ -27,7 +27,7 @@ export interface RunnerOptions {
   readonly keys: () => readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly now: () => Date;
-  /** Sends a frame if a channel to the hub is open. The runner repeats results that it could not send after the hub's next welcome frame. */
+  /** Sends a frame if a channel to the hub is open. After the hub's next welcome frame, the runner repeats results that it could not send. */
   readonly send: (frame: AgentFrame) => void;
   /**
    * Called when the hub has accepted the result of a task whose effect waits for the acceptance (`effectOnceAccepted`). When the promise of

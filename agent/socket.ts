@@ -92,7 +92,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       if (socket.readyState !== WebSocket.OPEN) return;
       socket.send(JSON.stringify(frame));
       if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
-      // After a silence of twice the heartbeat's time to live, the agent ends its connection to the hub, even if TCP has not noticed a fault.
+      // After a silence of twice the heartbeat's time to live, the agent ends its connection to the hub, even without an error of TCP.
       if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
     close: (why) => {

@@ -5,7 +5,7 @@ import type { System } from "./system/system.ts";
 import { NOLOGIN, NOLOGIN_START } from "./tasks/drain.ts";
 import { INTERVAL_DROP_IN } from "./tasks/hw-sync-reseed.ts";
 
-/** The exit status of an agent that has removed itself, which systemd does not restart (`RestartPreventExitStatus`). */
+/** The exit status of an agent that has removed itself, so that systemd does not restart the agent (`RestartPreventExitStatus`). */
 export const UNINSTALLED_STATUS = 79;
 
 const AGENT_UNIT = "muster-agent.service";

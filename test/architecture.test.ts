@@ -1,4 +1,3 @@
-/** Tests the structural rules of the repository, and that the tools find planted offences against the rules. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";

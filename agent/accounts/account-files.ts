@@ -61,8 +61,8 @@ const FIRST_SUB_ID = 100_000;
 const MOST_SUB_IDS = 16 * 65_536;
 
 /**
- * The ranges of subordinate uids that certainly belong to the account. A tenant with root rights may have written any line of `/etc/subuid`, so a
- * range that overlaps an account's uid or another range does not count.
+ * The ranges of subordinate uids that certainly belong to the account. A tenant with root rights may have written any line, so a range that overlaps
+ * an account's uid or another range does not count.
  */
 export function usableSubUids(
   all: readonly SubIds[],

@@ -75,8 +75,8 @@ export async function endProcesses(
 }
 
 /**
- * If a user's processes start others faster than the agent finds them, only one kill of all processes of the uid ends them. Under a uid that also
- * runs other processes, such as root's, `killAll` kills each process by itself.
+ * If a user's processes start others faster than the agent finds them, only one kill of all processes of the uid is fast enough. Under a uid that
+ * also runs other processes, such as root's, `killAll` kills each process by itself.
  */
 async function killAll(
   table: ProcessTable,

@@ -5,8 +5,9 @@ import { type AclLine, aclOfMode, mayUse, parseAcl, type Right, type User } from
 const TOOL_TIMEOUT_MS = 30_000;
 
 /**
- * Files whose use gives the rights of root on the host, each with the right that a user needs. Who may write to the socket of a container engine can
- * start a container that mounts the host's file system. Who may read the configuration of a Kubernetes administrator or kubelet can start such a pod.
+ * Files that give the rights of root to a user who may read or write the file, as `right` says. A user who may write to the socket of a container
+ * engine can start a container that mounts the host's file system. A user who may read the configuration of a Kubernetes administrator or kubelet can
+ * start a pod that mounts the host's file system.
  */
 const DOORS: readonly { readonly path: string; readonly right: Right }[] = [
   ...[
@@ -34,9 +35,9 @@ const DOORS: readonly { readonly path: string; readonly right: Right }[] = [
 ];
 
 /**
- * Returns the container engines and Kubernetes files that the user can use, by mode, group or access control list, for example
- * `socket /run/docker.sock`. A file whose rights the agent cannot read counts as usable. Rights by polkit, by an engine that listens on TCP, and by a
- * remote engine of the user's own configuration are not looked for.
+ * Returns the sockets and Kubernetes files that the user may use by mode, group or access control list, for example `socket /run/docker.sock`. A file
+ * whose rights the agent cannot read counts as usable. `waysByEngines` does not look for rights by polkit, engines that listen on TCP, and remote
+ * engines in the user's own configuration.
  */
 export async function waysByEngines(system: System, user: User): Promise<string[]> {
   const ways: string[] = [];
@@ -49,7 +50,7 @@ export async function waysByEngines(system: System, user: User): Promise<string[
 
 const kindOf = (path: string): string => (/[.]sock(et)?$/.test(path) ? "socket" : "file");
 
-/** Whether the user can use the file: the user needs the right to the file itself, and the right to enter each folder on the way to it. */
+/** Whether the user has the right to a file, and the right to enter each folder on the way to the file. */
 async function use(system: System, path: string, right: Right, user: User): Promise<"yes" | "no" | "unreadable"> {
   if ((await system.entry(path)) === null) return "no";
   try {
@@ -65,19 +66,19 @@ async function use(system: System, path: string, right: Right, user: User): Prom
     return "yes";
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    // The caller reports the way as unreadable, and a way that cannot be read counts as open.
+    // The caller of `use` reports an unreadable file as a way to root.
     return "unreadable";
   }
 }
 
-/** The path without symbolic links, e.g. of a docker.sock that leads to the socket of podman. */
+/** Returns the path without symbolic links, for example of a docker.sock that leads to the socket of podman. */
 async function resolved(system: System, path: string): Promise<string> {
   const { exitCode, stdout, stderr } = await system.run("readlink", ["-f", "--", path], TOOL_TIMEOUT_MS);
   if (exitCode !== 0 || !stdout.startsWith("/")) throw new Error(`readlink could not resolve ${path}: ${stderr}`);
   return stdout.trim();
 }
 
-/** The folders on the way to a path, outermost first, without the root folder, which everybody may enter. */
+/** Returns the folders on the way to a path, outermost first, without the root folder, which everybody may enter. */
 const foldersOf = (path: string): string[] => {
   const above = dirname(path);
   return above === "/" ? [] : [...foldersOf(above), above];

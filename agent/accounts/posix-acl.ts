@@ -1,23 +1,26 @@
 import type { Entry } from "../system/confined.ts";
 
-/** A user with the gids of all groups of the user. */
+/** A user of the host, with the gids of all the user's groups. */
 export interface User {
   readonly uid: number;
   readonly gids: ReadonlySet<number>;
 }
 
-/** The bits of the rights to a file or folder. */
+/** The bits of the rights to a file or folder, as in the file's mode. */
 export const RIGHTS = { read: 4, write: 2, execute: 1 } as const;
 export type Right = keyof typeof RIGHTS;
 
-/** A line of an access control list. `id` is null in the lines of the owner, the owning group, the mask and the others. */
+/**
+ * A line of an access control list. In an access control list, `id` is null in the lines of the owner, the owning group, the mask and the other
+ * users.
+ */
 export interface AclLine {
   readonly tag: "user" | "group" | "mask" | "other";
   readonly id: number | null;
   readonly bits: number;
 }
 
-/** The access control list that the plain mode of a file means. */
+/** Returns the access control list that has the meaning of a file's mode. */
 export const aclOfMode = (mode: number): AclLine[] => [
   { tag: "user", id: null, bits: (mode >> 6) & 7 },
   { tag: "group", id: null, bits: (mode >> 3) & 7 },
@@ -26,7 +29,10 @@ export const aclOfMode = (mode: number): AclLine[] => [
 
 const LINE = /^(user|group|mask|other):([0-9]{0,10}):([r-])([w-])([x-])(\s+#effective:[rwx-]{3})?$/;
 
-/** Parses the output of `getfacl --omit-header --numeric`. Returns null if the output has an unknown line, or lacks a line that every list has. */
+/**
+ * Parses the output of `getfacl --omit-header --numeric`. `parseAcl` returns null if the output has an unknown line, or lacks a line that every
+ * access control list has.
+ */
 export function parseAcl(text: string): AclLine[] | null {
   const lines: AclLine[] = [];
   for (const line of text.split("\n").filter((one) => one !== "" && !one.startsWith("default:"))) {
@@ -40,8 +46,8 @@ export function parseAcl(text: string): AclLine[] | null {
 }
 
 /**
- * True if the kernel grants the user the right, by the algorithm of `acl(5)`. The first matching class decides: the owner, the named users, the groups,
- * the others. The mask limits the named users and all groups.
+ * True if the Linux kernel grants the right to the user, by the algorithm of `acl(5)`. The first class that the user belongs to decides: the owner,
+ * the named users, the groups, the other users. The mask of an access control list limits the named users and all groups.
  */
 export function mayUse(acl: readonly AclLine[], owner: Pick<Entry, "uid" | "gid">, user: User, right: Right): boolean {
   const grants = (bits: number | undefined): boolean => ((bits ?? 0) & RIGHTS[right]) !== 0;

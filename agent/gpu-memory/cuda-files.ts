@@ -1,6 +1,3 @@
-/**
- * The folders in which Linux distributions install NVIDIA's libraries. A worker process loads no NVIDIA library from any other folder than
- * LIBRARY_FOLDERS.
- */
+/** A worker process loads NVIDIA's libraries only from the folders of Linux distributions. */
 export const LIBRARY_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"] as const;
 export const CUDA_LIBRARY = "libcuda.so.1";

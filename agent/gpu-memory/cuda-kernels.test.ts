@@ -76,8 +76,7 @@ describe("the fill kernel", () => {
       parameters: streamParameters(count, counter),
       memory: [{ address: AT, bytes }],
     });
-    // The library node:crypto carries an overflow of ChaCha20's block counter into the nonce, so the test compares only the blocks before the
-    // overflow.
+    // The library node:crypto carries an overflow of ChaCha20's block counter into the nonce, so the test compares only blocks before the overflow.
     const comparable = Math.min(count, 2 ** 32 - counter) * 64;
     expect(bytes.subarray(0, comparable).equals(stream(count, counter).subarray(0, comparable))).toBe(true);
     expect(bytes.subarray(count * 64)).toEqual(Buffer.alloc(128, 0xaa));

@@ -4,7 +4,7 @@ import { CONSTANTS, DOUBLE_ROUNDS, KERNEL_NAMES, KERNEL_PARAMETERS, QUARTERS, wo
 const load = (register: string, parameter: string, type: "u32" | "u64"): string =>
   `ld.param.${type} %${register}, [${parameter}];`;
 
-/** The PTX lines that add the state word `from` to `to`, mix the sum into `into`, and rotate `into` to the left by `left` bits. */
+/** Returns PTX lines that add the word `from` to `to`, mix the sum into `into`, and rotate `into` by `left` bits. */
 const step = (to: number, from: number, into: number, left: number): string[] => [
   `add.u32 %s${to}, %s${to}, %s${from};`,
   `xor.b32 %s${into}, %s${into}, %s${to};`,
@@ -18,7 +18,7 @@ const quarter = ([a, b, c, d]: readonly [number, number, number, number]): strin
 ];
 
 /**
- * The PTX lines that load one word of ChaCha20's initial state. A GPU kernel loads ChaCha20's initial state twice, because a register for each
+ * Returns the PTX lines that load one word of ChaCha20's initial state. A GPU kernel loads the initial state twice, because a register for each
  * initial word would slow the kernel down.
  */
 const initialWord = (word: number): { readonly load: string[]; readonly operand: string } => {
@@ -29,7 +29,7 @@ const initialWord = (word: number): { readonly load: string[]; readonly operand:
   return { load: [load("initial", parameter, "u32")], operand: "%initial" };
 };
 
-/** The PTX lines that compute the ChaCha20 block with the number %counter in the registers %s0 to %s15 (RFC 8439, 2.3). */
+/** Returns the PTX lines that compute a ChaCha20 block in the registers %s0 to %s15 (RFC 8439, 2.3). */
 const streamBlock = (): string[] => [
   ...words(16).flatMap((word) => {
     const initial = initialWord(word);
@@ -47,7 +47,7 @@ const streamBlock = (): string[] => [
   }),
 ];
 
-/** The PTX lines that put the number of the GPU thread into %index. A GPU thread whose number is not below `count` does nothing. */
+/** Returns the PTX lines that put the number of the GPU thread into %index. A GPU thread whose number is not below `count` does nothing. */
 const ownIndex = (): string[] => [
   "mov.u32 %group, %ctaid.x;",
   "mov.u32 %width, %ntid.x;",
@@ -59,8 +59,8 @@ const ownIndex = (): string[] => [
 ];
 
 /**
- * Each GPU thread handles one block of 64 bytes of GPU memory. The PTX lines of `ownAddress` put the address of the thread's block into %at. The
- * lines put the block's distance from the first byte of GPU memory that the kernel handles into %distance.
+ * Each GPU thread handles one block of 64 bytes of GPU memory. The PTX lines put the address of the thread's block into %at, and the block's distance
+ * from the first byte into %distance.
  */
 const ownAddress = (): string[] => [
   load("at", "at", "u64"),
@@ -100,9 +100,8 @@ const fill = (): string =>
   ]);
 
 /**
- * Each thread of the kernel `check` compares one block of the ChaCha20 stream with one block of GPU memory. The kernel `check` counts the blocks of
- * GPU memory that differ from the stream in the first 8 bytes of `found`. The next 8 bytes of `found` get the place of the first block of GPU memory
- * that differs.
+ * Each thread of the kernel `check` compares one block of the ChaCha20 stream with one block of GPU memory. The first 8 bytes of `found` count the
+ * blocks of GPU memory that differ from the ChaCha20 stream. The next 8 bytes of `found` are the place of the first block of GPU memory that differs.
  */
 const check = (): string =>
   kernel("check", [
@@ -127,8 +126,8 @@ const check = (): string =>
   ]);
 
 /**
- * Each thread of the kernel `scan` reads four units of 16 bytes of GPU memory. The GPU kernel `scan` counts the units of 16 bytes that are not zero,
- * and the units that consist only of the random number `marker`.
+ * Each thread of the kernel `scan` reads four units of 16 bytes of GPU memory. The kernel `scan` counts the units that are not zero, and those that
+ * consist of the random number `marker`.
  */
 const scan = (): string =>
   kernel("scan", [
@@ -165,7 +164,8 @@ const scan = (): string =>
   ]);
 
 /**
- * Returns the text of three GPU kernels in PTX, NVIDIA's assembly language. NVIDIA's driver compiles the PTX text for the GPU of the host. The PTX version 6.3 and the target `sm_70` make the PTX text valid for each driver since 2018 and each GPU since Volta.
+ * Returns the text of three GPU kernels in PTX, NVIDIA's assembly language, which the driver compiles for the host's GPU. PTX 6.3 and the target
+ * `sm_70` suit each NVIDIA driver since 2018 and each GPU since Volta.
  */
 export const kernelsPtx = (): string =>
   [".version 6.3", ".target sm_70", ".address_size 64", "", fill(), check(), scan()].join("\n");

@@ -3,8 +3,8 @@ import type { GpuFault } from "../../shared/gpu-faults.ts";
 export const CUDA_OUT_OF_MEMORY = 2;
 
 /**
- * For each error number of CUDA's driver interface (`CUresult`) that tells what is wrong, the code of the GPU fault. An error number of CUDA that
- * `FAULT_OF_CUDA` does not contain stands for the fault `driver_refused`.
+ * The GPU faults by error number of CUDA's driver interface (`CUresult`). An error number that `FAULT_OF_CUDA` does not contain stands for the fault
+ * `driver_refused`.
  */
 const FAULT_OF_CUDA: Readonly<Record<number, GpuFault>> = {
   [CUDA_OUT_OF_MEMORY]: "gpu_busy",
@@ -19,7 +19,7 @@ const FAULT_OF_CUDA: Readonly<Record<number, GpuFault>> = {
   221: "kernels_refused",
   222: "kernels_refused",
   223: "kernels_refused",
-  226: "memory_fault", // The GPU reports a memory error that the GPU itself has contained.
+  226: "memory_fault",
   700: "memory_fault",
   719: "memory_fault",
   802: "fabric_down",

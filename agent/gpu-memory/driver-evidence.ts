@@ -63,10 +63,6 @@ async function hipLibrary(system: System): Promise<string | null> {
   return null;
 }
 
-/**
- * The output of dpkg, or null if the host has no dpkg or dpkg did not end in time. Without an output of dpkg, the evidence says `null`, which does
- * not count as success.
- */
 async function ran(system: System, args: readonly string[]): Promise<string | null> {
   return system.run("dpkg", args, DPKG_TIMEOUT_MS).then(
     ({ stdout }) => stdout,

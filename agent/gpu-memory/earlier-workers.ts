@@ -3,10 +3,9 @@ import { EXCHANGE_FOLDER } from "./exchange.ts";
 import { aliveWorker, type EndTiming, endWorker, workerAfter } from "./exchange-reader.ts";
 
 /**
- * Ends the worker processes of earlier tasks, because those processes hold GPU memory. An earlier task may have left worker processes behind, for
- * example because the hub or the agent was killed. Returns the first worker process of an earlier task that does not end, with the task's id. Returns
- * null if every worker process of an earlier task has ended. `endEarlierWorkers` removes the files of an earlier task when all worker processes of
- * the task have ended.
+ * Ends the worker processes that earlier tasks left behind, because each of them may hold GPU memory. Returns a worker process of an earlier task
+ * that does not end, or null if all have ended. `endEarlierWorkers` removes the files of an earlier task when all worker processes of the task have
+ * ended.
  */
 export async function endEarlierWorkers(
   system: System,

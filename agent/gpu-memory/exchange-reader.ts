@@ -5,13 +5,13 @@ import { isLeaderAlive, kernelBootId } from "../system/workers/processes.ts";
 import { END_FILE, EXCHANGE_FOLDER, type OverwriteOrder, WORKER_FILE, WorkerProcess } from "./exchange.ts";
 
 /**
- * The host's path of the folder in which the agent and the worker of a GPU exchange files. The passes `mark` and `overwrite` over a GPU have separate
- * folders.
+ * The folder on the host in which the agent and the worker process of a GPU exchange files. The passes `mark` and `overwrite` over a GPU have
+ * separate folders.
  */
 export const exchangeFolder = (fillTaskId: string, uuid: string, pass: OverwriteOrder["pass"] = "overwrite"): string =>
   `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}${pass === "mark" ? "-mark" : ""}`;
 
-/** Reads a file that the agent and a worker process exchange, and returns null if nobody has written the file. */
+/** Reads a file that the agent and a worker process exchange, or returns null if the file does not exist yet. */
 export async function readExchange<T>(
   system: System,
   folder: string,
@@ -25,25 +25,22 @@ export async function readExchange<T>(
 export const writeExchange = (system: System, folder: string, name: string, value: unknown): Promise<void> =>
   system.write(`${folder}/${name}`, `${JSON.stringify(value)}\n`, 0o600);
 
-/** The worker process that holds a GPU's memory, or null if the process that is recorded in `folder` has ended. */
+/** Returns the worker process that holds a GPU's memory, or null if the recorded process has ended. */
 export async function aliveWorker(system: System, folder: string): Promise<WorkerProcess | null> {
   const worker = await readExchange(system, folder, WORKER_FILE, WorkerProcess);
   return worker !== null && isWorkerAlive(worker) ? worker : null;
 }
 
-/** Whether a worker process is still alive. A worker process of an earlier boot is not alive. */
+/** Whether the recorded worker process is still alive, which a process of an earlier boot is not. */
 const isWorkerAlive = (worker: WorkerProcess): boolean => worker.boot_id === kernelBootId() && isLeaderAlive(worker);
 
 export interface EndTiming {
   readonly lookEveryMs: number;
-  /** How long a worker process may take to zero the memory of its GPU, free that memory and end. */
+  /** How many milliseconds a worker process may take to zero and free its GPU's memory and end. */
   readonly endWithinMs: number;
 }
 
-/**
- * Waits until a worker process has ended, for at most `endWithinMs`. Returns the worker process if it is still alive after `endWithinMs`, otherwise
- * null.
- */
+/** Waits until a worker process has ended, and returns the process if it is still alive after `endWithinMs`. */
 export async function workerAfter(
   system: System,
   folder: string,
@@ -60,5 +57,5 @@ export async function workerAfter(
   return worker;
 }
 
-/** Tells a worker process to zero and free the memory of its GPU, and to end. */
+/** Tells a worker process to zero and free its GPU's memory, and to end. */
 export const endWorker = (system: System, folder: string): Promise<void> => writeExchange(system, folder, END_FILE, {});

@@ -14,9 +14,8 @@ import {
 /** The agent's order to the worker process that marks or overwrites the memory of one GPU. */
 export const OverwriteOrder = z.strictObject({
   fill_task_id: z.uuid(),
-  /** The folder in which the agent and a GPU's worker process exchange the commitment, the challenge and the answer. */
+  /** The folder for the files that the agent and the worker process exchange: commitment, challenge and answer. */
   folder: z.string().min(1),
-  /** The GPU's place in the list of GPUs of the task's order, which is part of the nonces of the ChaCha20 stream. */
   gpu: z.int().min(0).max(MOST_GPUS),
   vendor: z.enum(["nvidia", "amd"]),
   uuid: GpuUuid,
@@ -24,8 +23,8 @@ export const OverwriteOrder = z.strictObject({
   seed: z.string().regex(/^[0-9a-f]{64}$/),
   marker: z.int().min(1).max(0xffff_ffff).nullable(),
   /**
-   * In the pass `mark` a first worker process fills the GPU's memory with `marker`, a random number of the hub, and ends at once. In the pass
-   * `overwrite` a second worker process first counts how often the GPU's memory still contains `marker`, and then overwrites the GPU's memory.
+   * In the pass `mark`, a worker process fills the GPU's memory with the hub's random number `marker` and ends. In the pass `overwrite`, another
+   * worker process counts the remaining markers, and then overwrites the GPU's memory.
    */
   pass: z.enum(["mark", "overwrite"]),
   hold_seconds: z.int().min(1),
@@ -33,8 +32,8 @@ export const OverwriteOrder = z.strictObject({
 export type OverwriteOrder = z.output<typeof OverwriteOrder>;
 
 /**
- * The folder with the files that the agent exchanges with worker processes. In EXCHANGE_FOLDER, each task `node.gpu_fill` has a subfolder, which
- * contains a folder for each GPU.
+ * The folder for the files that the agent and worker processes exchange. Below the exchange folder, each task `node.gpu_fill` has a folder, with one
+ * folder in it for each GPU.
  */
 export const EXCHANGE_FOLDER = "/var/lib/muster/agent/gpu-memory";
 /**
@@ -45,14 +44,11 @@ export const WORKER_FILE = "worker.json";
 export const COMMITMENT_FILE = "commitment.json";
 export const CHALLENGE_FILE = "challenge.json";
 export const ANSWER_FILE = "answer.json";
-/** The agent writes END_FILE to tell the worker process to free the memory of its GPU and end. */
+/** The file by which the agent tells a worker process to free its GPU's memory and end. */
 export const END_FILE = "end.json";
 export const RELEASE_FILE = "release.json";
 
-/**
- * The facts that identify the process of a worker. The start time `start_ticks` distinguishes the worker's process from a later process with the same
- * pid.
- */
+/** The facts that identify the process of a worker. The start time distinguishes the worker process from a later process with an equal pid. */
 export const WorkerProcess = z.strictObject({
   pid: z.int().min(1),
   start_ticks: z.string(),
@@ -73,8 +69,8 @@ export const GpuAnswers = z.strictObject({
 export type GpuAnswers = z.output<typeof GpuAnswers>;
 
 /**
- * How the work of a GPU's worker process ended. The end `released` means that the worker process freed the GPU's memory without an answer: no
- * answerable challenge came, the agent ended the wait, or the memory failed the comparison.
+ * How the work of a GPU's worker process ended. The end `released` means that the worker process freed the GPU's memory without answering a
+ * challenge.
  */
 export const OverwriteResult = z.discriminatedUnion("end", [
   z.strictObject({ end: z.literal("answered"), release: GpuRelease }),

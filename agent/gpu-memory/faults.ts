@@ -1,9 +1,6 @@
 import { GPU_FAULTS, type GpuFault } from "../../shared/gpu-faults.ts";
 
-/**
- * An error of a GPU, with a code from the closed set `GpuFault`. The message of a `GpuFaultError` says what happened, to which GPU, and what to do
- * next.
- */
+/** An error of a GPU, with a code from the closed set `GpuFault`. The message of a GPU fault says what happened to which GPU, and what to do next. */
 export class GpuFaultError extends Error {
   override readonly name = "GpuFaultError";
   readonly fault: GpuFault;
@@ -13,7 +10,7 @@ export class GpuFaultError extends Error {
   }
 }
 
-/** Thrown when a call of a GPU's driver returned an error number. `fault` says what the error number means. */
+/** Thrown when a call of a GPU's driver returns an error number, with the GPU fault that the number stands for. */
 export class DriverError extends Error {
   override readonly name = "DriverError";
   readonly call: string;

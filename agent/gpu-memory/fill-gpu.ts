@@ -17,18 +17,18 @@ export interface FillTiming extends EndTiming {
   readonly tellEveryMs: number;
 }
 /**
- * How the overwriting of one GPU's memory ended. If a `FillOutcome` has a commitment and a fault, the GPU's memory did not return the bytes that were
- * written.
+ * How the overwriting of one GPU's memory ended. An outcome with a commitment and a fault means that the GPU's memory did not return the written
+ * bytes.
  */
 export interface FillOutcome {
   readonly commitment: GpuCommitment | null;
-  /** How many bytes of GPU memory the task's pass `mark` marked, or null if the task's order has no marker. */
+  /** How many bytes of GPU memory the pass `mark` marked, or null if the task's order has no marker. */
   readonly markedBytes: number | null;
   readonly fault: GpuFault | null;
   readonly message: string;
 }
 
-/** How long after `hold_seconds` a worker process may zero, read and free the GPU's memory before systemd ends the process. */
+/** How many seconds after `hold_seconds` systemd ends a worker process that still zeroes, reads or frees the GPU's memory. */
 const RELEASE_SECONDS = 300;
 
 const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
@@ -41,9 +41,8 @@ const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
 };
 
 /**
- * Why the agent stops following a worker process that overwrites a GPU's memory. The value `committed` means that the worker process has reported
- * that the GPU's memory is overwritten, and still holds the memory. The value `too_late` means that the worker process missed the deadline, and that
- * the agent ends the worker process.
+ * Why the agent stops following a worker process that overwrites a GPU's memory. `committed` means that the worker process has overwritten the GPU's
+ * memory and still holds the memory. `too_late` means that the worker process missed its deadline, and that the agent ends the worker process.
  */
 class Followed extends Error {
   override readonly name = "Followed";
@@ -65,9 +64,8 @@ interface Filling {
 }
 
 /**
- * Overwrites the memory of a GPU. If the task's order contains a random number `marker`, a first worker process fills the GPU's memory with that
- * number before the overwrite. After its report that the GPU's memory is overwritten (`GpuCommitment`), the worker process continues to hold the
- * memory for a challenge of the hub.
+ * Overwrites a GPU's memory. If the task's order has a `marker`, another worker process first fills the GPU's memory with the marker. After its
+ * commitment, the worker process holds the GPU's memory for a challenge of the hub.
  */
 export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   const { system, timing, input, gpu, run } = filling;
@@ -93,10 +91,7 @@ async function overwriteGpu(filling: Filling, markedBytes: number | null): Promi
   return { ...ofEnd(gpu.uuid, end), markedBytes };
 }
 
-/**
- * Starts the worker process that marks or overwrites a GPU's memory, or finds the worker process if it already runs. `follow` returns when the worker
- * process has ended, `isEnough` returns true, or the deadline has passed.
- */
+/** Starts or finds a worker process, and returns when it has ended, `isEnough` returns true, or the deadline has passed. */
 async function follow(
   { system, timing, input, gpu, number, run, tell }: Filling,
   pass: OverwriteOrder["pass"],
@@ -157,7 +152,7 @@ function ofCommitment(commitment: GpuCommitment): Unmarked {
   return { commitment, fault: "memory_mismatch", message };
 }
 
-/** A worker process that is still alive after SIGTERM and SIGKILL is blocked in the GPU's driver. */
+/** A worker process that survives SIGKILL is blocked in the GPU's driver. */
 async function tooLate(
   { system, run, gpu, input }: Filling,
   pass: OverwriteOrder["pass"],

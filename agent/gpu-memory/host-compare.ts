@@ -1,17 +1,14 @@
 import { type Cipheriv, createCipheriv } from "node:crypto";
 import { SCAN_UNIT_BYTES, STREAM_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
 
-/** The host's processor computes in this file what the GPU kernels compute on a GPU. */
+/** On the host's processor, this module computes what GPU kernels compute on a GPU. */
 export function streamFrom(key: Buffer, nonce: Uint8Array, counter: number): Cipheriv {
   const begin = Buffer.alloc(4);
   begin.writeUInt32LE(counter);
   return createCipheriv("chacha20", key, Buffer.concat([begin, nonce]));
 }
 
-/**
- * How many blocks of 64 bytes differ between `expected` and `found`, and the number of the first block that differs. `expected` and `found` have the
- * same length.
- */
+/** Returns how many blocks of 64 bytes differ between two buffers of equal length, and the number of the first one. */
 export function differingBlocks(expected: Buffer, found: Buffer): { blocks: number; first: number | null } {
   const differing = { blocks: 0, first: null as number | null };
   if (expected.equals(found)) return differing;
@@ -23,7 +20,7 @@ export function differingBlocks(expected: Buffer, found: Buffer): { blocks: numb
   return differing;
 }
 
-/** How many units of 16 bytes in `bytes` are not zero, and how many units consist of the word `marker`. */
+/** Counts the units of 16 bytes that are not zero, and those that consist of the word `marker`. */
 export function countUnits(bytes: Buffer, marker: number): { nonzero: number; marked: number } {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   const found = { nonzero: 0, marked: 0 };

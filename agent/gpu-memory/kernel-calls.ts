@@ -1,12 +1,9 @@
-/**
- * The calls of the three GPU kernels, which are the same for the GPUs of every vendor. Each vendor's kernels have their own text: PTX for NVIDIA, and
- * HIP's C for AMD.
- */
+/** The calls of the three GPU kernels, which are equal for all vendors. The kernels' text is PTX for NVIDIA, and HIP's C for AMD. */
 export const KERNEL_NAMES = { fill: "muster_fill", check: "muster_check", scan: "muster_scan" } as const;
 export type KernelKind = keyof typeof KERNEL_NAMES;
 export const THREADS_PER_GROUP = 256;
 
-/** The columns and diagonals of ChaCha20's state, which is a square of 16 words (RFC 8439, 2.3). */
+/** The columns and diagonals of ChaCha20's state, a square of 16 words (RFC 8439, 2.3). */
 export const QUARTERS = [
   [0, 4, 8, 12],
   [1, 5, 9, 13],
@@ -28,7 +25,7 @@ const STREAM_PARAMETERS = [
   ...[0, 1, 2, 3, 4, 5, 6, 7].map((word) => `u32 key${word}`),
   ...[0, 1, 2].map((word) => `u32 nonce${word}`),
 ];
-/** The type and name of each parameter of the GPU kernels, in the order in which a GPU's driver takes the parameters. */
+/** The parameters of the GPU kernels, in the order in which a GPU's driver takes them. */
 export const KERNEL_PARAMETERS = {
   fill: STREAM_PARAMETERS,
   check: [...STREAM_PARAMETERS, "u64 first", "u64 found"],

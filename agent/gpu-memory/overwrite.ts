@@ -12,7 +12,7 @@ export interface Exchange {
   challenge(): Promise<GpuChallenge | null>;
   answer(answers: GpuAnswers): Promise<void>;
   release(release: GpuRelease): Promise<void>;
-  /** Resolves to true when the agent has told the worker process to free the GPU's memory and end. */
+  /** Resolves to true when the agent wants the worker process to free the GPU's memory and end. */
   mustEnd(): Promise<boolean>;
 }
 export interface OverwriteRun {
@@ -109,7 +109,7 @@ export async function overwrite(
     fill_ms: fillMs,
     check_ms: checked.ms,
   });
-  // GPU memory that does not return the written bytes has already failed, so the worker process waits for no challenge.
+  // GPU memory that does not return the written bytes has already failed, so no challenge is needed.
   const answerMs = checked.blocks === 0 ? await answered(order, passes.range, device, exchange, run) : null;
   const release = await released(passes, device, answerMs ?? 0);
   await exchange.release(release);
@@ -148,10 +148,7 @@ async function compared(passes: Passes, device: GpuDevice, gpu: number) {
   return { blocks, first: first as number | null, ms };
 }
 
-/**
- * Holds the GPU memory until the hub's challenge comes, and answers the challenge. Returns the milliseconds that the answers took, or null if no
- * answerable challenge came or the agent ended the wait.
- */
+/** Waits for the hub's challenge, and returns the milliseconds that the answers took, or null without an answer. */
 async function answered(
   order: OverwriteOrder,
   range: readonly Allocation[],

@@ -5,7 +5,7 @@ import { ALLOCATION_SIZES, type Allocation, allocateAll, bytesOf, piecesAt, slic
 
 const MIB = 2 ** 20;
 
-/** A GPU driver with `free` bytes of memory, which never gives more than `most` bytes in one piece. */
+/** A simulated GPU driver with `free` bytes of memory, which never gives more than `most` bytes in one piece. */
 function driver(free: number, most = Number.POSITIVE_INFINITY): (bytes: number) => bigint | null {
   let next = 0n;
   let left = free;

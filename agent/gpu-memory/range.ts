@@ -3,8 +3,8 @@ import { ALLOCATION_STEP_BYTES, CHUNK_BYTES, STREAM_BLOCK_BYTES } from "../../sh
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 /**
- * The sizes of GPU memory pieces that a worker process asks NVIDIA's driver for. A piece of 4 GiB of GPU memory is safe on every NVIDIA driver. A
- * piece larger than 4 GiB can exceed the GPU driver's own time limit for clearing memory.
+ * The sizes, in bytes, of the pieces of GPU memory that a worker process asks for. A piece of 4 GiB of GPU memory is safe on every NVIDIA driver.
+ * NVIDIA's driver may need more than its own time limit to clear a piece larger than 4 GiB.
  */
 export const ALLOCATION_SIZES = [4 * GIB, GIB, 256 * MIB, 64 * MIB, 16 * MIB, ALLOCATION_STEP_BYTES] as const;
 
@@ -13,14 +13,14 @@ export interface Allocation {
   readonly bytes: number;
 }
 
-/** A part of the allocated GPU memory that lies in one allocation and in one chunk of the ChaCha20 stream. */
+/** A part of the GPU memory that lies in one allocation and in one chunk of the ChaCha20 stream. */
 export interface Slice {
   readonly address: bigint;
   readonly bytes: number;
   /** The distance in bytes from the start of the allocated GPU memory to the slice. */
   readonly offset: number;
   readonly chunk: number;
-  /** The slice of GPU memory begins with this ChaCha20 block of the chunk `chunk`: the first block of a chunk has the number 0. */
+  /** The number of the chunk's ChaCha20 block with which the slice begins, counted from 0. */
   readonly counter: number;
 }
 
@@ -53,7 +53,7 @@ export function* slicesOf(range: readonly Allocation[], most: number): Generator
     }
 }
 
-/** The pieces of GPU memory that together hold the `bytes` bytes from `offset` on, in order. */
+/** Returns the pieces of GPU memory that hold the given bytes, in order. */
 export function piecesAt(range: readonly Allocation[], offset: number, bytes: number): Allocation[] {
   const pieces: Allocation[] = [];
   let begin = 0;

@@ -43,7 +43,7 @@ export async function systemctl(
     : `systemctl ${verb} ${unit} ended with status ${ran.exitCode}: ${ran.stderr.slice(-200)}`;
 }
 
-/** Loads kernel modules with `modprobe`, which also loads the modules that they use. */
+/** Loads kernel modules with `modprobe`, which also loads the modules that a module uses. */
 export async function loadModules(system: System, timing: ScrubTiming, modules: readonly string[]): Promise<string[]> {
   const failures: string[] = [];
   for (const name of [...modules].reverse()) {

@@ -38,7 +38,10 @@ export interface Ended {
 
 const MOST_SAID = 200;
 
-/** Runs a program that talks to the GPU driver. Throws `DriverWedged` if the program hangs, and `ToolMissing` if it is absent. */
+/**
+ * Runs a program that talks to the GPU driver. `callDriver` throws `DriverWedged` if the program hangs, and `ToolMissing` if the program is not
+ * installed.
+ */
 export async function callDriver(
   system: System,
   tool: string,

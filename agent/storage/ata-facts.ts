@@ -1,18 +1,21 @@
 import type { SanitizeStatus, TechniqueChoice } from "./purge-technique.ts";
 
-/** What a SATA disk tells about itself in the data of IDENTIFY DEVICE. */
+/** What a SATA disk tells about itself by IDENTIFY DEVICE. */
 export interface AtaIdentity {
   readonly serial: string;
   readonly model: string;
   readonly firmware: string;
   readonly sanitizes: { readonly block: boolean; readonly crypto: boolean; readonly overwrite: boolean };
-  /** Whether a password locks the disk, or somebody has set a password. */
+  /** Whether a password locks the SATA disk, or somebody has set a password. */
   readonly isLocked: boolean;
 }
 
 const WORDS = 256;
 
-/** Parses what `hdparm --Istdout` prints: the 256 words of IDENTIFY DEVICE as hexadecimal numbers. Returns null for any other text. */
+/**
+ * Parses what `hdparm --Istdout` prints: the 256 words of IDENTIFY DEVICE as hexadecimal numbers. `parseAtaIdentity` returns null for a text that is
+ * not the output of `hdparm --Istdout`.
+ */
 export function parseAtaIdentity(printed: string): AtaIdentity | null {
   const words = printed
     .split("\n")
@@ -40,7 +43,7 @@ export function parseAtaIdentity(printed: string): AtaIdentity | null {
 const STATES = { SD0: "idle", SD1: "frozen", SD2: "running", SD3: "failed" } as const;
 const isState = (name: string): name is keyof typeof STATES => Object.hasOwn(STATES, name);
 
-/** Parses what `hdparm --sanitize-status` prints. Returns null for a text without a state that the agent knows. */
+/** Parses the output of `hdparm --sanitize-status`. `parseAtaStatus` returns null for an output without a known state of the sanitize. */
 export function parseAtaStatus(printed: string): SanitizeStatus | null {
   const state = /State:\s+(SD\d)/.exec(printed)?.[1] ?? (/in SD3 /.test(printed) ? "SD3" : "");
   if (!isState(state)) return null;
@@ -63,7 +66,7 @@ export interface AtaFacts {
   readonly status: SanitizeStatus | null;
 }
 
-/** Chooses the technique by which the agent purges a SATA disk. The agent does not use the older commands of the ATA security feature set. */
+/** Chooses the technique by which the agent purges a SATA disk. The agent uses none of the older commands of the ATA security feature set. */
 export function chooseForAta({ identity, status }: AtaFacts): TechniqueChoice {
   const { sanitizes, isLocked } = identity;
   if (isLocked)

@@ -1,4 +1,3 @@
-/** The text that `hdparm --Istdout` prints: the 256 words of IDENTIFY DEVICE, eight in each line. */
 export function istdout({
   serial = "S1",
   model = "M",

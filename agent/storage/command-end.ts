@@ -2,7 +2,7 @@ import type { Attempt } from "../system/attempt.ts";
 
 /**
  * What is known of a disk's command after its tool has ended. `unknown` means that the disk may have begun the command, for example because the tool
- * hung, was killed, or ended with an error of the kernel.
+ * hung or was killed.
  */
 export type CommandEnd =
   | { readonly kind: "accepted" }
@@ -11,9 +11,9 @@ export type CommandEnd =
 const MOST_TOLD = 200;
 const NVME_ERROR = /nvme status|failed|error/i;
 const ATA_ERROR = /failed|error reason|not supported|missing sense/i;
-/** The NVMe status that nvme-cli prints in parentheses, for example `(0x2001)`. */
+/** Matches the NVMe status that nvme-cli prints in parentheses, for example `(0x2001)`. */
 const NVME_STATUS = /nvme status.*\((?:0x)?([0-9a-f]{1,4})\)/i;
-/** The words of hdparm for a command that the disk itself refused. */
+/** Matches what hdparm prints for a command that the disk itself refused. */
 const ATA_REFUSAL = /error reason|not supported/i;
 
 /** Decides from the end of a tool whether the disk accepted the tool's command. Only an error status of the disk itself proves a refusal. */
@@ -29,8 +29,8 @@ export function judgeCommand(bus: "nvme" | "ata", tool: string, end: Attempt): C
 }
 
 /**
- * True for a status by which a controller refuses a command before it begins (NVM Express Base Specification). A generic status from 0x04 to 0x0a
- * means an aborted command. A status of the types from 2 on concerns media, paths or the vendor, so the disk may have begun the command.
+ * True for a status by which an NVMe controller refuses a command before it begins (NVM Express Base Specification). A generic NVMe status from 0x04
+ * to 0x0a means an aborted command. NVMe status types from 2 on concern media, paths or the vendor, so the disk may have begun the command.
  */
 function isNvmeRefusal(code: string | undefined): boolean {
   if (code === undefined) return false;

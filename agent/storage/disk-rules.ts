@@ -1,34 +1,33 @@
 /** One block device of the host, as sysfs shows it. */
 export interface BlockDevice {
   readonly name: string;
-  /** The device number, for example `259:0`. */
+  /** The number of the block device, for example `259:0`. */
   readonly number: string;
-  /** If the device is a partition, the name of its disk, otherwise null. */
+  /** The name of the disk to which a partition belongs, or null for other devices. */
   readonly partitionOf: string | null;
   readonly serial: string | null;
   readonly wwn: string | null;
   readonly model: string;
   readonly firmware: string | null;
   readonly bytes: number;
-  /** The kind of commands that the device understands. */
+  /** The kind of commands that the block device understands. */
   readonly bus: DiskBus;
   readonly readOnly: boolean;
   readonly removable: boolean;
-  /** Whether the device has no hardware of its own, for example a loop device or a RAM disk. */
   readonly isVirtual: boolean;
-  /** What uses this device: volumes of LVM, RAID, encryption or a cache, loop devices, and exports to other hosts. */
+  /** What uses the block device: volumes of LVM, RAID, encryption or a cache, loop devices, and exports to other hosts. */
   readonly holders: readonly string[];
-  /** The numbers of the character devices that reach this device past its block device. */
+  /** The numbers of the character devices by which a program reaches the block device past its claim. */
   readonly characters: readonly string[];
-  /** The name of the NVMe subsystem to which the device belongs, or null. Several NVMe namespaces may share one subsystem. */
+  /** The NVMe subsystem of the device, or null. Several NVMe namespaces may share one subsystem. */
   readonly subsystem: string | null;
-  /** The number of an NVMe namespace in its subsystem, or null for other devices. */
+  /** The number of an NVMe namespace in its subsystem, or null for a device of another kind. */
   readonly namespaceId: string | null;
-  /** Whether the device is one of several paths to an NVMe namespace. Linux hides a path behind the device of the namespace. */
+  /** Whether the device is one of several paths to an NVMe namespace, which Linux hides behind the namespace's device. */
   readonly isPath: boolean;
 }
 
-/** The kind of commands that a disk understands. A disk of the bus `network` is on another host, and a disk of the bus `usb` is plugged in. */
+/** The kind of a disk's commands. The bus `network` means a disk on another host, and `usb` a disk that somebody has plugged in. */
 export type DiskBus = "nvme" | "ata" | "scsi" | "usb" | "network" | "other";
 
 /** A controller by which the host reaches an NVMe subsystem. An NVMe disk with two ports has two controllers. */
@@ -38,7 +37,7 @@ export interface NvmeController {
   readonly subsystem: string | null;
   readonly serial: string | null;
   readonly transport: string | null;
-  /** The number of the controller in its subsystem, or null if Linux does not tell it. */
+  /** The number of the NVMe controller in its subsystem, or null if Linux does not tell it. */
   readonly id: number | null;
 }
 
@@ -57,17 +56,17 @@ export interface DiskMount {
 export interface DiskPicture {
   readonly devices: readonly BlockDevice[];
   readonly controllers: readonly NvmeController[];
-  /** The loop devices and exports of which nobody can say which disk they use. */
+  /** The loop devices and exports whose disk nobody can tell. */
   readonly unclearUsers: readonly string[];
-  /** The names of the mounted block devices. A mount names its device by device number or by path. */
+  /** The names of the mounted block devices. */
   readonly mounted: ReadonlySet<string>;
   readonly mounts: readonly DiskMount[];
   readonly swap: ReadonlySet<string>;
-  /** Whether a ZFS pool is in use. Linux does not show which disks a ZFS pool uses. */
+  /** Whether a ZFS pool is in use, whose disks Linux does not show. */
   readonly hasZfs: boolean;
 }
 
-/** A disk that the task's order allows to erase, named by the serial number and WWN that its maker gave it. */
+/** A disk that the task's order allows to erase, by its serial number and WWN. */
 export interface OrderedDisk {
   readonly serial: string;
   readonly wwn: string | null;
@@ -78,7 +77,7 @@ export type DiskVerdict =
   | { readonly mayErase: true; readonly device: BlockDevice; readonly mounts: readonly DiskMount[] }
   | { readonly mayErase: false; readonly reason: DiskRefusal; readonly detail: string };
 
-/** The reason why the agent must not erase a disk, as one of a closed set of stable codes. */
+/** The closed set of reasons why the agent may not erase a disk. */
 export type DiskRefusal =
   | "not_found"
   | "ambiguous"
@@ -95,19 +94,21 @@ export type DiskRefusal =
   | "zfs";
 
 /**
- * Matches the model names of a BMC's virtual media, and of volumes that a RAID controller makes. Only the RAID controller, not the host, can erase
- * the disks of a RAID volume.
+ * Matches the model names of a BMC's virtual media and of a RAID controller's volumes. Only the RAID controller, not the host, can erase the disks of
+ * a RAID volume.
  */
 const NOT_ONE_DISK = /\b(virtual|boss|perc|megaraid|smart array|logical volume|raid|iscsi|lun)\b/i;
 
-/** The controllers by which the host reaches an NVMe disk. Serial number and subsystem must both be equal. */
+/**
+ * The controllers by which the host reaches an NVMe disk. An NVMe controller belongs to a disk only if serial number and subsystem are both equal.
+ */
 export const controllersOf = (
   controllers: readonly NvmeController[],
   disk: Pick<BlockDevice, "serial" | "subsystem">,
 ): NvmeController[] =>
   controllers.filter(({ serial, subsystem }) => serial === disk.serial && subsystem === disk.subsystem);
 
-/** The disks of the host that have a serial number. Partitions, and the hidden paths to an NVMe namespace, are no disks. */
+/** Returns the host's disks with a serial number, without partitions and hidden paths to an NVMe namespace. */
 export const disksWithSerial = ({ devices }: DiskPicture, serial: string): BlockDevice[] =>
   devices.filter((one) => one.partitionOf === null && !one.isPath && one.serial === serial);
 
@@ -150,7 +151,7 @@ function judgeUse(picture: DiskPicture, device: BlockDevice, mayUnmount: readonl
     (one) =>
       one.partitionOf === null && (one === device || (device.subsystem !== null && one.subsystem === device.subsystem)),
   );
-  // The erase of an NVMe disk concerns all namespaces of its subsystem, and the order names only one of them.
+  // The erase of an NVMe disk concerns all namespaces of its subsystem, but the order names only one.
   const others = siblings.filter((one) => one !== device && !one.isPath);
   const users = siblings.flatMap((one) => withUsers(picture, one));
   const mounted = users.filter(({ name }) => picture.mounted.has(name));
@@ -208,7 +209,7 @@ function mountFault(
   return null;
 }
 
-/** Returns a block device, its partitions, and all volumes that are built on the device or its partitions. */
+/** Returns a block device, its partitions, and all volumes on them. */
 function withUsers(picture: DiskPicture, device: BlockDevice): BlockDevice[] {
   const reached = new Map<string, BlockDevice>();
   const open = [device];

@@ -21,7 +21,6 @@ export interface DriveFacts {
   readonly tool: string;
   readonly toolVersion: string;
   readonly status: SanitizeStatus | null;
-  /** The capacity of the whole disk. */
   readonly bytes: number;
   readonly choice: TechniqueChoice;
 }
@@ -31,16 +30,16 @@ export interface DriveRefusal {
   readonly detail: string;
 }
 
-/** The commands of one disk, which the tool of its bus sends. */
+/** The commands of one disk, which nvme-cli or hdparm sends. */
 export interface Drive {
   facts(): Promise<DriveFacts | DriveRefusal>;
-  /** The disk's sanitize status, or null if it cannot be read now. */
+  /** Returns the disk's sanitize status, or null if it is unreadable now. */
   status(): Promise<SanitizeStatus | null>;
-  /** Sends the command of a technique once. Returns whether the disk accepted the command, as far as the end of the tool tells. */
+  /** Sends the command of a technique once, and returns whether the disk accepted it, as far as the tool tells. */
   start(technique: Technique, patienceSeconds: number): Promise<CommandEnd>;
 }
 
-/** A question to a disk takes a moment. A disk that does not answer in a minute is broken or hangs. */
+/** How many milliseconds the agent waits for a disk's answer to a question before the disk counts as hanging. */
 const ASK_TIMEOUT_MS = 60_000;
 const MOST_TOLD = 200;
 
@@ -60,7 +59,7 @@ const otherDisk = (told: string, serial: string | null): DriveRefusal => ({
 });
 const unreadable = (detail: string): DriveRefusal => ({ ok: false, reason: "facts_unreadable", detail });
 
-/** The commands of a disk, or null for a disk on a bus for which the agent has no commands. */
+/** Returns the commands of a disk, or null for a disk on a bus without known commands. */
 export function driveOf(device: BlockDevice, picture: DiskPicture, attempt: AttemptTool): Drive | null {
   if (device.bus === "ata") return ataDrive(device, attempt);
   const own = controllersOf(picture.controllers, device);
@@ -81,7 +80,10 @@ const SANITIZE_ARGUMENTS: Partial<Record<Technique, readonly string[]>> = {
   ata_sanitize_overwrite: ["--sanitize-overwrite-passes", "1", "--sanitize-overwrite", "hex:00000000"],
 };
 
-/** The arguments of a format that keeps the format of the namespace. Without them nvme-cli may choose another size of blocks. */
+/**
+ * The arguments of a format that keeps the format of the namespace. Without the arguments of the present format, nvme-cli may choose another block
+ * size for the namespace.
+ */
 const formatArguments = (technique: Technique, kept: NamespaceFormat | null, patienceSeconds: number): string[] => [
   `--ses=${technique === "nvme_format_crypto" ? 2 : 1}`,
   ...Object.entries(kept ?? {}).map(([name, value]) => `--${name}=${value}`),
@@ -89,7 +91,7 @@ const formatArguments = (technique: Technique, kept: NamespaceFormat | null, pat
   `--timeout=${patienceSeconds * 1000}`,
 ];
 
-/** The questions to an NVMe controller. An answer is null if it cannot be read. */
+/** The questions to an NVMe controller. An answer that cannot be read is null. */
 function nvmeQuestions(path: string, namespaceId: number | null, attempt: AttemptTool) {
   const bytes = async (args: readonly string[]): Promise<Buffer | DriveRefusal> => {
     const end = endedOf(await attempt("nvme", args, { timeoutMs: ASK_TIMEOUT_MS, encoding: "latin1" }), "nvme");
@@ -101,7 +103,7 @@ function nvmeQuestions(path: string, namespaceId: number | null, attempt: Attemp
     const log = await bytes(["get-log", path, "--log-id=0x81", length, "--raw-binary"]);
     return isRefusal(log) ? null : parseSanitizeLog(log);
   };
-  /** The namespaces of the disk. A controller that manages namespaces also lists those that Linux does not see. */
+  /** Returns the namespaces of the NVMe disk. A controller that manages namespaces also lists namespaces that Linux does not see. */
   const namespaces = async (managed: boolean): Promise<number[] | null> => {
     const all = managed ? ["--all"] : [];
     const end = await attempt("nvme", ["list-ns", path, ...all], { timeoutMs: ASK_TIMEOUT_MS });
@@ -114,7 +116,7 @@ function nvmeQuestions(path: string, namespaceId: number | null, attempt: Attemp
     const read = await bytes(["id-ns", path, `--namespace-id=${namespaceId}`, "--raw-binary"]);
     return isRefusal(read) ? null : parseNamespace(read);
   };
-  /** The controllers of the disk, also those of other hosts and of virtual machines (Identify, CNS 13h). */
+  /** Returns the controllers of the NVMe disk, even those of other hosts and virtual machines (Identify, CNS 13h). */
   const controllers = async (): Promise<number[] | null> => {
     const read = await bytes([
       "admin-passthru",

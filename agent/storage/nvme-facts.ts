@@ -10,27 +10,27 @@ export interface NvmeIdentity {
   readonly firmware: string;
   readonly sanitizes: { readonly block: boolean; readonly crypto: boolean; readonly overwrite: boolean };
   readonly formats: boolean;
-  /** Whether a format can exchange the disk's key. */
+  /** Whether a format of the NVMe disk can exchange the disk's key. */
   readonly formatsByCrypto: boolean;
-  /** Whether the controller can create and detach namespaces, so that a namespace may be hidden from the host. */
+  /** Whether the NVMe controller can create and detach namespaces, so that the host may not see all of them. */
   readonly managesNamespaces: boolean;
-  /** Whether the disk may have more controllers than the one that answered: a second port, or virtual functions. */
+  /** Whether the NVMe disk may have further controllers: a second port, or virtual functions. */
   readonly sharesDisk: boolean;
-  /** The capacity of the whole disk in bytes, or null if the controller does not tell it. */
+  /** The capacity of the whole NVMe disk in bytes, or null if the controller does not tell it. */
   readonly bytes: number | null;
-  /** How many bytes of the disk belong to no namespace. */
+  /** How many bytes of the NVMe disk belong to no namespace. */
   readonly bytesOutside: number;
 }
 
 const text = (bytes: Buffer, from: number, to: number): string => bytes.toString("latin1", from, to).trim();
 
-/** A number of 16 bytes. The capacity of no disk needs more bits than a JavaScript number has. */
+/** A JavaScript number has enough bits for the capacity of every disk, which Identify stores in 16 bytes. */
 const longAt = (bytes: Buffer, at: number): number =>
   Number(bytes.readBigUInt64LE(at) + (bytes.readBigUInt64LE(at + 8) << 64n));
 
 /**
- * Parses the bytes of Identify Controller (NVM Express Base Specification). The agent reads bytes, because the names in the JSON of nvme-cli differ
- * between its versions. Returns null if `bytes` is no such data structure.
+ * Parses the bytes of Identify Controller (NVM Express Base Specification), or returns null for other bytes. The agent reads bytes, because the names
+ * in the JSON of nvme-cli differ between its versions.
  */
 export function parseIdentify(bytes: Buffer): NvmeIdentity | null {
   if (bytes.length !== IDENTIFY_BYTES) return null;
@@ -49,7 +49,7 @@ export function parseIdentify(bytes: Buffer): NvmeIdentity | null {
   };
 }
 
-/** How a namespace is formatted, as the arguments of `nvme format` that keep the format. */
+/** The format of an NVMe namespace, as arguments of `nvme format` that keep it. */
 export interface NamespaceFormat {
   readonly lbaf: number;
   readonly pi: number;
@@ -57,14 +57,17 @@ export interface NamespaceFormat {
   readonly ms: number;
 }
 
-/** Parses the bytes of Identify Namespace. Returns null if `bytes` is no such data structure, or the namespace has no size. */
+/** Parses the bytes of Identify Namespace. `parseNamespace` returns null for bytes that are no such structure, or for a namespace without a size. */
 export function parseNamespace(bytes: Buffer): NamespaceFormat | null {
   if (bytes.length !== IDENTIFY_BYTES || bytes.readBigUInt64LE(0) === 0n) return null;
   const [flbas, dps] = [bytes.readUInt8(26), bytes.readUInt8(29)];
   return { lbaf: (flbas & 0xf) | ((flbas & 0x60) >> 1), pi: dps & 7, pil: (dps >> 3) & 1, ms: (flbas >> 4) & 1 };
 }
 
-/** Parses a Controller List: the number of its entries, and then the number of each controller. Returns null for other bytes. */
+/**
+ * Parses an NVMe Controller List: the number of its entries, and the number of each controller. `parseControllers` returns null for bytes that are no
+ * Controller List.
+ */
 export function parseControllers(bytes: Buffer): number[] | null {
   if (bytes.length !== IDENTIFY_BYTES) return null;
   const count = bytes.readUInt16LE(0);
@@ -72,19 +75,22 @@ export function parseControllers(bytes: Buffer): number[] | null {
   return Array.from({ length: count }, (_, index) => bytes.readUInt16LE(2 + 2 * index));
 }
 
-/** The sanitize commands that the agent sends, as the log repeats them. An overwrite has one pass (OWPASS 1). */
+/** The NVMe sanitize commands of the agent by their number in the disk's log. The sanitize command for an overwrite asks for one pass (OWPASS 1). */
 const COMMANDS: Readonly<Record<number, Technique>> = {
   2: "nvme_sanitize_block",
   19: "nvme_sanitize_overwrite",
   4: "nvme_sanitize_crypto",
 };
 const STATES = ["never", "done", "running", "failed", "done"] as const;
-/** The bit of the status that the first write after a sanitize clears. */
+/** The bit of the sanitize status that the first write after a sanitize clears. */
 const GLOBAL_DATA_ERASED = 0x100;
-/** The estimate that says that the disk does not tell how long a sanitize takes. */
+/** The estimate of a disk that does not tell how long a sanitize takes. */
 const NO_ESTIMATE = 0xffff_ffff;
 
-/** Parses the bytes of the log page Sanitize Status. Returns null if `bytes` is no such log, or has a state that the agent does not know. */
+/**
+ * Parses the NVMe log page Sanitize Status. `parseSanitizeLog` returns null for bytes that are no such log, or for a state that the agent does not
+ * know.
+ */
 export function parseSanitizeLog(bytes: Buffer): SanitizeStatus | null {
   if (bytes.length !== SANITIZE_LOG_BYTES) return null;
   const [progress, status, command] = [bytes.readUInt16LE(0), bytes.readUInt16LE(2), bytes.readUInt32LE(4)];
@@ -108,23 +114,23 @@ export function parseSanitizeLog(bytes: Buffer): SanitizeStatus | null {
 
 export interface NvmeFacts {
   readonly identity: NvmeIdentity;
-  /** The sanitize status, or null if the controller has no such log. */
+  /** The sanitize status, or null if the NVMe controller has no log about it. */
   readonly status: SanitizeStatus | null;
-  /** The numbers of the disk's namespaces, also of those that are hidden from the host, or null if the controller does not tell. */
+  /** The numbers of the disk's namespaces, even of hidden ones, or null if the controller does not tell them. */
   readonly namespaces: readonly number[] | null;
-  /** The number of the namespace that is the block device of the order. */
+  /** The number of the namespace that is the order's block device. */
   readonly namespaceId: number | null;
-  /** The format of this namespace, or null if the controller does not tell. */
+  /** The format of the order's namespace, or null if the controller does not tell it. */
   readonly format: NamespaceFormat | null;
-  /** The numbers of the disk's controllers, or null if the controller does not tell. */
+  /** The numbers of the disk's controllers, or null if the answering controller does not tell them. */
   readonly controllers: readonly number[] | null;
-  /** The numbers of the disk's controllers that this host has. */
+  /** The numbers of the disk's NVMe controllers that this host has. */
   readonly ownControllers: readonly number[];
 }
 
 /**
- * Chooses the technique by which the agent purges an NVMe disk. An erase of blocks comes first, because a later read can show its effect on every
- * block. A sanitize reaches all namespaces and the spare area, and a format only the one namespace of the disk.
+ * Chooses the technique by which the agent purges an NVMe disk. An erase of blocks is the first choice, because a later read can show its effect on
+ * every block. A sanitize reaches all namespaces and the spare area, and a format only one namespace.
  */
 export function chooseForNvme(facts: NvmeFacts): TechniqueChoice {
   const { identity, status, controllers, ownControllers } = facts;
@@ -155,8 +161,8 @@ export function chooseForNvme(facts: NvmeFacts): TechniqueChoice {
 }
 
 /**
- * Chooses the format. A format reaches all namespaces of some disks (FNA bits 0 and 1), and only one of other disks. Therefore the namespace must be
- * the only one, and must have the whole disk.
+ * Chooses a format of an NVMe namespace, which reaches all namespaces of some disks (FNA bits 0 and 1). The agent formats an NVMe namespace only if
+ * it is the disk's only namespace and has the whole disk.
  */
 function chooseFormat(
   { identity, namespaces, namespaceId, format }: NvmeFacts,

@@ -12,7 +12,6 @@ export interface IdentifyFields {
   readonly unallocated?: number;
 }
 
-/** The bytes of Identify Controller with the given fields, at the places that the NVM Express Base Specification gives them. */
 export function identifyBytes({ serial = "S1", model = "M", firmware = "F", ...more }: IdentifyFields = {}): Buffer {
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
   bytes.write(serial.padEnd(20), 4, "latin1");
@@ -27,7 +26,6 @@ export function identifyBytes({ serial = "S1", model = "M", firmware = "F", ...m
   return bytes;
 }
 
-/** The bytes of Identify Namespace of a namespace with 1,000 blocks. */
 export function namespaceBytes(flbas: number, dps: number): Buffer {
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
   bytes.writeBigUInt64LE(1_000n, 0);
@@ -36,14 +34,12 @@ export function namespaceBytes(flbas: number, dps: number): Buffer {
   return bytes;
 }
 
-/** The bytes of a Controller List. */
 export function controllerBytes(controllers: readonly number[]): Buffer {
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
   for (const [index, value] of [controllers.length, ...controllers].entries()) bytes.writeUInt16LE(value, 2 * index);
   return bytes;
 }
 
-/** The bytes of the log page Sanitize Status. */
 export function sanitizeLogBytes(progress: number, status: number, command: number, estimates: number[] = []): Buffer {
   const bytes = Buffer.alloc(SANITIZE_LOG_BYTES);
   bytes.writeUInt16LE(progress, 0);

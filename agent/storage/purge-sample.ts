@@ -4,12 +4,12 @@ import { TECHNIQUES } from "./purge-technique.ts";
 
 export const BLOCK_BYTES = 4096;
 const SECTOR_BYTES = 512;
-/** Of 688 random blocks at least one is in the part that was not erased with a probability of 99.9 %, if that part is 1 % of the disk. */
+/** If 1 % of a disk was not erased, 688 random blocks miss this part with a probability of only 0.1 %. */
 export const RANDOM_BLOCKS = 688;
-/** Partition tables and file systems keep their first and last copies at the ends of a disk. */
+/** How many blocks at each end of a disk the sample contains, because partition tables and file systems keep copies at the ends. */
 export const END_BLOCKS = 8;
 
-/** Draws the numbers of the blocks that the agent marks before a purge and reads after it: both ends of the disk, and blocks chosen by the seed. */
+/** Draws the blocks that the agent marks before a purge and reads after it: both ends of the disk, and random blocks. */
 export function drawBlocks(seed: string, blocks: number): number[] {
   const drawn = new Set<number>();
   for (let index = 0; index < Math.min(END_BLOCKS, blocks); index += 1) {
@@ -24,14 +24,11 @@ export function drawBlocks(seed: string, blocks: number): number[] {
   return [...drawn].sort((one, other) => one - other);
 }
 
-/** The bytes with which the agent marks a block before a purge. Without the seed, nobody can foresee the bytes. */
+/** The bytes with which the agent marks a block before a purge, which nobody can foresee without the seed. */
 export const markerOf = (seed: string, block: number): Buffer =>
   createHash("shake256", { outputLength: BLOCK_BYTES }).update(`${seed}/marker/${block}`).digest();
 
-/**
- * What a block shows after a purge: the byte that fills the block, `kept` if a part of the marker is still there, `other` for other content, or
- * `unreadable`.
- */
+/** What a block shows after a purge: the byte that fills it, `kept` for a part of the marker, `other`, or `unreadable`. */
 export type BlockLook = number | "kept" | "other" | "unreadable";
 
 export function lookAt(bytes: Buffer | null, marker: Buffer): BlockLook {
@@ -47,7 +44,7 @@ export interface SampleVerdict {
   readonly result: string;
 }
 
-/** Decides whether the blocks that the agent read after a purge look as the technique promises. An unreadable block is never clean. */
+/** Decides whether the blocks of the sample look after a purge as the technique promises. An unreadable block never counts as clean. */
 export function judgeSample(technique: Technique, looks: readonly BlockLook[]): SampleVerdict {
   const count = (wanted: (look: BlockLook) => boolean): number => looks.filter(wanted).length;
   const of = `of ${looks.length} blocks`;

@@ -15,22 +15,31 @@ type Input = Pick<TaskInput<"node.storage_cleanup">, "disks" | "disk_pool" | "sa
 type Step = TaskResult<"node.storage_cleanup">["steps"][number];
 type Run = TaskRun<"node.storage_cleanup">;
 
-/** How many worker processes of one task may wait for the end of one purge. Only the first one sends the command to the disk. */
+/**
+ * How many worker processes of one task may wait, one after the other, for the end of one purge. Only the first worker process of a task sends the
+ * purge command to the disk.
+ */
 const MOST_WORKERS = 3;
 
-/** How long a worker process may take to claim and to mark a disk, which takes seconds. A process of another user may hang in a file server. */
+/**
+ * How many seconds a worker process may take to claim and mark a disk. The claim of a disk may take long, because a process that the agent looks at
+ * may hang in a file server.
+ */
 const BEGIN_WITHIN_S = 240;
 
-/** How many disks of a host one task purges. The schema of the task's input has the same limit. */
+/** How many disks of a host one task purges at most, as in the schema of its input. */
 const MOST_DISKS = 64;
 
-/** True if the host has the disk. A controller with the serial number also counts, because a tenant can detach the disk's namespace or its driver. */
+/**
+ * True if the host has the disk, or a controller with the disk's serial number. A tenant can detach a disk's namespace or driver, so that only its
+ * controller is left.
+ */
 const isOwn = (picture: DiskPicture, serial: string): boolean =>
   disksWithSerial(picture, serial).length > 0 || picture.controllers.some((one) => one.serial === serial);
 
 /**
- * Replaces the pool of an order by those of its disks that the host has. The agent stores the order in this form, so that a restarted agent works on
- * the same disks. The pool stays in an order if the host has none of its disks, or too many.
+ * Replaces the disk pool of an order by those of its disks that the host has. The agent stores the replaced order, so that a restarted agent works on
+ * the same disks. An order keeps its disk pool if the host has none of its disks, or too many.
  */
 export function withOwnDisks<T extends Input>(input: T, picture: () => DiskPicture): T {
   const { disks, disk_pool: pool = [] } = input;
@@ -41,14 +50,14 @@ export function withOwnDisks<T extends Input>(input: T, picture: () => DiskPictu
   return all.length === 0 || all.length > MOST_DISKS ? input : { ...input, disks: all, disk_pool: [] };
 }
 
-/** The failed step of an order whose pool the agent could not replace by disks of the host. */
+/** Returns the failed step of an order whose disk pool the agent could not replace by disks of the host. */
 function faultsOf({ disk_pool: pool = [] }: Input): Step[] {
   if (pool.length === 0) return [];
   const message = `Of the ${pool.length} data disks that the order lists, this host has none, or more than ${MOST_DISKS}. Compare the list with the host.`;
   return [cleaningStep("disk", "data disks", "failed", message, { reason: "pool_mismatch" })];
 }
 
-/** Says for each disk of the order what a purge would do, or why the agent would refuse it. The plan only reads. */
+/** Says for each disk of the order what a purge would do, or why the agent would refuse it, and changes nothing. */
 export async function planPurge(system: System, order: Input): Promise<Step[]> {
   const input = withOwnDisks(order, system.disks);
   const steps = faultsOf(input).map((fault) => ({ ...fault, outcome: "planned" as const }));
@@ -90,7 +99,10 @@ async function planOf(
   return planned(`${text} ${again}`, { ...told, technique });
 }
 
-/** Purges the disks of the order, one after the other, each in worker processes outside the agent. The order has the form of `withOwnDisks`. */
+/**
+ * Purges the order's disks one after the other, each in worker processes outside the agent. `purgeDisks` expects an order that `withOwnDisks` has
+ * replaced.
+ */
 export async function purgeDisks(system: System, input: Input, run: Run): Promise<Step[]> {
   const steps = faultsOf(input);
   for (const ordered of input.disks) steps.push(...(await purgeOne(system, ordered, input, run)));
@@ -146,7 +158,7 @@ async function lostSteps(
   ];
 }
 
-/** The name of the work of one worker process for one disk. A serial number may contain characters that no name of work may contain. */
+/** The name of one worker process's work on a disk, without characters of the serial number that no such name may contain. */
 const partOf = (serial: string, worker: number): string =>
   `disk-${createHash("sha256").update(serial).digest("hex").slice(0, 24)}-${worker}`;
 

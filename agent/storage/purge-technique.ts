@@ -1,8 +1,8 @@
 import type { PurgeTitle } from "../../shared/purge-techniques.ts";
 
 /**
- * The commands of disks by which the agent purges a disk (NIST SP 800-88 Rev. 2), each with its class of method and with what a later read of the disk must show. After an erase
- * of blocks or an overwrite, all bytes of the disk are equal. After the exchange of the disk's key, the disk only reads differently than before.
+ * The disk commands by which the agent purges a disk, each with its class of method (NIST SP 800-88 Rev. 2). After an erase of blocks or an
+ * overwrite, all bytes of the disk are equal. After the exchange of a disk's key, a read of the disk shows other bytes than before the exchange.
  */
 export const TECHNIQUES = {
   nvme_sanitize_block: { title: "NVMe sanitize, block erase", method: "purge", expects: "uniform", hasLog: true },
@@ -30,24 +30,26 @@ export const TECHNIQUES = {
 export type Technique = keyof typeof TECHNIQUES;
 export const TECHNIQUE_NAMES = Object.keys(TECHNIQUES) as [Technique, ...Technique[]];
 
-/** What a disk itself tells about its last or present sanitize. */
 export interface SanitizeStatus {
   readonly state: "never" | "running" | "done" | "failed" | "frozen";
-  /** The technique that the disk names, or null if the disk names no technique that the agent uses. ATA disks name none. */
+  /**
+   * The technique that the disk names for its sanitize, or null if it names none that the agent uses. ATA disks name no technique of their last
+   * sanitize.
+   */
   readonly technique: Technique | null;
   /** Whether the disk says which technique its last sanitize used. */
   readonly namesTechnique: boolean;
-  /** Whether the disk says that something wrote to it since its last sanitize. ATA disks do not say it. */
+  /** Whether the disk says that something wrote to it since its last sanitize, which ATA disks do not say. */
   readonly isWritten: boolean;
-  /** How much of a running sanitize is done, from 0 to 1. */
+  /** The share of a running sanitize that is done, from 0 to 1. */
   readonly share: number;
-  /** The disk's own words or number, for the evidence. */
+  /** The sanitize status in the disk's own words or number, for the evidence. */
   readonly raw: string;
-  /** How long the disk expects each technique to take, in seconds, as far as the disk tells. */
+  /** How many seconds the disk expects each technique to take, as far as the disk tells. */
   readonly estimates: Readonly<Partial<Record<Technique, number>>>;
 }
 
-/** The reason why the agent cannot purge a disk that it may erase, as one of a closed set of stable codes. */
+/** The closed set of reasons why the agent cannot purge a disk that it may erase. */
 export type PurgeRefusal =
   | "tool_missing"
   | "tool_failed"
@@ -65,7 +67,7 @@ export type TechniqueChoice =
   | { readonly ok: true; readonly technique: Technique }
   | { readonly ok: false; readonly reason: PurgeRefusal; readonly detail: string };
 
-/** A disk that lacks a command, or a host that lacks its tool, is `unsupported`. Every other refusal is a failure. */
+/** A refusal is `unsupported` for a disk without the command or a host without the tool, and otherwise a failure. */
 export const outcomeOf = (reason: PurgeRefusal): "unsupported" | "failed" =>
   reason === "no_purge_command" || reason === "tool_missing" ? "unsupported" : "failed";
 
@@ -117,7 +119,7 @@ export type Progress =
   | { readonly kind: "done" }
   | { readonly kind: "failed"; readonly reason: PurgeFailure; readonly detail: string };
 
-/** The reason why a purge that was started did not end well, as one of a closed set of stable codes. */
+/** The closed set of reasons why a started purge did not end well. */
 export type PurgeFailure =
   | "not_begun"
   | "start_refused"
@@ -133,7 +135,7 @@ export type PurgeFailure =
   | "sample_differs"
   | "sample_unreadable";
 
-/** Decides from what the disk tells whether the purge that the agent started runs, is done or has failed. */
+/** Decides from the sanitize status whether the agent's purge runs, is done or has failed. */
 export function judgeProgress(technique: Technique, status: SanitizeStatus): Progress {
   const failed = (reason: PurgeFailure, detail: string): Progress => ({ kind: "failed", reason, detail });
   if (status.namesTechnique && status.state !== "never" && status.technique !== technique)

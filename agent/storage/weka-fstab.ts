@@ -1,16 +1,15 @@
 const WEKA_FILE_SYSTEM = "wekafs";
 
-/** The result of the removal of a tenant's Weka lines from the text of /etc/fstab. */
 export interface FstabEdit {
   readonly text: string;
   readonly removed: number;
-  /** How many lines of Weka file systems stay because their mount point is outside `prefixes`. */
+  /** How many lines of Weka file systems stay, because their mount point is outside `prefixes`. */
   readonly kept: number;
 }
 
 /**
- * Removes the lines of /etc/fstab that mount a Weka file system below one of `prefixes`. `withoutWekaLines` does not change a byte of any line of
- * /etc/fstab that it keeps.
+ * Removes the lines of /etc/fstab that mount a Weka file system below one of `prefixes`. `withoutWekaLines` keeps every other line of /etc/fstab byte
+ * for byte.
  */
 export function withoutWekaLines(fstab: string, prefixes: readonly string[]): FstabEdit {
   const isBelow = (point: string): boolean => prefixes.some((one) => point === one || point.startsWith(`${one}/`));

@@ -28,8 +28,8 @@ const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in
 const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
 
 /**
- * True for the error of a FUSE file system of a user that root may not read, or whose server has ended. A user's FUSE file system is mounted with
- * `nodev`, so no process can open a device through it.
+ * True for the error of a user's FUSE file system that root may not read, or of a FUSE file system without its server. A user's FUSE file system is
+ * mounted with `nodev`, so no process can open a device through it.
  */
 const isForeignFuse = (error: unknown): boolean => ["EACCES", "ENOTCONN"].includes(String(codeOf(error)));
 

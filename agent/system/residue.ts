@@ -24,8 +24,8 @@ const SCOPE_LEFT_SECONDS = 60;
 const STDERR_KEPT = 2_000;
 /**
  * The limit, in megabytes, of the JavaScript heap of the child process that reads residue. A tenant may make so many files that the child process
- * exceeds its heap limit while it reads residue. When the child process that reads residue exceeds its heap limit, it ends, and its unread items
- * count as unreadable.
+ * exceeds its heap limit while it reads residue. When the child process that reads residue exceeds its heap limit, the process ends, and its unread
+ * items count as unreadable.
  */
 const HEAP_MEGABYTES = 384;
 /** The memory limit, in systemd's notation, of the child process that reads residue and of its tools. */

@@ -16,8 +16,8 @@ export const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interv
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
 /**
- * The time-out, in milliseconds, for a hardware sync, which runs scripts as commissioning does. If a hardware sync takes longer than its time-out, it
- * continues, but the agent no longer waits for its end.
+ * The time-out, in milliseconds, for a hardware sync, which runs scripts as commissioning does. If a hardware sync takes longer than the time-out,
+ * the sync continues, but the agent no longer waits for its end.
  */
 const SYNC_TIMEOUT_MS = 60_000;
 

@@ -6,7 +6,7 @@ import type { Figure } from "./figure.ts";
 
 const FILES = 200_000;
 const FILES_IN_A_FOLDER = 100;
-/** The removal of a file does not read the file's blocks, so emptying a folder of small files costs about as much as of large files. */
+/** The removal of a file does not read the file's blocks, so a folder of small files costs as much as a folder of large files. */
 const BYTES = 4_096;
 const PAIRS = 3;
 const PROGRAM = join(import.meta.dirname, "../support/empty-folder-process.ts");

@@ -53,7 +53,6 @@ export async function measureGpuAnswers(): Promise<Figure[]> {
   }
 }
 
-/** Simulates a host whose answers to the GPU memory challenge are all correct. */
 function answeringHost(): AnswersToCheck {
   const order = { fill_task_id: randomUUID(), seed: randomBytes(32).toString("hex") };
   const nonce = randomBytes(16).toString("hex");

@@ -9,7 +9,6 @@ const HOSTS = 8;
 /** The watcher polls MAAS at the hub's default interval, so that the measured number of requests holds for a real site. */
 const WATCH_INTERVAL_MS = 5_000;
 
-/** Counts the requests to MAAS of one complete onboarding. */
 export async function measureMaasRequests(stateDir: string): Promise<Figure[]> {
   const whole = await perOnboardedHost(join(stateDir, "whole"));
   return [

@@ -13,7 +13,6 @@ import { startChild } from "../support/child.ts";
 import { quietLog } from "../support/log.ts";
 import { insertSite } from "../support/site.ts";
 
-/** A real hub process for benchmarks, with the data that agents need to enroll. */
 export interface MemoryHub {
   readonly pid: number;
   readonly port: number;

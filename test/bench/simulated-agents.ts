@@ -11,7 +11,6 @@ export interface SimulatedAgent {
   readonly certificate: string;
 }
 
-/** The port on which a hub listens for agents, and the CA that agents trust. */
 export interface HubAddress {
   readonly port: number;
   readonly ca: string;

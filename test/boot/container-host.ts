@@ -15,7 +15,6 @@ export interface HostFile {
   readonly content: string;
 }
 
-/** A host in a system container with Debian's own systemd and cloud-init. */
 export class ContainerHost {
   readonly #lxd: Lxd;
   readonly #scratch: string;
@@ -81,7 +80,6 @@ export class ContainerHost {
 
   run = (...command: string[]) => this.#lxd.run(this.name, command);
 
-  /** Runs a shell command in the container and returns the command's output. */
   async shell(line: string): Promise<string> {
     const { exitCode, stdout, stderr } = await this.run("bash", "-c", line);
     if (exitCode !== 0) throw new Error(`${this.name}: ${line}: status ${exitCode}: ${stderr}`);
@@ -93,7 +91,6 @@ export class ContainerHost {
     return exitCode === 0 ? stdout : null;
   }
 
-  /** Returns the container's logs that help a person to understand a failed boot. */
   async explain(): Promise<string> {
     const { stdout } = await this.run(
       "bash",

@@ -6,7 +6,6 @@ import { execa } from "execa";
 import { until } from "../support/until.ts";
 import type { BootImage } from "./image/boot-image.ts";
 
-/** The name that the boot suite gives the hosts' image in LXD. */
 export const BASE = "base";
 
 export class Lxd {

@@ -6,7 +6,6 @@ import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** Tests the manual bootstrap command on a clean Debian without a provisioner. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });

@@ -23,7 +23,6 @@ function accelerator(): "kvm" | "tcg" {
   return /\b(vmx|svm)\b/.test(cpu) && existsSync("/dev/kvm") && !existsSync("/sys/module/kvm_pvm") ? "kvm" : "tcg";
 }
 
-/** A host as a virtual machine with its own kernel, disks and clock. */
 export class VmHost {
   readonly #folder: string;
   readonly #image: BootImage;

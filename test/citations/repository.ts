@@ -1,4 +1,3 @@
-/** Returns the texts of the repository's code, pages and scripts, without generated files. */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -131,7 +131,7 @@ describe("a run that has lost its lease without notice", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // The workflow's lease is so long that the hub neither renews nor checks the lease during the test, and so does not learn of its loss.
+      // The workflow's lease is so long that the hub neither renews nor checks it, and does not learn of its loss.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });

@@ -37,7 +37,6 @@ async function node(machine: string, status = "active"): Promise<NodeId> {
     );
   return id;
 }
-/** Writes an operation that began later than all operations that are already in the database. */
 async function operation(of: NodeId, machine: string, erase: string, state: object): Promise<string> {
   const id = randomUUID();
   age -= 1;

@@ -5,7 +5,6 @@ import { NODE_ON_HOST, REPOSITORY_ON_HOST } from "../fakes/maas/host/own-linux.t
 
 const COMMAND_TIMEOUT_MS = 120_000;
 
-/** Runs commands on a host with a Linux of its own, as a person who is logged in to the host would. */
 export class HostShell {
   readonly #folder: string;
   constructor(folder: string) {
@@ -17,7 +16,6 @@ export class HostShell {
     return this.#run([...(uid === 0 ? [] : user), "sh", "-euc", script]);
   }
 
-  /** Runs a program of this repository as the host's root user, and returns the program's output. */
   program(path: string, ...args: readonly string[]): string {
     return this.#run([NODE_ON_HOST, `${REPOSITORY_ON_HOST}/${path}`, ...args]);
   }

@@ -111,7 +111,6 @@ const readUid = (turnover: Turnover, { grant_task_id }: Allocation): Promise<num
 
 const shellOf = ({ stateDir, hostname }: Turnover): HostShell => new HostShell(join(stateDir, "hosts", hostname));
 
-/** Leaves a file and a process on the host, with the rights of the tenant's account. */
 async function leaveTraces(turnover: Turnover, uid: number): Promise<void> {
   const script = `echo "weights of a model" >${FILE}; ${COMMAND} </dev/null >/dev/null 2>&1 & echo $!`;
   const pid = await waitFor(turnover, "the host", async () => shellOf(turnover).sh(uid, script).trim());
@@ -132,7 +131,6 @@ function showFindings(turnover: Turnover, baseline: ResidueSnapshot, uid: number
     else if (one.state === "unreadable") turnover.tell("findings", `${item}: unreadable, ${one.reason}`);
 }
 
-/** Waits until the turnover has ended the allocation, and shows how each stage of the turnover ended. */
 async function showCleaning(turnover: Turnover, allocationId: string): Promise<void> {
   const { api, tell } = turnover;
   const shown = new Set<string>();

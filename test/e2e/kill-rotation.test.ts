@@ -21,8 +21,8 @@ import { freeHubPorts, type HubPorts, startHubProcess } from "../support/hub-pro
 import { until } from "../support/until.ts";
 
 /**
- * The test kills a hub at each step of a rotation of the hub's keys, and starts another hub with the same database and state folder. The test holds
- * the lock of `authority_statements`, so that the hub waits for the lock when the test kills it.
+ * The test kills a hub at each step of a rotation of its keys, and starts another hub with the same data. The test holds the lock of
+ * `authority_statements`, so that the hub waits for the lock when the test kills it.
  */
 const AUTHORITY = "/api/v1/admin/authority";
 const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));

@@ -109,7 +109,6 @@ function callerOf(name: string, callers: Callers): Key | null {
   return callers.admin;
 }
 
-/** Sends one recorded request to the simulator, and returns every difference between the recorded and the simulated answer. */
 export async function replay(
   simulator: MaasSimulator,
   exchange: Exchange,

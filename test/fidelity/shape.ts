@@ -31,7 +31,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns every difference in shape between a recorded and a simulated value, as readable lines. */
 export function shapeDifferences(recorded: unknown, simulated: unknown, at = ""): string[] {
   if (shapeOf(recorded) === shapeOf(simulated)) return [];
   if (Array.isArray(recorded) && Array.isArray(simulated)) return listDifferences(recorded, simulated, at);

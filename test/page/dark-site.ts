@@ -12,7 +12,6 @@ export const DARK = {
   site: "dark-dc2",
   /** A quarantined host whose fault has ended, so that its machine in MAAS has the status Deployed. */
   mended: "dark-mended",
-  /** A quarantined host whose machine was deleted from MAAS. */
   gone: "dark-gone",
   /** A host whose drift an operator has acknowledged with a reason that contains markup. */
   known: "dark-known",

@@ -1,4 +1,3 @@
-/** Tests the operators' page in Chromium with a real hub, by what a person can see, read and press. */
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { actionCases } from "./action-cases.ts";
 import { lastingCases } from "./lasting-cases.ts";

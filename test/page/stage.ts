@@ -25,7 +25,6 @@ export class Stage {
     }
   }
 
-  /** Starts a visit to the operators' page without a login. */
   async stranger(options: VisitOptions = {}): Promise<Visit> {
     const visit = await Visit.begin(this.#browser, this.world.rig.apiUrl, options);
     this.#visits.add(visit);

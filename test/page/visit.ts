@@ -60,7 +60,6 @@ export class Visit {
     await this.heading("Sites").waitFor();
   }
 
-  /** Opens another view of the operators' page by its address. */
   async at(hash: string, heading: string): Promise<void> {
     await this.page.goto(`${this.url}/${hash}`);
     await this.heading(heading).waitFor();
@@ -111,7 +110,6 @@ export class Visit {
     await dialog.waitFor({ state: "hidden" });
   }
 
-  /** Waits until the operators' page has refreshed itself `times` times. */
   async looksAgain(times: number): Promise<void> {
     const before = this.looks;
     await until(`${times} more looks`, () => (this.looks >= before + times ? true : undefined), {

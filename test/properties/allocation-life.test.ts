@@ -121,7 +121,6 @@ async function actOn(what: (typeof STEPS)[number], open: typeof allocations.$inf
   else await answer(open.grantTaskId, { state: "failed", result: null, errorCode: "account_exists" });
 }
 
-/** Checks that a further sweep would change none of the allocations. */
 async function mustBeSettled(): Promise<void> {
   await sweep(0);
   expect(await sweep(1), "a second sweep has nothing to move").toBe(0);

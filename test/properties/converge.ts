@@ -6,14 +6,20 @@ import { type Failure, type FailureClass, ruleOf } from "../../shared/failures.t
 import { type Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject, systemIdOf } from "./scenarios.ts";
 
-/** A fault that a test plants at one stage of a workflow. */
 export interface Trouble {
-  /** Called once for each stage, before the stage's first run. Returns false if the fault cannot happen at the workflow's stage. */
+  /**
+   * `runWithTroubleAtEach` calls `arm` once for each stage, before the stage's first run. `arm` returns false if the fault cannot happen at the
+   * workflow's stage.
+   */
   arm(craft: Stagecraft, row: WorkflowRow): boolean | Promise<boolean>;
-  /** Called when the workflow has left the stage of the fault or ended. May end the fault, and returns true if the fault did happen. */
+  /**
+   * `runWithTroubleAtEach` calls `lift` when the workflow has left the stage of the fault or has ended. `lift` may end the fault, and returns true if
+   * the fault did happen.
+   */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
   /**
-   * The failure classes with which the disturbed workflow may end, or null for any. If `endsIn` is empty, the workflow must complete by itself.
+   * The failure classes with which the disturbed workflow may end, or null for any failure class. If `endsIn` is empty, the workflow must complete by
+   * itself.
    */
   readonly endsIn: readonly FailureClass[] | null;
 }
@@ -42,15 +48,15 @@ export interface Operator {
   readonly mustFail?: true;
 }
 
-/** For faults after which every workflow must continue by itself. */
+/** No operator helps: every workflow must continue by itself after the fault. */
 const NOBODY: Operator = { mostVerbs: 0 };
-/** The operator uses the verb that the failure recommends, and then clean restarts. */
+/** An operator who uses the verb that the failure recommends, and then clean restarts. */
 export const OPERATOR: Operator = { mostVerbs: 3 };
 
 /**
- * Starts a workflow and lets the workflow end, with the fault once at each of the given stages. The fault begins before the first run of the stage
- * and ends when the workflow leaves the stage or fails. After a failure, the operator's verbs continue the workflow, up to the next stage's fault. If
- * no stage meets the fault, the function abandons the workflow, because another test covers undisturbed workflows.
+ * Starts a workflow and lets the workflow end, with the fault once at each of the given stages. A fault begins before the first run of its stage, and
+ * ends when the workflow leaves the stage or fails. After a failure, the operator's verbs continue the workflow, up to the fault at the next stage.
+ * If the fault happens at no stage, the function abandons the workflow, because another test covers undisturbed workflows.
  */
 export async function runWithTroubleAtEach(
   craft: Stagecraft,

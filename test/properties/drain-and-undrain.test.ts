@@ -44,7 +44,6 @@ async function drainAgain(nodeId: NodeId): Promise<WorkflowId> {
   return created.decommission_id;
 }
 
-/** Runs stage after stage of the workflow, until the drain's task is queued. */
 async function untilTask(driven: Driver, id: WorkflowId): Promise<void> {
   for (let looks = 0; looks < 10; looks += 1) {
     const open = await db().select().from(tasks).where(eq(tasks.workflowId, id));
@@ -154,7 +153,7 @@ describe("a forced drain", () => {
     expect((await driven.drive(id)).status).toBe("completed");
     expect(await statusOf(nodeId)).toBe("retired");
     // When the agent returns, the hub first cancels the agent's old drain task, and the agent opens the host. After the agent has opened the host,
-    // the hub offers it the task of the forced drain.
+    // the hub offers the agent the task of the forced drain.
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });

@@ -108,7 +108,6 @@ export class Driver {
     };
   }
 
-  /** Runs the workflow's present stage once, without a fault. */
   async step(id: WorkflowId): Promise<void> {
     const row = await readWorkflow(this.#db, id);
     if (row?.status === "pending") await this.#admit(id);

@@ -1,4 +1,3 @@
-/** Tests soft resets of a node whose agent reports different results about the GPUs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gpuChallenge } from "../../agent/tasks/gpu-challenge.ts";
 import { gpuFill } from "../../agent/tasks/gpu-fill.ts";
@@ -88,8 +87,8 @@ describe("the overwrite of GPU memory", () => {
     readonly answer?: (result: Challenged) => unknown;
   }
   /**
-   * Returns the results of a simulated agent whose GPUs have `blocks` sample blocks each. `fill` and `answer` change the results of the tasks
-   * `node.gpu_fill` and `node.gpu_challenge`.
+   * Returns the results of a simulated agent whose GPUs have `blocks` sample blocks each. The functions `fill` and `answer` change the results of the
+   * tasks `node.gpu_fill` and `node.gpu_challenge`.
    */
   const played =
     ({ blocks = 1, fill = (result) => result, answer = (result) => result }: Agent) =>

@@ -8,7 +8,6 @@ import { newTaskId } from "../fakes/hub/orders.ts";
 const PROGRAM = join(import.meta.dirname, "../support/gpu-scrub-process.ts");
 const SERVICES = ["nvidia-persistenced", "nvidia-fabricmanager"];
 const MODULES = ["nvidia", "nvidia_modeset"];
-/** The text of /proc/modules on the simulated GPU host. */
 const LOADED = `nvidia_modeset 1814528 0 - Live 0x0 (OE)\nnvidia 56717312 1 nvidia_modeset, Live 0x0 (OE)\n`;
 
 let host: NvidiaHost;

@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.drop());
 
-/** The BMC addresses of the machines in MAAS. An address may be empty until an onboarding has entered it. */
+/** The BMC addresses of the machines in MAAS. The BMC address of a machine may be empty until an onboarding has entered the address in MAAS. */
 class Regions {
   readonly #bmcs = new Map<string, string>();
   constructor(known: readonly boolean[]) {

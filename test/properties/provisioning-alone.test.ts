@@ -1,4 +1,4 @@
-/** The provisioning stages work without an onboarding: a workflow of another kind runs all of them. */
+/** The provisioning stages work without an onboarding: a workflow of another kind runs all these stages. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -59,7 +59,6 @@ const provision = (): Workflow =>
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
   });
 
-/** Makes the machine of the n-th simulated host Ready in MAAS and without an owner. */
 async function readyMachine(n: number, hostname: string): Promise<string> {
   const maas = await rig.services.maas(rig.siteId);
   const { region } = rig.maas.sim;

@@ -35,7 +35,6 @@ export interface Subject {
   readonly systemId?: string;
 }
 
-/** How many requests of each kind the simulated MAAS has received for a machine. */
 export interface Outside {
   readonly commission: number;
   readonly deploy: number;
@@ -52,7 +51,6 @@ export interface Scenario {
   /** The requests that the simulated MAAS counts if nothing disturbs the scenario's workflow. */
   readonly outside: Outside;
   start(rig: OnboardingRig, n: number): Promise<Subject>;
-  /** Simulates what MAAS and the agent do between two runs of a stage. */
   play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
   /** True if no other machine can replace the workflow's machine after somebody has deleted the machine from MAAS. */

@@ -39,7 +39,6 @@ export function prepareHost(
   host.write("etc/muster/agent.json", JSON.stringify(config), 0o600);
 }
 
-/** A test's hosts, each in a folder of its own, with real agent processes. */
 export class AgentHosts {
   readonly #hosts: HostFolder[] = [];
   readonly #agents: Child[] = [];

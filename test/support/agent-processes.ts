@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Returns the pids of the real agent processes whose host has its root folder below `hostsDir`. */
 export function agentPids(hostsDir: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -16,7 +15,7 @@ function isAgentOf(pid: number, hostsDir: string): boolean {
       .split("\0")
       .some((variable) => variable.startsWith(`MUSTER_ROOT=${hostsDir}/`));
   } catch {
-    // The files of a process in /proc are unreadable if the process has ended after `readdirSync` listed it.
+    // The files of a process in /proc are unreadable if the process has ended since `readdirSync` listed the process.
     return false;
   }
 }

@@ -49,7 +49,6 @@ export interface ApiHarness {
    * tests is slow.
    */
   patience: Patience;
-  /** The number of requests for diagnostics that the admin API has received from the test. */
   diagnosticsAsked: number;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
@@ -275,7 +274,6 @@ export interface SeededApi {
   readonly skuId: string;
 }
 
-/** Creates a site with a profile and a SKU, ready for an onboarding. */
 export async function seedApi(api: ApiHarness, name = "dc1"): Promise<SeededApi> {
   const site = (await api.ask("POST", "/api/v1/admin/maas-sites", siteBody(name))).body;
   const skuId = `sku-${name}`;

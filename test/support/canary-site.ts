@@ -34,7 +34,6 @@ const Kept = z.object({
   ),
 });
 
-/** A text that a client outside the hub has received. */
 export interface Seen {
   readonly place: string;
   readonly text: string;
@@ -157,7 +156,6 @@ export class CanarySite {
     return started?.[1] ?? "";
   };
 
-  /** Sends an enrollment request to the hub, with the given token and an invalid certificate request. */
   enroll = (token: string, nodeId: string = randomUUID()): Promise<string> =>
     this.askListener("POST", "/internal/v1/enroll", {
       token,

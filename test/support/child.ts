@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** Rejects when the process ends before it prints the ready line. */
+  /** Rejects when the child process ends before it prints the ready line. */
   readonly ready: Promise<Record<string, unknown>>;
   readonly gone: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   kill(signal: NodeJS.Signals): void;
@@ -17,7 +17,6 @@ export interface ChildOptions {
   readonly name: string;
   /** The Node.js executable that runs the child process's script, by default that of the test process. */
   readonly command?: string;
-  /** The path of the child process's script, relative to the repository or absolute. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;

@@ -29,7 +29,6 @@ const IDS: Readonly<Record<string, string>> = {
 const Description = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 const Page = z.object({ next_cursor: z.string().nullable() });
 
-/** Returns the paths of a route of the hub's API, one path for each database row that the route can show. */
 async function pathsOf(route: string, pool: Pool): Promise<string[]> {
   const names = [...route.matchAll(/([a-z-]+)\/\{\w+\}/g)].map(([, name]) => name ?? "");
   if (names.length === 0) return [route];

@@ -23,7 +23,6 @@ export interface StartedDecommission {
   readonly hostname: string;
 }
 
-/** Starts the drain of an active node, or the remove of a node after its drain. */
 export async function decommission(
   rig: OnboardingRig,
   mode: AgentMode,
@@ -53,7 +52,6 @@ export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promis
   });
 }
 
-/** Gives an active node NVIDIA GPUs and a profile with the settings `knobs`. */
 export async function requireMemory(
   rig: OnboardingRig,
   nodeId: NodeId,

@@ -35,7 +35,6 @@ const PRINTED = [
   /^\{"node_id":/,
 ];
 
-/** Returns the code blocks of a document: fenced blocks, and blocks that are indented by four columns. */
 function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let block: { fence: boolean; indent: number; lines: string[] } | null = null;

@@ -47,7 +47,6 @@ export class FleetRig {
     return this.rig.siteId;
   }
 
-  /** Starts a watcher of the site and a reconciler, as a hub does. */
   watch({ rollCallMs }: { rollCallMs?: number } = {}): Watcher {
     const { db, inTx } = this;
     const reconciler = new Reconciler({ db, inTx, log: quietLog });

@@ -221,7 +221,6 @@ export class GatewayRig {
     return this.ask("POST", "/internal/v1/nodes/enroll", { body });
   }
 
-  /** Creates a node, and enrolls the node with a new token as the node's agent would. */
   async enrolled(status: NodeStatus = "active", generation = 1): Promise<Identity> {
     return this.enrollNode(await this.addNode(status), generation);
   }

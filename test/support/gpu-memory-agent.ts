@@ -49,7 +49,6 @@ export function fillMemory(taskId: string, input: Fill, blocks = 1): TaskResult<
   return { steps, commitments, faults: [], driver: null, library: { package: null, is_unchanged: null } };
 }
 
-/** Simulates that an agent answers a challenge about the filled GPU memory, zeroes the GPU memory and frees it. */
 export function answerChallenge(input: Challenge): TaskResult<"node.gpu_challenge"> {
   const fill = held.get(input.fill_task_id);
   if (fill === undefined) throw new Error(`no simulated agent holds the memory of task ${input.fill_task_id}`);

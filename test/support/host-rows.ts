@@ -4,7 +4,6 @@ import type { Db } from "../../hub/db/tx.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { until } from "./until.ts";
 
-/** Reads the database's rows about a host and its agent. */
 export function hostRows(db: () => Db) {
   const sessionOf = async (nodeId: NodeId) =>
     (await db().select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];

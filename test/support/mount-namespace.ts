@@ -7,7 +7,6 @@ const SCRIPT_TIMEOUT_MS = 150_000;
 export const mayMount: boolean =
   spawnSync("unshare", ["-m", "sh", "-c", "mount -t tmpfs none /mnt"], { stdio: "ignore" }).status === 0;
 
-/** True if this process may mount loop devices in a mount namespace of its own. */
 export const mayMountLoop: boolean =
   mayMount &&
   spawnSync(

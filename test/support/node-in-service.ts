@@ -62,7 +62,6 @@ export interface OnboardedHost {
   readonly maasSystemId: string;
 }
 
-/** Writes the database rows that a finished onboarding writes about a node and the node's machine. */
 export async function recordOnboarding(
   rig: OnboardingRig,
   { nodeId, hostname, ipmiIp, maasSystemId }: OnboardedHost,

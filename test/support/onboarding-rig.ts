@@ -186,7 +186,6 @@ async function start(
   return { id: created.onboarding_id, nodeId: created.node_id, hostname };
 }
 
-/** Simulates the agent of an onboarding's host, and the host's hardware sync. */
 export async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
   const { db } = database;
   const [about] = await db

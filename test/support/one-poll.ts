@@ -14,7 +14,6 @@ interface PolledSite {
 }
 type Options = Partial<Omit<PollDependencies, "db" | "inTx">> & { readonly maas?: MaasPort };
 
-/** The id of the hub that the tests simulate. */
 export const HUB = randomUUID();
 
 export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId = HUB): Promise<HeldWatch> {

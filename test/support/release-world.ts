@@ -20,7 +20,6 @@ export interface DeployedHost {
   readonly box: Hardware;
 }
 
-/** Creates, commissions and deploys the machine of the n-th simulated server, as the site's MAAS user. */
 async function deployedMachine(rig: OnboardingRig, n: number, hostname: string): Promise<Machine> {
   const maas = await rig.services.maas(rig.siteId);
   const { region } = rig.maas.sim;
@@ -38,7 +37,6 @@ async function deployedMachine(rig: OnboardingRig, n: number, hostname: string):
   return region.machine(systemId);
 }
 
-/** Creates an active node whose host is the n-th simulated server, as after an onboarding. */
 export async function hostInService(
   rig: OnboardingRig,
   n: number,

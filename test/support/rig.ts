@@ -13,7 +13,6 @@ export interface RigOptions {
   /** The folder with the data of the test environment, with which a later test environment on this folder continues. */
   readonly stateDir: string;
   readonly machines: number;
-  /** How many times faster the simulated MAAS runs than a real MAAS. */
   readonly speed: number;
   /**
    * How many hub processes share the database, by default one. If several hub processes share the database, the test environment has a load balancer.
@@ -23,7 +22,6 @@ export interface RigOptions {
   readonly databaseUrl?: string;
   readonly hubEnv?: Readonly<Record<string, string>>;
   readonly hubNodeArgs?: readonly string[];
-  /** The names of the hosts whose agent runs in a Linux of its own, in which the agent is root. */
   readonly ownLinux?: readonly string[];
   /** The API key of the simulated MAAS, by default `DEFAULT_API_KEY`. */
   readonly apiKey?: string;

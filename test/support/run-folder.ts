@@ -17,10 +17,8 @@ export async function startRun(parent: string, prefix: string, end = endRun): Pr
   return newHubFolder(`${prefix}-${process.pid}-${startOf(String(process.pid)) ?? "unknown"}-`, parent);
 }
 
-/** Returns the process id in the name of a test run's folder. */
 export const pidOf = (name: string): string | undefined => NAME.exec(name)?.[1];
 
-/** Ends all processes of a test run, and removes the test run's mounts and folder. */
 export async function endRun(folder: string): Promise<void> {
   const places = [folder, ...databasesOutside(folder)];
   await until(`the processes of ${folder} to end`, () => {
@@ -38,7 +36,6 @@ export async function endRun(folder: string): Promise<void> {
 /** Matches the name of a test run's folder: prefix, process id, start time of the process, and six random characters. */
 const NAME = /-([0-9]+)-([0-9]+)-[A-Za-z0-9]{6}$/;
 
-/** True if the process of the test run with the given folder name has ended. */
 function isOfDead(name: string): boolean {
   const [, pid, start] = NAME.exec(name) ?? [];
   return pid !== undefined && startOf(pid) !== start;
@@ -60,7 +57,7 @@ function processesOf(places: readonly string[]): string[] {
   return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && pid !== own && isOf(places, pid));
 }
 
-/** True if a process's arguments, its environment, or the root folder of its container show that it belongs to one of the folders. */
+/** True if a process's arguments, its environment, or its container's root folder show that the process belongs to a folder. */
 function isOf(places: readonly string[], pid: string): boolean {
   const words = ["cmdline", "environ"].map((file) => procFile(pid, file));
   const roots = mountsOf(pid).flatMap(({ root, at }) => (at === "/" ? [root] : []));

@@ -53,7 +53,6 @@ function spellingsOf(secret: string): ReadonlyMap<string, string> {
   return new Map(all.filter(([, text], at) => all.findIndex(([, other]) => other === text) === at));
 }
 
-/** A set of known secrets, and a search for the known secrets in a text. */
 export class SecretSearch {
   readonly #secrets = new Map<string, ReadonlyMap<string, string>>();
 

@@ -61,7 +61,6 @@ export async function certifyOnce(tx: Tx, nodeId: NodeId, generation: number): P
   if (own.length === 0) await certify(tx, nodeId);
 }
 
-/** Returns the simulated agent's result of a task `node.sign_record`. */
 export function signed(nodeId: NodeId, { text }: TaskInput<"node.sign_record">): TaskResult<"node.sign_record"> {
   const own = KEYS.get(nodeId);
   if (own === undefined) throw new Error(`node ${nodeId} has no certificate to sign with`);

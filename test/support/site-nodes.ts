@@ -11,7 +11,6 @@ interface Host {
   readonly hostname: string;
 }
 
-/** Creates an enrolling node of the site, as an onboarding does. */
 export async function addNode(tx: Tx, { siteId, hostname }: Host): Promise<NodeId> {
   const id = NodeId.parse(randomUUID());
   const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;

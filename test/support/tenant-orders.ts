@@ -15,7 +15,6 @@ export function grantOrder(change: Partial<GrantOrder> = {}): GrantOrder {
   return { allocation_id: randomUUID(), login_user, ssh_keys: [sshKeyOf("A")], root: false, plan: false, ...change };
 }
 
-/** Runs the task that creates a tenant's account, and returns the account's uid. */
 export async function granted(world: TenantWorld, order: GrantOrder): Promise<number> {
   const reply = await world.task("allocation.grant_user", order);
   if (!reply.ok) throw new Error(reply.message);

@@ -24,7 +24,7 @@ const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
  * A shell script that mounts copies over the folders that the agent's tasks change, and new file systems such as `/run` and `/dev`. The script
- * `SETUP` also mounts the repository and Node.js below `$W`, because it may hide the folders that contain these.
+ * `SETUP` also mounts the repository and Node.js below `$W`, because other mounts of the script may hide them.
  */
 const SETUP = `
 mkdir -p $W/repository $W/etc $W/home $W/lib $W/spool/cron/crontabs $W/spool/cron/atjobs $W/mail $W/dev $W/outside

@@ -1,4 +1,3 @@
-/** A node with a real agent process, whose turnovers end with a sanitization record. */
 import { randomUUID } from "node:crypto";
 import { readTask } from "../../hub/db/queries/task-reads.ts";
 import { enqueueTask } from "../../hub/db/queries/tasks.ts";
@@ -109,7 +108,6 @@ export class TurnoverHost {
     return this.rig.inTx((tx) => storeRecord(tx, { text, signed, countersign }));
   }
 
-  /** Runs a whole turnover: the agent cleans the host and signs the sanitization record, and the hub stores the record. */
   async turnOver(more: Partial<Turnover> = {}): Promise<SanitizationRecordRow> {
     const { text } = await this.prepare([await this.clean()], more);
     const stored = await this.store(text, await this.sign(text));

@@ -6,7 +6,6 @@ import { type NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { TestDatabase } from "./database.ts";
 import { MemorySecrets } from "./memory-secrets.ts";
 
-/** Stores a sanitization record of the node without an agent's signature, and returns the id of the record. */
 export async function storeUnsignedRecord(
   { database }: TestDatabase,
   nodeId: NodeId,

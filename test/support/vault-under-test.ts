@@ -17,7 +17,6 @@ export interface VaultUnderTest {
    */
   readonly mount: string;
   readonly version1: string;
-  /** The path at which Vault's login method AppRole is mounted. */
   readonly roleMount: string;
   setPolicy(name: string, policy: Policy): Promise<void>;
   createToken(policies: readonly string[]): Promise<string>;
@@ -39,7 +38,6 @@ interface Wanted {
 /** Matches the mounts of a fresh development server of Vault and the mounts that the tests create. */
 const OWN_MOUNTS = /^(cubbyhole|identity|secret|sys)\/$|^muster-test-/;
 
-/** Returns the policy of the hub's tokens in Vault, as docs/settings.md shows it. */
 export const hubPolicy = (mount: string): Policy => ({
   [`${mount}/data/*`]: ["create", "update", "read"],
   [`${mount}/metadata/*`]: ["delete"],

@@ -93,7 +93,6 @@ export class WriteWorld {
     return { id: siteId, override_id: id };
   }
 
-  /** Returns the ids of the site, profile and SKU that a request for an onboarding names. */
   async onboardingSelectors(): Promise<object> {
     const { siteId, profileId, skuId } = await this.site();
     return { site_id: siteId, profile_id: profileId, sku_id: skuId };
@@ -120,7 +119,6 @@ export class WriteWorld {
     return batchId;
   }
 
-  /** Returns the body of a request that drains all nodes of a site with two nodes. */
   async drainBatchRequest(): Promise<object> {
     const siteId = SiteId.parse((await this.site()).siteId);
     await this.api.database.database.inTx(async (tx) => {

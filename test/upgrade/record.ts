@@ -58,7 +58,6 @@ class Recorder {
     return { ...step, workflow };
   }
 
-  /** Starts an onboarding of the next simulated host, and admits the onboarding at once. */
   async #start(): Promise<WorkflowId> {
     this.#boxes += 1;
     const { id } = await this.#rig.start(this.#boxes);

@@ -7,7 +7,6 @@ export interface UpgradeRecord {
   readonly version: string;
   /** When `record.ts` wrote the upgrade record, as a time in ISO 8601. */
   readonly recordedAt: string;
-  /** The names of the database migrations that the recorded hub had applied, in order. */
   readonly migrations: readonly string[];
   /** The rows of each database table that is not empty, in PostgreSQL's JSON. */
   readonly tables: Readonly<Record<string, readonly unknown[]>>;

@@ -12,8 +12,8 @@ export interface CudaPaths {
 }
 
 /**
- * Opens the GPU that the worker's order names. The environment variable CUDA_VISIBLE_DEVICES names only this GPU, so that NVIDIA's driver shows one
- * GPU to the worker process. A worker process never touches the memory of a GPU whose UUID or PCI address differs from the worker's order.
+ * Opens the GPU that the worker process's order names. CUDA_VISIBLE_DEVICES names only the ordered GPU, so that NVIDIA's driver shows no other GPU to
+ * the worker process. A worker process touches no memory of a GPU whose UUID or PCI address differs from its order.
  */
 export function openCudaGpu(order: OverwriteOrder, paths: CudaPaths): OpenedGpu {
   const cuda = openCuda(paths.cuda);

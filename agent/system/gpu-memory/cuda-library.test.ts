@@ -21,12 +21,12 @@ function words(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${name}${index}`);
 }
 
-/** The time limit of the hook `beforeAll`, which compiles the stand-in for NVIDIA's driver library. */
+/** The time limit, in milliseconds, of a hook that compiles the stand-in for NVIDIA's driver library. */
 const HOOK_MS = 120_000;
 
 /**
- * The tests of GPU workers run kernels that a stand-in for NVIDIA's driver library contains in C. This suite shows that the kernels of the stand-in
- * library leave the same bytes as the kernels' PTX text. The suite uses random keys, random memory, and memory in which only a few bytes are wrong.
+ * The tests of GPU workers use kernels in C, in a stand-in for NVIDIA's driver library. The suite shows that the GPU kernels in C leave the same
+ * bytes as the kernels' PTX text. The suite uses random keys, random memory, and memory with only a few wrong bytes.
  */
 describe.skipIf(!hasCompiler)("the driver library of the tests (SKIPPED without gcc)", () => {
   let host: GpuHost;
@@ -37,7 +37,7 @@ describe.skipIf(!hasCompiler)("the driver library of the tests (SKIPPED without 
   }, HOOK_MS);
   afterAll(() => host.remove());
 
-  /** Runs a kernel of the stand-in library on memory that contains `bytes`, and returns the memory's bytes afterwards. */
+  /** Runs a kernel of the stand-in library on the given memory, and returns the memory's bytes after the run. */
   function inLibrary(kind: keyof typeof PARAMETERS, values: Record<string, bigint>, bytes: Buffer, found: Buffer) {
     const module = Buffer.alloc(8);
     cuda.call("cuModuleLoadDataEx", [module, kernelsPtx(), 0, null, null]);

@@ -3,8 +3,8 @@ import { GpuFaultError } from "../../gpu-memory/faults.ts";
 import { type DriverCalls, driverCalls, loadLibrary } from "./driver-library.ts";
 
 /**
- * The calls of NVIDIA's driver library that a worker process uses. A call's suffix, for example `_v2`, is the version that the worker process
- * expects. A worker process reads the results of driver calls from buffers, and passes handles and device addresses as 64-bit numbers.
+ * The calls of NVIDIA's driver library that a worker process uses. The suffix of a driver call, for example `_v2`, is the version that the worker
+ * process expects. Driver calls return results in buffers, and take handles and device addresses as 64-bit numbers.
  */
 const CUDA_CALLS = {
   cuInit: "int cuInit(unsigned int flags)",
@@ -38,16 +38,16 @@ const NVML_CALLS = {
 
 export type Cuda = DriverCalls<CudaCall>;
 
-/** Loads NVIDIA's driver library by its full path, because a tenant may have left another library in the loader's search path. */
+/** Loads NVIDIA's driver library by its full path, because a tenant may have put another library into the search path. */
 export const openCuda = (path: string): Cuda => driverCalls(loadLibrary(path, CUDA_CALLS), faultOfCuda);
 
-/** The C structure nvmlMemory_v2_t contains its version, which includes the structure's size, and the memory sizes total, reserved, free and used. */
+/** The size of the C structure nvmlMemory_v2_t: its version, and the memory sizes total, reserved, free and used. */
 const MEMORY_INFO_BYTES = 40;
 const MEMORY_INFO_VERSION = MEMORY_INFO_BYTES | (2 << 24);
 
 /**
  * Reads the GPU's total and reserved memory from NVIDIA's management library. Returns null if NVIDIA's management library is missing or does not
- * answer. The overwriting of the GPU's memory does not need the total and reserved sizes.
+ * answer, because the overwrite does not need the memory sizes.
  */
 export function readNvmlMemory(path: string, uuid: string): { totalBytes: number; reservedBytes: number } | null {
   try {

@@ -6,11 +6,10 @@ import type { Cuda } from "./cuda-library.ts";
 import type { DriverPort } from "./driver-port.ts";
 
 const ON_DEFAULT_STREAM = 0n;
-/** The numbers of two options of the driver call cuModuleLoadDataEx: the buffer for the compiler's errors, and the buffer's size. */
+/** The numbers of two options of the driver call cuModuleLoadDataEx: the buffer for the compiler's errors, and its size. */
 const [ERROR_LOG_BUFFER, ERROR_LOG_BYTES] = [5, 6];
 const LOG_BYTES = 1_024;
 
-/** NVIDIA's driver as the port of a GPU. */
 export const cudaPort = (cuda: Cuda): DriverPort => ({
   allocate: (bytes) => {
     const out = Buffer.alloc(8);
@@ -40,10 +39,7 @@ export const cudaPort = (cuda: Cuda): DriverPort => ({
   },
 });
 
-/**
- * Loads the GPU kernels, whose PTX text NVIDIA's driver compiles for the GPU. If the driver refuses the PTX text, the error contains the message of
- * the driver's compiler.
- */
+/** Loads the GPU kernels, whose PTX text NVIDIA's driver compiles. If the driver refuses the PTX text, the error contains the compiler's message. */
 function loadModule(cuda: Cuda): bigint {
   const log = Buffer.alloc(LOG_BYTES);
   const options = Buffer.alloc(8);

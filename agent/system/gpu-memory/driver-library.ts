@@ -7,13 +7,16 @@ export type Value = number | bigint | string | Buffer | null | readonly (Buffer 
 export type Loaded<C extends string> = Readonly<Record<C, (...args: readonly Value[]) => number>>;
 
 export interface DriverCalls<C extends string> {
-  /** Calls the GPU's driver, and throws `DriverError` unless the driver returns 0 or one of the results in `allowed`. */
+  /** Calls the GPU's driver, and throws `DriverError` for a result other than 0 and those in `allowed`. */
   call(name: C, args: readonly Value[], allowed?: readonly number[]): number;
-  /** Makes a driver call that fills a buffer of eight bytes, and returns the handle, address or size in the buffer. */
+  /** Makes a driver call that fills a buffer of eight bytes, and returns the handle, address or size in it. */
   get(name: C, ...args: readonly Value[]): bigint;
 }
 
-/** Turns the calls of a driver library into calls that throw. `faultOf` says which fault an error number of the library stands for. */
+/**
+ * Turns the calls of a driver library into calls that throw `DriverError`. The function `faultOf` says for which GPU fault an error number of the
+ * library stands.
+ */
 export function driverCalls<C extends string>(calls: Loaded<C>, faultOf: (result: number) => GpuFault): DriverCalls<C> {
   const call: DriverCalls<C>["call"] = (name, args, allowed = []) => {
     const result = calls[name](...args);
@@ -37,7 +40,7 @@ export function loadLibrary<C extends string>(path: string, prototypes: Readonly
   } catch (error) {
     throw new GpuFaultError("driver_missing", `The library ${path} cannot be loaded (${messageOf(error)}).`);
   }
-  // `loadLibrary` looks up the driver calls one by one, so that the error message names the call that an old driver lacks.
+  // `loadLibrary` looks up each driver call by itself, so that an error names the call that an old driver lacks.
   const find = (name: C) => {
     try {
       return library.func(prototypes[name]);

@@ -1,13 +1,13 @@
 import type { KernelKind } from "../../gpu-memory/kernel-calls.ts";
 
 /**
- * The few operations in which the GPU drivers of the vendors differ. Everything else of the overwrite is the same for each vendor. Each call of
- * `DriverPort` returns when the GPU has done the work, and throws `DriverError` if the GPU's driver refuses the call.
+ * The operations in which the GPU drivers of the vendors differ. A call of `DriverPort` returns when the GPU has done the work, and throws
+ * `DriverError` if the GPU's driver refuses the call.
  */
 export interface DriverPort {
-  /** Reserves GPU memory, and returns null if the GPU's driver has no free piece of `bytes` bytes. */
+  /** Reserves GPU memory, or returns null if the GPU's driver has no free piece of the given size. */
   allocate(bytes: number): bigint | null;
-  /** Reserves GPU memory that the worker process cannot do without, and throws `DriverError` if the GPU's driver has no free piece. */
+  /** Reserves GPU memory that the worker process needs, and throws `DriverError` if the GPU's driver has no free piece. */
   take(bytes: number): bigint;
   free(address: bigint): void;
   /** Fills `bytes` bytes of GPU memory at `address` with the word `word`. */
@@ -15,8 +15,8 @@ export interface DriverPort {
   read(address: bigint, bytes: number): Buffer;
   write(address: bigint, from: Buffer): void;
   /**
-   * Has the vendor's compiler compile the GPU kernels, and loads them. If the compiler refuses the kernels, the fault of the `DriverError` is
-   * `kernels_refused`.
+   * Lets the vendor's compiler compile the GPU kernels, and loads the kernels. If the compiler refuses the kernels, the fault of the thrown
+   * `DriverError` is `kernels_refused`.
    */
   loadKernels(): LaunchKernel;
 }

@@ -15,8 +15,8 @@ import { isPresent, readText, writeAtomically } from "../files.ts";
 import { kernelBootId, readProcess } from "../workers/processes.ts";
 
 /**
- * The worker's side of the exchange of files between a GPU's worker process and the agent. Each file of the exchange appears completely or not at
- * all, so neither the agent nor the worker process reads half a file.
+ * The worker process's side of the exchange of files between a GPU's worker process and the agent. Each exchanged file appears completely or not at
+ * all, so nobody reads half a file.
  */
 export function exchangeIn(folder: string): Exchange & { begin(): Promise<void> } {
   const write = (name: string, value: unknown) =>
@@ -26,7 +26,7 @@ export function exchangeIn(folder: string): Exchange & { begin(): Promise<void> 
     return text === null ? null : schema.parse(JSON.parse(text));
   };
   return {
-    /** Stores the pid and start time of the worker process, so that any later agent can tell whether the process still holds GPU memory. */
+    /** Stores the pid and start time of the worker process, so that a later agent can tell whether the process still holds GPU memory. */
     begin: async () => write(WORKER_FILE, ownProcess()),
     commit: (commitment) => write(COMMITMENT_FILE, commitment),
     challenge: () => read(CHALLENGE_FILE, GpuChallenge),

@@ -6,14 +6,14 @@ import type { DriverPort, LaunchKernel } from "./driver-port.ts";
 
 const NO_BLOCK = 2n ** 64n - 1n;
 
-/** A GPU that fills and compares its own memory, with kernels that the vendor's compiler compiled. */
+/** A GPU that fills and compares its own memory, by kernels that the vendor's compiler compiled. */
 export class KernelDevice extends DeviceMemory implements GpuDevice {
   readonly sliceBytes = 256 * 2 ** 20;
   readonly #key: readonly Buffer[];
   readonly #kernel: LaunchKernel;
   /**
    * The address of the GPU memory in which the kernels `check` and `scan` store their two results. The worker process allocates the memory for the
-   * results before it allocates the GPU memory that it overwrites.
+   * kernels' results before the GPU memory that it overwrites.
    */
   readonly #found: bigint;
 

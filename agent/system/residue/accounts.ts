@@ -7,7 +7,7 @@ export async function readAccounts({ root }: Reading): Promise<Account[]> {
   return parseAccounts(await readText(join(root, "etc/passwd")));
 }
 
-/** The home folders of root and of people's accounts, and every folder in /home, also a folder without an account. */
+/** The home folders of root and of people's accounts, and every folder in /home, even without an account. */
 export async function readHomes(reading: Reading): Promise<string[]> {
   const accounts = await readAccounts(reading);
   const homes = accounts

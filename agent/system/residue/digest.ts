@@ -10,8 +10,8 @@ const KEY_FILE = "var/lib/muster/agent/residue-key";
 const KEY_BYTES = 32;
 
 /**
- * Returns the function that computes the keyed digests in this host's residue snapshots. The agent makes the key once and keeps it until the host is
- * reimaged, so that the digests of two snapshots of one generation are comparable.
+ * Returns the function that computes the keyed digests in this host's residue snapshots. The agent keeps the key until the host's reimage, so that
+ * digests of one generation are comparable.
  */
 export async function keyedDigest(root: string): Promise<(text: string) => string> {
   const file = join(root, KEY_FILE);

@@ -45,7 +45,7 @@ async function describeAll(reading: Reading, files: readonly Found[]): Promise<R
   return entries;
 }
 
-/** The program `getcap` prints a line such as `path cap_net_raw=ep` for each file with capabilities, and nothing for other files. */
+/** `getcap` prints a line such as `path cap_net_raw=ep` for each file with capabilities, and nothing for other files. */
 async function readCapabilities(
   reading: Reading,
   files: readonly { readonly path: string }[],
@@ -64,10 +64,7 @@ async function readCapabilities(
   return entries;
 }
 
-/**
- * The path of the program `getcap` of the operating system under which this process runs. A test whose folder replaces the host's root folder also
- * runs the real `getcap`, because `getcap` only reads.
- */
+/** The path of the real program `getcap`, even if a folder stands for the host, because `getcap` only reads. */
 async function toolPath(reading: Reading): Promise<string> {
   for (const path of ["/usr/sbin/getcap", "/sbin/getcap", "/usr/bin/getcap"]) if (await isPresent(path)) return path;
   throw new Unreadable(
@@ -88,7 +85,7 @@ function runGetcap(tool: string, paths: readonly string[], signal: AbortSignal):
       text += chunk;
     });
     child.once("error", reject);
-    // `getcap` ends with another status than 0 if a file disappeared during the run. A killed `getcap` has no exit status, and its output is not
+    // `getcap` ends with a status other than 0 if a file disappeared during the run. A killed `getcap` has no exit status, and its output is not
     // complete.
     child.once("close", (status) =>
       status === null ? reject(new Unreadable("getcap did not end in time.")) : resolve(text),

@@ -27,7 +27,6 @@ const reading = (): Reading => ({
 });
 const walk = (bounds: Partial<WalkBounds> = {}): Promise<DiskWalk> => walkDisks(reading(), { ...PLENTY, ...bounds });
 
-/** The test's folder with five setuid programs, each with a path of 15 bytes. */
 function plant(): void {
   for (let index = 0; index < 5; index += 1) {
     host.write(`srv/many/prog${index}`, "x", 0o755);

@@ -6,7 +6,7 @@ import { ownMounts } from "./foreign-mounts.ts";
 import { bytesOfPath, FoundFiles, type ListBounds, textOfPath } from "./found-files.ts";
 import { type Reading, textOf, Unreadable } from "./reading.ts";
 
-/** Folders that the walk over the disks leaves out: engines for containers and snaps keep files there for users that the host does not know. */
+/** Folders that the walk over the disks leaves out, because containers and snaps keep files of users there that the host does not know. */
 const PRUNED = new Set([
   ...[
     "docker",
@@ -23,20 +23,19 @@ const PRUNED = new Set([
   ].map((name) => `/var/lib/${name}`),
   ...["/snap", "/var/snap", "/proc", "/sys", "/dev", "/run"],
 ]);
-/** Matches the mount points of the system's disks. The walk leaves out data disks, because the storage cleanup cleans them. */
+/** Matches the mount points of the system's disks. The walk over the disks leaves out data disks, which the storage cleanup cleans. */
 const SYSTEM_MOUNT = /^\/(boot|home|opt|root|srv|tmp|usr|var)(\/.*)?$/;
 const DISK_TYPES = /^(ext[234]|xfs|btrfs|f2fs|bcachefs|zfs|vfat)$/;
-/** How many files the walk over the disks reads without a pause. During each pause, the agent can stop the walk if the walk's deadline has passed. */
+/** How many files the walk over the disks reads before a pause. During a pause, the agent can stop a walk whose deadline has passed. */
 const AT_ONCE = 1_000;
 const MEGABYTE = 1024 * 1024;
 
-/** How many paths a walk over the disks keeps in memory, because a tenant may make millions of files of each kind. */
+/** How many paths a walk over the disks keeps in memory, because a tenant may make millions of files. */
 export interface WalkBounds {
   readonly setuid: ListBounds;
   readonly executables: ListBounds;
   readonly ownerless: ListBounds;
   readonly ofTenant: ListBounds;
-  /** The bounds of the list of folders that the walk has found but not read yet. */
   readonly folders: ListBounds;
 }
 const FEW: ListBounds = { most: 400, maxBytes: MEGABYTE };
@@ -48,7 +47,7 @@ const BOUNDS: WalkBounds = {
   folders: { most: 300_000, maxBytes: 48 * MEGABYTE },
 };
 
-/** A file that the walk over the disks found. The member `path` has one character for each byte of the file's path on the disk. */
+/** A file that the walk over the disks found. In the member `path`, each byte of the file's path on the disk is one character. */
 export interface Found {
   readonly path: string;
   readonly mode: number;
@@ -64,8 +63,8 @@ export interface DiskWalk {
 }
 
 /**
- * Walks once over the system's disks and collects the files of several residue items. The walk over the disks does not enter other file systems, so
- * it never waits for a server. If a folder belongs to the tenant, the walk reports the folder but not the tenant's files in it.
+ * Walks once over the system's disks, and collects the files of several residue items. The walk over the disks enters no other file system, so it
+ * never waits for a server. The walk over the disks reports a folder of the tenant, but not the tenant's files in that folder.
  */
 export async function walkDisks(reading: Reading, bounds: WalkBounds = BOUNDS): Promise<DiskWalk> {
   const known = await knownIds(reading);
@@ -143,8 +142,8 @@ interface OpenFolder {
 }
 
 /**
- * The folders that a walk over the disks has found but not read yet. If there are too many folders, the walk ends, and its residue items are
- * unreadable.
+ * The folders that a walk over the disks has found but not read yet. If a walk over the disks finds too many folders, the walk ends, and its residue
+ * items are unreadable.
  */
 class OpenFolders {
   readonly #folders: OpenFolder[] = [];
@@ -181,8 +180,8 @@ function statOf(reading: Reading, path: string) {
 }
 
 /**
- * The names in a folder, each with one character for each byte of the name. `namesOf` reads the names in portions, because a tenant may have put
- * millions of files into one folder.
+ * Returns the names in a folder, with each byte of a name as one character. `namesOf` reads the names of a folder in portions, because a tenant may
+ * have put millions of files there.
  */
 function* namesOf(reading: Reading, path: string): Generator<string> {
   const folder = openFolder(onDisk(reading, path));

@@ -11,7 +11,6 @@ const PCI = "sys/bus/pci/devices";
 const NVME = "0000:01:00.0";
 const SATA = "0000:02:00.0";
 
-/** Makes a PCI device with a driver, and links it into the list of the bus. */
 function pci(address: string, kind: string): void {
   for (const [file, text] of Object.entries({ class: kind, vendor: "0x144d", device: "0xa80a" }))
     host.write(`sys/devices/pci0/${address}/${file}`, `${text}\n`);
@@ -26,7 +25,7 @@ function disk(path: string, files: Record<string, string>): void {
   symlinkSync(host.path(`sys/devices/${path}`), host.path(`sys/class/block/${path.split("/").at(-1)}`));
 }
 
-/** An NVMe disk that Linux shows below its subsystem, a SATA disk, a loop device, an optical drive, and a SATA controller with empty ports. */
+/** A simulated host's hardware: an NVMe disk, a SATA disk, a loop device, an optical drive, and a SATA controller with empty ports. */
 beforeEach(() => {
   host = new HostFolder();
   for (const [address, kind] of [

@@ -10,14 +10,14 @@ import { namesIn, type Reading, textOf, Unreadable, valued } from "./reading.ts"
 const BLOCK = "sys/class/block";
 const NVME = "sys/class/nvme";
 const PCI = "/sys/bus/pci/devices";
-/** The class of a PCI device begins with this text if the device controls disks: NVMe, SATA, SAS, SCSI, RAID and virtio. */
+/** The first digits of the class of each PCI device that controls disks: NVMe, SATA, SAS, SCSI, RAID and virtio. */
 const STORAGE_CLASS = "0x01";
-/** Optical drives and floppy drives. A medium comes and goes, and no data of a host is on it. */
+/** Matches optical drives and floppy drives, which are no disks, because their media contain no data of a host. */
 const MEDIA_DRIVE = /^(sr|fd)\d+$/;
 
 /**
  * Reads the disks of the host, and the controllers that have no disk. A tenant with the rights of root can hide a disk: by a detached namespace, an
- * unbound driver, or a removed PCI device. A hidden disk is missing in the entries, and its controller may be a new entry.
+ * unbound driver, or a removed PCI device. A hidden disk is missing in the snapshot's entries, and the disk's controller may be a new entry.
  */
 export async function readDisks(reading: Reading): Promise<ResidueEntry[]> {
   if (!existsSync(join(reading.root, BLOCK)))
@@ -37,7 +37,7 @@ export async function readDisks(reading: Reading): Promise<ResidueEntry[]> {
   ];
 }
 
-/** True for a disk. A volume, a partition, a RAM disk and a hidden path to an NVMe namespace are no disks. */
+/** Whether a block device is a disk. Volumes, partitions, RAM disks and hidden paths to an NVMe namespace are no disks. */
 const isDisk = ({ name, partitionOf, isPath, isVirtual }: BlockDevice): boolean =>
   partitionOf === null && !isPath && !isVirtual && !MEDIA_DRIVE.test(name);
 
@@ -46,14 +46,20 @@ const nameOf = ({ serial, model, wwn }: BlockDevice): string =>
     ? `storage without a serial number (model ${model || "unknown"}, WWN ${wwn ?? "unknown"})`
     : diskEntryName(serial);
 
-/** What may not change while the disk is the same. Linux may give the disk another name at each boot. */
+/**
+ * Returns the facts about a disk that do not change while the host has the disk. The name of a disk is not among its facts, because Linux may give
+ * the disk another name at each boot.
+ */
 const identityOf = ({ model, wwn, bus, bytes, namespaceId }: BlockDevice): string =>
   JSON.stringify([model, wwn, bus, bytes, namespaceId]);
 
 const freeController = (reading: Reading, { name, serial, transport }: NvmeController): ResidueEntry =>
   valued(reading, `NVMe controller ${serial ?? name} without a disk`, transport ?? "");
 
-/** The storage controllers on the PCI bus that have no disk, or no driver that could show a disk. `paths` are the folders of the host's disks. */
+/**
+ * Returns the storage controllers on the PCI bus that have no disk, or no driver that could show a disk. The argument `paths` has the folders of the
+ * host's disks.
+ */
 async function pciControllers(reading: Reading, paths: readonly string[]): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
   for (const address of await namesIn(reading, PCI)) {
@@ -67,7 +73,7 @@ async function pciControllers(reading: Reading, paths: readonly string[]): Promi
   return entries;
 }
 
-/** The folder of a device below /sys/devices, or an empty text for a device that has just vanished. */
+/** Returns the folder of a device below /sys/devices, or an empty text if the device has just vanished. */
 function realPath(root: string, folder: string, name: string): string {
   try {
     return realpathSync(join(root, folder, name));

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { LONGEST_NAME } from "../../../shared/residue/snapshot.ts";
 
-/** How many characters of a long name `entryName` keeps in front of the digest of the whole name. */
+/** How many characters of a long name stand before the digest of the whole name. */
 const HEAD = LONGEST_NAME - 20;
 
 /**
- * Returns the name of an entry of a residue snapshot. Tenants choose the names of files and processes, so `entryName` escapes characters that are not
- * printable ASCII. `entryName` cuts a long name and appends a digest of the whole name, so that two long names stay different.
+ * Returns the name of an entry of a residue snapshot. Tenants choose names of files and processes, so `entryName` escapes all but printable ASCII
+ * characters. A long name is cut and gets a digest of the whole name, so that two long names stay different.
  */
 export function entryName(text: string): string {
   const escaped = text.replace(/[^\x20-\x7e]|\\/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
@@ -15,7 +15,7 @@ export function entryName(text: string): string {
   return `${escaped.slice(0, HEAD)}#${createHash("sha256").update(escaped).digest("base64url").slice(0, 16)}`;
 }
 
-/** Matches the parts of names that services choose at random, so that they differ after each boot or start. */
+/** Matches the random parts of names, which differ after each boot or start of a service. */
 const RANDOM_PARTS: readonly [RegExp, string][] = [
   [/systemd-private-[0-9a-f]{32}-(.+)-[A-Za-z0-9]{6}(?=\/|$)/g, "systemd-private-*-$1-*"],
   [/snap-private-tmp\/.*/g, "snap-private-tmp"],
@@ -24,6 +24,6 @@ const RANDOM_PARTS: readonly [RegExp, string][] = [
   [/\bveth[0-9a-f]+\b/g, "veth*"],
 ];
 
-/** Replaces the random parts of a name, so that the name is the same after each boot. */
+/** Replaces the random parts of a name, so that the name stays equal over boots. */
 export const withoutRandomParts = (name: string): string =>
   RANDOM_PARTS.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), name);

@@ -1,17 +1,17 @@
 import { Unreadable } from "./reading.ts";
 
-/** How many files a `FoundFiles` list keeps, and how many bytes the paths of these files may have together. */
+/** How many files a `FoundFiles` list keeps, and how many bytes their paths may have together. */
 export interface ListBounds {
   readonly most: number;
   readonly maxBytes: number;
 }
 
-/** How many example files the message names if a residue item has too many files. */
+/** How many files the message about too many files of a residue item names. */
 const EXAMPLES = 3;
 
 /**
- * The files that a walk over the disks found for one residue item. A tenant may make millions of files. If a list exceeds its bounds, `FoundFiles`
- * keeps only the number of files and a few examples. If a list exceeds its bounds, the residue item is unreadable.
+ * The files that a walk over the disks found for one residue item. A tenant may make millions of files, so a list beyond its bounds keeps only their
+ * number and a few examples. The residue item of a list beyond its bounds is unreadable.
  */
 export class FoundFiles<T extends { readonly path: string }> {
   #files: T[] = [];
@@ -30,9 +30,7 @@ export class FoundFiles<T extends { readonly path: string }> {
     else if (isWhole) this.#files = this.#files.slice(0, EXAMPLES);
   }
 
-  /**
-   * Returns all files that the walk over the disks added to this `FoundFiles` list. Throws if the walk found more files than the list's bounds allow.
-   */
+  /** Throws if the walk found more files than the list's bounds allow. */
   all(): readonly T[] {
     if (this.#isWhole()) return this.#files;
     const examples = this.#files.slice(0, EXAMPLES).map(({ path }) => textOfPath(path));
@@ -46,6 +44,6 @@ export class FoundFiles<T extends { readonly path: string }> {
   }
 }
 
-/** Converts a path with one character for each byte into bytes, because a file name may contain bytes that are not UTF-8. */
+/** Converts a path with one character for each byte into bytes, because file names need not be UTF-8. */
 export const bytesOfPath = (path: string): Buffer => Buffer.from(path, "latin1");
 export const textOfPath = (path: string): string => bytesOfPath(path).toString("utf8");

@@ -6,7 +6,7 @@ import { isGone, openFilesOf, pidsOf } from "./processes.ts";
 import { linesOf, namesIn, presences, type Reading, readText, settled, textOf, Unreadable, valued } from "./reading.ts";
 
 const NVIDIA_SMI_TIMEOUT_MS = 60_000;
-/** The names of NVIDIA GPU settings that outlive a process. A GPU's counters, temperatures and present clocks are not settings. */
+/** The names of NVIDIA GPU settings that outlive a process. Counters, temperatures and present clocks of a GPU are no settings. */
 const SETTINGS = [
   ...[
     "persistence_mode",
@@ -57,14 +57,11 @@ async function readNvidiaSettings(reading: Reading): Promise<ResidueEntry[]> {
     });
 }
 
-/** The major number of NVIDIA's devices is fixed; /proc/devices lists the major numbers of other GPU drivers. */
+/** NVIDIA's fixed major number; /proc/devices lists the major numbers of other GPU drivers. */
 const NVIDIA_MAJOR = 195;
 const GPU_DRIVERS = /^(nvidia.*|kfd|drm)$/;
 
-/**
- * Reads which processes hold a device of a GPU. `readGpuHolders` identifies a device by its number, because a program can open a device through a
- * device file at another path.
- */
+/** Reads which processes hold a device of a GPU. A GPU device is known by its number, because a program can open it by a device file at any path. */
 export async function readGpuHolders(reading: Reading): Promise<ResidueEntry[]> {
   const majors = new Set([NVIDIA_MAJOR]);
   for (const line of linesOf(await readText(join(reading.root, "proc/devices")))) {
@@ -86,10 +83,7 @@ export async function readGpuHolders(reading: Reading): Promise<ResidueEntry[]> 
   });
 }
 
-/**
- * Whether an open descriptor points to a GPU device. The caller must leave out files on network file systems, because `stat` may hang if the file
- * server does not answer.
- */
+/** Whether an open descriptor points to a GPU device. The caller of `isDeviceOf` leaves out files on network file systems, where `stat` may hang. */
 async function isDeviceOf(majors: ReadonlySet<number>, descriptor: string): Promise<boolean> {
   try {
     const { rdev } = await stat(descriptor);

@@ -8,8 +8,7 @@ import { linesOf, namesIn, presence, type Reading, readText, valued } from "./re
 import { readTrees } from "./trees.ts";
 
 /**
- * The files in /etc that describe accounts and groups, each with the word for one line of the file. The first field of each line in ACCOUNT_FILES is
- * a name.
+ * The files in /etc that describe accounts and groups, each with the word for one line. The first field of each line in an account file is a name.
  */
 const ACCOUNT_FILES = {
   passwd: "account",
@@ -28,7 +27,7 @@ export async function readAccountItem(reading: Reading): Promise<ResidueEntry[]>
   return entries;
 }
 
-/** The host's home folders that can be read, and a snapshot entry for each home folder on a mount of another machine. */
+/** Returns the readable home folders, and a snapshot entry for each home folder on a mount of another computer. */
 async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign: ResidueEntry[] }> {
   const mounts = await ownMounts(reading);
   const homes: string[] = [];
@@ -42,8 +41,8 @@ async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign:
 }
 
 /**
- * The size of the largest authorized_keys file that the agent reads. A tenant chooses the size of an authorized_keys file, and each line of the file
- * becomes a snapshot entry.
+ * The size, in bytes, of the largest authorized_keys file that the agent reads. A tenant chooses the size of an authorized_keys file, of which each
+ * line becomes a snapshot entry.
  */
 const MAX_KEYS_BYTES = 1024 * 1024;
 
@@ -58,8 +57,8 @@ export async function readAuthorizedKeys(reading: Reading): Promise<ResidueEntry
 }
 
 /**
- * The SHA-256 fingerprint of the SSH key in a line of authorized_keys, in the form of ssh-keygen. A line of authorized_keys may have options in front
- * of the SSH key's type.
+ * The SHA-256 fingerprint, in the form of ssh-keygen, of the key in a line of authorized_keys. In a line of authorized_keys, options may stand in
+ * front of the key's type.
  */
 function fingerprintOf(line: string): string {
   const key = /(?:^|\s)(?:ssh-|ecdsa-|sk-)\S+\s+([A-Za-z0-9+/]+=*)/.exec(line)?.[1];
@@ -68,7 +67,7 @@ function fingerprintOf(line: string): string {
   return key === undefined ? "unknown key" : `SHA256:${hash}`;
 }
 
-/** The files in a home folder that contain what the home's user typed or downloaded. */
+/** Files in a home folder with what the user typed or downloaded. */
 const HISTORIES = [
   ...[".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".sqlite_history"],
   ...[".lesshst", ".viminfo", ".node_repl_history", ".wget-hsts", ".ipython", ".jupyter", ".local/share/jupyter"],
@@ -77,7 +76,7 @@ const CACHES = [
   ...[".cache/huggingface", ".cache/pip", ".cache/torch", ".cache/uv", ".cache/vllm", ".cache/triton", ".triton"],
   ...[".nv/ComputeCache", ".nv", ".conda", ".npm", ".cargo", ".apptainer", ".singularity", ".keras", ".vscode-server"],
 ];
-/** The files in a home folder with which the home's user can log in to other systems. */
+/** Files in a home folder with which the user can log in to other systems. */
 const CREDENTIALS = [
   ...[
     ".ssh/id_rsa",
@@ -100,7 +99,7 @@ const CREDENTIALS = [
   ...[".vault-token", ".config/rclone/rclone.conf", ".wandb", ".config/wandb", ".s3cfg", ".boto", ".pgpass", ".my.cnf"],
 ];
 
-/** Reads the history and cache files in all home folders. `readHistories` leaves out root's shell history, because the site's own people write it. */
+/** Reads the history and cache files in all home folders. Root's shell history is no residue, because the site's own people write it. */
 export async function readHistories(reading: Reading): Promise<ResidueEntry[]> {
   return presentInHomes(reading, (home) => (home === "/root" ? CACHES : [...HISTORIES, ...CACHES]));
 }
@@ -109,7 +108,7 @@ export async function readCredentials(reading: Reading): Promise<ResidueEntry[]>
   const inHomes = await presentInHomes(reading, () => CREDENTIALS);
   const tickets = (await namesIn(reading, "/tmp")).filter((name) => name.startsWith("krb5cc_"));
   // Each line of /proc/key-users is `uid: usage nkeys/nikeys qnkeys/maxkeys qnbytes/maxbytes`. A user has made keys in the kernel's keyrings only if
-  // `qnkeys`, the number of keys in the user's quota, is not zero.
+  // `qnkeys` is not zero.
   const keyUsers = linesOf(await readText(join(reading.root, "proc/key-users"))).flatMap((line) => {
     const [uid, , , inQuota] = line.split(/\s+/);
     return uid === undefined || inQuota === undefined || inQuota.startsWith("0/") ? [] : [Number.parseInt(uid, 10)];
@@ -148,7 +147,7 @@ export async function readUserUnits(reading: Reading): Promise<ResidueEntry[]> {
   ];
 }
 
-/** Reads the identity of the host: machine id, host name and SSH host keys. */
+/** Reads the host's machine id, host name and SSH host keys. */
 export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]> {
   const keys = (await namesIn(reading, "/etc/ssh")).filter((name) => /^ssh_host_.*/.test(name));
   return [
@@ -160,7 +159,7 @@ export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]
   ];
 }
 
-/** Reads the user-data, the vendor-data and the scripts of cloud-init. `readCloudInit` leaves out the files that cloud-init changes at each boot. */
+/** Reads cloud-init's user data, vendor data and scripts. `readCloudInit` leaves out files that cloud-init changes at each boot. */
 export async function readCloudInit(reading: Reading): Promise<ResidueEntry[]> {
   const instances = await namesIn(reading, "/var/lib/cloud/instances");
   const files = ["user-data.txt", "vendor-data.txt", "vendor-data2.txt", "scripts"];

@@ -6,8 +6,8 @@ import { linesOf, namesIn, presence, presences, type Reading, readText, settled,
 import { describeFile, readTrees } from "./trees.ts";
 
 /**
- * The bits of the kernel's taint value that show tampering. The list leaves out the taint bits that hardware faults, kernel faults, and drivers from
- * outside the kernel set.
+ * The bits of the kernel's taint value that show tampering. Taint bits of hardware faults, kernel faults, and drivers from outside the kernel show no
+ * tampering.
  */
 const TAINT_BITS: Readonly<Record<number, string>> = {
   1: "module loaded by force",
@@ -17,9 +17,9 @@ const TAINT_BITS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Reads which loaded kernel modules come from outside the kernel and from no module file of the host. A driver from a module file of the host may be
- * loaded at its first use. The residue items `module_config` and `package_files` compare the host's module files. The last column of /proc/modules
- * shows a module's taint letters in parentheses.
+ * Reads the loaded kernel modules that come from outside the kernel and from no module file of the host. A driver from a module file of the host may
+ * be loaded at its first use. The residue items `module_config` and `package_files` compare the host's module files. The last column of /proc/modules
+ * has a module's taint letters in parentheses.
  */
 export async function readKernelModules(reading: Reading): Promise<ResidueEntry[]> {
   const installed = await installedModules(reading);
@@ -35,16 +35,14 @@ export async function readKernelModules(reading: Reading): Promise<ResidueEntry[
   return presences(reading, [...modules, ...marks]);
 }
 
-/**
- * The names of the kernel modules that the running kernel can load, from lines of modules.dep such as `updates/dkms/nvidia-uvm.ko.zst: kernel/x.ko`.
- */
+/** Returns the modules that the running kernel can load, from modules.dep with lines such as `updates/dkms/nvidia-uvm.ko.zst: kernel/x.ko`. */
 async function installedModules(reading: Reading): Promise<ReadonlySet<string>> {
   const kernel = await textOf(reading, "/proc/sys/kernel/osrelease");
   const lines = linesOf(await readText(join(reading.root, "usr/lib/modules", kernel, "modules.dep")));
   return new Set(lines.map((line) => /([^/:]+)[.]ko[^/:]*:/.exec(line)?.[1]?.replaceAll("-", "_") ?? ""));
 }
 
-/** Reads the configuration of kernel modules, and the module folders of each kernel to which other packages and people add modules. */
+/** Reads the configuration of kernel modules, and the folders to which packages and people add modules. */
 export async function readModuleConfig(reading: Reading): Promise<ResidueEntry[]> {
   const added = (await namesIn(reading, "/usr/lib/modules")).flatMap((kernel) =>
     ["updates", "extra", "weak-updates", "misc", "build-extra"].map((folder) => ({
@@ -56,7 +54,8 @@ export async function readModuleConfig(reading: Reading): Promise<ResidueEntry[]
 }
 
 /**
- * The kernel settings on which safety or a tenant's work depends. SYSCTLS leaves out settings that the kernel computes from the size of the memory.
+ * The names of kernel settings on which the host's safety or a tenant's work depends. SYSCTLS leaves out settings that the kernel computes from the
+ * size of the memory.
  */
 const SYSCTLS: Readonly<Record<string, readonly string[]>> = {
   kernel: [
@@ -220,7 +219,7 @@ export async function readSysctl(reading: Reading): Promise<ResidueEntry[]> {
   return [...entries, ...(await readTrees(reading, files))];
 }
 
-/** Matches the lines of grub's variables that each boot writes. */
+/** Matches the lines in grub's variables that each boot writes. */
 const OF_BOOT = /^(#|recordfail=|boot_success=|boot_indeterminate=|menu_auto_hide=)/;
 
 export async function readBootConfig(reading: Reading): Promise<ResidueEntry[]> {
@@ -241,7 +240,7 @@ export async function readBinaryFormats(reading: Reading): Promise<ResidueEntry[
   return [...entries, ...(await readTrees(reading, [{ path: "/etc/binfmt.d" }, { path: "/run/binfmt.d" }]))];
 }
 
-/** Reads the pinned eBPF programs and maps, and the names of processes that hold eBPF objects. */
+/** Reads the pinned eBPF programs and maps, and which processes hold eBPF objects. */
 export function readEbpf(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const holders: string[] = [];
@@ -254,7 +253,7 @@ export function readEbpf(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** The names of pinned eBPF objects in a folder and the folders below it. */
+/** Returns the names of pinned eBPF objects below a folder. */
 async function pinsBelow(reading: Reading, folder: string, depth: number): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
   for (const name of await namesIn(reading, folder)) {
@@ -265,10 +264,7 @@ async function pinsBelow(reading: Reading, folder: string, depth: number): Promi
   return entries;
 }
 
-/**
- * Matches the EFI variables that decide what boots, except BootOrder and BootCurrent, because MAAS and the firmware change these two at each
- * deployment.
- */
+/** Matches EFI variables that decide what boots. The EFI variables BootOrder and BootCurrent do not match, because they change at each deployment. */
 const EFI =
   /^(Boot[0-9A-F]{4}|BootNext|Driver[0-9A-F]{4}|DriverOrder|SysPrep[0-9A-F]{4}|SecureBoot|SetupMode|PK|KEK|db|dbx|MokList\w*|MokSBState\w*)-/;
 

@@ -1,6 +1,7 @@
 /**
- * The program that reads the residue items of a snapshot, as a child process of the agent. A read that hangs in the kernel blocks only this program
- * and not the agent. The program's first argument is the order of the snapshot as JSON. The program writes one line of JSON for each residue item.
+ * The program that reads the residue items of a snapshot, as a child process of the agent. A read of residue that hangs in the kernel blocks the
+ * child process and not the agent. The argument of this program is the order of the residue snapshot as JSON. This program writes one line of JSON
+ * for each residue item.
  */
 import { z } from "zod";
 import { RESIDUE_ITEM_NAMES, type ResidueItem } from "../../../shared/residue/items.ts";
@@ -16,5 +17,5 @@ const Order = z.strictObject({
 
 const order = Order.parse(JSON.parse(process.argv[2] ?? "null"));
 for await (const one of readItems(order)) process.stdout.write(`${JSON.stringify(one)}\n`);
-// The program calls `process.exit`, because a read that hangs in the kernel would otherwise prevent the program's end.
+// Without `process.exit`, a read that hangs in the kernel would prevent the end of the child process.
 process.stdout.write("", () => process.exit(0));

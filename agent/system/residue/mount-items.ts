@@ -8,19 +8,19 @@ import { isGone, pidsOf } from "./processes.ts";
 import { namesIn, presences, type Reading, settled, textOf, Unreadable } from "./reading.ts";
 
 const KINDS = ["mnt", "net", "pid", "user", "uts", "ipc", "cgroup", "time"] as const;
-/** Matches the types of file systems that contain no files of people and that many services mount in their own mount namespaces. */
+/** Matches file systems without files of people, which many services mount in their own mount namespaces. */
 const OF_KERNEL =
   /^(proc|sysfs|cgroup2?|devpts|mqueue|devtmpfs|securityfs|debugfs|tracefs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|ramfs)$/;
 
 interface Namespace {
   readonly kind: (typeof KINDS)[number];
   readonly id: string;
-  /** The process with the lowest pid in the namespace. */
+  /** The lowest pid of a process in the Linux namespace. */
   readonly pid: number;
   readonly comm: string;
 }
 
-/** The Linux namespaces of the host's processes that differ from the host's own namespaces. */
+/** Returns the Linux namespaces of the host's processes, without the host's own namespaces. */
 async function foreignNamespaces(reading: Reading): Promise<Namespace[]> {
   const own = await hostNamespaces(reading);
   const found = new Map<string, Namespace>();
@@ -42,8 +42,8 @@ async function foreignNamespaces(reading: Reading): Promise<Namespace[]> {
 }
 
 /**
- * The id of a process's namespace, or null for an init process whose namespaces the agent may not read. The init process is always in the host's own
- * namespaces.
+ * Returns the id of a process's namespace, or null for an init process whose namespaces the agent may not read. The init process is always in the
+ * host's own namespaces.
  */
 async function namespaceOf(folder: string, pid: number, kind: string): Promise<string | null> {
   try {
@@ -54,12 +54,12 @@ async function namespaceOf(folder: string, pid: number, kind: string): Promise<s
   }
 }
 
-/** The link in /proc of the machine's first pid namespace. The kernel gives this namespace a fixed number (PROC_PID_INIT_INO). */
+/** The link in /proc of the first pid namespace, whose number the kernel fixes (PROC_PID_INIT_INO). */
 const FIRST_PIDS = "pid:[4026531836]";
 
 /**
- * The process whose namespaces are the host's own. On a machine this process is 2, the kernel thread kthreadd, which nobody can move to another
- * namespace. A host that is a container sees no kernel threads, so its own namespaces are those of its init process.
+ * Returns the process whose namespaces are the host's own. On a real host, the process with the host's own namespaces is 2, the kernel thread
+ * kthreadd, which nobody can move. A container sees no kernel threads, so the namespaces of its init process count as its own.
  */
 async function processOfHost(reading: Reading): Promise<1 | 2> {
   if ((await readlink(join(reading.root, "proc/self/ns/pid"))) !== FIRST_PIDS) return 1;
@@ -87,7 +87,7 @@ export function readNamespaces(reading: Reading): Promise<ResidueEntry[]> {
 
 /**
  * Reads the mounts of the host's own mount namespace. For each other mount namespace, `readMounts` adds the file systems that the host's own
- * namespace lacks. A read of mountinfo does not touch the mounts.
+ * namespace lacks. A read of mountinfo touches no mount.
  */
 export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
@@ -108,7 +108,7 @@ export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** Returns a name for a mount that is the same after each boot, without the numbers of loop devices and the ids of containers. */
+/** Names a mount without loop device numbers and container ids, so that the name stays equal over boots. */
 function nameOfMount({ type, source, from, path }: Mount): string {
   const device = source.replace(/^\/dev\/loop\d+$/, "/dev/loop*");
   const part = from === "/" ? "" : ` (${from})`;

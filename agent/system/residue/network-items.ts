@@ -20,7 +20,9 @@ const TOOL_TIMEOUT_MS = 30_000;
 const LISTEN = "0A";
 const DEFAULT_PORT_RANGE = [32_768, 60_999] as const;
 
-/** Reads the sockets that wait for connections or packets. If the kernel chose the port, the entry names the process but not the port's number. */
+/**
+ * Reads the sockets that wait for connections or packets. If the kernel chose a socket's port, the snapshot entry names the process but not the port.
+ */
 export function readListeningSockets(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const range = linesOf(await readText(join(reading.root, "proc/sys/net/ipv4/ip_local_port_range")))[0]?.split(/\s+/);
@@ -31,7 +33,7 @@ export function readListeningSockets(reading: Reading): Promise<ResidueEntry[]> 
     for (const table of ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"])
       for (const socket of await socketsOf(reading, table)) {
         const holder = holders.get(socket.inode) ?? "the kernel";
-        // A program that sends questions to other hosts may keep an unconnected UDP socket at a port that the kernel chose.
+        // An unconnected UDP socket at a port that the kernel chose may belong to a program that asks other hosts.
         if (table.startsWith("udp") && isChosen(socket.port)) continue;
         names.push(`${table} ${socket.address}:${isChosen(socket.port) ? "chosen port" : socket.port} ${holder}`);
       }
@@ -59,8 +61,7 @@ async function socketsOf(reading: Reading, table: string): Promise<Socket[]> {
 }
 
 /**
- * Converts an IP address from /proc/net, which consists of 32-bit words in the processor's byte order. All processors that Muster supports are
- * little-endian.
+ * Converts an IP address from /proc/net, whose 32-bit words have the processor's byte order. All processors that Muster supports are little-endian.
  */
 function addressOf(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => (word.match(/../g) ?? []).reverse());
@@ -70,7 +71,7 @@ function addressOf(hex: string): string {
 }
 
 /**
- * For each socket, the name of the process with the lowest pid that holds the socket. For example, a socket that systemd opened for a service has two
+ * Returns for each socket the name of the process with the lowest pid among the socket's holders. A socket that systemd opened for a service has two
  * holders.
  */
 async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, string>> {
@@ -89,7 +90,7 @@ async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, stri
   return holders;
 }
 
-/** Runs a tool of the host, for example `ip`, and returns the tool's output. The function `output` throws `Unreadable` if the tool fails. */
+/** Runs a tool of the host, for example `ip`, and returns the tool's output. Throws `Unreadable` if the tool fails. */
 async function output(reading: Reading, tool: string, ...args: readonly string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await reading.run(tool, args, TOOL_TIMEOUT_MS);
   if (exitCode !== 0) throw new Unreadable(`${tool} ended with status ${exitCode}: ${stderr.slice(0, 200)}`);
@@ -102,7 +103,7 @@ const hasTool = async ({ root }: Reading, tool: string): Promise<boolean> => {
   return false;
 };
 
-/** Reads the firewall rules of nftables by table, and the rules of the older iptables, both without counters. */
+/** Reads the firewall rules of nftables and of the older iptables, without counters. */
 export async function readFirewall(reading: Reading): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
   const modules = new Set(
@@ -143,7 +144,7 @@ interface Route {
   readonly protocol?: string;
 }
 
-/** The origins of routes that count as no residue, because the kernel, DHCP or router advertisements set these routes when the network changes. */
+/** Origins of routes that are no residue: the kernel, DHCP or router advertisements set them. */
 const SET_BY_NETWORK = new Set(["kernel", "dhcp", "ra", "redirect"]);
 
 export async function readNetwork(reading: Reading): Promise<ResidueEntry[]> {
@@ -183,7 +184,7 @@ export async function readNetwork(reading: Reading): Promise<ResidueEntry[]> {
   return presences(reading, names.map(withoutRandomParts));
 }
 
-/** Reads the configuration files of the network, and the lines of /etc/resolv.conf about name servers. */
+/** Reads the network's configuration files, and the name servers in /etc/resolv.conf. */
 export async function readNetworkConfig(reading: Reading): Promise<ResidueEntry[]> {
   const text = await textOf(reading, "/etc/resolv.conf");
   const servers = linesOf(text).filter((line) => /^(nameserver|search|domain|options)\s/.test(line));
@@ -193,7 +194,7 @@ export async function readNetworkConfig(reading: Reading): Promise<ResidueEntry[
   ];
 }
 
-/** Reads the virtual functions of network devices, the RDMA devices, and the processes that hold an RDMA device. */
+/** Reads the virtual functions of network devices, the RDMA devices, and which processes hold an RDMA device. */
 export async function readRdma(reading: Reading): Promise<ResidueEntry[]> {
   const functions: string[] = [];
   for (const name of await listFolder(join(reading.root, "sys/class/net"))) {

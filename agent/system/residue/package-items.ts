@@ -5,7 +5,7 @@ import { linesOf, type Reading, readText, Unreadable, valued } from "./reading.t
 const VERIFY_TIMEOUT_MS = 20 * 60_000;
 const STATUS = "var/lib/dpkg/status";
 
-/** Reads dpkg's list of packages that are not purged, each with state, version and architecture. A held package has the state `hold`. */
+/** Reads dpkg's list of packages that are not purged, with state, version and architecture. */
 export async function readPackages(reading: Reading): Promise<ResidueEntry[]> {
   const text = await readText(join(reading.root, STATUS));
   if (text === null)
@@ -20,9 +20,9 @@ export async function readPackages(reading: Reading): Promise<ResidueEntry[]> {
 }
 
 /**
- * Reads which installed files differ from the packages that own them. The output lines of `dpkg --verify`, such as `??5?????? c /etc/x` and `missing
- * /usr/x`, tell a difference; the exit status does not. The program dpkg compares only the content of files, so the residue items `critical_files`
- * and `setuid_files` also compare modes and owners.
+ * Reads which installed files differ from the packages that own them. The lines that `dpkg --verify` prints tell a difference, such as `??5?????? c
+ * /etc/x` and `missing /usr/x`, but its exit status does not. The program dpkg compares only content, so the items `critical_files` and
+ * `setuid_files` compare modes and owners.
  */
 export async function readPackageFiles(reading: Reading): Promise<ResidueEntry[]> {
   const { stdout, exitCode, stderr } = await reading.run("dpkg", ["--verify"], VERIFY_TIMEOUT_MS);
@@ -35,5 +35,5 @@ export async function readPackageFiles(reading: Reading): Promise<ResidueEntry[]
   });
 }
 
-/** Whether a path belongs to documentation, which images often leave out when they install packages. */
+/** Whether a path is documentation, which images often leave out. */
 const isLeftOut = (path: string): boolean => /^\/usr\/share\/(doc|man|locale|info|lintian|linda)\//.test(path);

@@ -11,7 +11,7 @@ import { presences, type Reading, settled, Unreadable } from "./reading.ts";
 const SYSTEM_FOLDERS = /^\/(usr|bin|sbin|lib|lib32|lib64|snap)\//;
 const USR_LOCAL = "/usr/local/";
 const DELETED = " (deleted)";
-/** Matches the control groups of people's logins and of containers, except `user-0.slice`, which is root's own login. */
+/** Matches the control groups of people's logins and of containers, except root's `user-0.slice`. */
 const CONTAINED =
   /\/(user[.]slice\/user-(?!0[.]slice)|machine[.]slice|docker[-/]|kubepods|libpod|lxc[./]|machine\/|containerd[-/])/;
 /** Matches the names of kernel threads, which a process may take to disguise itself. */
@@ -47,7 +47,7 @@ export function readUserProcesses(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** Reads the processes whose program is deleted, exists only in memory, or is outside the system's folders. */
+/** Reads the processes whose program is deleted, only in memory, or outside the system's folders. */
 export function readUnpackagedProcesses(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const found: string[] = [];
@@ -55,7 +55,7 @@ export function readUnpackagedProcesses(reading: Reading): Promise<ResidueEntry[
       if (exe === null) continue;
       const path = exe.endsWith(DELETED) ? exe.slice(0, -DELETED.length) : exe;
       const inSystem = SYSTEM_FOLDERS.test(path) && !path.startsWith(USR_LOCAL);
-      // When the upgrade of a package replaces a program that still runs, the new program has the path of the deleted program.
+      // After an upgrade, the new program has the path of the deleted program that still runs.
       const isDeleted = exe.endsWith(DELETED) && !(inSystem && (await exists(join(reading.root, path))));
       if (isDeleted || !inSystem) found.push(`${comm}: ${path}${isDeleted ? DELETED : ""}`);
     }
@@ -74,9 +74,9 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /**
- * Finds processes that look like kernel threads in a list of processes. A process looks like a kernel thread if it has a name in brackets, no
- * arguments, or the name of a kernel thread. No process can forge the flag with which the kernel marks its own threads. A starting process has no
- * arguments for a moment. `readFakeKernelThreads` therefore reads the list of processes twice, and reports a process only if both reads find it.
+ * Finds processes that only look like kernel threads: by a name in brackets, no arguments, or a kernel thread's name. No process can forge the flag
+ * by which the kernel marks its own threads. A starting process has no arguments for a moment. A process counts as a false kernel thread only if two
+ * reads of the process list find it.
  */
 export function readFakeKernelThreads(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {

@@ -8,20 +8,18 @@ export interface Process {
   readonly comm: string;
   readonly isKernelThread: boolean;
   readonly isZombie: boolean;
-  /** The time from the host's boot to the process's start, which distinguishes two processes with one pid. */
+  /** The time from boot to a process's start, which distinguishes two processes with one pid. */
   readonly startedAt: string;
-  /** The process's real, effective, saved and file-system user id. */
+  /** The real, effective, saved and file-system user id of a process. */
   readonly uids: readonly number[];
   readonly tracer: number;
-  /** The arguments of the process, or an empty list. */
   readonly args: readonly string[];
   readonly cgroup: string;
-  /** The path of the process's program, or null for a kernel thread. */
+  /** The path of a process's program, or null for a kernel thread. */
   readonly exe: string | null;
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
-/** True if a read from /proc failed because the process had ended. */
 export const isGone = (error: unknown): boolean => codeOf(error) === "ENOENT" || codeOf(error) === "ESRCH";
 
 export async function pidsOf({ root }: Reading): Promise<number[]> {
@@ -69,8 +67,8 @@ async function readProcess(reading: Reading, pid: number): Promise<Process> {
 }
 
 /**
- * The folder of /proc that shows a process's program and files. If the process's first thread has ended, only the folder of a running thread shows
- * the program and the files.
+ * Returns the folder of /proc that shows a process's program and files. After the end of a process's first thread, only the folder of a running
+ * thread shows the program and the files.
  */
 async function runningFolder(folder: string, stat: ProcStat): Promise<string> {
   if (!hasFirstThreadEnded(stat) || hasEnded(stat)) return folder;
@@ -79,7 +77,7 @@ async function runningFolder(folder: string, stat: ProcStat): Promise<string> {
     try {
       if (!hasFirstThreadEnded(parseStat(await readFile(join(path, "stat"), "utf8")))) return path;
     } catch (error) {
-      // The thread has ended since `readdir` listed it, and another thread of the process may run.
+      // The thread may have ended since `readdir` listed it, while another thread of the process runs.
       if (!isGone(error)) throw error;
     }
   }
@@ -100,7 +98,7 @@ async function programOf(folder: string, pid: number): Promise<string | null> {
   }
 }
 
-/** The open files of a process, each with the descriptor's number and the descriptor's target. A process that has ended has no open files. */
+/** Returns a process's open files, each with the descriptor's number and target. A process that has ended has no open files. */
 export async function openFilesOf({ root }: Reading, pid: number): Promise<{ fd: string; target: string }[]> {
   const own = join(root, "proc", String(pid));
   try {

@@ -21,14 +21,11 @@ export interface ReadingOptions {
   readonly pauseMs: number;
 }
 
-/** The residue items that a snapshot contains. Without a tenant, the snapshot leaves out residue items that look for a tenant's traces. */
+/** Returns the residue items that a snapshot contains. Without a tenant, a snapshot leaves out the items that look for a tenant's traces. */
 export const itemsFor = (tenant: ResidueTenant | null): readonly ResidueItem[] =>
   RESIDUE_ITEM_NAMES.filter((item) => tenant !== null || ruleOf(item) !== "tenant");
 
-/**
- * Reads residue items one after the other. Each residue item has its own deadline, and an unreadable item does not prevent the reading of other
- * items.
- */
+/** Reads residue items one after the other. Each residue item has its own deadline, and an unreadable item does not stop the reading of others. */
 export async function* readItems(
   options: ReadingOptions,
 ): AsyncGenerator<{ item: ResidueItem; reading: ResidueReading }> {
@@ -52,14 +49,14 @@ async function readWithin(item: ResidueItem, read: Reader, base: Omit<Reading, "
   try {
     return bounded(item, await Promise.race([read({ ...base, signal: abort.signal }), passed]));
   } catch (error) {
-    // `entryName` escapes the error's message, because the message may contain a path that a tenant chose.
+    // An error's message may contain a path that a tenant chose, so `entryName` escapes it.
     return unreadableBecause(entryName(messageOf(error)));
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** A residue item with too many entries counts as unreadable as a whole, because a cut list could hide an entry. */
+/** A residue item with too many entries is unreadable as a whole, because a cut list could hide an entry. */
 function bounded(item: ResidueItem, entries: readonly { name: string; digest: string }[]): ResidueReading {
   const maxBytes = item === "packages" ? MAX_PACKAGES_BYTES : MAX_ITEM_BYTES;
   const bytes = JSON.stringify(entries).length;

@@ -40,7 +40,7 @@ export type Reader = (reading: Reading) => Promise<ResidueEntry[]>;
 
 /** How many milliseconds the reader of one residue item may take. */
 export const DEADLINE_MS = 60_000;
-/** Longer deadlines for residue items whose readers read all disks, all packages or files of several hundred megabytes. */
+/** Longer deadlines, in milliseconds, for residue items that read all disks, all packages or very large files. */
 export const LONG_DEADLINES_MS: Partial<Record<ResidueItem, number>> = {
   ownerless_files: 20 * 60_000,
   setuid_files: 5 * 60_000,
@@ -51,7 +51,7 @@ export const LONG_DEADLINES_MS: Partial<Record<ResidueItem, number>> = {
   gpu_state: 90_000,
 };
 
-/** Returns one reader for each residue item. The readers of one snapshot share one walk over the disks, so each snapshot needs new readers. */
+/** All readers of one snapshot share one walk over the disks, so each snapshot needs new readers. */
 export const readersOf = (): Readonly<Record<ResidueItem, Reader>> => ({
   accounts: readAccountItem,
   authorized_keys: readAuthorizedKeys,

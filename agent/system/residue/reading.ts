@@ -6,14 +6,14 @@ import type { RunTool } from "../exec.ts";
 import { isMissing, listSome } from "../files.ts";
 import { entryName } from "./entry-name.ts";
 
-/** Thrown when a residue item cannot be read. An operator sees the message of an `Unreadable` error. */
+/** Thrown when a residue item cannot be read, with a message for an operator. */
 export class Unreadable extends Error {
   override readonly name = "Unreadable";
 }
 
-/** The largest text file that the reader of a residue item reads. A large example of a text file is dpkg's list of packages, with a few megabytes. */
+/** The size, in bytes, of the largest text file that a residue item reads. dpkg's list of packages has a few megabytes. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
-/** The most names in one folder that the reader of a residue item reads. */
+/** The most names in one folder that a residue item reads. */
 const MOST_NAMES = 100_000;
 const CHUNK = 64 * 1024;
 
@@ -24,13 +24,13 @@ export interface Reading {
   readonly run: RunTool;
   /** Returns the keyed digest of a text. */
   readonly digest: (text: string) => string;
-  /** The signal that is aborted when the deadline of the residue item has passed. */
+  /** A signal that is aborted when the deadline of the residue item has passed. */
   readonly signal: AbortSignal;
-  /** The pause between the two reads of a host state that changes by itself, for example the list of processes. */
+  /** The pause, in milliseconds, between two reads of a state that changes by itself. */
   readonly pauseMs: number;
 }
 
-/** Returns a snapshot entry for a thing that is only present or absent. */
+/** Makes a snapshot entry for a thing that is only present or absent. */
 export const presence = (reading: Reading, name: string): ResidueEntry => valued(reading, name, "present");
 
 export const valued = ({ digest }: Reading, name: string, value: string): ResidueEntry => ({
@@ -38,17 +38,14 @@ export const valued = ({ digest }: Reading, name: string, value: string): Residu
   digest: digest(value),
 });
 
-/**
- * Returns one entry of the residue snapshot for each different name. `presences` drops repeated names, because a snapshot does not count how often a
- * name occurs.
- */
+/** Makes one snapshot entry for each different name. */
 export function presences(reading: Reading, names: Iterable<string>): ResidueEntry[] {
   return [...new Set(names)].sort().map((name) => presence(reading, name));
 }
 
 /**
- * Reads a host state twice, because it changes by itself, and keeps only the entries that both reads contain. Because `settled` reads twice, a short
- * job of the system, for example of cron, leaves no entry in the residue snapshot.
+ * Reads a state of the host twice, and keeps only the entries that both reads contain. A short job of the system, for example of cron, leaves no
+ * entry in the residue snapshot, because `settled` reads twice.
  */
 export async function settled(reading: Reading, read: () => Promise<ResidueEntry[]>): Promise<ResidueEntry[]> {
   const first = new Set((await read()).map(({ name }) => name));
@@ -57,7 +54,6 @@ export async function settled(reading: Reading, read: () => Promise<ResidueEntry
   return (await read()).filter(({ name }) => first.has(name));
 }
 
-/** Returns the lines of a text, without empty lines and without the spaces around each line. */
 export const linesOf = (text: string | null): string[] =>
   (text ?? "")
     .split("\n")
@@ -67,7 +63,7 @@ export const linesOf = (text: string | null): string[] =>
 const isNoFolder = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "ENOTDIR" || error.code === "ENODEV");
 
-/** Returns the text of a small file of /proc, /sys or /etc, without white space at both ends. `textOf` returns an empty text for a missing file. */
+/** Returns the text of a small file of /proc, /sys or /etc without white space at its ends, or an empty text without the file. */
 export async function textOf({ root }: Reading, path: string): Promise<string> {
   try {
     return ((await readText(join(root, path))) ?? "").trim();
@@ -77,7 +73,7 @@ export async function textOf({ root }: Reading, path: string): Promise<string> {
   }
 }
 
-/** The sorted names in a folder. If the path is not a folder, `namesIn` returns no names, because a tenant may have replaced a folder by a file. */
+/** Returns the sorted names in a folder, or no names if the path is no folder, as a tenant can arrange. */
 export async function namesIn({ root }: Reading, path: string): Promise<string[]> {
   try {
     return await listFolder(join(root, path));
@@ -88,8 +84,8 @@ export async function namesIn({ root }: Reading, path: string): Promise<string[]
 }
 
 /**
- * Reads a text file, and returns null when the file does not exist. A tenant chooses the size of some files, so a file of more than `maxBytes` makes
- * the residue item unreadable. `readText` counts the bytes while it reads, because files of /proc do not tell their size.
+ * Reads a text file, or returns null without the file. A tenant chooses the size of some files, so a file of more than `maxBytes` makes the residue
+ * item unreadable. `readText` counts bytes while it reads, because files of /proc do not tell their size.
  */
 export async function readText(file: string, maxBytes = MAX_TEXT_BYTES): Promise<string | null> {
   try {
@@ -114,8 +110,8 @@ export async function readText(file: string, maxBytes = MAX_TEXT_BYTES): Promise
 }
 
 /**
- * Returns the sorted names in a folder, and no names for a missing folder. A tenant may fill a folder, so a folder with more than `most` names makes
- * the residue item unreadable.
+ * Returns the sorted names in a folder, and no names for a missing folder. A folder with more than `most` names, which a tenant can make, makes the
+ * residue item unreadable.
  */
 export async function listFolder(folder: string, most = MOST_NAMES): Promise<string[]> {
   const names = await listSome(folder, most + 1);

@@ -2,10 +2,7 @@ import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { linesOf, listFolder, presences, type Reading, readText, settled, textOf, valued } from "./reading.ts";
 
-/**
- * Reads which layers of block devices exist: loop devices, device mapper, RAID, bcache, zram, network block devices, iSCSI sessions, NVMe over a
- * network, and ZFS pools.
- */
+/** Reads which layers of block devices exist, for example loop devices, device mapper, RAID, iSCSI sessions and ZFS pools. */
 export function readBlockLayers(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const names: string[] = [];
@@ -45,7 +42,10 @@ async function layerOf(reading: Reading, device: string): Promise<string | null>
   return null;
 }
 
-/** Reads /proc/swaps, whose columns are path, type, size, used and priority. The entries leave out the column `used`, which changes all the time. */
+/**
+ * Reads /proc/swaps, whose columns are path, type, size, used and priority. The snapshot entries leave out the column `used` of /proc/swaps, which
+ * changes all the time.
+ */
 export async function readSwap(reading: Reading): Promise<ResidueEntry[]> {
   const lines = linesOf(await readText(join(reading.root, "proc/swaps"))).slice(1);
   return lines.map((line) => {
@@ -67,9 +67,9 @@ export async function readHugepages(reading: Reading): Promise<ResidueEntry[]> {
   return entries;
 }
 
-/** Matches the names of shared memory files that the tools of GPU vendors create at each use. */
+/** Matches shared memory files that the tools of GPU vendors make at each use. */
 const OF_TOOLS = /^(rocm_smi|sem[.]rocm_smi|amd_smi|nvidia-)/;
-/** The tables of /proc/sysvipc, each with the word for the table's objects. */
+/** The tables of /proc/sysvipc, each with the word for its objects. */
 const IPC_KINDS = { shm: "shared memory", sem: "semaphores", msg: "message queue" } as const;
 
 export function readSharedMemory(reading: Reading): Promise<ResidueEntry[]> {

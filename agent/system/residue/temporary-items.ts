@@ -5,16 +5,13 @@ import { withoutRandomParts } from "./entry-name.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { namesIn, presences, type Reading, readText, settled } from "./reading.ts";
 
-/**
- * Matches names of temporary folders and files that services and the X server create at each start, and Kerberos tickets, which belong to the residue
- * item `credentials`.
- */
+/** Matches temporary files that services make at each start, and Kerberos tickets, which belong to the item `credentials`. */
 const OF_SYSTEM = /^([.](X11|ICE|XIM|font|Test)-unix|krb5cc_.*|snap-private-tmp)$/;
 
 export function readTemporaryFiles(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const names: string[] = [];
-    // The folder /run/user/0 is no residue, because it exists while root is logged in.
+    // The folder /run/user/0 exists while root is logged in, so it is no residue.
     for (const folder of ["/tmp", "/var/tmp", "/run/user"])
       for (const name of await namesIn(reading, folder))
         if (!OF_SYSTEM.test(name) && !(folder === "/run/user" && name === "0"))
@@ -23,7 +20,7 @@ export function readTemporaryFiles(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** Matches the names of files that the tools for crash dumps need for their own work. */
+/** Matches files that the tools for crash dumps need for their own work. */
 const OF_KDUMP = /^(kdump_lock|kexec_cmd|_.*[.]lock)$/;
 
 export async function readCrashDumps(reading: Reading): Promise<ResidueEntry[]> {
@@ -39,10 +36,7 @@ export async function readCrashDumps(reading: Reading): Promise<ResidueEntry[]> 
   return presences(reading, names);
 }
 
-/**
- * Matches systemd units that logins and background commands create. `readRuntimeUnits` leaves out these units, because other residue items list the
- * processes that run in units of logins.
- */
+/** Matches systemd units of logins and background commands. Other residue items list the processes that run in units of logins. */
 const OF_LOGINS =
   /^(session-.*[.]scope|user-0[.]slice.*|user@0[.]service.*|user-runtime-dir@0[.]service.*|run-.*|muster-.*)$/;
 
@@ -56,8 +50,8 @@ export function readRuntimeUnits(reading: Reading): Promise<ResidueEntry[]> {
 }
 
 /**
- * The state folders of engines for containers and virtual machines. Each name in a folder of STATE_FOLDERS is a container, image, volume or other
- * residue.
+ * State folders of engines for containers and virtual machines. Each name in a state folder is residue, for example a container, an image or a
+ * volume.
  */
 const STATE_FOLDERS: readonly [folder: string, word: string][] = [
   ["/var/lib/docker/image/overlay2/imagedb/content/sha256", "docker image"],
@@ -82,10 +76,10 @@ const STATE_FOLDERS: readonly [folder: string, word: string][] = [
   ["/var/lib/machines", "machine"],
   ["/var/spool/slurmd", "slurm job"],
 ];
-/** Matches the names of files that the engines for containers need for their own work. */
+/** Matches files that engines for containers need for their own work. */
 const OF_ENGINE =
   /^(metadata[.]db|backingFsBlockDev|local-kv[.]db|.*[.]lock|networks|autostart|cred_state.*|hwloc_topo_whole[.]xml|conf-cache|[.]last|root)$/;
-/** The folders in a home in which engines for containers keep their state if they run without root. */
+/** Folders in a home in which engines for containers without root keep their state. */
 const IN_HOMES: readonly [folder: string, word: string][] = [
   [".local/share/docker", "docker"],
   [".local/share/containers/storage", "podman"],
@@ -105,7 +99,7 @@ export async function readContainers(reading: Reading): Promise<ResidueEntry[]> 
   return presences(reading, names);
 }
 
-/** Names Docker's containers by name and image, because a container gets another id when it is created again. */
+/** Names Docker's containers by name and image, because a container that is created anew gets another id. */
 async function dockerContainers(reading: Reading): Promise<string[]> {
   const folder = join(reading.root, "var/lib/docker/containers");
   const names: string[] = [];
@@ -121,7 +115,7 @@ function nameOfContainer(id: string, text: string): string {
     const { Name, Config } = JSON.parse(text) as { Name?: unknown; Config?: { Image?: unknown } };
     return `docker container ${String(Name)} of ${String(Config?.Image)}`;
   } catch {
-    // If the container's configuration file is damaged, the file's existence still shows that the container exists.
+    // A damaged configuration file still shows that its container exists.
     return `docker container ${id}`;
   }
 }

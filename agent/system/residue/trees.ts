@@ -8,7 +8,7 @@ import type { Mount } from "../mounts.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { listFolder, type Reading, Unreadable, valued } from "./reading.ts";
 
-/** The largest file whose content a reader of residue hashes. An initrd of a GPU host has a few hundred megabytes. */
+/** The size, in bytes, of the largest file whose content a reader of residue hashes. An initrd has a few hundred megabytes. */
 const MAX_FILE_BYTES = 2 * 1024 ** 3;
 const CHUNK = 1024 * 1024;
 
@@ -16,11 +16,11 @@ const CHUNK = 1024 * 1024;
 export interface Tree {
   readonly path: string;
   /**
-   * How many levels of folders get one entry for each file. A folder that lies deeper than `depth` becomes one entry with all its content. Without
-   * `depth` every file gets an entry.
+   * How many levels of folders get one snapshot entry for each file; by default all levels do. A folder that lies deeper than `depth` becomes one
+   * snapshot entry with all its content.
    */
   readonly depth?: number;
-  /** Matches the names of files that `readTrees` leaves out, because the system itself changes them. */
+  /** Matches files that the system itself changes, which get no snapshot entry. */
   readonly except?: RegExp;
 }
 
@@ -63,7 +63,7 @@ async function* thingsOf(
   }
   const value = await describeFile(join(reading.root, path));
   if (value === null) {
-    // Node.js cannot open a file whose name is not UTF-8, so only the file's name becomes an entry.
+    // Node.js cannot open a file whose name is not UTF-8, so only the file's name becomes a snapshot entry.
     if (path.includes("\ufffd")) yield { path, value: "a name that is not UTF-8" };
     return;
   }
@@ -83,10 +83,7 @@ async function* thingsOf(
   else yield { path: `${path}/**`, value: JSON.stringify([value, inside]) };
 }
 
-/**
- * Describes a file by kind, mode, owner, and content or target, so that the text changes if the file changes. Returns null if the file does not
- * exist.
- */
+/** Describes a file by kind, mode, owner, and content or target, or returns null without a file. */
 export async function describeFile(file: string): Promise<string | null> {
   try {
     const stats = await lstat(file);
@@ -103,7 +100,7 @@ export async function describeFile(file: string): Promise<string | null> {
   }
 }
 
-/** The SHA-256 of a regular file. Because of the flags of `open`, the agent does not wait if a pipe has replaced the file. */
+/** The SHA-256 of a regular file. By the flags of `open`, the agent does not wait if a pipe has replaced the file. */
 async function hashFile(file: string): Promise<string> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {

@@ -3,22 +3,21 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 const TOOL_TIMEOUT_MS = 60_000;
-/** The most inode numbers in the arguments of one call of `find`. With MOST_INODES numbers the arguments stay far below Linux's limit. */
+/** The most inode numbers in one call of `find`, far below Linux's limit for arguments. */
 export const MOST_INODES = 200;
 const TOOL_FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin"];
 
-/** The path of the host's program `tool`, or null if the host has no such program. */
 export const toolPath = (root: string, tool: string): string | null =>
   TOOL_FOLDERS.map((folder) => join(root, folder, tool)).find((path) => existsSync(path)) ?? null;
 
-/** Clears the attributes `immutable` and `append only` of files in an open folder. Returns true if all attributes could be cleared. */
+/** Clears the attributes `immutable` and `append only` of files in an open folder, and returns true after a full success. */
 export type ClearAttributes = (folder: number, inodes: readonly bigint[]) => boolean;
 
 /**
- * Returns a function that clears the attributes `immutable` and `append only` of files, because these attributes prevent a removal even by root. The
- * program `find` chooses files by inode number and passes their names to `chattr`. Node.js cannot pass file names to `chattr` itself: a file name may
- * contain any bytes, and Node.js accepts only texts as arguments of a program. The program `find` inherits the folder as descriptor 3, so a process
- * that moves or replaces the folder cannot lead `find` to another folder.
+ * Returns a function that clears the attributes `immutable` and `append only`, which prevent a file's removal even by root. The program `find`
+ * chooses files by inode number and passes the files' names to the program `chattr`. Node.js cannot pass file names to `chattr`, because a name may
+ * contain any bytes and Node.js passes only text. The program `find` inherits the folder as descriptor 3, so nobody can lead `find` to another
+ * folder.
  */
 export function clearAttributesOn(root: string): ClearAttributes {
   const [find, chattr] = [toolPath(root, "find"), toolPath(root, "chattr")];

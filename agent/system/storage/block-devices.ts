@@ -14,15 +14,15 @@ import { isUnreadable, namesIn, readIfFolder, textOf } from "./sysfs.ts";
 const DEVICES = "sys/class/block";
 const CONTROLLERS = "sys/class/nvme";
 const GENERIC = "sys/class/nvme-generic";
-/** Linux lists here the devices of each mounted file system of btrfs. The list of mounts names only one device of such a file system. */
+/** The folder in which Linux lists all devices of each mounted btrfs, of which the list of mounts names only one. */
 const BTRFS = "sys/fs/btrfs";
-/** ZFS lists here each imported pool, whether or not a file system of the pool is mounted. */
+/** The folder in which ZFS lists each imported pool, even a pool without a mounted file system. */
 const ZFS_POOLS = "proc/spl/kstat/zfs";
 const SECTOR_BYTES = 512;
 
 /**
  * Reads what sysfs and /proc tell about the host's block devices. `readDiskPicture` reads nothing from a disk itself, so a hanging disk cannot block
- * it.
+ * the agent.
  */
 export function readDiskPicture(root: string): DiskPicture {
   const { controllers, devices: plain } = readHardware(root);
@@ -58,14 +58,14 @@ export function readDiskPicture(root: string): DiskPicture {
   };
 }
 
-/** Reads the block devices and NVMe controllers that sysfs shows, without their users. */
+/** Reads the block devices and NVMe controllers that sysfs shows, but not what uses them. */
 export function readHardware(root: string): Pick<DiskPicture, "devices" | "controllers"> {
   const controllers = namesIn(join(root, CONTROLLERS)).map((name) => readController(root, name));
   const names = readdirSync(join(root, DEVICES)).sort();
   return { controllers, devices: names.flatMap((name) => readDevice(root, name, controllers) ?? []) };
 }
 
-/** The names of the block devices, by the last part of each path below /dev: the device's own name or the name of a volume. */
+/** Returns the block devices' names by the last part of each path below /dev. */
 function namesByPath(root: string, devices: readonly BlockDevice[]): Map<string, string[]> {
   const pairs = devices.flatMap(({ name }): [string, string[]][] => {
     const volume = textOf(join(root, DEVICES, name, "dm/name"));
@@ -74,14 +74,11 @@ function namesByPath(root: string, devices: readonly BlockDevice[]): Map<string,
   return new Map(pairs);
 }
 
-/** The names of the kernel services that use a device by its block device or by one of its character devices. */
+/** Returns the kernel services that use a device, directly or by one of its character devices. */
 const usersOf = ({ number, characters }: BlockDevice, users: readonly DiskUser[]): string[] =>
   users.filter((one) => one.number === number || characters.includes(one.number ?? "")).map(({ name }) => name);
 
-/**
- * The numbers of the character devices that reach a disk past its block device: the controllers and generic devices of an NVMe disk, and the generic
- * devices (`sg` and `bsg`) of a SCSI or SATA disk.
- */
+/** Returns the character devices that reach a disk past its block device, for example NVMe controllers and the devices `sg` and `bsg`. */
 function charactersOf(root: string, name: string, controllers: readonly NvmeController[]): string[] {
   const instance = /^nvme(\d+)(?:c\d+)?n\d+$/.exec(name)?.[1];
   const generic =
@@ -118,7 +115,7 @@ function busOf(name: string, real: string, vendor: string | null, controllers: r
   return vendor === "ATA" ? "ata" : "scsi";
 }
 
-/** Reads one block device, or returns null if the device has vanished since its folder was listed. */
+/** Reads one block device, or returns null if the device has vanished since the agent listed its folder. */
 function readDevice(root: string, name: string, controllers: readonly NvmeController[]): BlockDevice | null {
   const folder = join(root, DEVICES, name);
   const text = (file: string): string | null => textOf(join(folder, file));
@@ -157,7 +154,7 @@ function realPathOf(folder: string): string | null {
   }
 }
 
-/** The serial number that a SCSI or SATA disk reports in its page 0x80, behind a header of four bytes. */
+/** Returns the serial number in page 0x80 of a SCSI or SATA disk, behind a header of four bytes. */
 function vpdSerial(file: string): string | null {
   try {
     return readFileSync(file).subarray(4).toString("latin1").trim() || null;

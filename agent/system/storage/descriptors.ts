@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 
 /**
- * Node.js has no call that takes a folder's descriptor and a name. A path through /proc/self/fd has the effect of a call with a folder's descriptor
- * and a name. Linux resolves the descriptor to the folder that was opened, even if a process has moved or replaced that folder.
+ * A path through /proc/self/fd serves as a folder's descriptor with a name, for which Node.js has no call. Linux resolves a descriptor to the folder
+ * that was opened, even if a process has moved or replaced the folder.
  */
 export const entryPath = (folder: number, name: Buffer): Buffer => Buffer.concat([prefixOf(folder), name]);
 
@@ -14,18 +14,17 @@ function prefixOf(folder: number): Buffer {
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 /**
- * With the flag O_PATH, Linux opens a descriptor that only names a folder, without asking the folder's file system, which may hang. Node.js has no
- * constant for O_PATH.
+ * With O_PATH, Linux opens a descriptor that only names a folder, without asking its file system, which may hang. Node.js has no constant for O_PATH.
  */
 const O_PATH = 0o10000000;
 const HERE = Buffer.from(".");
 const ABOVE = Buffer.from("..");
 
-/** The numbers that identify a folder on the running host, even after a process has moved or renamed the folder. */
+/** The numbers that identify a folder on the running host, even after a rename. */
 export interface FolderIdentity {
   readonly device: bigint;
   readonly inode: bigint;
-  /** The kernel's number of the mount through which the folder was opened. Two bind mounts of one file system have different mount numbers. */
+  /** The kernel's number of the mount through which the folder was opened, which differs between two bind mounts. */
   readonly mount: string;
 }
 
@@ -42,8 +41,8 @@ export function codeOf(error: unknown): string {
 }
 
 /**
- * The kernel's number of the mount to which an open descriptor belongs. The kernel tells the mount of a descriptor without asking the file system,
- * which may hang.
+ * Returns the kernel's number of the mount to which an open descriptor belongs. The kernel tells the mount of a descriptor without asking the file
+ * system, which may hang.
  */
 function mountOf(fd: number): string {
   const mount = /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1];
@@ -57,8 +56,8 @@ export class OtherMount extends Error {
 }
 
 /**
- * Opens the folder `name` in the folder `parent`. `openFolderIn` follows no symbolic link. If `mount` is given and the name leads to another mount,
- * `openFolderIn` throws `OtherMount` before it asks that mount's file system, which may hang.
+ * Opens a folder in a folder without following a symbolic link. If the name leads to a mount other than `mount`, `openFolderIn` throws `OtherMount`
+ * before it asks that mount's file system.
  */
 export function openFolderIn(parent: number, name: Buffer, mount?: string): OpenFolder {
   const named = openSync(entryPath(parent, name), O_PATH | O_DIRECTORY | O_NOFOLLOW);
@@ -85,7 +84,7 @@ export const openParentOf = (folder: OpenFolder): OpenFolder => openFolderIn(fol
 
 /**
  * Opens a folder by its path below `root`, one name after the other. `openFolderBelow` refuses a symbolic link anywhere in the path, because the
- * maker of the link would choose the folder.
+ * link's maker would choose the folder.
  */
 export function openFolderBelow(root: string, path: string): OpenFolder {
   let fd = openSync(root, O_RDONLY | O_DIRECTORY);

@@ -8,16 +8,16 @@ import { codeOf } from "./descriptors.ts";
 
 const { O_RDONLY, O_RDWR, O_EXCL, O_DIRECT, O_NOFOLLOW } = constants;
 
-/** Udev opens a disk for a moment after each change, so the agent tries to claim a disk several times. */
+/** How often the agent tries to claim a disk, because udev opens a disk for a moment after each change. */
 const TRIES = 4;
 const TRY_EVERY_MS = 500;
 
 export type Claim = { readonly ok: true; release(): void } | { readonly ok: false; readonly detail: string };
 
 /**
- * Claims a disk for this process alone, until `release`. The kernel gives the claim (O_EXCL) to nobody while a mount, swap, RAID, encryption or pool
- * uses the disk or one of its partitions, in any mount namespace, and refuses such a use while the claim exists. The claim stops neither a loop device
- * nor an export to other hosts (`readDiskUsers`), nor a process that merely has the disk open. Therefore `claimDisk` also looks for such processes.
+ * Claims a disk for the present process alone, until `release`. By the claim (O_EXCL), the kernel refuses mounts, swap, RAID, encryption and pools on
+ * the disk, in any mount namespace. The claim of a disk stops neither loop devices and exports (`readDiskUsers`) nor processes that merely have the
+ * disk open. `claimDisk` also looks for processes that have the disk open, because the claim does not stop them.
  */
 export async function claimDisk(root: string, device: BlockDevice, picture: DiskPicture): Promise<Claim> {
   let last: Claim = { ok: false, detail: `${device.name} was not tried.` };
@@ -32,7 +32,7 @@ export async function claimDisk(root: string, device: BlockDevice, picture: Disk
 function claimOnce(root: string, device: BlockDevice, picture: DiskPicture): Claim {
   let fd: number;
   try {
-    // When a process closes a disk that it opened for writing, udev reads the disk's partition table again.
+    // When a process closes a disk that it opened for writing, udev reads the disk's partition table anew.
     fd = openSync(join(root, "dev", device.name), O_RDWR | O_EXCL | O_NOFOLLOW);
   } catch (error) {
     return { ok: false, detail: `/dev/${device.name} cannot be opened for this process alone: ${codeOf(error)}.` };
@@ -50,8 +50,8 @@ function claimOnce(root: string, device: BlockDevice, picture: DiskPicture): Cla
 }
 
 /**
- * Names the other processes that have a disk, a partition of the disk, or a character device of the disk open, or returns null. A process that sends
- * commands to a character device needs no claim, and takes none.
+ * Names the other processes that have the disk, its partitions or its character devices open, or returns null. A process that sends commands to a
+ * character device takes no claim.
  */
 function openedBy(root: string, device: BlockDevice, picture: DiskPicture): string | null {
   const parts = picture.devices.filter(({ partitionOf }) => partitionOf === device.name);
@@ -66,7 +66,7 @@ function openedBy(root: string, device: BlockDevice, picture: DiskPicture): stri
   return named.length === 0 ? null : `The processes ${named.join(", ")} have ${device.name} open. End them first.`;
 }
 
-/** Looks for the processes once more, while this process has the claim. Udev opens the disk for a moment after the markers are written. */
+/** Looks once more for processes that have the claimed disk open. Udev opens the disk for a moment after the agent has written the markers. */
 export async function stillOpenedBy(root: string, device: BlockDevice, picture: DiskPicture): Promise<string | null> {
   let users: string | null = null;
   for (let tries = 0; tries < TRIES; tries += 1) {
@@ -77,9 +77,9 @@ export async function stillOpenedBy(root: string, device: BlockDevice, picture: 
   return users;
 }
 
-/** Reads and writes blocks of a disk past the page cache, so that a read shows what the disk returns. */
+/** Reads and writes blocks past the page cache, so that a read shows what the disk itself returns. */
 export interface DirectDisk {
-  /** The bytes of a block, or null if the disk cannot read the block. The next call of `read` overwrites the bytes. */
+  /** Returns the bytes of a block until the next call, or null if the disk cannot read the block. */
   read(block: number): Buffer | null;
   write(block: number, bytes: Buffer): void;
   /** Returns when all written blocks are on the disk. */
@@ -90,8 +90,8 @@ export interface DirectDisk {
 const READ_ERRORS = ["EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "ENXIO", "EBADE", "ENOSPC", "EOPNOTSUPP"];
 
 /**
- * Opens a disk past the page cache (O_DIRECT), for which Linux wants a buffer at an aligned address. The memory of an ArrayBuffer
- * that can grow begins at the address of a page, and other buffers of Node.js do not.
+ * Opens a disk past the page cache (O_DIRECT), for which Linux wants a buffer at an aligned address. In Node.js, only an ArrayBuffer that can grow
+ * begins at the address of a page.
  */
 export function openDirect(root: string, name: string, use: "read" | "write"): DirectDisk {
   const fd = openSync(join(root, "dev", name), (use === "read" ? O_RDONLY : O_RDWR) | O_DIRECT | O_NOFOLLOW);

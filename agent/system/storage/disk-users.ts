@@ -5,8 +5,8 @@ import { isNetworkMount, type Mount } from "../mounts.ts";
 import { namesIn, textOf } from "./sysfs.ts";
 
 /**
- * A kernel service that uses a disk without a claim of the disk: a loop device, or the export of a disk to other hosts. Linux shows such a user neither
- * among the disk's holders nor as a process.
+ * A kernel service that uses a disk without a claim: a loop device, or an export of a disk to other hosts. Linux shows a loop device or an export
+ * neither among the disk's holders nor as a process.
  */
 export interface DiskUser {
   readonly name: string;
@@ -17,16 +17,16 @@ export interface DiskUser {
 const BLOCK = "sys/class/block";
 const NVMET = "sys/kernel/config/nvmet/subsystems";
 const LIO = "sys/kernel/config/target/core";
-/** The kernel modules that export disks, each with the folder in which the module lists what it exports. */
+/** Kernel modules that export disks, each with the folder in which the module lists its exports. */
 const EXPORTERS = { nvmet: NVMET, target_core_mod: LIO } as const;
 
-/** A name as a service keeps it, for example the path of a device file. */
+/** A name in the words of a kernel service, for example the path of a device file. */
 interface Named {
   readonly name: string;
   readonly path: string;
 }
 
-/** Finds the loop devices and exports of the host that use a device file, or a path that the agent cannot resolve. */
+/** Finds the loop devices and exports that use a device file, or a path that the agent cannot resolve. */
 export function readDiskUsers(root: string, mounts: readonly Mount[]): DiskUser[] {
   const unlisted = Object.entries(EXPORTERS).flatMap(([module, folder]): DiskUser[] =>
     textOf(join(root, "sys/module", module, "initstate")) !== null && !isFolder(join(root, folder))
@@ -68,20 +68,20 @@ function scsiExports(root: string): Named[] {
   );
 }
 
-/** Resolves the path that a service keeps. A regular file is no user of a disk: the mount of the file's file system claims the disk. */
+/** Resolves the path that a service keeps. A regular file is no user of a disk, because the mount of its file system claims the disk. */
 function userOf(root: string, { name, path }: Named, mounts: readonly Mount[]): DiskUser[] {
-  // A look at a file of a network file system hangs while the server is gone, and the kernel can only be using a file there.
+  // A look at a file of a network file system hangs while the server is gone, and behind the file is no local disk.
   if (path.startsWith("/") && isNetworkMount(mountOf(path, mounts))) return [];
   try {
     const stat = statSync(join(root, path));
     return stat.isBlockDevice() || stat.isCharacterDevice() ? [{ name, number: deviceNumber(stat) }] : [];
   } catch {
-    // Whatever the reason, nobody knows which device the service uses, and the rules refuse every disk of the host.
+    // If nobody knows which device the service uses, the agent refuses every disk of the host.
     return [{ name: `${name} (${path})`, number: null }];
   }
 }
 
-/** The mount in which a path lies. Of two mounts at one place, the later one is visible. */
+/** Returns the mount in which a path lies. Of two mounts at one place, the later one is visible. */
 const mountOf = (path: string, mounts: readonly Mount[]): Mount | undefined =>
   mounts
     .filter((one) => path === one.path || path.startsWith(one.path === "/" ? "/" : `${one.path}/`))

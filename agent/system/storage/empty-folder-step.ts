@@ -17,10 +17,7 @@ export interface EmptyFolderInput {
   readonly must_be_mount: boolean;
 }
 
-/**
- * The cleaning step of one folder. The step empties the folder, and counts the removed files, the files that are left, and the removed files that are
- * still in use.
- */
+/** Empties one folder, and counts the removed files, the files that are left, and the removed files that are still in use. */
 export async function emptyFolderStep(
   { path, use, must_be_mount }: EmptyFolderInput,
   run: WorkRun,
@@ -63,7 +60,7 @@ export async function emptyFolderStep(
   }
 }
 
-/** Opens the folder that a cleaning step empties, or returns how the step ends if the folder must not or cannot be opened. */
+/** Opens the folder that a cleaning step empties, or returns how the step ends if the folder cannot be opened. */
 function openTop(root: string, path: string, mustBeMount: boolean): OpenFolder | StepEnd {
   const failed = (message: string): StepEnd => ({ outcome: "failed", message, evidence: {} });
   const unmounted = (message: string): StepEnd => ({ ...failed(message), evidence: { reason: NOT_MOUNTED } });
@@ -107,7 +104,7 @@ function folderIfPresent(root: string, path: string): OpenFolder | null {
     closeSync(folder.fd);
     return folder;
   } catch (error) {
-    // The folders /bin and /lib are symbolic links on most hosts, and `refusalOf` compares the folder with their targets as part of /usr.
+    // The folders /bin and /lib are symbolic links on most hosts, and the links' targets count as parts of /usr.
     if (["ENOENT", "ELOOP", "ENOTDIR"].includes(codeOf(error))) return null;
     throw error;
   }

@@ -60,8 +60,7 @@ const step = (path = "/scratch", mustBeMount = false) =>
   emptyFolderStep({ path, use: "scratch", must_be_mount: mustBeMount }, run(), "descriptor");
 const left = (): string[] => readdirSync(folder);
 /**
- * How many of the files are left that the test made in the folder `victim`. The hostile process of the test may make further files in the folder
- * `victim`.
+ * Counts the files that the test made in the folder and that are left. The hostile process of the test may make further files in the folder `victim`.
  */
 const filesIn = (victim: string): number => readdirSync(victim).filter((name) => /^file\d+$/.test(name)).length;
 const isRoot = process.getuid?.() === 0;

@@ -15,67 +15,64 @@ import { forgetFailures, noteFailure, nothingRemoved, type Removed, removeFile, 
 
 export interface EmptyOptions {
   readonly use: FolderUse;
-  /** The path of the folder that `emptyFolder` empties, as other processes name that folder. */
   readonly path: string;
   /** The kernel's boot id, without dashes. */
   readonly bootId: string;
-  /** The paths of the sockets at which a running process listens. */
+  /** The paths of Unix sockets at which a running process listens. */
   readonly listening: ReadonlySet<string>;
   readonly clearAttributes: ClearAttributes;
   readonly reach: Reach;
-  /** `emptyFolder` calls `look` about every 20 ms with the present counts. If `look` throws, the emptying of the folder stops. */
+  /** `emptyFolder` calls `look` about every 20 ms with the present counts, and stops if `look` throws. */
   readonly look: (removed: Removed) => void;
 }
 
 /**
- * How the emptying of a folder names a file in an open folder. With `descriptor`, the file's path leads through the open folder's descriptor. With
- * `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time of a removal. Because `working_folder`
- * changes the process's working folder again and again, only a program that does nothing else may use `working_folder`.
+ * How the emptying of a folder names a file in an open folder. With `descriptor`, a file's path leads through the open folder's descriptor. With
+ * `working_folder`, the open folder becomes the process's working folder, which saves a third of the time. Only a program that does nothing else may
+ * use `working_folder`, because the working folder belongs to the whole process.
  */
 export type Reach = "descriptor" | "working_folder";
 
-/** The state of one folder on the way from the emptied top folder down to the folder that is being read. */
+/** One folder on the way from the emptied top folder to the folder that is being read. */
 interface Frame {
   readonly name: Buffer;
   readonly keep: Keep;
-  /**
-   * The descriptor of the folder. The emptying closes the descriptor while it works deep below the folder, and opens the folder afterwards from its
-   * child.
-   */
+  /** The emptying closes the folder's descriptor while it works deep below the folder, and reopens the folder from its child. */
   open: OpenFolder;
   isOpen: boolean;
-  /** The names of the subfolders that are not emptied yet. */
   readonly folders: Buffer[];
   mustLook: boolean;
-  /** Whether the folder contains more entries than the last reading of the folder took. */
+  /** Whether the folder contains more entries than the last read of the folder took. */
   hasMore: boolean;
   /**
-   * The number of removed files and folders when the folder was last read. If nothing was removed since the last reading, another reading of the
-   * folder would find the same entries.
+   * The number of removals when the folder was last read. If nothing was removed since the last read, another read of the folder would find the same
+   * entries.
    */
   removedAtLook: number;
   /** The number of failed removals when the emptying entered the folder. */
   readonly failuresBefore: number;
 }
 
-/** How many folders on the way down to the deepest folder stay open at the same time. Linux limits the open files of a process. */
+/** How many folders on the way to the deepest folder stay open, because Linux limits a process's open files. */
 const MOST_OPEN = 64;
 /**
- * How many folder names the emptying of a folder holds in memory, over all levels. Each level may hold at least LEAST_NAMES folder names, so that the
- * emptying advances.
+ * How many folder names the emptying of a folder holds in memory, over all levels. Each level of folders may hold at least LEAST_NAMES names, so that
+ * the emptying of a folder advances.
  */
 const MOST_NAMES = 100_000;
 const LEAST_NAMES = 16;
-/** How many rounds from the top folder the emptying makes at most. Another round is needed if processes moved or filled folders during a round. */
+/**
+ * How many rounds from the top folder the emptying makes at most. Another round of the emptying is needed if processes moved or filled folders during
+ * the last round.
+ */
 const MOST_ROUNDS = 5;
 const BREATHE_EVERY_MS = 20;
 const HERE = Buffer.from(".");
 
 /**
- * Removes everything in an open folder, except what `kept.ts` keeps. `emptyFolder` reaches folders only by descriptors. A process that moves folders
- * or replaces them by symbolic links cannot lead the removal out of the open folder. `emptyFolder` never enters another mount. The memory and the
- * open files that `emptyFolder` needs do not grow with the number of files; each level takes a few hundred bytes. The result counts the failed
- * removals of the last round only.
+ * Removes everything in an open folder, except what `kept.ts` keeps. `emptyFolder` reaches folders only by descriptors, so nobody can lead the
+ * removal out of the open folder. `emptyFolder` never enters another mount. Memory and open files do not grow with the number of files, and each
+ * level takes a few hundred bytes. The result counts the failed removals of the last round only.
  */
 export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promise<Removed> {
   const removed = nothingRemoved();
@@ -96,13 +93,13 @@ export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promi
 
 /** One round of the emptying of a folder, from the top folder to the deepest folder and back. */
 class Emptying {
-  /** Whether another process moved or removed folders during this round of the emptying, so that the emptying may have missed some files. */
+  /** Whether another process moved or removed folders during a round, so that the emptying may have missed files. */
   isDisturbed = false;
   readonly #removed: Removed;
   readonly #options: EmptyOptions;
   readonly #frames: Frame[];
   #names = 0;
-  /** The folder that is now the working folder of the process, or null. */
+  /** The folder that is the process's working folder now, or null. */
   #workingFolder: Frame | null = null;
   #breathedAt = performance.now();
   constructor(top: OpenFolder, options: EmptyOptions, removed: Removed) {
@@ -124,7 +121,7 @@ class Emptying {
     }
   }
 
-  /** Closes the descriptors of all folders below the top folder. The caller of `emptyFolder` opened the top folder and closes it. */
+  /** Closes the descriptors of all folders below the top folder, which the caller of `emptyFolder` closes. */
   closeAll(): void {
     if (this.#workingFolder !== null) process.chdir("/");
     for (const frame of this.#frames.slice(1)) if (frame.isOpen) closeSync(frame.open.fd);
@@ -149,14 +146,14 @@ class Emptying {
     return performance.now() - this.#breathedAt > BREATHE_EVERY_MS;
   }
 
-  /** Lets the process receive signals, and reports how many files and folders have been removed. */
+  /** Lets the process receive signals, and reports the number of removed files and folders. */
   async #breathe(): Promise<void> {
     await breathe();
     this.#options.look(this.#removed);
     this.#breathedAt = performance.now();
   }
 
-  /** Reads a folder once, removes the folder's files and notes the names of its subfolders. */
+  /** Reads a folder once, removes its files and notes its subfolders. */
   async #look(frame: Frame): Promise<void> {
     frame.mustLook = false;
     frame.hasMore = false;
@@ -166,7 +163,7 @@ class Emptying {
     const entries = openEntries(frame.open.fd);
     try {
       for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
-        // With the encoding `buffer`, Node.js returns names as bytes, but the types of Node.js declare names as texts.
+        // With the encoding `buffer`, Node.js returns names as bytes, but its types declare texts.
         const name = entry.name as unknown as Buffer;
         const keep = this.#keepOf(frame, name, kindOf(entry));
         if (keep === "keep") this.#removed.kept += 1;
@@ -200,7 +197,7 @@ class Emptying {
     return name;
   }
 
-  /** Removes files whose removal an attribute prevented: clears the attributes of the files and of their folder first. */
+  /** Removes files that an attribute protected, after it has cleared the attributes of the files and their folder. */
   #removeResisting(frame: Frame, names: readonly Buffer[]): void {
     const { fd, inode } = frame.open;
     this.#clear(fd, [inode, ...names.flatMap((name) => inodeOf(fd, name) ?? [])], names.length);
@@ -241,7 +238,7 @@ class Emptying {
     farthest.isOpen = false;
   }
 
-  /** Returns from an emptied folder to the folder's parent, and removes the emptied folder from the parent. */
+  /** Removes an emptied folder, and continues in the folder's parent. */
   #leave(frame: Frame): void {
     this.#frames.pop();
     const parent = this.#frames.at(-1);
@@ -259,8 +256,7 @@ class Emptying {
   }
 
   /**
-   * Opens again a parent folder that the emptying had closed, from its subfolder `child`. Returns false if a process has moved the subfolder into
-   * another parent folder.
+   * Opens a closed parent folder again from its subfolder `child`. `#reopen` returns false if a process has moved the subfolder into another folder.
    */
   #reopen(parent: Frame, child: OpenFolder): boolean {
     if (parent.isOpen) return true;
@@ -281,8 +277,8 @@ class Emptying {
   }
 
   /**
-   * Gives up the parent folders that the emptying closed and cannot open from below. The next round of the emptying starts at the emptied top folder,
-   * and finds again the parent folders that `#abandon` gave up.
+   * Gives up parent folders that the emptying has closed and cannot open from their subfolders. The next round of the emptying reaches the abandoned
+   * parent folders from the top folder.
    */
   #abandon(): void {
     this.isDisturbed = true;
@@ -328,7 +324,7 @@ class Emptying {
 const kindOf = (entry: Dirent): EntryKind => (entry.isDirectory() ? "folder" : entry.isSocket() ? "socket" : "other");
 
 const openEntries = (folder: number): Dir =>
-  // The types of Node.js do not tell that `opendirSync` also accepts a path of bytes and also returns names of bytes.
+  // `opendirSync` also accepts and returns bytes, which the types of Node.js do not tell.
   opendirSync(entryPath(folder, HERE) as unknown as string, {
     encoding: "buffer" as BufferEncoding,
     bufferSize: 1_024,

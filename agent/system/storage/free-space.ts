@@ -19,32 +19,29 @@ import type { StepEnd } from "./works.ts";
 const GIB = 1024 ** 3;
 const BLOCK_BYTES = 8 * 1024 * 1024;
 /**
- * After BLOCKS_BEFORE_QUESTION written blocks, the cleaning step asks the file system how much space is free. Between two questions about the free
- * space, the cleaning step writes at most 32 MiB. The space that must stay free (`reserveOf`) is much larger than 32 MiB.
+ * After BLOCKS_BEFORE_QUESTION written blocks, at most 32 MiB, the fill asks how much space is free. The space that must stay free (`reserveOf`) is
+ * much larger than 32 MiB.
  */
 const BLOCKS_BEFORE_QUESTION = 4;
-/** The most files into which the cleaning step writes zeros. Each file of zeros stays open until the cleaning step ends. */
+/** The most files of zeros that the fill makes. Each file stays open until the end of the cleaning step. */
 const MOST_FILES = 256;
 const SMALLEST_FILE_BYTES = GIB;
-/**
- * Linux's flag O_TMPFILE opens a file without a name. The kernel frees the space of a file without a name when the last process with the file open
- * closes it or ends.
- */
+/** Linux's flag O_TMPFILE opens a file without a name, whose space the kernel frees when its last user closes it or ends. */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 const HERE = Buffer.from(".");
 
 /**
- * The types of file systems on which a written zero reaches the disk. ZEROS_REACH_THE_DISK leaves out file systems that keep files in memory,
- * compress zeros, or store files on another host.
+ * The types of file systems on which a written zero reaches the disk. Some file systems keep files in memory, compress zeros, or store files on
+ * another host, so zeros do not reach a disk.
  */
 const ZEROS_REACH_THE_DISK = new Set(["ext2", "ext3", "ext4", "xfs"]);
 
-/** How many bytes of a file system stay free while the cleaning step writes zeros, so that the host's services can still write. */
+/** Returns how many bytes of a file system stay free during the fill, so that the host's services can still write. */
 export function reserveOf(totalBytes: number, isRoot: boolean): number {
   return isRoot ? Math.max(4 * GIB, totalBytes * 0.1) : Math.max(GIB, totalBytes * 0.02);
 }
 
-/** The cleaning step that overwrites with zeros the free space of the file system that contains a folder. */
+/** Overwrites with zeros the free space of the file system that contains a folder. */
 export async function fillFreeSpaceStep(path: string, run: WorkRun, reserve = reserveOf): Promise<StepEnd> {
   let folder: OpenFolder;
   try {
@@ -77,10 +74,7 @@ function refusalOf(mount: Mount | undefined): StepEnd | null {
   return null;
 }
 
-/**
- * Whether a block device, or one of the devices below it, takes its space from a thin pool. Overwriting a volume's whole free space could fill its
- * thin pool.
- */
+/** Whether a block device, or a device below it, takes its space from a thin pool. A fill of a volume's free space could fill its thin pool. */
 export function isThin(device: string, sysfs = "/sys"): boolean {
   const folder = join(sysfs, "dev/block", device);
   if ((readIfPresent(join(folder, "dm/uuid")) ?? "").trim().endsWith("-tpool")) return true;
@@ -126,7 +120,7 @@ async function fill(
     const last = files.at(-1);
     if (last !== undefined) fdatasyncSync(last);
   } catch (error) {
-    // The file system is full because another program took the rest of its space, so no free space is left to overwrite.
+    // Another program took the rest of the file system's space, so no free space is left to overwrite.
     if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
   } finally {
     for (const file of files) closeSync(file);
@@ -146,7 +140,7 @@ async function fill(
     : {
         outcome: "ok",
         message: `${written} of ${freeBefore} free bytes were overwritten; the rest is the reserve.`,
-        // At most a Clear of NIST SP 800-88, and only of the free space: the reserve and the spare area of an SSD keep their content.
+        // The fill of free space is at most a Clear of NIST SP 800-88, because the reserve and an SSD's spare area keep their content.
         evidence: { ...evidence, method: "clear", technique: "zeros written to free space" },
       };
 }

@@ -11,10 +11,7 @@ import { codeOf } from "./descriptors.ts";
 import type { StepEnd } from "./works.ts";
 
 const WEKA_FILE_SYSTEM = "wekafs";
-/**
- * The file /proc/wekafs/interface exists while the Weka client runs. While the Weka client does not run, each system call to a Weka mount waits for
- * ever.
- */
+/** The file /proc/wekafs/interface exists while the Weka client runs. Without the Weka client, each system call to a Weka mount waits for ever. */
 const INTERFACE = "proc/wekafs/interface";
 const UNMOUNT_TIMEOUT_MS = 120_000;
 const WEKA_TIMEOUT_MS = 120_000;
@@ -22,14 +19,14 @@ const GONE_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 200;
 const MOST_NAMED = 5;
 
-/** The part of the output of `weka local ps -J` that the cleanup needs: the name and type of each Weka container. */
+/** The name and type of each Weka container in the output of `weka local ps -J`. */
 const Containers = z
   .array(z.looseObject({ name: z.string().regex(/^[\w.-]{1,64}$/), type: z.string().optional() }))
   .max(64);
 
 /**
- * The cleaning step that ends a host's use of Weka. The step unmounts the Weka file systems, checks that no process has one mounted, and removes the
- * Weka client's containers. The installed Weka client stays on the host (decision C7).
+ * Ends a host's use of Weka. The cleaning step unmounts the Weka file systems, checks that no process has one mounted, and removes the Weka client's
+ * containers. The installed Weka client stays on the host (decision C7).
  */
 export async function leaveWeka(run: WorkRun, goneWithinMs = GONE_WITHIN_MS): Promise<StepEnd> {
   const mounts = wekaMounts(mountinfoOf(run.root, "self"));
@@ -64,10 +61,10 @@ const named = (names: readonly string[]): string =>
     ? names.join(", ")
     : `${names.slice(0, MOST_NAMED).join(", ")} and ${names.length - MOST_NAMED} more`;
 
-/** The mounts of Weka file systems and the mounts inside Weka mounts, the innermost mount first. */
+/** Returns the Weka mounts and the mounts inside them, the innermost mount first. */
 export function wekaMounts(mounts: readonly Mount[]): Mount[] {
   const weka = mounts.filter(({ type }) => type === WEKA_FILE_SYSTEM).map(({ path }) => path);
-  // The kernel lists an outer mount before the mounts inside that mount.
+  // The kernel lists an outer mount before the mounts inside it.
   return mounts.filter(({ path }) => weka.some((one) => path === one || path.startsWith(`${one}/`))).reverse();
 }
 
@@ -77,8 +74,7 @@ async function unmountAll(run: WorkRun, mounts: readonly Mount[]): Promise<strin
   for (const [done, { path }] of mounts.entries()) {
     run.throwIfStopped();
     run.progress({ step: "weka_mounts", done, bytes: 0 });
-    // The agent cannot pass a mount point whose name is not plain text to the program `umount`. If a mount point's name is not plain text, the mount
-    // stays in the list of mounts, and the cleaning step fails.
+    // A Weka mount whose path is not plain text stays, and the cleaning step fails, because the agent cannot pass the path to `umount`.
     const { exitCode, stderr } = await tool("umount", ["--", path], UNMOUNT_TIMEOUT_MS);
     if (exitCode !== 0) faults.push(`umount ${path} ended with status ${exitCode}: ${stderr.slice(-200).trim()}.`);
   }
@@ -96,7 +92,7 @@ async function waitUntilGone(run: WorkRun, withinMs: number): Promise<Mount[]> {
   }
 }
 
-/** The processes in whose mount namespace a Weka file system is still mounted, for example processes in containers. */
+/** Returns the processes in whose mount namespace Weka is still mounted, for example in containers. */
 function processesWithWeka(root: string): string[] {
   const pids = readdirSync(join(root, "proc")).filter((name) => /^\d+$/.test(name));
   return pids.filter((pid) => mountinfoOf(root, pid).some(({ type }) => type === WEKA_FILE_SYSTEM));
@@ -106,7 +102,7 @@ function mountinfoOf(root: string, process: string): Mount[] {
   try {
     return parseMounts(readFileSync(join(root, "proc", process, "mountinfo"), "latin1"));
   } catch (error) {
-    // A process other than this one may have ended since `readdirSync` listed it.
+    // Another process may have ended since `readdirSync` listed it.
     if (process !== "self" && ["ENOENT", "ESRCH", "EINVAL"].includes(codeOf(error))) return [];
     throw error;
   }
@@ -117,15 +113,12 @@ function isClientRunning(root: string): boolean {
     readFileSync(join(root, INTERFACE));
     return true;
   } catch (error) {
-    // Even if the file /proc/wekafs/interface cannot be read, its existence shows that the Weka client runs.
+    // Even an unreadable file /proc/wekafs/interface shows that the Weka client runs.
     return codeOf(error) !== "ENOENT";
   }
 }
 
-/**
- * Removes the containers of the Weka client, so that the host leaves the Weka cluster. `removeContainers` removes no container if one has another
- * type than `client`.
- */
+/** Removes the Weka client's containers, so that the host leaves the Weka cluster, unless one has a type other than `client`. */
 async function removeContainers(run: WorkRun, evidence: StepEnd["evidence"]): Promise<string[]> {
   if (toolPath(run.root, "weka") === null) return [];
   const weka = async (...args: string[]): Promise<string> => {
@@ -155,7 +148,7 @@ function containersIn(text: string): z.output<typeof Containers> | null {
   try {
     return Containers.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    // The program `weka` printed no JSON, so the Weka containers are unknown, and unknown does not count as none.
+    // If the program `weka` printed no JSON, the Weka containers are unknown, and unknown does not count as none.
     return null;
   }
 }

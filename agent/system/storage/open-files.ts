@@ -2,10 +2,10 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "./descriptors.ts";
 
-/** A file or folder that a process uses: by a descriptor, as the process's working folder or root, or mapped into the process's memory. */
+/** A file or folder that a process uses: by a descriptor, as its working folder or root, or mapped into its memory. */
 export interface OpenFile {
   readonly pid: number;
-  /** How the process uses the file, which is `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
+  /** How the process uses the file, in the form of /proc: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
   readonly use: string;
   readonly path: string;
   /**
@@ -17,11 +17,10 @@ export interface OpenFile {
 
 export interface OpenFiles {
   readonly files: readonly OpenFile[];
-  /** The number of processes whose used files Linux did not let the agent read. */
   readonly unreadable: number;
 }
 
-/** The process with pid 1 never belongs to a tenant. In some containers Linux lets nobody read the files of process 1. */
+/** The process with pid 1 never belongs to a tenant. In some containers, nobody may read the files of process 1. */
 const INIT = "1";
 const DELETED = " (deleted)";
 
@@ -45,8 +44,8 @@ export function openFilesBelow(folder: string): OpenFiles {
 }
 
 /**
- * The files and folders that a process uses, each with the kind of use. Returns null if Linux does not let the agent read which files the process
- * uses. A process that has ended uses no files.
+ * Returns the files and folders that a process uses, each with the kind of use. `usesOf` returns null if Linux does not let the agent read which
+ * files the process uses.
  */
 function usesOf(pid: string): [string, string][] | null {
   const folder = join("/proc", pid);
@@ -66,8 +65,8 @@ function usesOf(pid: string): [string, string][] | null {
 }
 
 /**
- * The target of a link in a process's folder of /proc, or null if the process has closed the descriptor or has ended. A kernel thread's links in
- * /proc have no target.
+ * Returns the target of a link in a process's /proc folder, or null if the descriptor or the process is gone. A kernel thread's links in /proc have
+ * no target.
  */
 function targetOf(link: string): string | null {
   try {
@@ -84,14 +83,14 @@ const mappedFiles = (maps: string): [string, string][] =>
     return path === "" ? [] : [[addresses, path]];
   });
 
-/** The used files that lost their name between the readings `before` and `after`. */
+/** Returns the used files that lost their name between two readings. */
 export function newlyDeleted(before: readonly OpenFile[], after: readonly OpenFile[]): OpenFile[] {
   const keyOf = (file: OpenFile): string => `${file.pid} ${file.use} ${file.path}`;
   const known = new Set(before.filter((file) => file.isDeleted).map(keyOf));
   return after.filter((file) => file.isDeleted && !known.has(keyOf(file)));
 }
 
-/** The paths of the Unix sockets at which any process listens, from the text of /proc/net/unix. */
+/** Returns the paths of the Unix sockets at which a process listens, from the text of /proc/net/unix. */
 export function listeningSockets(text: string): ReadonlySet<string> {
   const LISTENS = 0x10000;
   return new Set(

@@ -6,10 +6,7 @@ import { purgeAndRestore } from "./purge-and-restore.ts";
 import { removeWekaTokens } from "./weka-tokens.ts";
 import { EMPTY_FOLDER, FILL_FREE_SPACE, LEAVE_WEKA, PURGE_DISK, REMOVE_WEKA_TOKENS } from "./works.ts";
 
-/**
- * The functions that perform the steps of a storage cleanup, one for each kind of work. Only a worker process loads the functions of a storage
- * cleanup.
- */
+/** The functions that perform the steps of a storage cleanup, which only a worker process loads. */
 export const STORAGE_PERFORMERS: readonly Performer[] = [
   performer(EMPTY_FOLDER, (input, run) => emptyFolderStep(input, run, "working_folder")),
   performer(FILL_FREE_SPACE, ({ path }, run) => fillFreeSpaceStep(path, run)),

@@ -34,7 +34,7 @@ const reasonOf = ({ outcome, evidence }: StepEnd): string => `${outcome} ${Strin
 const FOLDER = "var/lib/muster/agent/purge";
 const journalFile = (): string => `${FOLDER}/${host.parts(FOLDER)[0]}`;
 const journal = () => JSON.parse(host.read(journalFile()));
-/** Stops the wait of a purge whose sanitize has begun, as a worker process ends that is killed. */
+/** Stops the wait of a purge whose sanitize has begun, as the kill of its worker process does. */
 async function purgeAndStop(): Promise<void> {
   host.drive({ looks: 1_000 });
   const ending = purge();
@@ -188,7 +188,7 @@ describe.skipIf(!mayLoop)("the purge of an NVMe disk (SKIPPED without loop devic
     const adopted = await purge({ task: next });
     expect([reasonOf(adopted), adopted.evidence["adopted_task"]]).toEqual(["ok undefined", taskId]);
     expect(adopted.evidence).not.toHaveProperty("status_before");
-    // A second worker process of the task, which began after the first one was killed, sends nothing.
+    // A second worker process of the task sends no command, because the first worker process had begun the purge.
     expect(await purge({ task: next })).toEqual(adopted);
     expect(host.commands()).toHaveLength(1);
     host.fill("TENANT-SECRET");

@@ -32,7 +32,10 @@ type Input = z.output<typeof PURGE_DISK.input>;
 
 export interface PurgeTiming {
   readonly lookEveryMs: number;
-  /** How many times in a row the sanitize status may be unreadable before the agent gives up the wait. A reset of the disk takes some seconds. */
+  /**
+   * How often in a row the sanitize status may be unreadable before the agent gives up the wait for a purge's end. A reset of a disk takes some
+   * seconds, in which its sanitize status is unreadable.
+   */
   readonly mostMisses: number;
   /** How long a purge may stand still, in seconds. */
   readonly patienceOf: (technique: Technique, status: SanitizeStatus | null) => number;
@@ -41,7 +44,7 @@ export interface PurgeTiming {
 }
 export const PURGE_TIMING: PurgeTiming = { lookEveryMs: 1_000, mostMisses: 30, patienceOf, waitWithin: WAIT_WITHIN_S };
 
-/** One disk that the worker process purges, with all that the steps of the purge need. */
+/** One disk that the worker process purges, with all that the purge needs. */
 interface Purge {
   readonly run: WorkRun;
   readonly input: Input;
@@ -60,8 +63,8 @@ const ended = (
 ): StepEnd => ({ outcome, message, evidence: { ...evidence, reason } });
 
 /**
- * Purges one data disk by its own sanitize or format command, and waits for the end that the disk's log reports. A worker process that finds a
- * started purge of its own task, or a running sanitize that the agent started, only waits. Whatever cannot be read ends the step as `failed`.
+ * Purges one data disk by its own sanitize or format command, and waits for the end that the disk's log reports. If an earlier worker process of the
+ * task has started the purge, the worker process only waits for the end. Anything unreadable ends the step as `failed`.
  */
 export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming = PURGE_TIMING): Promise<StepEnd> {
   const journal = purgeJournal(run.root, input.serial);
@@ -93,8 +96,8 @@ export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming 
 }
 
 /**
- * Begins the purge, or waits for the purge of the journal. A purge that another task started counts only while the disk still runs it: a purge that
- * has ended says nothing about what was written since. While nobody knows whether an earlier command still runs, the disk gets no second command.
+ * Begins the purge of a disk, or waits for the purge that the disk's journal names. A purge of another task counts only while the disk still runs the
+ * purge, because programs may write to the disk later. The disk gets no second purge command while an earlier command may still run.
  */
 async function proceed(purge: Purge, earlier: PurgeEntry | null): Promise<StepEnd> {
   const { input, facts, journal } = purge;
@@ -155,7 +158,7 @@ async function begin(purge: Purge): Promise<StepEnd> {
     end: null,
   };
   if (entry.blocks < 1) return ended("failed", `${device.name} has no size.`, "facts_unreadable", evidenceOf(purge));
-  // Another disk may have taken the name of the disk since the agent read its facts, and the claim then holds the other disk.
+  // The name of the disk may belong to another disk since the agent read its facts.
   const before = await sameDrive(purge);
   if (!before.ok) return ended("failed", before.detail, before.reason, evidenceOf(purge));
   journal.write(entry);
@@ -163,7 +166,7 @@ async function begin(purge: Purge): Promise<StepEnd> {
   const fault = mark(run.root, device.name, entry);
   if (fault !== null)
     return ended("failed", `${fault} The agent has overwritten blocks of the disk.`, "marker_failed", marked);
-  // The marks took some time, so the agent judges the disk once more just before the command.
+  // The writing of the markers takes some time, so the agent judges the disk once more just before the purge command.
   const again = await sameDrive(purge);
   if (!again.ok)
     return ended("failed", `${again.detail} The agent has overwritten blocks of the disk.`, again.reason, marked);
@@ -186,7 +189,7 @@ type SameDrive =
   | { readonly ok: true; readonly drive: Drive }
   | { readonly ok: false; readonly reason: string; readonly detail: string };
 
-/** Reads again what Linux and the disk tell, and returns the disk's commands if both still tell of the same free disk with the same command. */
+/** Reads the facts about a disk anew, and returns the disk's commands if the facts are still those of the same free disk. */
 async function sameDrive({ run, input, device, facts }: Purge): Promise<SameDrive> {
   const refuse = (reason: string, detail: string): SameDrive => ({ ok: false, reason, detail });
   const picture = readDiskPicture(run.root);
@@ -208,7 +211,7 @@ async function sameDrive({ run, input, device, facts }: Purge): Promise<SameDriv
     : refuse("other_disk", `${name} reports another model, firmware or purge command than before.`);
 }
 
-/** Whether a disk runs the sanitize although the tool that started it ended with an error, for example after a time-out. */
+/** Whether a disk runs the sanitize although the tool ended with an error, for example after a time-out. */
 async function isRunning(drive: Drive, technique: Technique): Promise<boolean> {
   const status = TECHNIQUES[technique].hasLog ? await drive.status() : null;
   return status !== null && judgeProgress(technique, status).kind === "running";
@@ -267,12 +270,12 @@ async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
 const fullEvidence = (purge: Purge, entry: PurgeEntry, statusAfter: string): StepEnd["evidence"] => ({
   ...evidenceOf(purge),
   technique: TECHNIQUES[entry.technique].title,
-  // The task did not read the status before a command that an earlier task sent.
+  // If an earlier task sent the command, the present task did not read the disk's status before the command.
   ...(entry.adopted_task === null ? { status_before: entry.status_before } : { adopted_task: entry.adopted_task }),
   status_after: statusAfter,
 });
 
-/** The end of a purge whose end the disk has not reported: the journal keeps `started`, so that a later task waits for the same purge. */
+/** Ends a step whose purge may still run: the journal keeps `started`, so that a later task waits for the same purge. */
 const stillStarted = (purge: Purge, entry: PurgeEntry, reason: PurgeFailure, detail: string): StepEnd =>
   ended("failed", detail, reason, {
     ...fullEvidence(purge, entry, "unknown"),

@@ -8,16 +8,16 @@ import { StepEnd } from "./works.ts";
 const FOLDER = "var/lib/muster/agent/purge";
 
 /**
- * The last purge of one disk. The agent writes `marking` to its state folder before it writes the markers, `started` before it sends the command, and
- * `ended` when the end is known. A later worker process of the same task therefore never sends the command a second time.
+ * The last purge of one disk. The agent writes the state `marking` before the markers, `started` before the purge command, and `ended` when the end
+ * is known. Because of the journal, a later worker process of the task never sends the command a second time.
  */
 const Entry = z.strictObject({
   format: z.literal("muster-purge/1"),
   serial: z.string(),
   task_id: TaskId,
-  /** The earlier task that sent the command, if the task `task_id` only waits for the end of the command. Otherwise null. */
+  /** The earlier task that sent the purge command, if the present task only waits for the end, otherwise null. */
   adopted_task: TaskId.nullable(),
-  /** The boot id of the kernel under which the entry was written. */
+  /** The id of the host's boot in which the agent wrote the journal entry. */
   boot_id: z.string(),
   state: z.enum(["marking", "started", "ended"]),
   technique: z.enum(TECHNIQUE_NAMES),
@@ -25,7 +25,7 @@ const Entry = z.strictObject({
   seed: z.string(),
   blocks: z.int().min(1),
   status_before: z.string(),
-  /** What the disk told of itself before the purge, for the evidence of a purge whose worker process is lost. */
+  /** What the disk told of itself before the purge, as evidence if the worker process is lost. */
   facts: CleaningEvidence,
   end: StepEnd.nullable(),
 });

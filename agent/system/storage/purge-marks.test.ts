@@ -4,7 +4,7 @@ import { writeMarkers } from "./purge-marks.ts";
 
 const DRAWN = { seed: "ab".repeat(32), blocks: 1_000 };
 
-/** A disk with a cache: a block that is not flushed reads as before. The disk loses the writes to `lost`. */
+/** A simulated disk with a cache: a block that is not flushed reads as before. The simulated disk loses the writes to the block `lost`. */
 function cachedDisk(lost: number | null) {
   const [kept, cache] = [new Map<number, Buffer>(), new Map<number, Buffer>()];
   return {

@@ -1,28 +1,24 @@
 import { lstatSync, rmdirSync, type Stats, unlinkSync } from "node:fs";
 import { codeOf, entryPath } from "./descriptors.ts";
 
-/** Counts what one emptying of a folder has removed, and what it has kept. */
 export interface Removed {
   files: number;
   folders: number;
-  /** The bytes that the removed files used on the disk. A file that still has another name frees no bytes and adds nothing to `bytes`. */
+  /** How many bytes the removed files used on the disk. A removed file that still has another name frees no bytes. */
   bytes: number;
-  /** The number of removed names whose file had another name, so that the file's content may still be on the disk. */
+  /** The number of removed names whose file has another name, so that its content may still be on the disk. */
   hardLinks: number;
   kept: number;
-  /** The number of files whose attributes `immutable` and `append only` were cleared. */
+  /** The number of files whose attributes `immutable` and `append only` the agent cleared. */
   cleared: number;
-  /** The number of names that lead to another mount. The emptying of a folder never touches the content of another mount. */
+  /** The number of names that lead to another mount, whose content the emptying never touches. */
   mounts: number;
   failures: number;
-  /** The first failed removals, each with the entry's name and the reason. */
+  /** The first failed removals, each with the name and the reason. */
   readonly named: string[];
 }
 
-/**
- * Sets the counts of failures, mounts and kept entries back to zero. The next round of a folder's emptying counts the failures, mounts and kept
- * entries again.
- */
+/** Sets the counts of failures, mounts and kept entries back to zero for the next round of the emptying. */
 export function forgetFailures(removed: Removed): void {
   removed.failures = 0;
   removed.mounts = 0;
@@ -45,9 +41,7 @@ export const nothingRemoved = (): Removed => ({
   named: [],
 });
 
-/**
- * Returns a file name, which may contain any bytes, as a text for a message. `printable` escapes each byte that is not a printable ASCII character.
- */
+/** Returns a file name as a text for a message, with each byte escaped that is not a printable ASCII character. */
 const printable = (name: Buffer): string =>
   name
     .toString("latin1")
@@ -62,8 +56,8 @@ export function noteFailure(removed: Removed, name: Buffer, why: string): void {
 export type FileEnd = "removed" | "gone" | "folder" | "protected" | "failed";
 
 /**
- * Removes one file, socket, device or symbolic link. `removeFile` never opens the entry and never follows a symbolic link. The result `protected`
- * means that an attribute of the file or of its folder forbids the removal.
+ * Removes one file, socket, device or symbolic link; `removeFile` neither opens a file nor follows a link. The result `protected` means that an
+ * attribute of the file or its folder forbids the removal.
  */
 export function removeFile(path: Buffer, name: Buffer, removed: Removed): FileEnd {
   let facts: Stats | undefined;
@@ -91,7 +85,6 @@ function endOf(code: string, facts: Stats | undefined, name: Buffer, removed: Re
 
 export type FolderEnd = "removed" | "gone" | "filled" | "protected" | "failed";
 
-/** Removes one empty folder. */
 export function removeFolder(parent: number, name: Buffer, removed: Removed): FolderEnd {
   try {
     rmdirSync(entryPath(parent, name));
@@ -99,7 +92,7 @@ export function removeFolder(parent: number, name: Buffer, removed: Removed): Fo
     return "removed";
   } catch (error) {
     const code = codeOf(error);
-    // The folder to remove is gone, or a file now has its name. The next round of the emptying finds such a file in the parent folder.
+    // The folder to remove is gone, or a file now has its name. The next round of the emptying finds such a file.
     if (code === "ENOENT" || code === "ENOTDIR") return "gone";
     if (code === "ENOTEMPTY" || code === "EEXIST") return "filled";
     if (code === "EPERM" || code === "EACCES") return "protected";

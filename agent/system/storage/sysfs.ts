@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, readFileSync } from "node:fs";
 import { isMissing } from "../files.ts";
 
-/** The text of a sysfs file without white space around it, or null if the file is missing, empty or cannot be read. */
+/** Returns a sysfs file's text without white space at its ends, or null if the file is missing, empty or unreadable. */
 export function textOf(file: string): string | null {
   try {
     return readFileSync(file, "utf8").trim() || null;
@@ -20,13 +20,13 @@ export function readIfFolder(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
-    // A block device that has disappeared has no holders. A block device without a folder `holders` is a partition under an old kernel, or no disk.
+    // A block device that has disappeared has no holders. Without a folder `holders`, a device is a partition under an old kernel, or no disk.
     if (isMissing(error) || (error instanceof Error && "code" in error && error.code === "ENOTDIR")) return [];
     throw error;
   }
 }
 
-/** True if a sysfs file is missing or cannot be read: many sysfs files exist only for some kinds of devices, and some return an error. */
+/** True if a sysfs file is missing or unreadable, as many are for some kinds of devices. */
 export const isUnreadable = (error: unknown): boolean =>
   error instanceof Error &&
   "code" in error &&

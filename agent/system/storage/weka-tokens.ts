@@ -10,8 +10,8 @@ const TOKEN_FILE = "auth-token.json";
 const TOKEN_FOLDER = ".weka";
 
 /**
- * The cleaning step that removes the login tokens of Weka from the home folders of all accounts. The agent opens an account's home folder and its
- * folder `.weka` without following a symbolic link, because the account's user may change both folders.
+ * Removes Weka's login tokens from the home folders of all accounts. The agent follows no symbolic link to a home or its folder `.weka`, because the
+ * user may change both.
  */
 export function removeWekaTokens(root: string): StepEnd {
   const homes = homesIn(readPasswd(root));
@@ -32,7 +32,7 @@ export function removeWekaTokens(root: string): StepEnd {
       };
 }
 
-/** The home folders that the text of /etc/passwd names, without `/`, relative paths and paths that contain `..`. */
+/** Returns the home folders in /etc/passwd, without `/`, relative paths and paths with `..`. */
 export const homesIn = (passwd: string): string[] => [
   ...new Set(
     parseAccounts(passwd)
@@ -50,7 +50,7 @@ function readPasswd(root: string): string {
   }
 }
 
-/** Removes the Weka login token from one home folder. Returns `removed`, `none`, or a reason in words if the token may still be there. */
+/** Removes the Weka login token from one home folder. Returns `removed`, `none`, or why the token may still be there. */
 function removeToken(root: string, home: string): string {
   let folder: OpenFolder;
   try {

@@ -7,7 +7,7 @@ import { homesIn, removeWekaTokens } from "./weka-tokens.ts";
 const ROOT_MOUNT = "21 1 8:1 / / rw - ext4 /dev/sda1 rw";
 const WEKA = "30 21 0:50 / /mnt/weka rw - wekafs weka/fs rw";
 const INSIDE = "31 30 0:51 / /mnt/weka/inner rw - tmpfs none rw";
-/** The stand-in for `umount` removes the line of the mount point from the host's list of mounts, as the kernel does. */
+/** The stand-in for `umount` removes the mount point's line from the host's list of mounts. */
 const UMOUNT = `grep -v " $2 " "$MUSTER_ROOT/proc/self/mountinfo" > "$MUSTER_ROOT/new"; mv "$MUSTER_ROOT/new" "$MUSTER_ROOT/proc/self/mountinfo"`;
 
 let host: HostFolder;

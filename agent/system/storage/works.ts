@@ -4,8 +4,7 @@ import { CleaningEvidence, CleaningOutcome } from "../../../shared/tasks/cleanin
 import { defineWork } from "../workers/define-work.ts";
 
 /**
- * How the work of one cleaning step of a storage cleanup ended. The handler of the task `node.storage_cleanup` adds the cleaning step's name and
- * target.
+ * How the work of one cleaning step of a storage cleanup ended. The handler of `node.storage_cleanup` adds the name and target of the cleaning step.
  */
 export const StepEnd = z.strictObject({
   outcome: CleaningOutcome,
@@ -26,10 +25,7 @@ export const EMPTY_FOLDER = defineWork({
   input: z.strictObject({
     path: z.string().startsWith("/"),
     use: z.enum(["temporary", "scratch"]),
-    /**
-     * Whether a file system must be mounted at `path`. If the file system is not mounted, the agent cannot reach and remove the data on that file
-     * system.
-     */
+    /** Whether a file system must be mounted at `path`, because the agent cannot clean a file system that is not mounted. */
     must_be_mount: z.boolean(),
   }),
   result: StepEnd,
@@ -37,7 +33,7 @@ export const EMPTY_FOLDER = defineWork({
   mayBlock: false,
 });
 
-/** The kind of work that overwrites with zeros the free space of the file system that contains a folder. */
+/** The kind of work that overwrites with zeros the free space of a folder's file system. */
 export const FILL_FREE_SPACE = defineWork({
   kind: "storage.fill_free_space",
   input: z.strictObject({ path: z.string().startsWith("/") }),
@@ -46,10 +42,7 @@ export const FILL_FREE_SPACE = defineWork({
   mayBlock: false,
 });
 
-/**
- * The kind of work that unmounts the Weka file systems and removes the containers of the Weka client. An unmount may block in the kernel, and no
- * signal ends a blocked unmount.
- */
+/** The kind of work that unmounts Weka and removes the Weka client's containers. An unmount may block in the kernel, where no signal ends it. */
 export const LEAVE_WEKA = defineWork({
   kind: "storage.leave_weka",
   input: z.strictObject({}),
@@ -58,7 +51,7 @@ export const LEAVE_WEKA = defineWork({
   mayBlock: true,
 });
 
-/** The kind of work that removes the login tokens of Weka from the home folders of all accounts. */
+/** The kind of work that removes Weka's login tokens from all home folders. */
 export const REMOVE_WEKA_TOKENS = defineWork({
   kind: "storage.remove_weka_tokens",
   input: z.strictObject({}),
@@ -90,7 +83,7 @@ export const PURGE_DISK = defineWork({
     task_id: TaskId,
     serial: z.string().min(1).max(64),
     wwn: z.string().min(1).max(64).nullable(),
-    /** The random number from which the sample's blocks and markers follow, or null if the worker process draws one. */
+    /** The random number from which the sample's blocks and markers follow, or null if the worker process draws it. */
     seed: z.string().min(1).max(64).nullable(),
     /** The mount points from which the worker process may unmount the disk. The worker then makes and mounts the file systems again. */
     may_unmount: z.array(z.string().startsWith("/")).max(80),

@@ -21,7 +21,7 @@ export interface WorkRun {
   readonly root: string;
   /** Throws if the agent has asked the worker process to stop. Work without an `await` calls `throwIfStopped` often. */
   throwIfStopped(): void;
-  /** Aborted when the agent asks the worker process of the work to stop. */
+  /** A signal that is aborted when the agent asks the worker process to stop. */
   readonly signal: AbortSignal;
   /** Tells the agent the progress of the work. The worker process writes the newest progress to disk at most once in a second. */
   progress(progress: WorkProgress): void;

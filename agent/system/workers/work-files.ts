@@ -6,8 +6,8 @@ import { isMissing } from "../files.ts";
 
 /**
  * The files by which the agent and a worker process communicate, in a separate folder for each piece of work. The agent writes `order.json`, and only
- * the worker process that creates `started.json` performs the work. Because they communicate by files, a restarted agent can follow a worker process
- * that the earlier agent started.
+ * the worker process that creates `started.json` performs the work. Because agent and worker process communicate by files, a restarted agent can
+ * follow a worker process of the earlier agent.
  */
 export const ORDER_FILE = "order.json";
 export const STARTED_FILE = "started.json";

@@ -29,7 +29,6 @@ setsid sh -c 'tenths=$(($2 * 10)); while kill -0 $1 && [ $tenths -gt 0 ]; do sle
   sh $unit $deadline >/dev/null 2>&1 </dev/null &
 exit 0`;
 
-/** True if this computer has gcc and the headers of the C library. */
 export const hasCompiler =
   execaSync("gcc", ["-fsyntax-only", "-x", "c", "-"], { input: "#include <stdio.h>\n", reject: false }).exitCode === 0;
 
@@ -123,7 +122,6 @@ export class GpuHost extends HostFolder {
     return systemAt(this.root, quietAgentLog, AGENT_PROGRAM);
   }
 
-  /** Returns how many bytes of simulated GPU memory the living processes hold. */
   heldBytes(): number {
     return readdirSync(this.path("gpu"))
       .flatMap((name) => /^held-(\d+)$/.exec(name)?.[1] ?? [])

@@ -109,7 +109,6 @@ function compile(line: string, kernel: Kernel, launch: Launch): Step {
   return make(operands, kernel, launch);
 }
 
-/** Splits the operands of a PTX instruction at the commas outside of braces. */
 const operandsOf = (text: string): string[] =>
   text
     .match(/\{[^}]*\}|[^,{}]+/g)

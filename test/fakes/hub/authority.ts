@@ -7,7 +7,6 @@ const SIGNING = { name: "ECDSA", hash: "SHA-256" } as const;
 const DAY_MS = 86_400_000;
 x509.cryptoProvider.set(webcrypto as never);
 
-/** A test's own CA, which issues a server certificate for 127.0.0.1, and client certificates. */
 export class TestAuthority {
   readonly caPem: string;
   readonly #keys: CryptoKeyPair;

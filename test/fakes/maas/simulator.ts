@@ -37,7 +37,6 @@ export interface MaasSimulatorOptions {
   runParts?: readonly string[];
   /** If true, the vendor data of deployed machines lacks the files of hardware sync. */
   omitHwSyncFiles?: boolean;
-  /** The names of the hosts whose agent runs in a Linux of its own, in which the agent is root. */
   ownLinux?: readonly string[];
   /** Environment variables of every process on the simulated hosts. */
   hostEnvironment?: Readonly<Record<string, string>>;

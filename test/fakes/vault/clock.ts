@@ -18,7 +18,6 @@ export class VaultClock {
     return () => this.#timers.delete(id);
   };
 
-  /** The number of timers that the clock has not fired yet. */
   get pending(): number {
     return this.#timers.size;
   }

@@ -1,6 +1,5 @@
 import { dataReply, invalid, noContent, notFound, unsupported, type VaultReply } from "./answer.ts";
 
-/** A simulated mount of Vault's KV secrets engine, version 1, which stores any object under any path. */
 export class KvVersion1 {
   readonly #entries = new Map<string, object>();
 

@@ -12,7 +12,6 @@ interface Entry {
   readonly versions: Map<number, Version>;
 }
 
-/** A simulated mount of Vault's KV secrets engine, version 2, in one namespace. */
 export class KvMount {
   readonly #clock: VaultClock;
   readonly #entries = new Map<string, Entry>();
@@ -128,7 +127,6 @@ export class KvMount {
     });
   }
 
-  /** Removes all versions of a secret and the secret's metadata. */
   deleteMetadata(path: string): VaultReply {
     this.#entries.delete(path);
     return noContent;

@@ -57,7 +57,6 @@ interface Role {
   terms: TokenTerms;
   readonly secretIds: Map<string, SecretId>;
 }
-/** An AppRole of the simulated Vault, with functions for an administrator's changes. */
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
@@ -125,7 +124,7 @@ export class VaultTokens {
     return token;
   }
 
-  /** True if a policy of the token names a path below the mount, because Vault shows a mount only to a token with a policy for it. */
+  /** True if a policy of the token names a path below the mount, because Vault otherwise hides the mount from the token. */
   knowsMount(id: string | undefined, namespace: string, mount: string): boolean {
     const token = this.#living(id, namespace, noToken(500));
     return this.#policiesOf(token).some((policy) => Object.keys(policy).some((path) => path.startsWith(`${mount}/`)));

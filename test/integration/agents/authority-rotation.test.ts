@@ -65,7 +65,7 @@ const knows = (nodeId: NodeId, sequence: number) =>
   until(`the host to know statement ${sequence}`, async () =>
     (await sessionOf(nodeId))?.trustSequence === sequence ? true : undefined,
   );
-/** Expects that the host carries out an order signed with the hub's current key, because it is connected and trusts the key. */
+/** Expects that the host carries out an order signed with the hub's current key, which proves that the host trusts the key. */
 async function obeys(nodeId: NodeId): Promise<void> {
   const { task } = await rig.inTx((tx) =>
     enqueueTask(tx, {

@@ -17,7 +17,6 @@ afterAll(async () => {
   await rig?.stop();
 });
 
-/** Starts a real agent on a host with the key and certificate of `Identity` and without an enrollment token. */
 function start({ nodeId, generation, certPem, keyPem }: Identity): { log(): string } {
   const host = hosts.add();
   prepareHost(host, hubOf(rig), { nodeId, generation });

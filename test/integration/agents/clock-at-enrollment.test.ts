@@ -23,7 +23,6 @@ afterAll(async () => {
   await rig?.stop();
 });
 
-/** Starts the first boot of a host with a wrong clock. */
 async function boot(offset: string): Promise<{ nodeId: NodeId; log(): string; setClock(): void }> {
   const nodeId = await rig.addNode();
   const host = hosts.add();

@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** Expects that the hub answers with the given error code and changes no database row. */
 async function expectRefused(code: ApiErrorCode, ask: () => Promise<Answer>): Promise<Problem> {
   const before = await rig.snapshot();
   const answer = await ask();

@@ -130,7 +130,6 @@ describe("a stranger", () => {
   });
 });
 
-/** Returns the first message that a TLS client sends. */
 async function clientHello(): Promise<Buffer> {
   const server = createServer();
   server.listen(0, "127.0.0.1");

@@ -36,7 +36,6 @@ describe("the API of allocations", () => {
   const request = (more: object) => ({ tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY], ...more });
   const create = (more: object, headers = {}): Promise<Answer> => api.ask("POST", PATH, request(more), headers);
   const read = (id: string): Promise<Answer> => api.ask("GET", `${PATH}/${id}`);
-  /** Ends the allocation's task as the agent would, and runs the hub's allocation sweep. */
   async function granted(answer: Answer, ending: Parameters<typeof endTask>[2] = {}): Promise<Answer> {
     await inTx((tx) => endTask(tx, TaskId.parse(answer.body.grant_task_id), ending));
     await sweep();

@@ -43,7 +43,6 @@ describe("the API of batches of decommissions", () => {
   const codesOf = (body: { refusals: { node_id: string; error_code: string }[] }) =>
     Object.fromEntries(body.refusals.map((one) => [one.node_id, one.error_code]));
 
-  /** Counts the rows of each table of the hub's database except the audit. */
   async function rowsOfAllTables(): Promise<Record<string, number>> {
     const tables = await query("select tablename as name from pg_tables where schemaname = 'public' order by 1");
     const counts: Record<string, number> = {};

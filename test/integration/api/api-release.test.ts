@@ -27,7 +27,6 @@ describe("the release of a node's machine over the API", () => {
   const verb = (decommission: string, what: string) =>
     api.ask("POST", `/api/v1/admin/decommissions/${decommission}/${what}`, REASON);
 
-  /** Creates an active node, which has a machine unless `bound` is false. */
   async function node(hostname: string, onboardingMode: "maas" | "manual" = "maas", bound = true): Promise<NodeId> {
     const id = NodeId.parse(randomUUID());
     await api.database.database.inTx(async (tx) => {

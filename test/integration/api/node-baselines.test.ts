@@ -73,7 +73,6 @@ describe("baselines of nodes", () => {
     finish(task, { state: "succeeded", result: { boot_id: "b1", snapshot: snapshotWith(name) } });
   const read = async (id: NodeId) => (await api.ask("GET", `/api/v1/admin/nodes/${id}/baseline`)).body;
   const ask = (id: NodeId) => api.ask("POST", `/api/v1/admin/nodes/${id}/baseline`, { reason: "new kernel" });
-  /** Writes an allocation of the node, and the task that makes the tenant's account on the host. */
   async function allocate(nodeId: NodeId, more: Partial<typeof allocations.$inferInsert> = {}, started = true) {
     const { db } = api.database.database;
     const [row] = await db

@@ -237,7 +237,6 @@ describe("the commands in the documents", () => {
 describe("the bodies in the documents", () => {
   const power = { user: "root", pass: "pw" };
   const host = { hostname: "c07u49", sku_id: "h100", region_code: "eu-1" };
-  /** Returns the id of the site or webhook that the documented commands have created. */
   const first = async (list: string) => (await api.ask("GET", `/api/v1/admin/${list}`)).body.items[0].id;
   const replay = async (body: object) =>
     api.ask("POST", `/api/v1/admin/webhooks/${await first("webhooks")}/replay`, body);

@@ -94,7 +94,6 @@ async function verified(documents: readonly unknown[], keys: readonly string[] =
   return { exitCode, stdout: `${stdout}${stderr}`, codes: [...new Set(codes)] };
 }
 
-/** Runs commands of docs/sanitization.md in a folder with the given files. */
 async function run(commands: readonly string[], files: Readonly<Record<string, unknown>>, id = "") {
   const at = mkdtempSync(join(folder, "page-"));
   for (const [name, document] of Object.entries(files)) writeFileSync(join(at, name), JSON.stringify(document));

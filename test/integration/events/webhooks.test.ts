@@ -31,7 +31,6 @@ describe("webhooks", () => {
     until(`${count} deliveries`, async () => (receiver.received.length >= count ? true : undefined), {
       timeoutMs: 30_000,
     });
-  /** Makes all pending deliveries of webhooks due now. */
   const retryNow = () =>
     api.database.database.pool.query("update webhook_deliveries set next_attempt_at = now() where state = 'pending'");
   const deliveries = async (id: string, query = "") =>

@@ -31,7 +31,6 @@ function put({ cert, key }: { cert: string; key: string }): void {
     renameSync(`${file}.new`, file);
   }
 }
-/** Opens a new TLS connection to the hub, and returns when the hub's certificate expires. */
 const endOf = (port: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const asked = request(

@@ -69,7 +69,7 @@ describe("one poll at a site", () => {
     expect(await poll()).toEqual(["events", "list"]);
     expect((await watchRow())?.eventCursor).toBe(500);
     // Each poll of the watcher also reads some events with ids below the event cursor. The second poll acts on events below the event cursor, because
-    // the first poll did not act on them.
+    // the first poll did not act on these events.
     expect(await poll()).toEqual(["events", "some aaa"]);
     expect(await poll()).toEqual(["events"]);
     region.feed.push(event(501, "bbb"));

@@ -200,8 +200,8 @@ describe("a machine that is deleted in MAAS together with its events", () => {
     state.events = state.events.filter((event) => event.systemId !== machine.systemId);
   };
   /**
-   * Adds events of a machine that stays in MAAS, because MAAS deletes the events of a deleted machine. Without newer events, the deletion would lower
-   * the newest event id of the region, and the watcher would sweep all machines.
+   * Adds events of a machine that stays in MAAS, because MAAS deletes the events of a deleted machine. Without newer events, the deletion of a
+   * machine would lower the region's newest event id, and the watcher would sweep all machines.
    */
   const somethingElse = async (): Promise<void> => {
     const other = await known();

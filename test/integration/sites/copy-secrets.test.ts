@@ -131,7 +131,6 @@ function startHub(secrets: "vault" | "sealed_file", ports: HubPorts): Child {
   return hub;
 }
 
-/** Returns the secrets in Vault by the paths that the hub's database names. */
 function inVault(): Record<string, unknown> {
   const kv = server.vault.mountAt("kv");
   return Object.fromEntries(kv.paths().map((path) => [`kv/${path}`, kv.newest(path)]));

@@ -173,7 +173,6 @@ describe("a region with two addresses", () => {
       await watcher.close();
     }
   }
-  /** Starts a copy of the simulated MAAS region at another address. */
   async function copyOf({ sim }: MaasSimulator): Promise<MaasSimulator> {
     const copy = await startMaasSimulator({ machines: 1 });
     Object.assign(copy.sim.region.state, JSON.parse(JSON.stringify(sim.region.state)));

@@ -139,7 +139,7 @@ it("an onboarding fails at once when Vault's policy is taken away, and resumes w
   await ended(id, "completed");
 });
 
-/** Adds a token to a user of the simulated MAAS. An unknown user becomes a new administrator. */
+/** Adds a token to a user of the simulated MAAS. If the user does not exist, `addToken` creates the user as an administrator. */
 function addToken(username: string, name: string): string {
   const { users } = rig.maas.sim.region.state;
   let user = users.find((one) => one.username === username);

@@ -1,4 +1,3 @@
-/** Tests the task `allocation.grant_user`, from the request for the allocation to the answer of a simulated agent. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createAllocation } from "../../../hub/allocations/create-allocation.ts";
 import { startAllocationSweep } from "../../../hub/allocations/sweep.ts";

@@ -49,7 +49,6 @@ const inState = (id: TaskId, state: Task["state"]) =>
     const task = await readTask(rig.db, id);
     return task?.state === state ? task : undefined;
   });
-/** Waits until the hub has offered the agent a new task, and lets the agent report that the task has started. */
 async function running(agent: SocketAgent, type: keyof typeof INPUTS) {
   const id = await enqueue(type);
   const { order } = await agent.next("task.offer");

@@ -81,7 +81,6 @@ async function allocate({ granted = true, more = {} }: { granted?: boolean; more
   }
   return { id, nodeId, task };
 }
-/** Moves the planned end of the allocation into the past. */
 const pass = (id: AllocationId) =>
   db().update(allocations).set({ endsAt: sql`now() - interval '1 second'` }).where(eq(allocations.id, id));
 const failWorkflow = (id: string) =>

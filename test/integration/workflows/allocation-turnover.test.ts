@@ -1,4 +1,3 @@
-/** Tests the way of a node from tenant to tenant: allocation, release, turnover, and the next allocation. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAllocation } from "../../../hub/allocations/create-allocation.ts";
 import { releaseAllocation } from "../../../hub/allocations/end-allocation.ts";

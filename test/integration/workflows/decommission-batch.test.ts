@@ -73,7 +73,6 @@ describe("a batch of decommissions", () => {
       { timeoutMs: 120_000 },
     );
   const verb = (id: BatchId) => [rig.services.inTx, kinds, { kind: "decommission", id }] as const;
-  /** Computes from recorded times how many decommissions of the batches ran at one moment. */
   async function mostAtOnce(): Promise<number> {
     const { rows } = await rig.test.database.pool.query<{ most: number }>(
       `with moments as (

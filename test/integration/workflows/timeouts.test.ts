@@ -159,7 +159,6 @@ const CASES: readonly Case[] = [
 ];
 
 const defaults = ProfileCreate.parse({ name: "x" });
-/** Returns the row of the table in docs/timeouts.md for one entry of `CASES`. */
 const rowOf = ({ knob, stage, what, ends: [cls, code, status, verb] }: Case): string =>
   `| \`${knob}\` | ${defaults[knob]} | \`${stage}\` | ${what} | \`${cls}/${code}\` | \`${status}\` | ${verb} |`;
 

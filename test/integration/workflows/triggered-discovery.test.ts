@@ -108,7 +108,6 @@ async function driveUntil(id: WorkflowId, is: (row: WorkflowRow) => boolean): Pr
   return row;
 }
 const isBooted = (row: WorkflowRow): boolean => (factsOf(row).discovery_power?.booted_at ?? null) !== null;
-/** Moves all times in the workflow's row into the past, as if the given seconds had passed. */
 async function passSeconds(id: WorkflowId, seconds: number): Promise<void> {
   const state = JSON.parse(JSON.stringify((await rowOf(id)).state)) as Facts;
   const earlier = (at: string): string => new Date(Date.parse(at) - seconds * 1000).toISOString();

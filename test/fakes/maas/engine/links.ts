@@ -140,7 +140,6 @@ export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: stri
   if (nic.links.length === 0) addLink(region, nic, "link_up", null);
 }
 
-/** Gives each AUTO link of the machine an address, as MAAS does at a deploy. */
 export function assignAutoAddresses(region: Region, machine: Machine): void {
   for (const nic of machine.interfaces) {
     for (const link of nic.links) {

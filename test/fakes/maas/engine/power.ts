@@ -54,7 +54,6 @@ export function setPower(region: Region, machine: Machine, power: "on" | "off"):
   machine.powerState = power;
 }
 
-/** Returns how many simulated seconds the machine's BMC takes for a power action. */
 const powerSeconds = (region: Region, machine: Machine): number =>
   region.hardwareOf(machine)?.bmcSeconds ?? region.timings.power;
 

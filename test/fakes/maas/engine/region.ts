@@ -103,7 +103,6 @@ export class Region {
     return this.now() + this.clockAheadMs;
   }
 
-  /** Converts simulated seconds to real milliseconds. */
   realMs(seconds: number): number {
     return (seconds * 1000) / this.speed;
   }

@@ -9,7 +9,7 @@ export interface WipeKind {
   readonly quick: boolean;
 }
 
-/** Records a run of the release script that erases a machine's disks. A parameter of MAAS's erase script is listed only if it is true. */
+/** Records a run of the release script that erases a machine's disks. MAAS lists a parameter of its erase script only if the parameter is true. */
 export function startWipe(region: Region, machine: Machine, { secure, quick }: WipeKind): void {
   const known = SCRIPTS.find(({ name }) => name === WIPE)?.parameters ?? {};
   const chosen = { quick_erase: quick, secure_erase: secure };

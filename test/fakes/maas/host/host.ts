@@ -44,7 +44,6 @@ export class SimulatedHost {
     return this.#options.root;
   }
 
-  /** Ends the processes of this simulated host that a killed simulator left behind. */
   killLeftovers(): void {
     let files: string[];
     try {

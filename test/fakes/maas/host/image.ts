@@ -42,7 +42,6 @@ export interface ImageOptions {
   /** The address `http://HOST:PORT/MAAS` of the simulated region, as the host reaches it. */
   maasUrl: string;
   omitHwSyncFiles: boolean;
-  /** True if the agent of the host runs in a Linux of its own, which `own-linux.ts` builds. */
   ownLinux: boolean;
 }
 
@@ -105,7 +104,6 @@ export function installImage(options: ImageOptions): void {
   newBoot(root);
 }
 
-/** Gives the simulated host a new boot id, because each boot of Linux has its own id. */
 export function newBoot(root: string): void {
   put(root, { path: "proc/sys/kernel/random/boot_id", mode: 0o444, content: `${randomUUID()}\n` });
 }

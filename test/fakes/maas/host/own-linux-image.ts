@@ -5,7 +5,7 @@ import type { HostFile } from "./vendor-data.ts";
 export const OWN_LINUX = new URL("own-linux.ts", import.meta.url).pathname;
 
 const DPKG = "var/lib/dpkg";
-/** The packages in the package list of a host, because the agent makes and removes accounts with their programs. */
+/** The packages in the package list of a simulated host, because the agent uses their programs for accounts. */
 const PACKAGES = ["passwd", "login"];
 
 const ACCOUNTS: Readonly<Record<string, readonly string[]>> = {

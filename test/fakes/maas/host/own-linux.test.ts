@@ -24,7 +24,6 @@ describe.skipIf(why !== null)("a host with a Linux of its own", () => {
   const root = mkdtempSync(join(tmpdir(), "muster-own-linux-test-"));
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  /** Runs a shell script as the host's only service, and returns the exit status of the service. */
   const run = async (script: string, port: number): Promise<number | null> => {
     const command = ["bash", "-euc", script];
     const child = await startOwnLinux({ root, hostname: "c07u99", ports: [port], command });

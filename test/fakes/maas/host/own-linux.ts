@@ -47,7 +47,6 @@ export interface OwnLinux {
   readonly command: readonly string[];
 }
 
-/** The paths of Node.js and of this repository on a host with a Linux of its own. */
 export const NODE_ON_HOST = "/run/muster/node";
 export const REPOSITORY_ON_HOST = "/run/muster/repository";
 

@@ -27,7 +27,6 @@ export interface HostCommand {
   root: string;
   command: readonly string[];
   environment: Readonly<Record<string, string>>;
-  /** The path, below the host's root, of the log file to which a command appends its output. */
   log: string;
 }
 

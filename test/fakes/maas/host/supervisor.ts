@@ -17,7 +17,6 @@ export interface SupervisorOptions {
   /** Names of the user-data parts that a simulated host runs, or `all` for every part. */
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
-  /** The names of the hosts whose agent runs in a Linux of its own (own-linux.ts). */
   ownLinux: readonly string[];
   /** Environment variables of every process on a host. */
   environment: Readonly<Record<string, string>>;

@@ -21,7 +21,6 @@ const UNIT_FOLDERS = [
   "usr/lib/systemd/system",
 ];
 
-/** Returns the path of a systemd unit's file below a host's root folder, or null if the host has no file of the unit. */
 export function findUnitFile(root: string, name: string): string | null {
   return UNIT_FOLDERS.map((folder) => join(root, folder, name)).find((path) => existsSync(path)) ?? null;
 }

@@ -5,7 +5,7 @@ import type { User } from "../state/model.ts";
 
 /** The maximum age, in seconds, of the timestamp in a signed request. A signed request with a timestamp in the future is valid. */
 const MAX_AGE_S = 300;
-/** How long the simulator remembers used OAuth nonces, in milliseconds. MAAS itself keeps nonces for a day. */
+/** How long the simulator remembers used OAuth nonces, in milliseconds. MAAS itself keeps OAuth nonces for a day. */
 const NONCE_KEEP_MS = 900_000;
 const NEEDED = [
   "oauth_consumer_key",

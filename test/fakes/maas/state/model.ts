@@ -249,7 +249,6 @@ export interface Hardware {
   bmcReachable: boolean;
   /** How many simulated seconds the BMC takes for a power action, by default `timings.power`. */
   bmcSeconds?: number | undefined;
-  /** True if the drives of the simulated server refuse a secure erase. */
   refusesSecureErase?: boolean | undefined;
   power: "on" | "off";
   cpuCount: number;

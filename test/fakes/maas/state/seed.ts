@@ -75,7 +75,6 @@ function rackNic(): NetworkInterface {
   };
 }
 
-/** A region with one rack, one PXE network and no machine. */
 export function emptyRegion(apiKey: string, version: string): State {
   return {
     schema: 1,

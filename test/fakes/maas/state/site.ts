@@ -52,7 +52,6 @@ export interface SiteNetworks {
   railVlanIds: number[];
 }
 
-/** Creates the networks of the simulated site: a PXE network with its subnet, and a VLAN without a subnet for each RoCE rail. */
 function layNetworks(state: State): SiteNetworks {
   const pxeVlanId = next(state, "vlan");
   state.vlans.push({
@@ -194,7 +193,6 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
   };
 }
 
-/** Creates the site's networks, and puts `count` simulated servers into the racks. */
 export function buildSite(state: State, count: number): SiteNetworks {
   const networks = layNetworks(state);
   state.rack.nic = { ...state.rack.nic, name: RACK_NIC, vlanId: networks.pxeVlanId };

@@ -56,7 +56,6 @@ function statusPair(prefix: string, set: ScriptSet | null): Record<string, unkno
   return { [`${prefix}_status`]: status, [`${prefix}_status_name`]: SCRIPT_STATUS_LABEL[status] };
 }
 
-/** Returns the fields about script runs that MAAS shows for machines and controllers. */
 export function viewScriptStatuses(sets: Machine["scriptSets"]): Record<string, unknown> {
   const storage =
     sets.testing?.results.some((result) => result.name.startsWith("smartctl")) === true ? sets.testing : null;

@@ -6,7 +6,7 @@ const TABLE_BYTES = 6_119_424;
 const PARTITION_TABLE_BYTES = 5_242_880;
 
 /**
- * True if MAAS's answers hide the filesystems of a machine. When MAAS allocates a machine to an owner, it copies the records of the machine's
+ * True if MAAS's answers hide the filesystems of a machine. When MAAS allocates a machine to an owner, MAAS copies the records of the machine's
  * filesystems. While a machine has an owner, MAAS shows only the copied records of its filesystems. MAAS shows no filesystem of a machine that has an
  * owner but no copied records.
  */

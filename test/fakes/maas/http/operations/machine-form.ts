@@ -55,7 +55,6 @@ function add(errors: Errors, field: string, message: string): void {
   errors[field] = [...(errors[field] ?? []), message];
 }
 
-/** Returns the power parameters of a form, which come as one JSON object or as separate fields. */
 function powerParameters(data: Fields): Record<string, string> {
   const found: Record<string, string> = {};
   const whole = data.get("power_parameters");
