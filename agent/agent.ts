@@ -30,8 +30,8 @@ export interface AgentParts {
 
 const HEALTH_EVERY_MS = 30_000;
 /**
- * The age of the agent's last readiness report from which the next health check repeats an unchanged report. The agent thus repeats a readiness
- * report within `AGENT_REPEATS_WITHIN_SECONDS`.
+ * The age of the agent's last readiness report from which the next health check repeats an unchanged report. With this age, the agent repeats each
+ * readiness report within `AGENT_REPEATS_WITHIN_SECONDS`.
  */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
@@ -49,7 +49,6 @@ const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "certificate_expired",
   "certificate_replaced",
 ]);
-/** The hub's error code for an agent whose node was deleted. */
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
 /**
@@ -285,7 +284,6 @@ export class Agent {
     }
   }
 
-  /** Sends a readiness report after the hub's welcome frame, after each change, and every few minutes. */
   async #report(over: AbortSignal): Promise<void> {
     const { system, journal } = this.#parts;
     let saidAt = 0;

@@ -36,7 +36,6 @@ export class ConfigError extends Error {
 
 export const STATE_DIR = "/var/lib/muster/agent";
 
-/** Returns the host's root from the environment variable `MUSTER_ROOT`. */
 export const rootOf = (env: Readonly<Record<string, string | undefined>>): string =>
   env["MUSTER_ROOT"]?.replace(/(?<=.)\/+$/, "") || "/";
 

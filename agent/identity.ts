@@ -30,7 +30,6 @@ export interface Identity {
   readonly notAfter: Date;
 }
 
-/** The agent's identity on disk: key, certificate, node and generation. */
 export class IdentityStore {
   readonly #config: Config;
   readonly #system: System;

@@ -34,7 +34,6 @@ export interface OrderContext {
   readonly now: Date;
 }
 
-/** Returns why the agent must refuse an order, or null. */
 export function judgeOrder(
   order: SignedOrder,
   context: OrderContext,

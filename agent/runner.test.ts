@@ -32,7 +32,6 @@ let folder: string;
 let file: string;
 let sent: AgentFrame[];
 let starts: string[];
-/** The functions with which the test ends the drain tasks that it started. */
 let accepted: string[];
 let release: (() => void)[];
 beforeEach(() => {

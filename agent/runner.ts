@@ -34,7 +34,6 @@ export interface RunnerOptions {
    * `onAccepted` resolves, the agent has stored on disk that it must carry out the task's effect.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
-  /** The worker processes, which do work of tasks outside the agent's process (decision C6). */
   readonly works: Pick<Workers, "inputToContinue" | "forget" | "forgetAllBut">;
   readonly log: Log;
 }

@@ -35,7 +35,6 @@ export const parseGroups = (group: string | null): Group[] =>
     isNumber(gid) ? [{ name, gid: Number(gid), members: members.split(",").filter((one) => one !== "") }] : [],
   );
 
-/** The account's password field in the text of `/etc/shadow`, or null if the text has no line for the account. */
 export const passwordField = (shadow: string | null, name: string): string | null =>
   rows(shadow).find(([owner]) => owner === name)?.[1] ?? null;
 

@@ -95,7 +95,6 @@ export const isProcessOf =
 
 export interface EndedProcesses {
   readonly step: RevokeStep;
-  /** A text that names the tenant's processes that did not end, or null if all ended. */
   readonly survivors: string | null;
 }
 

@@ -6,7 +6,6 @@ export interface User {
   readonly gids: ReadonlySet<number>;
 }
 
-/** The bits of the rights to a file or folder, as in the file's mode. */
 export const RIGHTS = { read: 4, write: 2, execute: 1 } as const;
 export type Right = keyof typeof RIGHTS;
 

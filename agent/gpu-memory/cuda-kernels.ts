@@ -4,7 +4,6 @@ import { CONSTANTS, DOUBLE_ROUNDS, KERNEL_NAMES, KERNEL_PARAMETERS, QUARTERS, wo
 const load = (register: string, parameter: string, type: "u32" | "u64"): string =>
   `ld.param.${type} %${register}, [${parameter}];`;
 
-/** Returns PTX lines that add the word `from` to `to`, mix the sum into `into`, and rotate `into` by `left` bits. */
 const step = (to: number, from: number, into: number, left: number): string[] => [
   `add.u32 %s${to}, %s${to}, %s${from};`,
   `xor.b32 %s${into}, %s${into}, %s${to};`,
@@ -89,7 +88,6 @@ const streamOfThread = (): string[] => [
   ...ownAddress(),
 ];
 
-/** Each thread of the kernel `fill` writes one block of the ChaCha20 stream into GPU memory. */
 const fill = (): string =>
   kernel("fill", [
     ...streamOfThread(),

@@ -18,9 +18,7 @@ export interface GpuDevice {
    * block that differs.
    */
   check(address: bigint, bytes: number, nonce: Uint8Array, counter: number): { blocks: number; first: number | null };
-  /** Counts the units of 16 bytes in GPU memory that are not zero, and those that consist of the word `marker`. */
   scan(address: bigint, bytes: number, marker: number): { nonzero: number; marked: number };
-  /** Fills GPU memory with one repeated word. */
   set(address: bigint, bytes: number, word: number): void;
   read(address: bigint, bytes: number): Buffer;
 }

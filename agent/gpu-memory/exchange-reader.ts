@@ -11,7 +11,6 @@ import { END_FILE, EXCHANGE_FOLDER, type OverwriteOrder, WORKER_FILE, WorkerProc
 export const exchangeFolder = (fillTaskId: string, uuid: string, pass: OverwriteOrder["pass"] = "overwrite"): string =>
   `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}${pass === "mark" ? "-mark" : ""}`;
 
-/** Reads a file that the agent and a worker process exchange, or returns null if the file does not exist yet. */
 export async function readExchange<T>(
   system: System,
   folder: string,
@@ -25,7 +24,6 @@ export async function readExchange<T>(
 export const writeExchange = (system: System, folder: string, name: string, value: unknown): Promise<void> =>
   system.write(`${folder}/${name}`, `${JSON.stringify(value)}\n`, 0o600);
 
-/** Returns the worker process that holds a GPU's memory, or null if the recorded process has ended. */
 export async function aliveWorker(system: System, folder: string): Promise<WorkerProcess | null> {
   const worker = await readExchange(system, folder, WORKER_FILE, WorkerProcess);
   return worker !== null && isWorkerAlive(worker) ? worker : null;
@@ -57,5 +55,4 @@ export async function workerAfter(
   return worker;
 }
 
-/** Tells a worker process to zero and free its GPU's memory, and to end. */
 export const endWorker = (system: System, folder: string): Promise<void> => writeExchange(system, folder, END_FILE, {});

@@ -11,7 +11,6 @@ import {
   SampleBlock,
 } from "../../shared/gpu-memory.ts";
 
-/** The agent's order to the worker process that marks or overwrites the memory of one GPU. */
 export const OverwriteOrder = z.strictObject({
   fill_task_id: z.uuid(),
   /** The folder for the files that the agent and the worker process exchange: commitment, challenge and answer. */

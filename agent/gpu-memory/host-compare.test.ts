@@ -8,7 +8,6 @@ import { KERNEL_NAMES } from "./kernel-calls.ts";
 const BLOCKS = 64;
 const BYTES = BLOCKS * 64;
 
-/** Returns a copy of `bytes` with `times` flipped bits at random places. */
 function disturbed(bytes: Buffer, times: number): Buffer {
   const other = Buffer.from(bytes);
   for (let time = 0; time < times; time += 1) {

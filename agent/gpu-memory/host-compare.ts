@@ -20,7 +20,6 @@ export function differingBlocks(expected: Buffer, found: Buffer): { blocks: numb
   return differing;
 }
 
-/** Counts the units of 16 bytes that are not zero, and those that consist of the word `marker`. */
 export function countUnits(bytes: Buffer, marker: number): { nonzero: number; marked: number } {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   const found = { nonzero: 0, marked: 0 };

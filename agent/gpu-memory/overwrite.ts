@@ -6,7 +6,6 @@ import type { GpuAnswers, GpuChallenge, OverwriteOrder, OverwriteResult } from "
 import { GpuFaultError } from "./faults.ts";
 import { type Allocation, allocateAll, bytesOf, piecesAt, type Slice, slicesOf } from "./range.ts";
 
-/** The messages that the worker process of a GPU exchanges with the agent. */
 export interface Exchange {
   commit(commitment: GpuCommitment): Promise<void>;
   challenge(): Promise<GpuChallenge | null>;

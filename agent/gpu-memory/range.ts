@@ -53,7 +53,6 @@ export function* slicesOf(range: readonly Allocation[], most: number): Generator
     }
 }
 
-/** Returns the pieces of GPU memory that hold the given bytes, in order. */
 export function piecesAt(range: readonly Allocation[], offset: number, bytes: number): Allocation[] {
   const pieces: Allocation[] = [];
   let begin = 0;

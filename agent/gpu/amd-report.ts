@@ -7,7 +7,6 @@ class UnreadableReport extends Error {
   override readonly name = "UnreadableReport";
 }
 
-/** The outputs of `amd-smi <command> --json` by command. */
 export interface AmdOutputs {
   readonly static: string;
   readonly metric: string;
@@ -107,7 +106,6 @@ function processesOf(list: z.output<typeof Processes>["process_list"]): readonly
 const mib = (bytes: string | undefined): number | null =>
   bytes !== undefined && /^\d+$/.test(bytes) ? Math.ceil(Number(bytes) / 2 ** 20) : null;
 
-/** The id of the GPU's XGMI hive, or null for the id 0 of a GPU without a hive. */
 function hiveOf(files: AmdFiles): string | null {
   const id = files["xgmi_hive_info/xgmi_hive_id"] ?? files.xgmi_hive_id;
   return id === undefined || /^(0x)?0*$/i.test(id) ? null : `hive ${id}`;

@@ -20,7 +20,6 @@ export async function climb(scrub: Scrub): Promise<void> {
   if (input.rungs.includes("reload") && !isWell(scrub)) await reload(scrub);
 }
 
-/** Returns a cleaning step for each GPU, which says whether and how the agent reset the GPU. */
 export const resetSteps = (scrub: Scrub): GpuStep[] => scrub.before.map((gpu) => resetStep(scrub, gpu));
 
 const stateOf = (gpus: readonly GpuState[], pci: string): GpuState | undefined => gpus.find((one) => one.pci === pci);

@@ -11,7 +11,6 @@ export interface GivenBack {
   readonly failures: readonly string[];
 }
 
-/** The output of `systemctl list-units` for all services of the host. */
 export async function listUnits(system: System, timing: ScrubTiming): Promise<string> {
   const args = ["list-units", "--type=service", "--all", "--plain", "--no-legend", "--no-pager", "--full"];
   const ran = await system.attempt("systemctl", args, { timeoutMs: timing.serviceMs, graceMs: timing.graceMs });

@@ -5,7 +5,6 @@ export interface GpuEnd {
   readonly isClean: boolean;
   /** Whether the kernel sees the GPU on the PCI bus. */
   readonly isOnBus: boolean;
-  /** Whether the agent tried to reset the GPU. */
   readonly isTried: boolean;
   readonly recommends: GpuAction;
 }

@@ -6,7 +6,6 @@ import { defineWork } from "../system/workers/define-work.ts";
 const Failures = z.array(z.string());
 const Reply = z.custom<TaskReply<"node.gpu_scrub">>((value) => typeof value === "object" && value !== null);
 
-/** The kind of work that cleans a host's GPUs and may hang in the GPU driver. */
 export const GPU_SCRUB_WORK = defineWork({
   kind: "gpu.scrub",
   input: z.strictObject({ task_id: z.string(), order: gpuScrub.input }),

@@ -17,7 +17,6 @@ export const gpuStep = (
   return cleaningStep(step, target, outcome, message, Object.fromEntries(known));
 };
 
-/** Joins at most `most` names, and adds how many names are left out. */
 export function named(names: readonly string[], most = 10): string {
   const rest = names.length - most;
   return rest > 0 ? `${names.slice(0, most).join(", ")} and ${rest} more` : names.join(", ");

@@ -13,7 +13,6 @@ export interface XmlNode {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly XmlNode[];
-  /** The text of an XML element and its children, without white space at both ends. */
   readonly text: string;
 }
 

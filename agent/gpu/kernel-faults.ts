@@ -1,7 +1,6 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 import { pciAddress } from "./gpu-state.ts";
 
-/** A fault of a GPU from one line of the kernel's log. */
 export interface KernelFault {
   readonly pci: string | null;
   /** NVIDIA's number of a GPU fault (Xid), for example 79 for a GPU off the PCI bus, or null for AMD's driver. */

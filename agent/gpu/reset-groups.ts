@@ -2,7 +2,10 @@ import type { GpuState } from "./gpu-state.ts";
 
 /** A group of GPUs that one call of the vendor's tool resets together (decision C3). */
 export interface ResetGroup {
-  /** The name of a reset group: `nvswitch`, the name of an XGMI hive, or the PCI address of a GPU that the agent resets alone. */
+  /**
+   * The name of a group of GPUs that are reset together: `nvswitch`, the name of an XGMI hive, or the PCI address of a GPU that the agent resets
+   * alone.
+   */
   readonly name: string;
   readonly gpus: readonly GpuState[];
 }

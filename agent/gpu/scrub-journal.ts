@@ -15,9 +15,7 @@ const ScrubJournal = z.strictObject({
   /** The boot in which the GPU cleaning began. */
   boot_id: z.string(),
   vendor: z.enum(GPU_VENDORS),
-  /** The services that the GPU cleaning stopped, in the order of the stops. */
   services: z.array(z.string()),
-  /** The kernel modules that the GPU cleaning unloaded, in the order of the unloads. */
   modules: z.array(z.string()),
   persistent: z.array(z.string()),
 });

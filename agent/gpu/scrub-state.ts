@@ -13,7 +13,6 @@ export interface ScrubRun {
   readonly progress: (progress: { readonly step: GpuStepName }) => void;
 }
 
-/** The state of one cleaning of a host's GPUs, which changes from step to step. */
 export interface Scrub {
   readonly system: System;
   readonly timing: ScrubTiming;
@@ -29,7 +28,6 @@ export interface Scrub {
   /** The states of the host's GPUs, before and after the reset, while no service or process uses the GPUs. */
   idle: readonly GpuState[];
   after: readonly GpuState[];
-  /** How the agent reset each GPU, by PCI address. */
   readonly resets: Map<string, ResetResult>;
 }
 

@@ -1,7 +1,5 @@
-/** One block device of the host, as sysfs shows it. */
 export interface BlockDevice {
   readonly name: string;
-  /** The number of the block device, for example `259:0`. */
   readonly number: string;
   /** The name of the disk to which a partition belongs, or null for other devices. */
   readonly partitionOf: string | null;
@@ -58,7 +56,6 @@ export interface DiskPicture {
   readonly controllers: readonly NvmeController[];
   /** The loop devices and exports whose disk nobody can tell. */
   readonly unclearUsers: readonly string[];
-  /** The names of the mounted block devices. */
   readonly mounted: ReadonlySet<string>;
   readonly mounts: readonly DiskMount[];
   readonly swap: ReadonlySet<string>;

@@ -13,7 +13,6 @@ import {
 } from "./nvme-facts.ts";
 import type { PurgeRefusal, SanitizeStatus, Technique, TechniqueChoice } from "./purge-technique.ts";
 
-/** What a disk tells about itself, and the technique by which the agent would purge it. */
 export interface DriveFacts {
   readonly ok: true;
   readonly model: string;

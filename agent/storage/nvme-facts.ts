@@ -57,7 +57,9 @@ export interface NamespaceFormat {
   readonly ms: number;
 }
 
-/** Parses the bytes of Identify Namespace. `parseNamespace` returns null for bytes that are no such structure, or for a namespace without a size. */
+/**
+ * Parses the bytes of Identify Namespace. `parseNamespace` returns null for bytes that are no Identify Namespace, or for a namespace without a size.
+ */
 export function parseNamespace(bytes: Buffer): NamespaceFormat | null {
   if (bytes.length !== IDENTIFY_BYTES || bytes.readBigUInt64LE(0) === 0n) return null;
   const [flbas, dps] = [bytes.readUInt8(26), bytes.readUInt8(29)];
@@ -88,8 +90,8 @@ const GLOBAL_DATA_ERASED = 0x100;
 const NO_ESTIMATE = 0xffff_ffff;
 
 /**
- * Parses the NVMe log page Sanitize Status. `parseSanitizeLog` returns null for bytes that are no such log, or for a state that the agent does not
- * know.
+ * Parses the NVMe log page Sanitize Status. `parseSanitizeLog` returns null for bytes that are no Sanitize Status, or for a state that the agent does
+ * not know.
  */
 export function parseSanitizeLog(bytes: Buffer): SanitizeStatus | null {
   if (bytes.length !== SANITIZE_LOG_BYTES) return null;

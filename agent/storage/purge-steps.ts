@@ -100,8 +100,8 @@ async function planOf(
 }
 
 /**
- * Purges the order's disks one after the other, each in worker processes outside the agent. `purgeDisks` expects an order that `withOwnDisks` has
- * replaced.
+ * Purges the order's disks one after the other, each in worker processes outside the agent. `purgeDisks` expects an order whose disk pool
+ * `withOwnDisks` has replaced by disks of the host.
  */
 export async function purgeDisks(system: System, input: Input, run: Run): Promise<Step[]> {
   const steps = faultsOf(input);
@@ -158,7 +158,7 @@ async function lostSteps(
   ];
 }
 
-/** The name of one worker process's work on a disk, without characters of the serial number that no such name may contain. */
+/** The name of one worker process's work on a disk has a hash, because a serial number may contain any character. */
 const partOf = (serial: string, worker: number): string =>
   `disk-${createHash("sha256").update(serial).digest("hex").slice(0, 24)}-${worker}`;
 

@@ -7,7 +7,6 @@ import { readMounts } from "./mounts.ts";
 
 export interface Removal {
   readonly removed: number;
-  /** How often the removal cleared the flags "immutable" and "append only" of a folder and its entries. */
   readonly unlocked: number;
   /** The paths that the removal left, each with the reason. The list has only the first paths, while `leftCount` counts all. */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
@@ -72,7 +71,7 @@ class ConfinedRemoval {
   readonly #left = new Map<string, string>();
   /** The folder that the removal empties, and into which the removal moves deep folders. */
   #top: { folder: OpenFolder; path: string } | null = null;
-  /** How many deep folders the removal has moved into the top folder, which it must therefore read again. */
+  /** How many deep folders the removal has moved into the top folder, so that it must read the top folder once more. */
   #moved = 0;
   readonly #limits: RemovalLimits;
   readonly #unlock: UnlockPaths;
@@ -90,7 +89,6 @@ class ConfinedRemoval {
     return { removed: this.#removed, unlocked: this.#unlocked, left, leftCount: this.#left.size };
   }
 
-  /** Removes one entry of a folder, or returns false if the entry is still in the folder. */
   async removeEntry(folder: OpenFolder, name: Buffer, path: string, depth: number): Promise<boolean> {
     this.#limits.signal.throwIfAborted();
     if (Date.now() > this.#limits.deadline) return this.#leave(path, "the time for the removal is over");

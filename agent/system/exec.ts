@@ -6,7 +6,6 @@ export interface Ran {
   readonly stdout: string;
   readonly stderr: string;
 }
-/** Thrown when a tool of the host is missing or did not end in time. */
 class ToolError extends Error {
   override readonly name = "ToolError";
 }

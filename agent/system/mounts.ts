@@ -45,7 +45,6 @@ export const isNetworkMount = (mount: Pick<Mount, "type"> | undefined): boolean 
 export const plainPath = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
-/** Returns the mounts of the mount namespace in which the agent runs. */
 export async function readMounts(root: string): Promise<Mount[]> {
   return parseMounts(await readFile(join(root, "proc/self/mountinfo"), "latin1"));
 }

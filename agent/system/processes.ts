@@ -27,7 +27,6 @@ export interface HostProcess {
 export interface ProcessTable {
   /** Reads all processes of the host except kernel threads. The agent's other work continues between the reads of single processes. */
   read(): Promise<readonly HostProcess[]>;
-  /** Sends a signal to a process, and returns false if the process has ended. */
   signal(process: HostProcess, signal: NodeJS.Signals): boolean;
   /** Sends SIGKILL to all processes of a uid in one step, so that no process can escape by starting another process. */
   killAllOf(uid: number): Promise<void>;
@@ -136,7 +135,7 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   };
 }
 
-/** Reads a file of a process in /proc. Returns null if the process has ended, or if the kernel offers no such file of /proc. */
+/** Reads a file of a process in /proc. `readProc` returns null if the process has ended, or if the kernel lacks the file of /proc. */
 function readProc(file: string): string | null {
   try {
     return readFileSync(file, "utf8");

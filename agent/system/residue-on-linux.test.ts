@@ -30,7 +30,6 @@ ip link set lo up
 echo ready; exec "$0" -e "process.stdin.resume()"`;
 const PRIVATE = ["--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "--net", "--ipc", "--uts"];
 
-/** Why this computer cannot run the tests of residue, or null. */
 function obstacle(): string | null {
   if (process.getuid?.() !== 0) return "the tests need root";
   if (PROGRAM.startsWith("/tmp/")) return "the tests hide /tmp, in which this repository is";
@@ -117,7 +116,6 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
     ...command,
   ];
   const sh = (script: string): void => void execFileSync("nsenter", inside("bash", "-c", script), { stdio: "inherit" });
-  /** Starts a shell script in the private namespaces, where the script's processes run until the end of the test. */
   const start = (script: string): void => {
     started.push(spawn("nsenter", inside("bash", "-c", script), { stdio: ["ignore", "inherit", "inherit"] }));
   };

@@ -38,7 +38,6 @@ export interface ResidueOrder {
   /** The pause, in milliseconds, between two reads of a host state that changes by itself, for example of the list of processes. */
   readonly pauseMs: number;
   readonly deadlineMs?: number;
-  /** `readResidue` calls `onItem` before it reads a residue item. */
   readonly onItem?: (item: ResidueItem, read: number, all: number) => void;
   readonly signal?: AbortSignal;
 }

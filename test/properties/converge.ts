@@ -44,7 +44,7 @@ export interface Operator {
   readonly mostVerbs: number;
   /** Called once after each fault that made the workflow fail, before the operator's first verb. */
   readonly whenFailed?: (told: Told) => Promise<void>;
-  /** True if every fault must make the workflow fail. The next fault is then planted only after the workflow has failed. */
+  /** True if every fault must make the workflow fail. The test plants the next fault only after the workflow has failed. */
   readonly mustFail?: true;
 }
 
@@ -143,7 +143,8 @@ export const nextVerbOf = (row: WorkflowRow) =>
 
 /**
  * Expects that the workflow completed. The simulated MAAS must count no more commissions than in an undisturbed workflow, and no more deploys without
- * a release or abort. Each of the given releases by another user may add one such deploy, because MAAS counts only the hub's releases.
+ * a release or abort. Each of the given releases by another user may add one deploy without a release or abort, because MAAS counts only the hub's
+ * releases.
  */
 export async function expectConverged(
   craft: Stagecraft,

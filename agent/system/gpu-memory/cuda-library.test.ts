@@ -37,7 +37,6 @@ describe.skipIf(!hasCompiler)("the driver library of the tests (SKIPPED without 
   }, HOOK_MS);
   afterAll(() => host.remove());
 
-  /** Runs a kernel of the stand-in library on the given memory, and returns the memory's bytes after the run. */
   function inLibrary(kind: keyof typeof PARAMETERS, values: Record<string, bigint>, bytes: Buffer, found: Buffer) {
     const module = Buffer.alloc(8);
     cuda.call("cuModuleLoadDataEx", [module, kernelsPtx(), 0, null, null]);

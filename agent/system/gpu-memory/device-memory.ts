@@ -1,6 +1,5 @@
 import type { DriverPort } from "./driver-port.ts";
 
-/** The operations on a GPU's memory that need no kernel: allocate, free, set, read and write. */
 export class DeviceMemory {
   readonly #port: DriverPort;
   constructor(port: DriverPort) {

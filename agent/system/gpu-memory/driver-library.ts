@@ -9,7 +9,6 @@ export type Loaded<C extends string> = Readonly<Record<C, (...args: readonly Val
 export interface DriverCalls<C extends string> {
   /** Calls the GPU's driver, and throws `DriverError` for a result other than 0 and those in `allowed`. */
   call(name: C, args: readonly Value[], allowed?: readonly number[]): number;
-  /** Makes a driver call that fills a buffer of eight bytes, and returns the handle, address or size in it. */
   get(name: C, ...args: readonly Value[]): bigint;
 }
 

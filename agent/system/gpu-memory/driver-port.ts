@@ -10,7 +10,6 @@ export interface DriverPort {
   /** Reserves GPU memory that the worker process needs, and throws `DriverError` if the GPU's driver has no free piece. */
   take(bytes: number): bigint;
   free(address: bigint): void;
-  /** Fills `bytes` bytes of GPU memory at `address` with the word `word`. */
   set(address: bigint, bytes: number, word: number): void;
   read(address: bigint, bytes: number): Buffer;
   write(address: bigint, from: Buffer): void;
@@ -21,5 +20,4 @@ export interface DriverPort {
   loadKernels(): LaunchKernel;
 }
 
-/** Runs a GPU kernel with `groups` groups of `THREADS_PER_GROUP` threads, and waits until the kernel has ended. */
 export type LaunchKernel = (kind: KernelKind, groups: number, parameters: readonly Buffer[]) => void;

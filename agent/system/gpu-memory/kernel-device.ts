@@ -54,7 +54,6 @@ export class KernelDevice extends DeviceMemory implements GpuDevice {
     return [out.readBigUInt64LE(0), out.readBigUInt64LE(8)];
   }
 
-  /** Runs a GPU kernel with one thread for each 64 bytes of GPU memory. */
   #launch(kind: KernelKind, bytes: number, parameters: readonly Buffer[]): void {
     this.#kernel(kind, Math.ceil(bytes / STREAM_BLOCK_BYTES / THREADS_PER_GROUP), parameters);
   }

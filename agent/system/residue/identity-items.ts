@@ -147,7 +147,6 @@ export async function readUserUnits(reading: Reading): Promise<ResidueEntry[]> {
   ];
 }
 
-/** Reads the host's machine id, host name and SSH host keys. */
 export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]> {
   const keys = (await namesIn(reading, "/etc/ssh")).filter((name) => /^ssh_host_.*/.test(name));
   return [

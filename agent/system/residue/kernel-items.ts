@@ -240,7 +240,6 @@ export async function readBinaryFormats(reading: Reading): Promise<ResidueEntry[
   return [...entries, ...(await readTrees(reading, [{ path: "/etc/binfmt.d" }, { path: "/run/binfmt.d" }]))];
 }
 
-/** Reads the pinned eBPF programs and maps, and which processes hold eBPF objects. */
 export function readEbpf(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const holders: string[] = [];
@@ -253,7 +252,6 @@ export function readEbpf(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** Returns the names of pinned eBPF objects below a folder. */
 async function pinsBelow(reading: Reading, folder: string, depth: number): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
   for (const name of await namesIn(reading, folder)) {

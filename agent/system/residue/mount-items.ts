@@ -15,7 +15,6 @@ const OF_KERNEL =
 interface Namespace {
   readonly kind: (typeof KINDS)[number];
   readonly id: string;
-  /** The lowest pid of a process in the Linux namespace. */
   readonly pid: number;
   readonly comm: string;
 }

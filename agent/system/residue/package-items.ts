@@ -5,7 +5,6 @@ import { linesOf, type Reading, readText, Unreadable, valued } from "./reading.t
 const VERIFY_TIMEOUT_MS = 20 * 60_000;
 const STATUS = "var/lib/dpkg/status";
 
-/** Reads dpkg's list of packages that are not purged, with state, version and architecture. */
 export async function readPackages(reading: Reading): Promise<ResidueEntry[]> {
   const text = await readText(join(reading.root, STATUS));
   if (text === null)

@@ -10,7 +10,6 @@ export interface Process {
   readonly isZombie: boolean;
   /** The time from boot to a process's start, which distinguishes two processes with one pid. */
   readonly startedAt: string;
-  /** The real, effective, saved and file-system user id of a process. */
   readonly uids: readonly number[];
   readonly tracer: number;
   readonly args: readonly string[];

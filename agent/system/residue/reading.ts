@@ -13,7 +13,6 @@ export class Unreadable extends Error {
 
 /** The size, in bytes, of the largest text file that a residue item reads. dpkg's list of packages has a few megabytes. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
-/** The most names in one folder that a residue item reads. */
 const MOST_NAMES = 100_000;
 const CHUNK = 64 * 1024;
 
@@ -22,7 +21,6 @@ export interface Reading {
   readonly root: string;
   readonly tenant: ResidueTenant | null;
   readonly run: RunTool;
-  /** Returns the keyed digest of a text. */
   readonly digest: (text: string) => string;
   /** A signal that is aborted when the deadline of the residue item has passed. */
   readonly signal: AbortSignal;
@@ -38,7 +36,6 @@ export const valued = ({ digest }: Reading, name: string, value: string): Residu
   digest: digest(value),
 });
 
-/** Makes one snapshot entry for each different name. */
 export function presences(reading: Reading, names: Iterable<string>): ResidueEntry[] {
   return [...new Set(names)].sort().map((name) => presence(reading, name));
 }

@@ -12,7 +12,6 @@ import { listFolder, type Reading, Unreadable, valued } from "./reading.ts";
 const MAX_FILE_BYTES = 2 * 1024 ** 3;
 const CHUNK = 1024 * 1024;
 
-/** A file or folder that a residue item compares. */
 export interface Tree {
   readonly path: string;
   /**

@@ -17,7 +17,6 @@ beforeEach(() => {
 });
 afterEach(() => host.remove());
 
-/** Makes a block device as sysfs shows it: a folder below /sys/devices, and a symbolic link to that folder in /sys/class/block. */
 function device(path: string, files: Record<string, string>, holders: string[] = []): void {
   const name = path.split("/").at(-1) ?? "";
   for (const [file, text] of Object.entries({ ro: "0\n", removable: "0\n", ...files }))

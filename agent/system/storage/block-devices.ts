@@ -115,7 +115,6 @@ function busOf(name: string, real: string, vendor: string | null, controllers: r
   return vendor === "ATA" ? "ata" : "scsi";
 }
 
-/** Reads one block device, or returns null if the device has vanished since the agent listed its folder. */
 function readDevice(root: string, name: string, controllers: readonly NvmeController[]): BlockDevice | null {
   const folder = join(root, DEVICES, name);
   const text = (file: string): string | null => textOf(join(folder, file));

@@ -20,7 +20,6 @@ const O_PATH = 0o10000000;
 const HERE = Buffer.from(".");
 const ABOVE = Buffer.from("..");
 
-/** The numbers that identify a folder on the running host, even after a rename. */
 export interface FolderIdentity {
   readonly device: bigint;
   readonly inode: bigint;
@@ -50,7 +49,6 @@ function mountOf(fd: number): string {
   return mount;
 }
 
-/** Thrown when a name in a folder leads to another mount. */
 export class OtherMount extends Error {
   override readonly name = "OtherMount";
 }

@@ -82,7 +82,6 @@ export interface DirectDisk {
   /** Returns the bytes of a block until the next call, or null if the disk cannot read the block. */
   read(block: number): Buffer | null;
   write(block: number, bytes: Buffer): void;
-  /** Returns when all written blocks are on the disk. */
   flush(): void;
   close(): void;
 }

@@ -33,7 +33,6 @@ export interface EmptyOptions {
  */
 export type Reach = "descriptor" | "working_folder";
 
-/** One folder on the way from the emptied top folder to the folder that is being read. */
 interface Frame {
   readonly name: Buffer;
   readonly keep: Keep;
@@ -56,8 +55,8 @@ interface Frame {
 /** How many folders on the way to the deepest folder stay open, because Linux limits a process's open files. */
 const MOST_OPEN = 64;
 /**
- * How many folder names the emptying of a folder holds in memory, over all levels. Each level of folders may hold at least LEAST_NAMES names, so that
- * the emptying of a folder advances.
+ * How many names of subfolders the emptying of a folder holds in memory, over all levels of folders. Each level of folders may hold at least
+ * LEAST_NAMES names, so that the emptying of a folder advances.
  */
 const MOST_NAMES = 100_000;
 const LEAST_NAMES = 16;
@@ -91,7 +90,6 @@ export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promi
   return removed;
 }
 
-/** One round of the emptying of a folder, from the top folder to the deepest folder and back. */
 class Emptying {
   /** Whether another process moved or removed folders during a round, so that the emptying may have missed files. */
   isDisturbed = false;

@@ -5,7 +5,7 @@ import { codeOf } from "./descriptors.ts";
 /** A file or folder that a process uses: by a descriptor, as its working folder or root, or mapped into its memory. */
 export interface OpenFile {
   readonly pid: number;
-  /** How the process uses the file, in the form of /proc: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
+  /** How the process uses the file, by a name in /proc: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
   readonly use: string;
   readonly path: string;
   /**
@@ -83,7 +83,6 @@ const mappedFiles = (maps: string): [string, string][] =>
     return path === "" ? [] : [[addresses, path]];
   });
 
-/** Returns the used files that lost their name between two readings. */
 export function newlyDeleted(before: readonly OpenFile[], after: readonly OpenFile[]): OpenFile[] {
   const keyOf = (file: OpenFile): string => `${file.pid} ${file.use} ${file.path}`;
   const known = new Set(before.filter((file) => file.isDeleted).map(keyOf));

@@ -92,7 +92,7 @@ export function removeFolder(parent: number, name: Buffer, removed: Removed): Fo
     return "removed";
   } catch (error) {
     const code = codeOf(error);
-    // The folder to remove is gone, or a file now has its name. The next round of the emptying finds such a file.
+    // The folder to remove is gone, or a file now has its name. The next round of the emptying finds a file that has taken the folder's name.
     if (code === "ENOENT" || code === "ENOTDIR") return "gone";
     if (code === "ENOTEMPTY" || code === "EEXIST") return "filled";
     if (code === "EPERM" || code === "EACCES") return "protected";

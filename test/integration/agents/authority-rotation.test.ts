@@ -19,7 +19,7 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/admin/authority";
 const SETTLE_MS = 500;
 let api: ApiHarness;
-/** Two hubs share a database and a secret store, and both hubs poll these for the current keys. */
+/** Two hubs share a database and a secret store, and poll the database and the store for the current keys. */
 let hubs: readonly [HubAuthority, HubAuthority];
 let rig: GatewayRig;
 let secondPort: number;
