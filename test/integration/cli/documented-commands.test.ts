@@ -80,7 +80,7 @@ const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: st
   check: { file: ".ci/run", has: "npm run check" },
   "check:boundaries": { file: "package.json", has: "npm run check:types && npm run check:boundaries" },
   "check:citations": { file: "package.json", has: "npm run check:unused && npm run check:citations" },
-  "check:rules": { file: "package.json", has: "npm run check:citations && npm run check:rules" },
+  "check:rules": { file: "package.json", has: "npm run check:code && npm run check:rules" },
   "test:boot": { file: ".ci/run", has: "npm run test:boot" },
   "test:page": { file: ".ci/run", has: "npm run test:page" },
   "db:generate": { file: ".ci/run", has: "npm run --silent db:generate" },
