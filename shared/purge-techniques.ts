@@ -11,6 +11,8 @@ export const PURGE_METHODS = {
   "ATA sanitize, block erase": "purge",
   "ATA sanitize, crypto scramble": "purge",
   "ATA sanitize, overwrite with zeros": "purge",
+  "ATA security erase, enhanced": "clear",
+  "ATA security erase": "clear",
 } as const;
 export type PurgeTitle = keyof typeof PURGE_METHODS;
 

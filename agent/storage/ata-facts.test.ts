@@ -21,7 +21,10 @@ describe("IDENTIFY DEVICE", () => {
       firmware: "HXT7404Q",
       sanitizes: { block: true, crypto: true, overwrite: false },
       isLocked: false,
+      security: { isSupported: true, isFrozen: false, hasEnhancedErase: true, eraseSeconds: 0, enhancedSeconds: 0 },
     });
+    const times = parseAtaIdentity(istdout({ word89: 0x8400, word90: 0x0104 }))?.security;
+    expect([times?.eraseSeconds, times?.enhancedSeconds]).toEqual([1024 * 120, 4 * 120]);
     const security = [0x29, 0x2b, 0x2d, 0x2f].map((word128) => parseAtaIdentity(istdout({ word128 }))?.isLocked);
     expect(security).toEqual([false, true, true, true]);
     expect(parseAtaIdentity(istdout({ word59: 0xe000 }))?.sanitizes).toEqual({
@@ -62,7 +65,7 @@ describe("the choice of a technique for a SATA disk", () => {
   it("names for each combination of facts only a command that the disk has", () => {
     const states = [null, ...(["idle", "done", "frozen", "running", "failed"] as const)];
     for (const word59 of [0, 0x1000, 0x3000, 0x5000, 0x7000, 0x9000, 0xb000, 0xd000, 0xf000])
-      for (const word128 of [0x21, 0x23, 0x25])
+      for (const word128 of [0x21, 0x01, 0x00, 0x29, 0x31, 0x23, 0x25])
         for (const state of states) {
           const identity = parseAtaIdentity(istdout({ word59, word128 }));
           if (identity === null) throw new Error("not readable");
@@ -70,10 +73,11 @@ describe("the choice of a technique for a SATA disk", () => {
           const choice = chooseForAta({ identity, status });
           const { block, crypto, overwrite } = identity.sanitizes;
           const expected =
-            word128 !== 0x21
+            (word128 & 6) !== 0
               ? "disk_locked"
               : !block && !crypto && !overwrite
-                ? "no_purge_command"
+                ? ({ 33: "ata_security_enhanced", 1: "ata_security_erase", 0: "no_purge_command" }[word128] ??
+                  "security_frozen")
                 : state === null
                   ? "facts_unreadable"
                   : state === "running" || state === "frozen"

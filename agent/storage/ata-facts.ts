@@ -8,7 +8,22 @@ export interface AtaIdentity {
   readonly sanitizes: { readonly block: boolean; readonly crypto: boolean; readonly overwrite: boolean };
   /** Whether a password locks the SATA disk, or somebody has set a password. */
   readonly isLocked: boolean;
+  readonly security: AtaSecurity;
 }
+
+/** What a SATA disk tells of its security feature set (words 89, 90 and 128). */
+export interface AtaSecurity {
+  readonly isSupported: boolean;
+  /** Whether the disk refuses every command of the feature set until its next power cycle. Most firmware freezes each disk at boot. */
+  readonly isFrozen: boolean;
+  readonly hasEnhancedErase: boolean;
+  /** How long the disk expects an erase and an enhanced erase to take, in seconds. 0 means that the disk does not tell. */
+  readonly eraseSeconds: number;
+  readonly enhancedSeconds: number;
+}
+
+/** An erase time of IDENTIFY DEVICE, in units of two minutes. Bit 15 says that the time has 15 bits and not 8. */
+const secondsOf = (word: number): number => ((word & 0x8000) === 0 ? word & 0xff : word & 0x7fff) * 120;
 
 const WORDS = 256;
 
@@ -37,6 +52,14 @@ export function parseAtaIdentity(printed: string): AtaIdentity | null {
       block: sanitizes && (at(59) & 0x8000) !== 0,
     },
     isLocked: (at(128) & 0b110) !== 0,
+    security: {
+      isSupported: (at(128) & 1) !== 0,
+      // Bit 4 says that too many passwords were wrong, which also ends with a power cycle.
+      isFrozen: (at(128) & 0b11000) !== 0,
+      hasEnhancedErase: (at(128) & 0b100000) !== 0,
+      eraseSeconds: secondsOf(at(89)),
+      enhancedSeconds: secondsOf(at(90)),
+    },
   };
 }
 
@@ -66,13 +89,30 @@ export interface AtaFacts {
   readonly status: SanitizeStatus | null;
 }
 
-/** Chooses the technique by which the agent purges a SATA disk. The agent uses none of the older commands of the ATA security feature set. */
+/** Chooses an erase of the security feature set for a disk without sanitize. */
+function chooseSecurityErase({ isSupported, isFrozen, hasEnhancedErase }: AtaSecurity): TechniqueChoice {
+  if (!isSupported)
+    return {
+      ok: false,
+      reason: "no_purge_command",
+      detail: "The disk has no command of the sanitize or the security feature set.",
+    };
+  if (isFrozen)
+    return {
+      ok: false,
+      reason: "security_frozen",
+      detail:
+        "The firmware has frozen the disk's security commands. Turn the freeze lock off in the firmware's settings.",
+    };
+  return { ok: true, technique: hasEnhancedErase ? "ata_security_enhanced" : "ata_security_erase" };
+}
+
+/** Chooses the technique by which the agent purges a SATA disk. */
 export function chooseForAta({ identity, status }: AtaFacts): TechniqueChoice {
   const { sanitizes, isLocked } = identity;
   if (isLocked)
     return { ok: false, reason: "disk_locked", detail: "A password locks the disk. Remove the password of the disk." };
-  if (!sanitizes.block && !sanitizes.crypto && !sanitizes.overwrite)
-    return { ok: false, reason: "no_purge_command", detail: "The disk has no command of the sanitize feature set." };
+  if (!sanitizes.block && !sanitizes.crypto && !sanitizes.overwrite) return chooseSecurityErase(identity.security);
   if (status === null)
     return { ok: false, reason: "facts_unreadable", detail: "The sanitize status of the disk cannot be read." };
   if (status.state === "running")

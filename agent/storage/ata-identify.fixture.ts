@@ -3,12 +3,16 @@ export function istdout({
   model = "M",
   firmware = "F",
   word59 = 0xf000,
+  word89 = 0,
+  word90 = 0,
   word128 = 0x0021,
 }: {
   readonly serial?: string;
   readonly model?: string;
   readonly firmware?: string;
   readonly word59?: number;
+  readonly word89?: number;
+  readonly word90?: number;
   readonly word128?: number;
 }): string {
   const words = new Array<number>(256).fill(0);
@@ -21,6 +25,8 @@ export function istdout({
   write(firmware, 23, 4);
   write(model, 27, 20);
   words[59] = word59;
+  words[89] = word89;
+  words[90] = word90;
   words[128] = word128;
   const lines = Array.from({ length: 32 }, (_, line) =>
     words

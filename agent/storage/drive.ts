@@ -1,5 +1,5 @@
 import type { Attempt, AttemptTool } from "../system/attempt.ts";
-import { chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
+import { ataDrive } from "./ata-drive.ts";
 import { type CommandEnd, judgeCommand } from "./command-end.ts";
 import { type BlockDevice, controllersOf, type DiskPicture, type NvmeController } from "./disk-rules.ts";
 import {
@@ -36,27 +36,29 @@ export interface Drive {
   status(): Promise<SanitizeStatus | null>;
   /** Sends the command of a technique once, and returns whether the disk accepted it, as far as the tool tells. */
   start(technique: Technique, patienceSeconds: number): Promise<CommandEnd>;
+  /** Removes the password that a lost worker of the agent may have left on the disk. */
+  clearPassword(): Promise<void>;
 }
 
-/** How many milliseconds the agent waits for a disk's answer to a question before the disk counts as hanging. */
-const ASK_TIMEOUT_MS = 60_000;
+/** A question to a disk takes a moment. A disk that does not answer in a minute is broken or hangs. */
+export const ASK_TIMEOUT_MS = 60_000;
 const MOST_TOLD = 200;
 
 type Ended = Extract<Attempt, { kind: "ended" }>;
 
-function endedOf(end: Attempt, tool: string): Ended | DriveRefusal {
+export function endedOf(end: Attempt, tool: string): Ended | DriveRefusal {
   if (end.kind === "missing") return { ok: false, reason: "tool_missing", detail: `${end.message} Install it.` };
   if (end.kind === "hung") return { ok: false, reason: "tool_failed", detail: `${tool} hangs (state ${end.state}).` };
   return end;
 }
-const isRefusal = (one: object): one is DriveRefusal => "ok" in one && one.ok === false;
-const toldBy = ({ stdout, stderr }: Ended): string => `${stderr} ${stdout}`.trim().slice(0, MOST_TOLD);
-const otherDisk = (told: string, serial: string | null): DriveRefusal => ({
+export const isRefusal = (one: object): one is DriveRefusal => "ok" in one && one.ok === false;
+export const toldBy = ({ stdout, stderr }: Ended): string => `${stderr} ${stdout}`.trim().slice(0, MOST_TOLD);
+export const otherDisk = (told: string, serial: string | null): DriveRefusal => ({
   ok: false,
   reason: "other_disk",
   detail: `The disk says that its serial number is ${told}, and Linux says ${serial}.`,
 });
-const unreadable = (detail: string): DriveRefusal => ({ ok: false, reason: "facts_unreadable", detail });
+export const unreadable = (detail: string): DriveRefusal => ({ ok: false, reason: "facts_unreadable", detail });
 
 /** Returns the commands of a disk, or null for a disk on a bus without known commands. */
 export function driveOf(device: BlockDevice, picture: DiskPicture, attempt: AttemptTool): Drive | null {
@@ -65,12 +67,12 @@ export function driveOf(device: BlockDevice, picture: DiskPicture, attempt: Atte
   return device.bus === "nvme" && own.length > 0 ? nvmeDrive(device, own, attempt) : null;
 }
 
-async function versionOf(tool: string, args: readonly string[], attempt: AttemptTool): Promise<string> {
+export async function versionOf(tool: string, args: readonly string[], attempt: AttemptTool): Promise<string> {
   const end = await attempt(tool, args, { timeoutMs: ASK_TIMEOUT_MS });
   return (end.kind === "ended" ? /(\d+\.[\w.+-]+)/.exec(end.stdout)?.[1] : undefined) ?? "unknown";
 }
 
-const SANITIZE_ARGUMENTS: Partial<Record<Technique, readonly string[]>> = {
+export const SANITIZE_ARGUMENTS: Partial<Record<Technique, readonly string[]>> = {
   nvme_sanitize_block: ["--sanact=2"],
   nvme_sanitize_overwrite: ["--sanact=3", "--owpass=1", "--ovrpat=0"],
   nvme_sanitize_crypto: ["--sanact=4"],
@@ -137,6 +139,7 @@ function nvmeDrive(device: BlockDevice, own: readonly NvmeController[], attempt:
   const { bytes, status, namespaces, format, controllers } = nvmeQuestions(path, namespaceId, attempt);
   return {
     status,
+    clearPassword: () => Promise.resolve(),
     facts: async () => {
       const read = await bytes(["id-ctrl", path, "--raw-binary"]);
       if (isRefusal(read)) return read;
@@ -174,44 +177,6 @@ function nvmeDrive(device: BlockDevice, own: readonly NvmeController[], attempt:
           : ["sanitize", path, ...sanitize];
       const timeoutMs = sanitize === undefined ? (patienceSeconds + 60) * 1000 : ASK_TIMEOUT_MS;
       return judgeCommand("nvme", "nvme", await attempt("nvme", args, { timeoutMs }));
-    },
-  };
-}
-
-function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
-  const path = `/dev/${device.name}`;
-  const ask = async (args: readonly string[]): Promise<Ended | DriveRefusal> =>
-    endedOf(await attempt("hdparm", args, { timeoutMs: ASK_TIMEOUT_MS }), "hdparm");
-  const status = async (): Promise<SanitizeStatus | null> => {
-    const end = await ask(["--sanitize-status", path]);
-    return isRefusal(end) ? null : parseAtaStatus(`${end.stdout}\n${end.stderr}`);
-  };
-  return {
-    status,
-    facts: async () => {
-      const end = await ask(["--Istdout", path]);
-      if (isRefusal(end)) return end;
-      const identity = parseAtaIdentity(end.stdout);
-      if (identity === null) return unreadable(`hdparm --Istdout: ${toldBy(end)}`);
-      if (identity.serial !== device.serial) return otherDisk(identity.serial, device.serial);
-      const { sanitizes } = identity;
-      const known = sanitizes.block || sanitizes.crypto || sanitizes.overwrite ? await status() : null;
-      return {
-        ok: true,
-        model: identity.model,
-        firmware: identity.firmware,
-        tool: "hdparm",
-        toolVersion: await versionOf("hdparm", ["-V"], attempt),
-        status: known,
-        bytes: device.bytes,
-        choice: chooseForAta({ identity, status: known }),
-      };
-    },
-    start: async (technique) => {
-      const command = SANITIZE_ARGUMENTS[technique];
-      if (command === undefined) return { kind: "refused", detail: `A SATA disk has no technique ${technique}.` };
-      const args = ["--yes-i-know-what-i-am-doing", ...command, path];
-      return judgeCommand("ata", "hdparm", await attempt("hdparm", args, { timeoutMs: ASK_TIMEOUT_MS }));
     },
   };
 }

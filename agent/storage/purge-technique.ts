@@ -23,11 +23,21 @@ export const TECHNIQUES = {
     expects: "uniform",
     hasLog: true,
   },
+  // NIST SP 800-88 rates the enhanced erase as a purge for hard disks only, so both erases count as `clear`.
+  ata_security_enhanced: {
+    title: "ATA security erase, enhanced",
+    method: "clear",
+    expects: "changed",
+    hasLog: false,
+  },
+  ata_security_erase: { title: "ATA security erase", method: "clear", expects: "uniform", hasLog: false },
 } as const satisfies Record<
   string,
   { title: PurgeTitle; method: "clear" | "purge"; expects: "uniform" | "changed"; hasLog: boolean }
 >;
 export type Technique = keyof typeof TECHNIQUES;
+/** Whether a technique sets a password on the disk before the erase. The end of the erase removes the password. */
+export const setsPassword = (technique: Technique): boolean => technique.startsWith("ata_security_");
 export const TECHNIQUE_NAMES = Object.keys(TECHNIQUES) as [Technique, ...Technique[]];
 
 export interface SanitizeStatus {
@@ -61,6 +71,7 @@ export type PurgeRefusal =
   | "foreign_controllers"
   | "sanitize_running"
   | "sanitize_frozen"
+  | "security_frozen"
   | "disk_locked";
 
 export type TechniqueChoice =

@@ -333,11 +333,59 @@ describe.skipIf(!mayLoop)("the purge of a SATA disk (SKIPPED without loop device
     ],
     ["a sanitize that fails", { fails: true, erases: "nothing" }, "failed sanitize_failed", ["--sanitize-block-erase"]],
     ["a disk that does nothing", { erases: "nothing" }, "failed sample_differs", ["--sanitize-block-erase"]],
-    ["a disk without the feature set", { word59: 0 }, "unsupported no_purge_command", []],
+    ["a disk without the feature sets", { word59: 0, word128: 0 }, "unsupported no_purge_command", []],
+    ["a disk whose security is frozen", { word59: 0, word128: 0x29 }, "failed security_frozen", []],
+    ["a disk with another password", { word59: 0, word128: 0x23 }, "failed disk_locked", []],
   ])("%s", async (_what, state, end, commands) => {
     host.drive(state);
     expect(reasonOf(await purge())).toBe(end);
     expect(host.commands()).toEqual(commands.map((one) => `hdparm --yes-i-know-what-i-am-doing ${one} /dev/sda`));
     expect(host.hasSecret()).toBe(!end.startsWith("ok"));
+  });
+
+  const SECURITY = "hdparm --user-master u --security-";
+  const security = () =>
+    host.calls().flatMap((call) => (call.startsWith(SECURITY) ? call.slice(SECURITY.length).split(" ")[0] : []));
+
+  it.each<[string, Partial<DriveState>, string, string]>([
+    ["enhanced erase", { erases: "random" }, "ok undefined", "erase-enhanced"],
+    ["erase", { word128: 0x01 }, "ok undefined", "erase"],
+    ["an erase that does nothing", { erases: "nothing" }, "failed sample_differs", "erase-enhanced"],
+  ])("without sanitize: security %s", async (_what, state, end, command) => {
+    host.drive({ word59: 0, ...state });
+    const step = await purge();
+    expect([reasonOf(step), security(), host.read("state/password")]).toEqual([end, ["set-pass", command], "0\n"]);
+    expect(step.evidence["method"]).toBe(end.startsWith("ok") ? "clear" : undefined);
+  });
+
+  it("removes its password after an erase whose end is unknown, and the next task erases again", async () => {
+    host.drive({ word59: 0, accepts: "lost", erases: "random" });
+    expect(await purge()).toMatchObject({ outcome: "failed", evidence: { reason: "end_unknown", command_sent: true } });
+    expect([security().at(-1), host.read("state/password")]).toEqual(["disable", "0\n"]);
+    host.drive({ accepts: "accepted" });
+    expect(reasonOf(await purge({ task: newTaskId() }))).toBe("ok undefined");
+  });
+
+  it.each([
+    ["the same task", "2"],
+    ["the next task, after a power cut", "6"],
+  ])("removes the password that a killed worker left, and erases: %s", async (next, password) => {
+    host.drive({ word59: 0, erases: "random" });
+    await purge();
+    host.fill("TENANT-SECRET");
+    host.write(journalFile(), JSON.stringify({ ...journal(), state: "started", end: null }));
+    host.write("state/password", `${password}\n`);
+    expect(reasonOf(await purge(password === "2" ? {} : { task: newTaskId() }))).toBe("ok undefined");
+    expect([next, host.read("state/password"), host.hasSecret()]).toEqual([next, "0\n", false]);
+  });
+
+  it("leaves a password that no journal explains", async () => {
+    host.drive({ word59: 0 });
+    host.write("state/password", "6\n");
+    expect([reasonOf(await purge()), security(), host.read("state/password")]).toEqual([
+      "failed disk_locked",
+      [],
+      "6\n",
+    ]);
   });
 });

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
+import { ERASE_PASSWORD } from "../../storage/ata-drive.ts";
 import { type BlockDevice, judgeDisk } from "../../storage/disk-rules.ts";
-import { type Drive, type DriveFacts, driveOf } from "../../storage/drive.ts";
+import { type Drive, type DriveFacts, type DriveRefusal, driveOf } from "../../storage/drive.ts";
 import { BLOCK_BYTES } from "../../storage/purge-sample.ts";
 import {
   type Advance,
@@ -13,6 +14,7 @@ import {
   patienceOf,
   progressText,
   type SanitizeStatus,
+  setsPassword,
   TECHNIQUES,
   type Technique,
   type TechniqueChoice,
@@ -80,7 +82,7 @@ export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming 
   const drive = driveOf(device, picture, attemptsBelow(run.root));
   if (drive === null)
     return ended("unsupported", `The agent has no command that purges ${device.name}.`, "no_purge_command", about);
-  const facts = await drive.facts();
+  const facts = await factsOf(drive, earlier);
   if (!facts.ok) return ended(outcomeOf(facts.reason), facts.detail, facts.reason, { ...about, device: device.name });
   const purge: Purge = { run, input, timing, device, drive, facts, journal };
   if (earlier?.state !== "started" && !facts.choice.ok) return refusedChoice(purge, facts.choice);
@@ -95,6 +97,15 @@ export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming 
   }
 }
 
+/** Reads a disk's facts. A worker that was lost during an erase with a password may have left the password, which only the journal tells. */
+async function factsOf(drive: Drive, earlier: PurgeEntry | null): Promise<DriveFacts | DriveRefusal> {
+  const facts = await drive.facts();
+  if (earlier?.state !== "started" || !setsPassword(earlier.technique)) return facts;
+  if (!facts.ok || facts.choice.ok || facts.choice.reason !== "disk_locked") return facts;
+  await drive.clearPassword();
+  return drive.facts();
+}
+
 /**
  * Begins the purge of a disk, or waits for the purge that the disk's journal names. A purge of another task counts only while the disk still runs the
  * purge, because programs may write to the disk later. The disk gets no second purge command while an earlier command may still run.
@@ -103,6 +114,8 @@ async function proceed(purge: Purge, earlier: PurgeEntry | null): Promise<StepEn
   const { input, facts, journal } = purge;
   if (earlier?.state !== "started") return begin(purge);
   const isOwn = earlier.task_id === input.task_id;
+  // A disk that tells its facts runs no erase with a password, so the agent may send the command again.
+  if (setsPassword(earlier.technique)) return begin(purge);
   if (!TECHNIQUES[earlier.technique].hasLog)
     return isOwn || earlier.boot_id === kernelBootId()
       ? stillStarted(purge, earlier, "end_unknown", FORMAT_UNKNOWN)
@@ -124,6 +137,8 @@ async function proceed(purge: Purge, earlier: PurgeEntry | null): Promise<StepEn
 /** A restart of the host resets the disk's controller, which ends a format. */
 const FORMAT_UNKNOWN =
   "The end of a format that was sent to the disk is unknown. Restart the host, then purge the disk again.";
+
+const ERASE_UNKNOWN = `The end of the security erase is unknown. Purge the disk again, which removes the password ${ERASE_PASSWORD}.`;
 
 const evidenceOf = ({ device, facts }: Purge): StepEnd["evidence"] => ({
   media_kind: "disk",
@@ -180,7 +195,12 @@ async function begin(purge: Purge): Promise<StepEnd> {
   if (TECHNIQUES[technique].hasLog) return follow(purge, started);
   return end.kind === "accepted"
     ? sample(purge, started, "the command ended without error")
-    : stillStarted(purge, started, "end_unknown", `${FORMAT_UNKNOWN} ${end.detail}`);
+    : stillStarted(
+        purge,
+        started,
+        "end_unknown",
+        `${setsPassword(technique) ? ERASE_UNKNOWN : FORMAT_UNKNOWN} ${end.detail}`,
+      );
 }
 
 const tellBegin = ({ run, device }: Purge): void => run.progress({ step: `purge ${device.name}`, done: 0, bytes: 0 });

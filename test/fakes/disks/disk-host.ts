@@ -35,6 +35,8 @@ export interface DriveState {
   readonly unallocated: number;
   /** The word 59 in a SATA disk's answer to IDENTIFY DEVICE, which names the sanitize commands that the disk knows. */
   readonly word59: number;
+  /** The word 128 of IDENTIFY DEVICE, which tells of the security feature set. The bits 1 and 2 say that a password is set and that it locks the disk. */
+  readonly word128: number;
   /** The state of the disk's sanitize operation as in the NVMe log: 0 never, 1 done, 2 running, 3 failed. */
   readonly status: number;
   readonly action: number;
@@ -61,6 +63,7 @@ const NEW: DriveState = {
   controllers: [7],
   unallocated: 0,
   word59: 0x9000,
+  word128: 0x21,
   status: 0,
   action: 0,
   looks: 1,
@@ -147,7 +150,10 @@ export class DiskHost extends HostFolder {
     writeFileSync(this.path("state/identify"), identifyBytes(told));
     writeFileSync(this.path("state/id-ns"), namespaceBytes(0x11, 0x0a));
     writeFileSync(this.path("state/controller-list"), controllerBytes(this.#state.controllers));
-    this.write("state/istdout", istdout(told));
+    // The tool adds the bits of the password to the word.
+    for (const bits of [0, 2, 6])
+      this.write(`state/istdout-${bits}`, istdout({ ...told, word128: told.word128 | bits }));
+    if (!this.has("state/password")) this.write("state/password", "0\n");
   }
   /** Runs a shell script at one call of the disk's tool, for example at the second call of `id-ctrl`. */
   at(call: string, script: string): void {

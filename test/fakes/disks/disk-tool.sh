@@ -9,7 +9,7 @@ echo "$tool $*" >>../calls
 # A test can let a program run at a chosen call: the program `at-id-ctrl-2` runs at the second call of `id-ctrl`.
 count=$(grep -c "^$tool $1" ../calls)
 if [ -x "at-$1-$count" ]; then "./at-$1-$count"; fi
-for fact in device status action looks fails erases accepts exitsWell sanicap namespaces; do
+for fact in device status action looks fails erases accepts exitsWell sanicap namespaces password; do
   read -r "$fact" <"$fact"
 done
 
@@ -83,7 +83,22 @@ case "$tool $1" in
   echo 'Success formatting namespace:1'
   ;;
 'hdparm -V') echo 'hdparm v9.65' ;;
-'hdparm --Istdout') cat istdout ;;
+'hdparm --Istdout') cat "istdout-$password" ;;
+'hdparm --user-master')
+  # The arguments are `--user-master u COMMAND PASSWORD DEVICE`. The fact `password` is 0, 2 (a password is set) or 6 (it locks the disk).
+  [ "$4" = MusterErase ] || exit 5
+  case $3 in
+  --security-set-pass) [ "$password" = 0 ] && echo 2 >password ;;
+  --security-unlock) [ "$password" = 6 ] && echo 2 >password ;;
+  --security-disable) [ "$password" = 2 ] && echo 0 >password ;;
+  --security-erase | --security-erase-enhanced)
+    [ "$password" = 2 ] || exit 5
+    [ "$accepts" = lost ] && lose
+    erase
+    echo 0 >password
+    ;;
+  esac
+  ;;
 'hdparm --sanitize-status')
   look
   printf '\n/dev/sda:\nIssuing SANITIZE_STATUS command\n'
