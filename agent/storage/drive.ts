@@ -1,7 +1,6 @@
 import type { Attempt, AttemptTool } from "../system/attempt.ts";
-import { ataDrive } from "./ata-drive.ts";
 import { type CommandEnd, judgeCommand } from "./command-end.ts";
-import { type BlockDevice, controllersOf, type DiskPicture, type NvmeController } from "./disk-rules.ts";
+import type { BlockDevice, NvmeController } from "./disk-rules.ts";
 import {
   chooseForNvme,
   type NamespaceFormat,
@@ -59,13 +58,6 @@ export const otherDisk = (told: string, serial: string | null): DriveRefusal => 
   detail: `The disk says that its serial number is ${told}, and Linux says ${serial}.`,
 });
 export const unreadable = (detail: string): DriveRefusal => ({ ok: false, reason: "facts_unreadable", detail });
-
-/** Returns the commands of a disk, or null for a disk on a bus without known commands. */
-export function driveOf(device: BlockDevice, picture: DiskPicture, attempt: AttemptTool): Drive | null {
-  if (device.bus === "ata") return ataDrive(device, attempt);
-  const own = controllersOf(picture.controllers, device);
-  return device.bus === "nvme" && own.length > 0 ? nvmeDrive(device, own, attempt) : null;
-}
 
 export async function versionOf(tool: string, args: readonly string[], attempt: AttemptTool): Promise<string> {
   const end = await attempt(tool, args, { timeoutMs: ASK_TIMEOUT_MS });
@@ -133,7 +125,8 @@ function nvmeQuestions(path: string, namespaceId: number | null, attempt: Attemp
   return { bytes, status, namespaces, format, controllers };
 }
 
-function nvmeDrive(device: BlockDevice, own: readonly NvmeController[], attempt: AttemptTool): Drive {
+/** The commands of an NVMe disk. */
+export function nvmeDrive(device: BlockDevice, own: readonly NvmeController[], attempt: AttemptTool): Drive {
   const path = `/dev/${own[0]?.name}`;
   const namespaceId = device.namespaceId === null ? null : Number(device.namespaceId);
   const { bytes, status, namespaces, format, controllers } = nvmeQuestions(path, namespaceId, attempt);

@@ -8,7 +8,7 @@ import type { WorkEnd } from "../system/workers/workers.ts";
 import { isCancelledByHub } from "../tasks/cancelled.ts";
 import { describeParts } from "./disk-layout.ts";
 import { type DiskPicture, disksWithSerial, judgeDisk, type OrderedDisk } from "./disk-rules.ts";
-import { driveOf } from "./drive.ts";
+import { driveOf } from "./drive-of.ts";
 import { PURGE_WITHIN_S, TECHNIQUES } from "./purge-technique.ts";
 
 type Input = Pick<TaskInput<"node.storage_cleanup">, "disks" | "disk_pool" | "sample_seed" | "scratch" | "shares">;

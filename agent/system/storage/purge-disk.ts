@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 import { ERASE_PASSWORD } from "../../storage/ata-drive.ts";
 import { type BlockDevice, judgeDisk } from "../../storage/disk-rules.ts";
-import { type Drive, type DriveFacts, type DriveRefusal, driveOf } from "../../storage/drive.ts";
+import type { Drive, DriveFacts, DriveRefusal } from "../../storage/drive.ts";
+import { driveOf } from "../../storage/drive-of.ts";
 import { BLOCK_BYTES } from "../../storage/purge-sample.ts";
 import {
   type Advance,
