@@ -30,6 +30,8 @@ export const STATE_AMBIGUITY = {
     "uninstall_accepted",
     "erase_unproven",
     "erase_fell_back",
+    "erase_disproved",
+    "disks_changed",
   ],
   exceptions: {
     drain_incomplete: {
@@ -53,6 +55,16 @@ export const STATE_AMBIGUITY = {
     erase_fell_back: {
       nextVerb: "resume",
       nextAction: "Erase the disks as the message says, then resume; or force.",
+    },
+    erase_disproved: {
+      nextVerb: "resume",
+      nextAction:
+        "The erase did not reach the named disks. Cancel, and reimage the node with an erase of kind secure. Or erase or replace the disks, then resume; or force.",
+    },
+    disks_changed: {
+      nextVerb: "resume",
+      nextAction:
+        "Find the disks that the message names. Bring them back and resume, so that their blocks are compared; or force if somebody removed them from the host.",
     },
     machine_locked: {
       nextVerb: "resume",

@@ -1,7 +1,14 @@
 import { canonicalJson } from "./json.ts";
 import { MOST_RECORD_BYTES, RECORD_FORMAT } from "./sanitization-format.ts";
 import { bytesOf, MOST_RESIDUE_NAMES, type ResidueItem, SanitizationRecord } from "./sanitization-record.ts";
-import { claimsOf, type KnownMedium, mediaOf, notCoveredBy, type Statement } from "./sanitization-sentences.ts";
+import {
+  claimsOf,
+  type DiskSampleOf,
+  type KnownMedium,
+  mediaOf,
+  notCoveredBy,
+  type Statement,
+} from "./sanitization-sentences.ts";
 import { judge, residueVerdict } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
@@ -30,6 +37,8 @@ export interface RecordFacts
   /** The comparison of the host with the node's baseline, or null if no task looked for residue. */
   readonly residue: { readonly has_baseline: boolean; readonly items: readonly ResidueItem[] } | null;
   readonly known_media: readonly KnownMedium[];
+  /** What the agent of a new system read of the disks. */
+  readonly disk_samples: readonly DiskSampleOf[];
   /** Sentences that other parts of the hub add to the sanitization record, for example about the memory of each GPU. */
   readonly statements: readonly Statement[];
   /** Why the hub asks no agent to sign the sanitization record, or null if the hub asks an agent. */
@@ -145,14 +154,14 @@ function cutOf(kept: SanitizationRecord, whole: SanitizationRecord): Sanitizatio
  * least important facts, and says how many.
  */
 export function buildRecord(facts: RecordFacts): { readonly record: SanitizationRecord; readonly text: string } {
-  const { residue, known_media, statements, unsigned_reason, ...same } = facts;
+  const { residue, known_media, disk_samples, statements, unsigned_reason, ...same } = facts;
   const judged = {
     ...same,
     format: RECORD_FORMAT,
     signed_by_agent: unsigned_reason === null && same.agent !== null,
     unsigned_reason: unsigned_reason ?? (same.agent === null ? "the node has no agent with a certificate" : null),
     residue: residue && { verdict: residueVerdict(residue.has_baseline, residue.items), items: [...residue.items] },
-    media: mediaOf(same, known_media, same.node.hostname),
+    media: mediaOf(same, known_media, disk_samples, same.node.hostname),
   } as const;
   const { verdict, reasons } = judge(judged);
   const told = { ...judged, verdict, reasons: [...reasons] };

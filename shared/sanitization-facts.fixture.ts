@@ -83,6 +83,7 @@ export const cleanFacts = (more: Partial<RecordFacts> = {}): RecordFacts => ({
   residue: { has_baseline: true, items: [item()] },
   gpus: [],
   known_media: [],
+  disk_samples: [],
   statements: [],
   unsigned_reason: null,
   ...more,

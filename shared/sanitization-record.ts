@@ -21,6 +21,7 @@ export const VERDICT_REASONS = {
   required_not_ok: "not_clean",
   residue_found: "not_clean",
   evidence_refused: "not_clean",
+  erase_disproved: "not_clean",
   gpu_below_required: "not_clean",
   erase_without_evidence: "incomplete",
   erase_waived: "incomplete",
@@ -107,6 +108,7 @@ export type RecordGpu = z.output<typeof RecordGpu>;
  * What shows that MAAS erased the disks of a machine when MAAS released the machine. The report of MAAS is not about single disks (decision C5).
  */
 export const ERASE_EVIDENCE = ["reported_by_maas", "none"] as const;
+export const MOST_DISK_FINDINGS = 32;
 /** How MAAS released the machine of the system that the host had before its present system. */
 const RecordRelease = z.strictObject({
   maas_system_id: Short,
@@ -117,6 +119,8 @@ const RecordRelease = z.strictObject({
   evidence: z.enum(ERASE_EVIDENCE),
   /** The person who decided to continue without evidence of the erase, or null if no person decided so. */
   waived_by: Short.nullable(),
+  /** What the disks of the new system show against the erase, disk by disk. The member is absent if they show nothing against it. */
+  disk_findings: z.array(Short).min(1).max(MOST_DISK_FINDINGS).optional(),
 });
 export type RecordRelease = z.output<typeof RecordRelease>;
 

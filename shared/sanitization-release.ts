@@ -42,6 +42,11 @@ export function releaseGaps(release: Release): string[] {
     return ["The operation asked MAAS for no erase of the disks, and a deploy does not overwrite the whole of a disk."];
   const quick = erase === "quick" ? [QUICK] : [];
   if (evidence !== "none") return [WHOLE_MACHINE, ...quick];
+  if (release.disk_findings !== undefined)
+    return [
+      `The hub asked MAAS for an erase of the disks of kind ${erase}, and the disks of the new system speak against it for ${release.disk_findings.length} disks, which the member release names.`,
+      ...quick,
+    ];
   const why = person === null ? "" : ` A person decided by force to continue without evidence of the erase.`;
   return [
     `The hub asked MAAS for an erase of the disks of kind ${erase}, and nothing shows that MAAS erased a disk.${why}`,

@@ -44,6 +44,14 @@ export interface KnownMedium {
   readonly serial: string | null;
 }
 
+/** What the agent of a new system read of one disk, for the disk's entry in the record. */
+export interface DiskSampleOf {
+  readonly serial: string;
+  readonly model: string | null;
+  readonly verification: string;
+  readonly verification_result: string;
+}
+
 const NOTHING_DONE = {
   maker: null,
   method: "none",
@@ -87,6 +95,7 @@ export function mediaOf(
     refused_evidence: refused = [],
   }: Pick<SanitizationRecord, "tasks" | "gpus" | "release" | "refused_evidence">,
   known: readonly KnownMedium[],
+  samples: readonly DiskSampleOf[],
   source: string,
 ): Medium[] {
   const treated = [
@@ -109,8 +118,24 @@ export function mediaOf(
   const erased = erasedByRelease(release);
   return [
     ...treated,
-    ...left.map((medium) => ({ ...NOTHING_DONE, ...medium, source, ...(medium.kind === "disk" ? erased : {}) })),
+    ...left.map((medium) => ({
+      ...NOTHING_DONE,
+      ...medium,
+      source,
+      ...(medium.kind === "disk" ? { ...erased, ...sampleOf(samples, medium.serial) } : {}),
+    })),
+    ...samples
+      .filter(({ serial }) => !serials.has(serial) && left.every((medium) => medium.serial !== serial))
+      .map((sample) => ({ ...NOTHING_DONE, kind: "disk", source, ...erased, ...sample })),
   ];
+}
+
+/** What the agent read of a disk after the deploy, which replaces what a report about the whole machine says about the disk. */
+function sampleOf(samples: readonly DiskSampleOf[], serial: string | null): Partial<Medium> {
+  const found = samples.find((sample) => sample.serial === serial);
+  return found === undefined
+    ? {}
+    : { verification: found.verification, verification_result: found.verification_result };
 }
 
 /**

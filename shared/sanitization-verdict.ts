@@ -104,13 +104,22 @@ function residueReasons({ residue, trust }: Judged): Reason[] {
  */
 function releaseReasons({ release }: Judged): Reason[] {
   if (release === undefined || release.evidence !== "none") return [];
-  const { erase, waived_by: person } = release;
+  const { erase, waived_by: person, disk_findings: findings } = release;
+  if (findings !== undefined) {
+    const disproved = { code: "erase_disproved", about: findings.map(told).join("; ").slice(0, 400) } as const;
+    return person === null ? [disproved] : [disproved, waived(person, erase)];
+  }
   if (erase === "none")
     return [{ code: "erase_not_asked", about: "the operation asked MAAS for no erase of the disks" }];
   return person === null
     ? [{ code: "erase_without_evidence", about: `nothing shows the erase of kind ${erase} in MAAS` }]
-    : [{ code: "erase_waived", about: `${told(person)} continued without evidence of the erase of kind ${erase}` }];
+    : [waived(person, erase)];
 }
+
+const waived = (person: string, erase: string): Reason => ({
+  code: "erase_waived",
+  about: `${told(person)} continued without evidence of the erase of kind ${erase}`,
+});
 
 /** True if a GPU's claim level (decision C2), or the share of its memory that was overwritten, is lower than the node's profile requires. */
 const isBelow = ({ level, share, required_level, required_share }: RecordGpu): boolean =>

@@ -8,6 +8,7 @@ import { gpuFill } from "./gpu-fill.ts";
 import { gpuScrub } from "./gpu-scrub.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
+import { sampleDisks } from "./sample-disks.ts";
 import { type RecordEvidence, signRecord } from "./sign-record.ts";
 import { storageCleanup } from "./storage-cleanup.ts";
 import { terminalClose } from "./terminal-close.ts";
@@ -31,4 +32,5 @@ export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandl
   "node.gpu_fill": gpuFill(system),
   "node.gpu_challenge": gpuChallenge(system),
   "node.storage_cleanup": storageCleanup(system),
+  "node.sample_disks": sampleDisks(system),
 });

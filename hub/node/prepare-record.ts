@@ -28,6 +28,7 @@ export interface Turnover
     | "release"
     | "required"
     | "refused_evidence"
+    | "disk_samples"
     | "residue"
     | "gpus"
     | "statements"

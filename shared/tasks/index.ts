@@ -8,6 +8,7 @@ import { gpuFill } from "./gpu-fill.ts";
 import { gpuScrub } from "./gpu-scrub.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
+import { sampleDisks } from "./sample-disks.ts";
 import { signRecord } from "./sign-record.ts";
 import { storageCleanup } from "./storage-cleanup.ts";
 import { terminalClose } from "./terminal-close.ts";
@@ -31,6 +32,7 @@ export const TASKS = {
   [gpuFill.type]: gpuFill,
   [gpuChallenge.type]: gpuChallenge,
   [storageCleanup.type]: storageCleanup,
+  [sampleDisks.type]: sampleDisks,
 } as const;
 
 export type TaskType = keyof typeof TASKS;

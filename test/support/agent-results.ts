@@ -27,6 +27,7 @@ export function resetOf(count: number): TaskResult<"node.gpu_scrub"> {
 const RESULTS: { readonly [T in TaskType]?: TaskResult<T> } = {
   "allocation.revoke_user": { uid: 30_001, steps: [done("account", "alice")], root_by: [] },
   "node.storage_cleanup": { steps: [done("temporary", "/tmp")] },
+  "node.sample_disks": { boot_id: "boot", disks: [], more: 0 },
   "node.validate_clean": { boot_id: "boot", snapshot: EMPTY_SNAPSHOT },
 };
 

@@ -87,6 +87,7 @@ export class TurnoverHost {
       residue: { has_baseline: true, items: [{ item: "accounts", status: "clean", names: [], more: 0, reason: null }] },
       gpus: [],
       statements: [],
+      disk_samples: [],
       unsigned_reason: null,
       ...more,
     };

@@ -37,6 +37,7 @@ export async function storeUnsignedRecord(
       residue: null,
       gpus: [],
       statements: [],
+      disk_samples: [],
       unsigned_reason: "the agent did not answer",
       ...more,
     });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { diskEntryName } from "../../../shared/residue/disk-names.ts";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { type BlockDevice, controllersOf, type NvmeController } from "../../storage/disk-rules.ts";
+import { isDisk } from "../../storage/disk-sample.ts";
 import { readHardware } from "../storage/block-devices.ts";
 import { isUnreadable } from "../storage/sysfs.ts";
 import { namesIn, type Reading, textOf, Unreadable, valued } from "./reading.ts";
@@ -12,8 +13,6 @@ const NVME = "sys/class/nvme";
 const PCI = "/sys/bus/pci/devices";
 /** The first digits of the class of each PCI device that controls disks: NVMe, SATA, SAS, SCSI, RAID and virtio. */
 const STORAGE_CLASS = "0x01";
-/** Matches optical drives and floppy drives, which are no disks, because their media contain no data of a host. */
-const MEDIA_DRIVE = /^(sr|fd)\d+$/;
 
 /**
  * Reads the disks of the host, and the controllers that have no disk. A tenant with the rights of root can hide a disk: by a detached namespace, an
@@ -36,10 +35,6 @@ export async function readDisks(reading: Reading): Promise<ResidueEntry[]> {
     ...(await pciControllers(reading, paths)),
   ];
 }
-
-/** Whether a block device is a disk. Volumes, partitions, RAM disks and hidden paths to an NVMe namespace are no disks. */
-const isDisk = ({ name, partitionOf, isPath, isVirtual }: BlockDevice): boolean =>
-  partitionOf === null && !isPath && !isVirtual && !MEDIA_DRIVE.test(name);
 
 const nameOf = ({ serial, model, wwn }: BlockDevice): string =>
   serial === null

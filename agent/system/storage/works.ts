@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { TaskId } from "../../../shared/ids.ts";
 import { CleaningEvidence, CleaningOutcome } from "../../../shared/tasks/cleaning-step.ts";
+import { DiskSample } from "../../../shared/tasks/sample-disks.ts";
 import { defineWork } from "../workers/define-work.ts";
 
 /**
@@ -89,6 +90,21 @@ export const PURGE_DISK = defineWork({
     may_unmount: z.array(z.string().startsWith("/")).max(80),
   }),
   result: PurgeEnd,
+  memoryMax: "512M",
+  mayBlock: true,
+});
+
+/** The kind of work that reads random blocks of one disk. A disk that does not answer blocks its reader in the kernel. */
+export const SAMPLE_DISK = defineWork({
+  kind: "storage.sample_disk",
+  input: z.strictObject({
+    serial: z.string().min(1).max(64),
+    seed: z.string(),
+    key: z.string(),
+    free_only: z.boolean(),
+    again: z.array(z.int().min(0)),
+  }),
+  result: DiskSample,
   memoryMax: "512M",
   mayBlock: true,
 });

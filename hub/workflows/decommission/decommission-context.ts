@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { failure } from "../../../shared/failures.ts";
 import { NodeId, TaskId } from "../../../shared/ids.ts";
+import { DisksBefore } from "../../../shared/tasks/sample-disks.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
 import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { type DecommissionRows, readDecommissionRows } from "../../db/queries/decommissions.ts";
@@ -69,6 +70,11 @@ export const DecommissionState = z.object({
   erase_waived_by: z.string().nullable().optional(),
   /** True after MAAS has accepted the command to power the machine off, so that the stage `power_off_maas_node` does not repeat the command. */
   power_off_asked: z.boolean().nullable().optional(),
+  /** What the hub knows of the disks before the release of a reimage. */
+  disks_before: DisksBefore.nullable().optional(),
+  /** The generation for which a person decided that the operation continues although the disks speak against their erase, and the person's name. */
+  disks_waived: z.number().nullable().optional(),
+  disks_waived_by: z.string().nullable().optional(),
   /** The generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),
   power_state: z.string().nullable().optional(),

@@ -7,7 +7,7 @@ import { barUnerased } from "../../node/health-override.ts";
 import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";
 import { DecommissionInput } from "./decommission-context.ts";
-import { lackOf, mayWaive } from "./unerased.ts";
+import { lackOf, mayWaive, speaksOfDisks } from "./unerased.ts";
 
 /**
  * By the command `force`, an operator overrides a decommission's wait for the agent (lifecycle 5.8). If no agent is connected, `force` continues the
@@ -47,7 +47,11 @@ export async function applyForce(
   await forceDecommission(tx, decommission.decommissionId, request);
   const { erase } = DecommissionInput.parse(row.input);
   if (mayWaive(row.failureCode) && erase !== "none") {
-    await patchState(tx, row.id, { erase_waived: node.generation, erase_waived_by: request.actor });
+    const { generation } = node;
+    const patch = speaksOfDisks(row.failureCode)
+      ? { disks_waived: generation, disks_waived_by: request.actor }
+      : { erase_waived: generation, erase_waived_by: request.actor };
+    await patchState(tx, row.id, patch);
     await barUnerased(tx, {
       nodeId: node.id,
       target: decommission.maasSystemId,

@@ -1,6 +1,7 @@
 import { compareResidue } from "../../../shared/residue/compare.ts";
 import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
 import {
+  MOST_DISK_FINDINGS,
   MOST_RECORDED_WAYS,
   MOST_REFUSED,
   type RecordRelease,
@@ -18,6 +19,7 @@ import type { HostMemory } from "../../gpu-memory/host-memory.ts";
 import { RESET_STEPS } from "../../node/gpu-reset-verdict.ts";
 import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
+import { type DiskCheck, diskStatement, findingsOf, readDiskCheck } from "./disk-check.ts";
 import { hostMemoryOf, needsOverwrite } from "./gpu-memory.ts";
 import { readKnownDisks } from "./known-disks.ts";
 import { refusedPurges } from "./purge-evidence.ts";
@@ -31,6 +33,7 @@ const RECORDED = [
   "node.gpu_fill",
   "node.gpu_challenge",
   "node.validate_clean",
+  "node.sample_disks",
 ] as const;
 
 /**
@@ -54,19 +57,34 @@ function requirementsOf(context: DecommissionContext): Requirement[] {
 }
 
 /** The release of the host's earlier system; undefined if the host has kept its system. */
-function releaseOf({ decommission, state, input }: DecommissionContext): RecordRelease | undefined {
+function releaseOf(
+  { decommission, state, input, node }: DecommissionContext,
+  check: DiskCheck | null,
+): RecordRelease | undefined {
   const { mode, releasedGeneration: generation, maasSystemId } = decommission;
   if (mode !== "reimage" || generation === null || maasSystemId === null) return undefined;
-  const isReported = input.erase !== "none" && state.erase_reported === generation;
+  const findings = check === null ? [] : findingsOf(input.erase, check);
+  const isReported = input.erase !== "none" && state.erase_reported === generation && findings.length === 0;
   const isWaived = !isReported && input.erase !== "none" && state.erase_waived === generation;
   return {
     maas_system_id: maasSystemId,
     generation,
     erase: input.erase,
     evidence: isReported ? "reported_by_maas" : "none",
-    waived_by: isWaived ? (state.erase_waived_by ?? "unknown").slice(0, 256) : null,
+    waived_by: isWaived ? (state.erase_waived_by ?? "unknown").slice(0, 256) : disksWaivedBy(findings, state, node),
+    ...(findings.length === 0
+      ? {}
+      : { disk_findings: findings.slice(0, MOST_DISK_FINDINGS).map((one) => one.slice(0, 256)) }),
   };
 }
+
+/** The person who decided that the operation continues although the disks speak against their erase, or null. */
+const disksWaivedBy = (
+  findings: readonly string[],
+  state: DecommissionContext["state"],
+  { generation }: DecommissionContext["node"],
+): string | null =>
+  findings.length > 0 && state.disks_waived === generation ? (state.disks_waived_by ?? "unknown").slice(0, 256) : null;
 
 /** A reimage claims no cold start if the BMC did not report that the machine was off. */
 const trustOf = ({ decommission: { mode, releasedGeneration }, state }: DecommissionContext): Turnover["trust"] => {
@@ -120,6 +138,9 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
   // A task that the hub never delivered did nothing on the host, and no agent can confirm the task.
   const tasks = newest.filter((task) => task.epoch > 0 && ranOnThisSystem(context, task));
   const memory = memoryOf(context, tasks);
+  const sampled = tasks.find(({ type }) => type === "node.sample_disks");
+  const check =
+    sampled === undefined ? null : await readDiskCheck(tx, context.input.erase, state.disks_before, sampled);
   const requestedBy = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";
   return {
     nodeId: node.id,
@@ -145,12 +166,13 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
       requested_by: requestedBy,
     },
     trust: trustOf(context),
-    release: releaseOf(context),
+    release: releaseOf(context, check),
+    disk_samples: check?.samples ?? [],
     required: requirementsOf(context),
     ...(await refusedOf(tx, context, tasks)),
     residue: await residueOf(tx, context, tasks),
     gpus: memory === null ? [] : [...memory.gpus],
-    statements: memory === null ? [] : memory.statements,
+    statements: [...(memory?.statements ?? []), ...(check === null ? [] : [diskStatement(check)])],
     unsigned_reason: null,
   };
 }

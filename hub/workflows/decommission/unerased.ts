@@ -10,10 +10,16 @@ const LACKS: ReadonlyMap<string, string> = new Map([
   ["erase_unproven", UNPROVEN],
   ["erase_fell_back", "MAAS erased disks by a weaker method than asked"],
   ["erase_failed", "MAAS failed to erase the disks"],
+  ["erase_disproved", "blocks of the disks have the content from before the release"],
+  ["disks_changed", "the host does not show all the disks that it had before the release"],
 ]);
 
 /** True if a person may decide after a failure with the code `code` to continue the decommission without evidence of an erase. */
-export const mayWaive = (code: string | null): boolean => code === "erase_unproven" || code === "erase_fell_back";
+export const mayWaive = (code: string | null): boolean =>
+  code === "erase_unproven" || code === "erase_fell_back" || speaksOfDisks(code);
+
+/** True for a failure of the comparison of the disks after the deploy. */
+export const speaksOfDisks = (code: string | null): boolean => code === "erase_disproved" || code === "disks_changed";
 
 /** Says why a node's disks count as not erased after a failure with the code `code`, or after a cancel (null). */
 export const lackOf = (code: string | null): string => LACKS.get(code ?? "") ?? UNPROVEN;

@@ -4,11 +4,13 @@ import { releaseDeploySlot } from "../../db/queries/deploy-slots.ts";
 import { decommissionHooks } from "../decommission/decommission.ts";
 import { DecommissionInput } from "../decommission/decommission-context.ts";
 import { observedMachine } from "../decommission/release-machine.ts";
+import { checkDisks } from "../decommission/stages/check-disks.ts";
 import { disableNode } from "../decommission/stages/disable-node.ts";
 import { drainNode } from "../decommission/stages/drain-node.ts";
 import { enableNode } from "../decommission/stages/enable-node.ts";
 import { overwriteGpuMemory } from "../decommission/stages/overwrite-gpu-memory.ts";
 import { powerOffMaasNode } from "../decommission/stages/power-off-maas-node.ts";
+import { readDisks } from "../decommission/stages/read-disks.ts";
 import { recordSanitization } from "../decommission/stages/record-sanitization.ts";
 import { releaseMaasNode } from "../decommission/stages/release-maas-node.ts";
 import { scrubGpu } from "../decommission/stages/scrub-gpu.ts";
@@ -54,11 +56,13 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   disableNode,
   drainNode,
   loadSiteConfig,
+  readDisks,
   releaseMaasNode,
   powerOffMaasNode,
   // `map` keeps the number, order and names of the stages, although the type of its result does not say so.
   ...(PROVISION_STAGES.map((stage) => provisioning(stage as ProvisionStage)) as unknown as typeof PROVISION_STAGES),
   takeBaseline,
+  checkDisks,
   scrubGpu,
   overwriteGpuMemory,
   validateCleanNode,
@@ -74,6 +78,7 @@ const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   disable_node: "disable_node",
   drain_node: "drain_node",
   load_site_config: "load_site_config",
+  read_disks: "read_disks",
   release_maas_node: "release_maas_node",
   power_off_maas_node: "power_off_maas_node",
   configure_storage: "load_site_config",
@@ -82,6 +87,7 @@ const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   render_cloud_init: "load_site_config",
   ...PROVISION_RESTART.resume,
   take_baseline: "take_baseline",
+  check_disks: "check_disks",
   scrub_gpu: "scrub_gpu",
   overwrite_gpu_memory: "overwrite_gpu_memory",
   validate_clean_node: "validate_clean_node",

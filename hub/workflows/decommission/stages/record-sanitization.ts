@@ -133,6 +133,8 @@ function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
 
 /** The reasons of a verdict that come from a person's decision: a request without an erase, or a `force` without evidence of an erase. */
 const DECIDED_BY_A_PERSON: readonly VerdictReason[] = ["erase_not_asked", "erase_waived"];
+/** A reason that a person's decision leaves only if the record names the person. */
+const WAIVABLE: VerdictReason = "erase_disproved";
 
 /**
  * True if only a person's decision keeps the sanitization record from the verdict `clean`. A sanitization record that does not contain all its
@@ -141,7 +143,8 @@ const DECIDED_BY_A_PERSON: readonly VerdictReason[] = ["erase_not_asked", "erase
 function isLeftByPerson(row: SanitizationRecordRow): boolean {
   const record = readRecord(row.text);
   if (typeof record === "string" || record.cut.some(({ what }) => what === "reasons")) return false;
-  return record.reasons.every(({ code }) => DECIDED_BY_A_PERSON.includes(code));
+  const isWaived = typeof record.release?.waived_by === "string";
+  return record.reasons.every(({ code }) => DECIDED_BY_A_PERSON.includes(code) || (isWaived && code === WAIVABLE));
 }
 
 /**

@@ -1,0 +1,83 @@
+import { createHmac } from "node:crypto";
+import { type DiskSample, MOST_PRINTS } from "../../shared/tasks/sample-disks.ts";
+import { type BlockDevice, type DiskPicture, type DiskRefusal, disksWithSerial, judgeDisk } from "./disk-rules.ts";
+import { BLOCK_BYTES, drawBlocks, END_BLOCKS } from "./purge-sample.ts";
+
+/** Optical drives and floppy drives. A medium comes and goes, and no data of a host is on it. */
+const MEDIA_DRIVE = /^(sr|fd)\d+$/;
+
+/** True for a disk. A volume, a partition, a RAM disk and a hidden path to an NVMe namespace are no disks. */
+export const isDisk = ({ name, partitionOf, isPath, isVirtual }: BlockDevice): boolean =>
+  partitionOf === null && !isPath && !isVirtual && !MEDIA_DRIVE.test(name);
+
+/** The refusals of the disk rules that say that something uses a disk. */
+const USES: readonly DiskRefusal[] = ["mounted", "swap", "in_use", "zfs"];
+/** The refusals after which a read of the disk says nothing about a disk of this host. */
+const FOREIGN: readonly DiskRefusal[] = ["removable", "not_local", "ambiguous"];
+
+/**
+ * Returns why the agent does not read the blocks of a disk, or null. Write protection does not matter for a read, and a protected disk is one that an
+ * erase may have left out.
+ */
+export function unreadReason(picture: DiskPicture, device: BlockDevice, freeOnly: boolean): string | null {
+  const { serial } = device;
+  if (serial === null) return "The disk has no serial number, so its blocks cannot be compared.";
+  if (disksWithSerial(picture, serial).length > 1) return "Several disks or namespaces have the serial number.";
+  const devices = picture.devices.map((one) => ({ ...one, readOnly: false, model: "" }));
+  const verdict = judgeDisk({ ...picture, devices }, { serial, wwn: null });
+  if (verdict.mayErase) return null;
+  const matters = FOREIGN.includes(verdict.reason) || (freeOnly && USES.includes(verdict.reason));
+  return matters ? `${verdict.reason}: ${verdict.detail}` : null;
+}
+
+type BlockKind = "zeros" | "one_byte" | "data" | "unreadable";
+function kindOf(bytes: Buffer | null): BlockKind {
+  if (bytes === null) return "unreadable";
+  const [first = 0] = bytes;
+  if (!bytes.every((byte) => byte === first)) return "data";
+  return first === 0 ? "zeros" : "one_byte";
+}
+
+const digestOf = (key: string, block: number, bytes: Buffer): string =>
+  createHmac("sha256", Buffer.from(key, "hex"))
+    .update(`${block}/`)
+    .update(bytes)
+    .digest()
+    .subarray(0, 12)
+    .toString("base64url");
+
+interface Order {
+  readonly seed: string;
+  readonly key: string;
+  readonly again: readonly number[];
+}
+
+/** Reads the blocks that the seed draws, and the blocks that the order names again. `read` returns null for an unreadable block. */
+export function sampleOf(blocks: number, order: Order, read: (block: number) => Buffer | null): DiskSample {
+  const counts: Record<BlockKind, number> = { zeros: 0, one_byte: 0, data: 0, unreadable: 0 };
+  const held: { block: number; digest: string }[] = [];
+  for (const block of drawBlocks(order.seed, blocks)) {
+    const bytes = read(block);
+    const kind = kindOf(bytes);
+    counts[kind] += 1;
+    if (kind === "data" && bytes !== null) held.push({ block, digest: digestOf(order.key, block, bytes) });
+  }
+  const again = order.again.flatMap((block) => {
+    const bytes = block < blocks ? read(block) : null;
+    return bytes === null ? [] : [{ block, digest: digestOf(order.key, block, bytes) }];
+  });
+  return { ...counts, prints: chosenPrints(held, blocks), again };
+}
+
+/** The digests that the agent reports: those at the ends of the disk, and others at equal distances in the list. */
+function chosenPrints<T extends { readonly block: number }>(held: readonly T[], blocks: number): T[] {
+  const isEnd = ({ block }: T): boolean => block < END_BLOCKS || block >= blocks - END_BLOCKS;
+  const ends = held.filter(isEnd);
+  const others = held.filter((one) => !isEnd(one));
+  const room = Math.min(others.length, MOST_PRINTS - ends.length);
+  const spread = Array.from({ length: room }, (_, index) => others[Math.floor((index * others.length) / room)]);
+  return [...ends, ...spread.flatMap((one) => one ?? [])];
+}
+
+/** How many whole blocks the disk has. */
+export const blocksOf = ({ bytes }: Pick<BlockDevice, "bytes">): number => Math.floor(bytes / BLOCK_BYTES);

@@ -1,0 +1,132 @@
+import type { DiskSampleOf, Statement } from "../../../shared/sanitization-sentences.ts";
+import { TASKS } from "../../../shared/tasks/index.ts";
+import { DISK_BLOCK_BYTES, type DisksBefore, type SampledDisk } from "../../../shared/tasks/sample-disks.ts";
+import { readTask } from "../../db/queries/task-reads.ts";
+import type { Task } from "../../db/schema/index.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import type { DecommissionInput } from "./decommission-context.ts";
+
+type Erase = DecommissionInput["erase"];
+/** An erase of kind `quick` overwrites this many bytes at both ends of a disk. */
+const QUICK_BYTES = 2 * 1024 * 1024;
+
+/** What the blocks of the disks show after the deploy of a reimage. */
+export interface DiskCheck {
+  /** For each disk with a block that the erase must have reached and that is unchanged since before the release, a text that names it. */
+  readonly kept: readonly string[];
+  /** The serial numbers that the host had before the release and does not show now, and those that it shows now only. */
+  readonly missing: readonly string[];
+  readonly added: readonly string[];
+  readonly samples: readonly DiskSampleOf[];
+  /** How many blocks were compared with their content before the release. */
+  readonly compared: number;
+  readonly read: number;
+  readonly unread: number;
+}
+
+/** True if an erase of the kind must have changed the block. After a quick erase, the blocks between the ends keep their content. */
+export function mustChange(erase: Erase, block: number, bytes: number): boolean {
+  if (erase !== "quick") return erase === "secure";
+  const at = block * DISK_BLOCK_BYTES;
+  return at + DISK_BLOCK_BYTES <= QUICK_BYTES || at >= bytes - QUICK_BYTES;
+}
+
+/**
+ * Compares the disks of the new system with what the earlier system's agent reported. A block with the same content as before the release shows that
+ * the erase did not reach the block. Other content shows nothing by itself: a disk may return zeros, one byte or noise after an erase.
+ */
+export function compareDisks(
+  erase: Erase,
+  before: { readonly disks: readonly SampledDisk[]; readonly serials: readonly string[] },
+  after: readonly SampledDisk[],
+): DiskCheck {
+  const known = new Set([...before.serials, ...before.disks.flatMap(({ serial }) => serial ?? [])]);
+  const shown = new Set(after.flatMap(({ serial }) => serial ?? []));
+  const judged = after.map((disk) => judgeDisk(erase, before.disks, disk));
+  return {
+    kept: judged.flatMap(({ finding }) => finding ?? []),
+    missing: [...known].filter((serial) => !shown.has(serial)),
+    added: known.size === 0 ? [] : [...shown].filter((serial) => !known.has(serial)),
+    samples: judged.flatMap(({ told }) => told ?? []),
+    compared: judged.reduce((sum, { compared }) => sum + compared, 0),
+    read: after.filter(({ sample }) => sample !== null).length,
+    unread: after.filter(({ sample }) => sample === null).length,
+  };
+}
+
+interface JudgedDisk {
+  readonly finding: string | null;
+  readonly told: DiskSampleOf | null;
+  readonly compared: number;
+}
+
+function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDisk): JudgedDisk {
+  const { serial, model, bytes, sample, detail } = disk;
+  if (serial === null) return { finding: null, told: null, compared: 0 };
+  const told = (verification_result: string): DiskSampleOf => ({
+    serial,
+    model: model === "" ? null : model,
+    verification: "random blocks, read after the deploy",
+    verification_result: verification_result.slice(0, 256),
+  });
+  if (sample === null) return { finding: null, told: told(`no block was read. ${detail}`), compared: 0 };
+  const prints = before.find((one) => one.serial === serial)?.sample?.prints ?? [];
+  const digests = new Map(prints.map(({ block, digest }) => [block, digest]));
+  const compared = sample.again.filter(({ block }) => digests.has(block));
+  const same = compared.filter(({ block, digest }) => digests.get(block) === digest);
+  const wrong = same.filter(({ block }) => mustChange(erase, block, bytes));
+  const { zeros, one_byte, data, unreadable } = sample;
+  const saw = `${zeros} blocks of zeros, ${one_byte} of one other byte, ${data} with other content, ${unreadable} unreadable`;
+  const since = `${same.length} of ${compared.length} blocks as before the release`;
+  const finding = `disk ${serial}: ${wrong.length} of ${compared.length} compared blocks have the content from before the release`;
+  return { finding: wrong.length > 0 ? finding : null, told: told(`${saw}; ${since}`), compared: compared.length };
+}
+
+/** The result of a task that sampled disks, or null if the task did not succeed. */
+export const sampledDisks = (task: Task | null): readonly SampledDisk[] | null =>
+  task?.type === "node.sample_disks" && task.state === "succeeded"
+    ? (TASKS["node.sample_disks"].result.safeParse(task.result).data?.disks ?? null)
+    : null;
+
+/** Compares the result of a task on the new system with what the hub knows of the disks before the release. */
+export async function readDiskCheck(
+  db: Db | Tx,
+  erase: Erase,
+  known: DisksBefore | null | undefined,
+  task: Task,
+): Promise<DiskCheck | null> {
+  const after = sampledDisks(task);
+  if (after === null) return null;
+  const earlier = known?.task_id == null ? null : await readTask(db, known.task_id);
+  return compareDisks(erase, { disks: sampledDisks(earlier) ?? [], serials: known?.serials ?? [] }, after);
+}
+
+/** What speaks against the erase of the disks, in words for operators and for the sanitization record. Without an erase, nothing does. */
+export function findingsOf(erase: Erase, { kept, missing }: DiskCheck): string[] {
+  if (erase === "none") return [];
+  return [...kept, ...missing.map((serial) => `disk ${serial}: the host does not show this disk any more`)];
+}
+
+const CONTENT =
+  "A read of random blocks shows the content of these blocks only. After an erase a disk may return zeros, one repeated byte or noise, so other content does not show a missing erase.";
+const COMPARED =
+  "A changed block does not show what happened to the other blocks of its disk. The agent of the earlier system reported the content before the release, and its tenant could have changed this system.";
+const NOT_COMPARED = "No block of a disk was compared with its content before the release.";
+
+/** The sentences of the sanitization record about the blocks that the agent read after the deploy. */
+export function diskStatement({ read, unread, compared, kept, missing, added }: DiskCheck): Statement {
+  const found =
+    kept.length === 0
+      ? "no unchanged block that the erase must have changed"
+      : `${kept.length} disks with an unchanged block`;
+  const claim =
+    compared === 0
+      ? `After the deploy the agent read random blocks of ${read} disks.`
+      : `After the deploy the agent read random blocks of ${read} disks and ${compared} blocks again that the agent of the earlier system had read before the release, and found ${found}.`;
+  const gaps = [
+    ...(unread === 0 ? [] : [`After the deploy ${unread} disks were not read, for example because they were in use.`]),
+    ...(missing.length === 0 ? [] : [`The host does not show ${missing.length} disks that it had before the release.`]),
+    ...(added.length === 0 ? [] : [`The host shows ${added.length} disks that it did not have before the release.`]),
+  ];
+  return { claim, not_covered: [CONTENT, compared === 0 ? NOT_COMPARED : COMPARED, ...gaps] };
+}

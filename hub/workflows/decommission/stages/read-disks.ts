@@ -1,0 +1,100 @@
+import { failure } from "../../../../shared/failures.ts";
+import { disksOf } from "../../../../shared/residue/disk-names.ts";
+import { ResidueSnapshot } from "../../../../shared/residue/snapshot.ts";
+import type { DisksBefore } from "../../../../shared/tasks/sample-disks.ts";
+import { readBaseline } from "../../../db/queries/node-baselines.ts";
+import type { Task } from "../../../db/schema/index.ts";
+import type { Observation } from "../../engine/stage.ts";
+import {
+  type AgentWork,
+  cancelWork,
+  isHistory,
+  judgeTask,
+  operationOf,
+  settledTask,
+  stageSeconds,
+  startWork,
+} from "../agent-work.ts";
+import {
+  type DecommissionContext,
+  type DecommissionStageOf,
+  type DecommissionState,
+  stateConflict,
+} from "../decommission-context.ts";
+import { isCleanable } from "../keeps-status.ts";
+import { newRandom, SAMPLE } from "../sample-work.ts";
+
+const MOST_SERIALS = 512;
+
+const READ: AgentWork<"node.sample_disks"> = {
+  ...SAMPLE,
+  input: () => ({ seed: newRandom(), key: newRandom(), free_only: false, again: [] }),
+  isAskedFor: () => true,
+  waitsFor: () => "The agent to read random blocks of the disks before their erase",
+};
+
+/** The serial numbers of the disks in the node's baseline, which is from before the first tenant. */
+async function baselineDisks({ services, node }: DecommissionContext): Promise<string[]> {
+  const known = await readBaseline(services.db, node.id, node.generation);
+  const baseline = ResidueSnapshot.safeParse(known?.baseline.snapshot).data ?? null;
+  return [...(disksOf(baseline) ?? [])].slice(0, MOST_SERIALS);
+}
+
+async function done(
+  context: DecommissionContext,
+  task_id: Task["id"] | null,
+  message: string,
+): Promise<Extract<Observation<DecommissionState>, { kind: "done" }>> {
+  const disks_before: DisksBefore = { task_id, serials: await baselineDisks(context) };
+  return { kind: "done", message, patch: { disks_before } };
+}
+
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  const { node, decommission, session } = context;
+  const { releasedGeneration } = decommission;
+  if (node.status === "enrolling" || releasedGeneration !== null)
+    return { kind: "skipped", message: "The system before the release is gone" };
+  if (!isCleanable(node.status)) return { kind: "failed", failure: stateConflict(context, node.status, "read") };
+  const task = await settledTask(context, READ);
+  if (task?.state === "succeeded" && !isHistory(context, task))
+    return done(context, task.id, "The agent has read random blocks of the disks");
+  if (decommission.forcedAt !== null && session === null)
+    return {
+      ...(await done(context, null, "The agent is gone, so no block is compared after the deploy")),
+      commit: async (tx) => void (await cancelWork(tx, operationOf(context), READ)),
+    };
+  const verdict = judgeTask(context, READ, task);
+  if (verdict?.kind !== "failed" || task === null || task.state === "queued") return verdict ?? { kind: "not_started" };
+  // The erase follows in any case, so a host whose disks cannot be read is released too. The record then says that nothing was compared.
+  return done(context, null, `No block is compared after the deploy. ${verdict.failure.message}`);
+}
+
+const seconds = (context: DecommissionContext): number => stageSeconds(context, READ);
+
+/**
+ * Before the release of a reimage the agent reads random blocks of the disks, and the hub keeps digests of their content. After the deploy the stage
+ * `check_disks` compares the same blocks. The stage changes nothing on a disk.
+ */
+export const readDisks: DecommissionStageOf<"read_disks"> = {
+  name: "read_disks",
+  title: "Have the agent read random blocks of the disks before their erase",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds,
+    failure: (context) =>
+      failure(
+        "upstream_transient",
+        "cleaning_failed",
+        `The agent of ${context.node.hostname} did not read the disks within ${seconds(context)} s. Resume.`,
+        { node_id: context.node.id, agent_connected: context.session !== null },
+      ),
+  },
+  retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
+  overrides: { post_deploy_connectivity_failure: { retry: "never" } },
+  run: (context) => startWork(context, READ),
+  compensate: async (context) => ({
+    kind: "done",
+    message: "A read of the disks changed nothing",
+    commit: async (tx) => void (await cancelWork(tx, operationOf(context), READ)),
+  }),
+};

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
+import { listHealthOverrides } from "../../hub/db/queries/node-health-overrides.ts";
+import { sanitizationRecords, type Task } from "../../hub/db/schema/index.ts";
+import { applyForce } from "../../hub/workflows/decommission/force-decommission.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { readRecord } from "../../shared/sanitization-record.ts";
+import type { TaskInput } from "../../shared/tasks/index.ts";
+import { resultOnCleanHost } from "../support/agent-results.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { hostInService, playReimagedAgent, startReimage } from "../support/release-world.ts";
+import { Driver } from "./drive.ts";
+
+let rig: OnboardingRig;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 1 });
+});
+afterAll(() => rig?.close());
+
+describe("the disks of a reimage", () => {
+  it("stop it if the erase did not reach them, or if one is gone, unless a person decides otherwise", async () => {
+    const host = await hostInService(rig, 1, "disks-1");
+    const kinds = workflowsOf(rig.services);
+    const overrides = () => listHealthOverrides(rig.test.database.db, [host.nodeId]);
+    const print = { block: 100_000, digest: "AAAAAAAAAAAAAAAA" };
+    const sample = { zeros: 703, one_byte: 0, data: 1, unreadable: 0, prints: [print], again: [] };
+    const disk = { serial: "S-1", model: "FAST SSD", wwn: null, bytes: 2 ** 40, sample, detail: "" };
+    const orders: TaskInput<"node.sample_disks">[] = [];
+    let now: object[] = [{ ...disk, sample: { ...sample, prints: [], again: [print] } }];
+    const answer = (task: Task): unknown => {
+      if (task.type !== "node.sample_disks") return resultOnCleanHost(task);
+      orders.push(task.input as TaskInput<"node.sample_disks">);
+      return { boot_id: "boot", disks: orders.length === 1 ? [disk] : now, more: 0 };
+    };
+    const driver = new Driver(rig.test, kinds, (one) => playReimagedAgent(rig, one, host.machine.systemId, answer));
+    const { id } = await startReimage(rig, host, { erase: "secure" });
+    const failed = await driver.drive(id);
+    expect(failed, await driver.story(id)).toMatchObject({ stage: "check_disks", failureCode: "erase_disproved" });
+    expect(failed.failureMessage).toContain("disk S-1: 1 of 1 compared blocks");
+    const [before, after] = orders;
+    expect(after).toMatchObject({ key: before?.key, free_only: true, again: [{ serial: "S-1", blocks: [100_000] }] });
+    expect([before?.free_only, before?.again, before?.seed === after?.seed]).toEqual([false, [], false]);
+    expect(await overrides()).toMatchObject([
+      { source: "disk-erase", setBy: `operation:${id}`, neededErase: "secure" },
+    ]);
+    now = [];
+    await driver.verb(id, "resume");
+    expect(await driver.drive(id)).toMatchObject({ stage: "check_disks", failureCode: "disks_changed" });
+    const by = { workflowId: id, actor: "ann", role: "admin", reason: "the disk was sold" } as const;
+    await rig.services.inTx((tx) => applyForce(tx, kinds, by));
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(await overrides()).toMatchObject([{ source: "disk-erase", setBy: "operator:ann" }]);
+    const rows = await rig.test.database.db
+      .select()
+      .from(sanitizationRecords)
+      .where(eq(sanitizationRecords.nodeId, host.nodeId));
+    const record = readRecord(rows[0]?.text ?? "");
+    if (typeof record === "string") throw new Error(record);
+    expect([rows.length, record.verdict]).toEqual([1, "not_clean"]);
+    expect(record.reasons.map(({ code }) => code)).toEqual(["erase_disproved", "erase_waived"]);
+    expect(record.release).toMatchObject({
+      evidence: "none",
+      waived_by: "ann",
+      disk_findings: [expect.stringContaining("S-1")],
+    });
+  });
+});
