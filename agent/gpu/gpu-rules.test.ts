@@ -6,7 +6,7 @@ import { runningServices } from "./gpu-services.ts";
 import { aGpu } from "./gpu-state.fixture.ts";
 import { pciAddress } from "./gpu-state.ts";
 import { gpuStep, named } from "./gpu-steps.ts";
-import { isOffTheBus, kernelFaults } from "./kernel-faults.ts";
+import { isOffTheBus, kernelFaults, listsAllSince } from "./kernel-faults.ts";
 import { otherUsers, parseModules, unloadOrder } from "./kernel-modules.ts";
 import { switchesInParams, switchesInRegistry, turnsScrubOff } from "./nvidia-switches.ts";
 import { resetGroups } from "./reset-groups.ts";
@@ -151,28 +151,40 @@ describe("the kernel's log", () => {
   const XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.";
 
   it("tells Xids with their GPU", () => {
-    const [fault] = kernelFaults("nvidia", [line("usb 1-1: new device"), "", line(XID)].join("\n"));
+    const [fault] = kernelFaults("nvidia", [line("usb 1-1: new device"), "", line(XID)].join("\n"), 0);
     expect(fault).toEqual({ pci: "0000:3b:00.0", xid: 79, text: XID });
     expect(fault !== undefined && isOffTheBus(fault)).toBe(true);
-    const [other] = kernelFaults("nvidia", line(XID.replace("79", "48")));
+    const [other] = kernelFaults("nvidia", line(XID.replace("79", "48")), 0);
     expect(other !== undefined && isOffTheBus(other)).toBe(false);
   });
 
   it("is read also where journald writes a message as bytes, or leaves out a long one", () => {
-    expect(kernelFaults("nvidia", line([...Buffer.from(XID)]))).toHaveLength(1);
-    expect(kernelFaults("nvidia", line(null))).toEqual([]);
+    expect(kernelFaults("nvidia", line([...Buffer.from(XID)]), 0)).toHaveLength(1);
+    expect(kernelFaults("nvidia", line(null), 0)).toEqual([]);
   });
 
   it("tells AMD's faults", () => {
     const text = "amdgpu 0000:05:00.0: amdgpu: GPU reset(3) failed";
     expect(
-      kernelFaults("amd", [line(text), line("amdgpu 0000:05:00.0: amdgpu: GPU reset(3) succeeded!")].join("\n")),
+      kernelFaults("amd", [line(text), line("amdgpu 0000:05:00.0: amdgpu: GPU reset(3) succeeded!")].join("\n"), 0),
     ).toEqual([{ pci: "0000:05:00.0", xid: null, text }]);
+  });
+
+  it("counts from the cleaning's start, also if the wall clock was stepped meanwhile", () => {
+    const at = (monotonic: unknown) => JSON.stringify({ MESSAGE: XID, __MONOTONIC_TIMESTAMP: monotonic });
+    expect(
+      kernelFaults("nvidia", [at("999"), at("1000"), at("1001"), at(null), at("x")].join("\n"), 1000),
+    ).toHaveLength(4);
+    const start = { wallMs: 1_000_000_000, monotonicUs: 50_000_000 };
+    const later = (wallMs: number) => ({ wallMs, monotonicUs: start.monotonicUs + 60_000_000 });
+    expect(listsAllSince(start, later(start.wallMs + 60_000))).toBe(1_000_000);
+    expect(listsAllSince(start, later(start.wallMs + 86_400_000))).toBe(1_000_000);
+    expect(listsAllSince(start, later(start.wallMs - 3_600_000))).toBe(1_000_000 - 3_660);
   });
 
   it("that cannot be read is not an empty one", () => {
     for (const text of ["{", "{}", '{"MESSAGE":7}', "-- No entries --"])
-      expect(() => kernelFaults("nvidia", text)).toThrow();
+      expect(() => kernelFaults("nvidia", text, 0)).toThrow();
   });
 });
 

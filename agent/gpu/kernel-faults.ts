@@ -3,7 +3,7 @@ import { pciAddress } from "./gpu-state.ts";
 
 export interface KernelFault {
   readonly pci: string | null;
-  /** NVIDIA's number of a GPU fault (Xid), for example 79 for a GPU off the PCI bus, or null for AMD's driver. */
+  /** NVIDIA's number of the fault (Xid), for example 79 for a GPU off the PCI bus, or null for AMD's driver. */
   readonly xid: number | null;
   readonly text: string;
 }
@@ -17,14 +17,35 @@ const MOST_TEXT = 200;
 
 const addressOf = (text: string): string | null => pciAddress(text) ?? pciAddress(`${text}.0`);
 
+/** A moment on both clocks of a host. A step of the wall clock, for example by NTP, does not change the monotonic clock. */
+export interface Moment {
+  readonly wallMs: number;
+  /** Microseconds of the kernel's clock `CLOCK_MONOTONIC`, by which journald stamps each entry of its journal. */
+  readonly monotonicUs: number;
+}
+
+export const presentMoment = (): Moment => ({
+  wallMs: Date.now(),
+  monotonicUs: Number(process.hrtime.bigint() / 1000n),
+});
+
 /**
- * Reads the GPU faults from the output of `journalctl -k -o json`, which has one JSON object in each line. Throws for a line that is not an object
- * with a message, because an unreadable log does not prove that no fault happened.
+ * The wall-clock time, in seconds, from which `journalctl --since` lists every entry after the moment `start`, even if the wall clock was stepped
+ * between `start` and `now`. Entries before a step have times of the old wall clock, and entries after the step have times of the new one.
  */
-export function kernelFaults(vendor: GpuVendor, journal: string): readonly KernelFault[] {
+export const listsAllSince = (start: Moment, now: Moment): number =>
+  Math.floor(Math.min(start.wallMs, now.wallMs - (now.monotonicUs - start.monotonicUs) / 1000) / 1000);
+
+/**
+ * Reads the GPU faults since the monotonic time `sinceUs` from the output of `journalctl -k -o json`, which has one JSON object in each line. Throws
+ * if a line is not an object with a message, because an unreadable log does not prove that the kernel reported no fault.
+ */
+export function kernelFaults(vendor: GpuVendor, journal: string, sinceUs: number): readonly KernelFault[] {
   return journal.split("\n").flatMap((line) => {
     if (line.trim() === "") return [];
-    const text = messageOf(JSON.parse(line));
+    const entry: unknown = JSON.parse(line);
+    if (isBefore(entry, sinceUs)) return [];
+    const text = messageOf(entry);
     const found = vendor === "nvidia" ? XID.exec(text) : AMD_FAULT.exec(text);
     if (found === null) return [];
     const [, pci = "", number = ""] = found;
@@ -32,7 +53,14 @@ export function kernelFaults(vendor: GpuVendor, journal: string): readonly Kerne
   });
 }
 
-/** journald writes a log message that is not valid UTF-8 as a list of bytes, and a log message that is too long as null. */
+/** True if an entry of the journal is older than a monotonic time. An entry without a readable monotonic time counts as new. */
+function isBefore(entry: unknown, sinceUs: number): boolean {
+  if (typeof entry !== "object" || entry === null || !("__MONOTONIC_TIMESTAMP" in entry)) return false;
+  const at = entry.__MONOTONIC_TIMESTAMP;
+  return typeof at === "string" && Number(at) < sinceUs;
+}
+
+/** The service journald writes a message that is not valid UTF-8 as a list of bytes, and a message that is too long as null. */
 function messageOf(entry: unknown): string {
   const message = typeof entry === "object" && entry !== null && "MESSAGE" in entry ? entry.MESSAGE : undefined;
   if (typeof message === "string") return message;

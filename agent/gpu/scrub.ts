@@ -12,6 +12,7 @@ import type { GpuReport } from "./gpu-state.ts";
 import { type GpuStep, gpuStep, named } from "./gpu-steps.ts";
 import { DriverWedged, StateUnreadable, ToolMissing } from "./gpu-tool.ts";
 import { gpuTools, pciGpus } from "./gpu-tools.ts";
+import { presentMoment } from "./kernel-faults.ts";
 import { resetGroups } from "./reset-groups.ts";
 import { markWedged, wedgedInThisBoot, writeJournal } from "./scrub-journal.ts";
 import type { Scrub, ScrubRun } from "./scrub-state.ts";
@@ -38,7 +39,7 @@ export async function scrubGpus(
   const wedged = await wedgedInThisBoot(system);
   if (wedged !== null) return failure("driver_wedged", wedged);
   const tools = gpuTools(input.vendor, system, timing);
-  const startedAt = new Date();
+  const startedAt = presentMoment();
   let before: GpuReport;
   try {
     if (!input.plan) {

@@ -5,7 +5,14 @@ import { type GpuStep, gpuStep, named } from "./gpu-steps.ts";
 import { DriverWedged, StateUnreadable, ToolMissing } from "./gpu-tool.ts";
 import { pciGpus } from "./gpu-tools.ts";
 import { whyNotClean } from "./gpu-verify.ts";
-import { isOffTheBus, type KernelFault, kernelFaults } from "./kernel-faults.ts";
+import {
+  isOffTheBus,
+  type KernelFault,
+  kernelFaults,
+  listsAllSince,
+  type Moment,
+  presentMoment,
+} from "./kernel-faults.ts";
 import { markWedged } from "./scrub-journal.ts";
 import type { Scrub } from "./scrub-state.ts";
 
@@ -23,7 +30,7 @@ interface Seen {
 }
 
 /** Compares each GPU with its state before the cleaning, and makes a step `gpu_verify` even for a missing GPU. */
-export async function verify(scrub: Scrub, startedAt: Date, earlier: DriverWedged | null): Promise<Ends> {
+export async function verify(scrub: Scrub, startedAt: Moment, earlier: DriverWedged | null): Promise<Ends> {
   scrub.run.progress({ step: "gpu_verify" });
   const seen = await look(scrub, startedAt, earlier);
   const { before, steps, input } = scrub;
@@ -43,7 +50,7 @@ export async function verify(scrub: Scrub, startedAt: Date, earlier: DriverWedge
   return { gpus, wedged: seen.wedge !== null };
 }
 
-async function look(scrub: Scrub, startedAt: Date, earlier: DriverWedged | null): Promise<Seen> {
+async function look(scrub: Scrub, startedAt: Moment, earlier: DriverWedged | null): Promise<Seen> {
   const { system, tools, input } = scrub;
   const onBus = await pciGpus(system, input.vendor);
   const faults = await readFaults(scrub, startedAt);
@@ -63,15 +70,15 @@ async function look(scrub: Scrub, startedAt: Date, earlier: DriverWedged | null)
  * Reads the GPU faults since the GPU cleaning's start from the systemd journal. The agent reads the kernel's log from the systemd journal, because
  * its unit may not be allowed to read the kernel's buffer.
  */
-async function readFaults({ system, timing, input }: Scrub, since: Date): Promise<readonly KernelFault[] | string> {
+async function readFaults({ system, timing, input }: Scrub, since: Moment): Promise<readonly KernelFault[] | string> {
   const args = ["-k", "-o", "json", "--output-fields=MESSAGE", "--no-pager", "-q"];
-  const start = `--since=@${Math.floor(since.getTime() / 1000)}`;
+  const start = `--since=@${listsAllSince(since, presentMoment())}`;
   const options = { timeoutMs: timing.readMs, graceMs: timing.graceMs };
   const ran = await system.attempt("journalctl", [...args, start], options);
   if (ran.kind !== "ended" || ran.exitCode !== 0)
     return `journalctl does not tell the kernel's log: ${ran.kind === "ended" ? ran.stderr.slice(-200) : ran.kind}`;
   try {
-    return kernelFaults(input.vendor, ran.stdout);
+    return kernelFaults(input.vendor, ran.stdout, since.monotonicUs);
   } catch (error) {
     return `the kernel's log is not readable: ${messageOf(error)}`;
   }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { HostFolder } from "../../test/fakes/hub/host-folder.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
 import { until } from "../../test/support/until.ts";
@@ -96,6 +96,36 @@ describe("drain", () => {
     const first = JSON.parse(host.read(MARK));
     await start({ deadline_seconds: 600, force: false });
     expect(JSON.parse(host.read(MARK))).toEqual(first);
+  });
+
+  it("has a new deadline after a reboot, and for another task", async () => {
+    host.write("sessions", ROOT);
+    await start({ deadline_seconds: 600, force: false });
+    const first = JSON.parse(host.read(MARK));
+    host.write("proc/sys/kernel/random/boot_id", "5f0c1a52-0000-4000-8000-000000000002\n");
+    await start({ deadline_seconds: 900, force: false });
+    const second = JSON.parse(host.read(MARK));
+    expect(second.deadline_uptime - first.deadline_uptime).toBeGreaterThanOrEqual(300);
+    host.write(MARK, JSON.stringify({ ...second, task_id: newTaskId() }));
+    await start({ deadline_seconds: 1_800, force: false });
+    expect(JSON.parse(host.read(MARK)).deadline_uptime - second.deadline_uptime).toBeGreaterThanOrEqual(900);
+  });
+
+  it.each([86_400_000, -86_400_000])("keeps its deadline when the wall clock is stepped by %i ms", async (step) => {
+    host.write("sessions", ANN);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    try {
+      const reply = start({ deadline_seconds: 600, force: true });
+      await until("it waits", () => (users.length > 0 ? true : undefined));
+      vi.setSystemTime(Date.now() + step);
+      const looks = host.calls().length;
+      await until("it has looked again", () => (host.calls().length > looks + 2 ? true : undefined));
+      expect(host.calls().filter((call) => call.includes("terminate"))).toEqual([]);
+      host.write("sessions", ROOT);
+      expect(await reply).toMatchObject({ ok: true, result: { sessions_closed: 0 } });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("allows logins again when it is cancelled, but not when the agent stops", async () => {

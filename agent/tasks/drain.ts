@@ -28,7 +28,12 @@ export interface DrainTiming {
 }
 const TIMING: DrainTiming = { lookEveryMs: 2_000, progressEveryMs: 60_000, endWithinMs: 20_000 };
 
-const Mark = z.object({ task_id: z.string(), deadline_at: z.iso.datetime() });
+const Mark = z.object({
+  task_id: z.string(),
+  boot_id: z.string(),
+  /** The deadline on the host's uptime in seconds, which no step of the wall clock changes. */
+  deadline_uptime: z.number(),
+});
 type Handler = TaskHandlers["node.drain"];
 type Run = Parameters<Handler>[1];
 interface LoginSession {
@@ -45,7 +50,7 @@ interface LoginSession {
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>
   async (input, run) => {
-    let deadline: Date;
+    let deadline: number;
     try {
       deadline = await mark(system, input, run);
     } catch (error) {
@@ -63,13 +68,13 @@ export const drain =
     }
   };
 
-async function mark(system: System, input: TaskInput<"node.drain">, run: Run): Promise<Date> {
+/** Marks the host as draining, and returns the drain's deadline as an uptime of the host in seconds. A reboot begins the drain's time again. */
+async function mark(system: System, input: TaskInput<"node.drain">, run: Run): Promise<number> {
+  const boot_id = await system.bootId();
   const before = Mark.safeParse(parsed(await system.read(MARK)));
-  const deadline =
-    before.success && before.data.task_id === run.taskId
-      ? new Date(before.data.deadline_at)
-      : new Date(Date.now() + input.deadline_seconds * 1000);
-  const text = { task_id: run.taskId, reason: input.reason, deadline_at: deadline.toISOString() };
+  const isOurs = before.success && before.data.task_id === run.taskId && before.data.boot_id === boot_id;
+  const deadline = isOurs ? before.data.deadline_uptime : system.uptimeSeconds() + input.deadline_seconds;
+  const text = { task_id: run.taskId, reason: input.reason, boot_id, deadline_uptime: deadline };
   await system.write(MARK, `${JSON.stringify(text)}\n`, 0o644);
   // The nologin file of another program also prevents logins, and the drain may not replace it.
   const present = await system.read(NOLOGIN);
@@ -91,7 +96,7 @@ async function empty(
   system: System,
   timing: DrainTiming,
   input: TaskInput<"node.drain">,
-  deadline: Date,
+  deadline: number,
   run: Run,
 ): Promise<TaskReply<"node.drain">> {
   const read = input.force ? readAllSessions : readSessions;
@@ -106,7 +111,13 @@ async function empty(
   for (const { id } of left) if (id !== null) await system.run("loginctl", ["terminate-session", id], TOOL_TIMEOUT_MS);
   const ownership = { owns: holdsTerminalOf(isHuman), isOwnUid: () => false, slice: null };
   await endProcesses(system.processes, ownership, run.signal, { ...END_TIMING, killMs: timing.endWithinMs });
-  const survivors = await waitForSessions(system, read, timing, new Date(Date.now() + timing.endWithinMs), run);
+  const survivors = await waitForSessions(
+    system,
+    read,
+    timing,
+    system.uptimeSeconds() + timing.endWithinMs / 1000,
+    run,
+  );
   if (survivors.length > 0)
     return {
       ok: false,
@@ -121,14 +132,14 @@ async function waitForSessions(
   system: System,
   read: (system: System) => Promise<LoginSession[]>,
   timing: DrainTiming,
-  deadline: Date,
+  deadline: number,
   run: Run,
 ): Promise<readonly LoginSession[]> {
   let told = "";
   let toldAt = 0;
   for (;;) {
     const sessions = await read(system);
-    if (sessions.length === 0 || Date.now() >= deadline.getTime()) return sessions;
+    if (sessions.length === 0 || system.uptimeSeconds() >= deadline) return sessions;
     const users = usersOf(sessions);
     if (users.join() !== told || performance.now() - toldAt >= timing.progressEveryMs) {
       run.progress({ remaining_users: users.slice(0, MOST_TOLD) });
