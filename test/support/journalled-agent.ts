@@ -9,7 +9,7 @@ import type { OrderSigner } from "../fakes/hub/orders.ts";
 import { countedSystem } from "./counted-system.ts";
 import { systemOf, TASK_NODE } from "./task-cases.ts";
 
-export const JOURNAL = "var/lib/muster/agent/journal";
+const JOURNAL = "var/lib/muster/agent/journal";
 
 /** The places in the life of a task's delivery at which a test kills the agent: before or after the journal has written a state. */
 export const KILLS = [
