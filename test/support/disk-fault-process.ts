@@ -42,6 +42,8 @@ const mendDisk = (): void => (fault === "full" ? rmSync(ballast) : mount("-o", "
  */
 async function agentOnBrokenDisk(): Promise<JournalledAgent> {
   await JournalledAgent.closeAll();
+  // An agent that starts removes the files of ended works, which would make room on the full disk.
+  rmSync(`${state}/work`, { recursive: true, force: true });
   if (fault === "full") fill();
   else mount("-o", "remount,ro", state);
   return JournalledAgent.start(host, signer);
