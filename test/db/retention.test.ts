@@ -157,8 +157,8 @@ it("removes everything about a deleted node, including its last certificate, whi
     await db.execute(sql`insert into agent_sessions (node_id, session_epoch, hub_id, channel, state, boot_id, agent_version, protocol_version,
       generation, heartbeat_ttl_ms) values (${node}, 1, ${node}, 'websocket', 'closed', 'b', '1', 1, 1, 1000)`);
     await db.execute(sql`insert into node_inventories (node_id, inventory) values (${node}, '{}')`);
-    await db.execute(sql`insert into node_health_overrides (node_id, source, reason, set_by)
-      values (${node}, 'disk-erase', 'r', 'operator:ann')`);
+    await db.execute(sql`insert into node_health_overrides (node_id, source, reason, set_by, since)
+      values (${node}, 'disk-erase', 'r', 'operator:ann', ${then})`);
     await db.execute(sql`insert into node_identity_bars (node_id, generation, evidence, details, quarantined, barred_at)
       values (${node}, 1, 'second_key', '{}', false, ${then})`);
     await db.execute(sql`insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at)
@@ -181,10 +181,16 @@ it("removes everything about a deleted node, including its last certificate, whi
   await removeOutdated(db, { records: 90, history: 30 });
   await removeOutdated(db, { records: 90, history: 30 });
   expect(await after()).toEqual([]);
-  // Retention keeps each certificate and task of a node until 90 days after the certificate's or task's end, even without the node's row.
-  expect(await before()).toEqual(["node_certificates", "tasks"]);
+  // Retention keeps each certificate, override and task of a node for 90 days, even without the node's row.
+  expect(await before()).toEqual(["node_certificates", "node_health_overrides", "tasks"]);
   await db.execute(sql`update node_certificates set not_after = now() - interval '91 days'`);
+  await db.execute(sql`update node_health_overrides set since = now() - interval '91 days'`);
+  await db.execute(sql`insert into enrollment_tokens (token_sha256, node_id, generation, expires_at, revoked_at)
+    select node_id::text, node_id, 1, now() - interval '95 days', now() from node_health_overrides`);
   await db.execute(sql`update tasks set finished_at = now() - interval '91 days' where finished_at is not null`);
+  await removeOutdated(db, { records: 90, history: 30 });
+  expect(await before(), "its onboarding ended lately").toEqual(["node_health_overrides"]);
+  await db.execute(sql`update enrollment_tokens set revoked_at = now() - interval '91 days'`);
   await removeOutdated(db, { records: 90, history: 30 });
   expect(await before()).toEqual([]);
 });

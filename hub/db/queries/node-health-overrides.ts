@@ -44,19 +44,32 @@ export interface HeirMachine {
 }
 
 /**
- * Deletes and returns the health overrides that deleted nodes left for the machine. A deleted node had the machine's host if the override names the
- * machine, or if the node's tokens or inventory have a MAC address of the machine. A machine that was deleted and then enlisted in MAAS has a new
- * system id and its old MAC addresses, even at another site.
+ * Deletes and returns the health overrides that gone nodes left for the machine. A gone node is deleted, or has no row because the node never enrolled.
+ * The machine is the override's machine if it has the same system id at the same site. A machine that was deleted and then enlisted in MAAS has a new
+ * system id and its old MAC addresses, even at another site. The hub then compares the MAC addresses with those of the tokens that the node got for
+ * the override's machine. Only if no such token is left, the hub compares the MAC addresses with those of the node's inventory. The node may have got
+ * tokens for other machines, and the inventory is that of the node's last machine.
  */
 export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealthOverride[]> => {
-  const macs = sql.param(heir.macAddresses.filter((mac) => mac !== NO_MAC));
-  const left = sql`(
-    select n.id from nodes n where n.status = 'deleted' and n.id = ${nodeHealthOverrides.nodeId} and (
-      (n.site_id = ${heir.siteId}::uuid and ${nodeHealthOverrides.target} = ${heir.maasSystemId})
-      or exists (select 1 from enrollment_tokens t where t.node_id = n.id and t.bound_macs && ${macs}::text[])
-      or exists (select 1 from node_inventories i, jsonb_path_query(i.inventory, '$.interfaces[*].mac') mac
-        where i.node_id = n.id and lower(mac #>> '{}') = any(${macs}::text[]))))`;
-  return tx.delete(nodeHealthOverrides).where(sql`${nodeHealthOverrides.nodeId} in ${left}`).returning();
+  const macs = sql.param(heir.macAddresses.filter(isOfOneMachine));
+  const { nodeId: of, target } = nodeHealthOverrides;
+  const gone = sql`not exists (select 1 from nodes n where n.id = ${of} and n.status <> 'deleted')`;
+  // The row of the onboarding keeps the site of a node that never enrolled and has no row any more.
+  const sameSite = sql`${heir.siteId}::uuid in (
+    select n.site_id from nodes n where n.id = ${of} union select o.site_id from node_onboardings o where o.node_id = ${of})`;
+  const token = sql`select 1 from enrollment_tokens t where t.node_id = ${of} and t.maas_system_id = ${target}`;
+  const inInventory = sql`exists (select 1 from node_inventories i, jsonb_path_query(i.inventory, '$.interfaces[*].mac') mac
+    where i.node_id = ${of} and lower(mac #>> '{}') = any(${macs}::text[]))`;
+  return tx
+    .delete(nodeHealthOverrides)
+    .where(sql`${gone} and (
+      (${target} = ${heir.maasSystemId} and ${sameSite})
+      or exists (${token} and t.bound_macs && ${macs}::text[])
+      or (not exists (${token}) and ${inInventory}))`)
+    .returning();
 };
-/** The MAC address that the system shows for an interface without a MAC address of its own. */
-const NO_MAC = "00:00:00:00:00:00";
+/**
+ * True if no other machine has the MAC address, which is in lower case. Software chooses locally administered MAC addresses, and several machines may
+ * have the same one. The system shows the MAC address of zeros for an interface without a MAC address of its own.
+ */
+const isOfOneMachine = (mac: string): boolean => /^[0-9a-f][014589cd]/.test(mac) && mac !== "00:00:00:00:00:00";

@@ -94,7 +94,14 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "node_baselines", age: "records", outdated: ofGoneNode },
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
-  { table: "node_health_overrides", age: "records", outdated: ofGoneNode },
+  // A node that never enrolled has no row after the cancel of its onboarding, and may have inherited an old override from the machine's last node.
+  // The hub revokes the node's tokens at the cancel, and the machine's next node still inherits the override.
+  {
+    table: "node_health_overrides",
+    age: "records",
+    outdated: (cutoff) => sql`t.since < ${cutoff} and ${ofGoneNode(cutoff)} and not exists (
+      select 1 from enrollment_tokens k where k.node_id = t.node_id and greatest(k.expires_at, k.used_at, k.revoked_at) >= ${cutoff})`,
+  },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
   // Retention keeps the events of a node's boots for the period `history`, and the event of the newest boot as long as the node's row. A session that
   // reports the boot id of an earlier boot shows that a second host uses the node's identity.

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { and, asc, desc, eq, inArray, like } from "../../../hub/db/orm.ts";
+import { and, asc, eq, inArray } from "../../../hub/db/orm.ts";
 import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
 import { revokeCertificates } from "../../../hub/db/queries/node-certificates.ts";
 import {
@@ -10,11 +10,10 @@ import {
   maasMachines,
   nodeDecommissions,
   nodeMaasState,
-  nodes,
   skus,
   workflows,
 } from "../../../hub/db/schema/index.ts";
-import { inheritHealthOverrides, setHealthOverride } from "../../../hub/node/health-override.ts";
+import { setHealthOverride } from "../../../hub/node/health-override.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { type ApiHarness, startApiWithSite } from "../../support/api-harness.ts";
@@ -170,80 +169,6 @@ describe("an operator's decisions about a node over the API", () => {
         .where(and(eq(auditLogs.target, `nodes/${id}`), eq(auditLogs.reason, "disks replaced")));
       expect(rows).toMatchObject([{ details: { prior: told, expected: null } }]);
     });
-  });
-
-  it("a health override of a deleted node's machine bars the next node of the machine", async () => {
-    const [old, other, heir] = [await active("o-2"), await active("o-3"), await active("o-4")];
-    const said = { source: "disk-erase", target: "m4ch1n", reason: "not erased", setBy: "operator:ann" };
-    await inTx((tx) => setHealthOverride(tx, { ...said, nodeId: old }));
-    await inTx((tx) => setHealthOverride(tx, { ...said, nodeId: other }));
-    await inTx((tx) => tx.update(nodes).set({ status: "deleted" }).where(eq(nodes.id, old)));
-    const inherit = (machine: object) =>
-      inTx((tx) =>
-        inheritHealthOverrides(tx, { nodeId: heir, siteId, maasSystemId: "m4ch1n", macAddresses: [], ...machine }),
-      );
-    await inherit({});
-    expect((await node(heir)).health_overrides).toMatchObject([{ target: "m4ch1n", set_by: "operator:ann" }]);
-    expect((await node(heir)).unschedulable_reasons.join()).toContain("health override disk-erase: not erased");
-    expect((await node(old)).health_overrides).toEqual([]);
-    expect((await node(other)).health_overrides, "a node that is not deleted keeps its own").toHaveLength(1);
-    const events = () =>
-      db()
-        .select()
-        .from(domainEvents)
-        .where(like(domainEvents.type, "node.health_override.%"))
-        .orderBy(desc(domainEvents.seq))
-        .limit(2);
-    expect(await events()).toMatchObject([
-      { type: "node.health_override.set", data: { node_id: heir, hostname: "o-4", needed_erase: "secure" } },
-      { type: "node.health_override.lifted", data: { node_id: old, hostname: "o-2", source: "disk-erase" } },
-    ]);
-    await inherit({});
-    expect((await node(heir)).health_overrides, "nothing is left to inherit").toHaveLength(1);
-  });
-
-  it("a host that was deleted in MAAS and enlisted again keeps its override, by the MAC addresses that Muster knows", async () => {
-    const [byToken, byInventory, stranger] = [await active("o-5"), await active("o-6"), await active("o-7")];
-    const [first, second] = [await active("o-8"), await active("o-9")];
-    const said = { source: "disk-erase", target: "0ld1d", reason: "not erased", setBy: "operator:ann" };
-    for (const [nodeId, neededErase] of [
-      [byToken, "secure"],
-      [byInventory, "quick"],
-      [stranger, "secure"],
-    ] as const)
-      await inTx((tx) => setHealthOverride(tx, { ...said, nodeId, neededErase, since: new Date(0) }));
-    await inTx((tx) =>
-      tx
-        .update(nodes)
-        .set({ status: "deleted" })
-        .where(inArray(nodes.id, [byToken, byInventory])),
-    );
-    await api.database.database.pool.query(
-      `insert into enrollment_tokens (token_sha256, node_id, generation, bound_macs, expires_at)
-       values ('x', $1, 0, '{02:00:00:00:00:51}', now()), ('y', $2, 0, '{02:00:00:00:00:53}', now())`,
-      [byToken, stranger],
-    );
-    await api.database.database.pool.query("insert into node_inventories (node_id, inventory) values ($1, $2)", [
-      byInventory,
-      {
-        interfaces: [
-          { name: "lo", mac: "00:00:00:00:00:00" },
-          { name: "eno1", mac: "02:00:00:00:00:5A" },
-        ],
-      },
-    ]);
-    const inherit = (nodeId: NodeId, ...macAddresses: string[]) =>
-      inTx((tx) => inheritHealthOverrides(tx, { nodeId, siteId, maasSystemId: "n3w1d", macAddresses }));
-    await inherit(first, "00:00:00:00:00:00", "02:00:00:00:00:99");
-    expect((await node(first)).health_overrides, "another host").toEqual([]);
-    await inherit(first, "02:00:00:00:00:52", "02:00:00:00:00:51");
-    const since = new Date(0).toISOString();
-    expect((await node(first)).health_overrides).toMatchObject([{ target: "n3w1d", needed_erase: "secure", since }]);
-    await inTx((tx) => setHealthOverride(tx, { ...said, nodeId: second, neededErase: "secure", reason: "its own" }));
-    await inherit(second, "02:00:00:00:00:5a", "02:00:00:00:00:53");
-    expect((await node(second)).health_overrides, "the stronger demand stays").toMatchObject([{ reason: "its own" }]);
-    expect((await node(byInventory)).health_overrides).toEqual([]);
-    expect((await node(stranger)).health_overrides, "the host of a node that is not deleted").toHaveLength(1);
   });
 
   it("has its lifecycle exported, oldest first, as JSON and as CSV, without what tasks hold", async () => {
