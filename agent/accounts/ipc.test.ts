@@ -38,7 +38,15 @@ describe("tables of the kernel", () => {
     const text =
       "36 35 98:0 /mnt /home/a\\040b\\012c\\134 rw,noatime master:1 shared:2 - ext3 /dev/root rw\n\nbroken\n";
     expect(parseMounts(text)).toEqual([
-      { id: "36", device: "98:0", from: "/mnt", path: "/home/a b\nc\\", type: "ext3", source: "/dev/root" },
+      {
+        id: "36",
+        device: "98:0",
+        from: "/mnt",
+        path: "/home/a b\nc\\",
+        type: "ext3",
+        source: "/dev/root",
+        options: ["rw", "noatime", "rw"],
+      },
     ]);
     expect(parseMounts(readFileSync("/proc/self/mountinfo", "latin1")).map(({ path }) => path)).toContain("/");
   });

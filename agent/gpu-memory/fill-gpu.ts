@@ -127,6 +127,8 @@ async function follow(
       throw error;
     })
     .finally(() => ended.abort());
+  // The work may fail while the loop waits for `isEnough`. Without a handler, Node.js would end the agent for an unhandled rejection.
+  work.catch(() => undefined);
   const until = performance.now() + input.deadline_seconds * 1000;
   while (!ended.signal.aborted && !stop.signal.aborted) {
     if (await isEnough()) stop.abort(new Followed("committed"));

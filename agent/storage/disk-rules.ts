@@ -207,7 +207,7 @@ function mountFault(
 }
 
 /** Returns a block device, its partitions, and all volumes on them. */
-function withUsers(picture: DiskPicture, device: BlockDevice): BlockDevice[] {
+export function withUsers(picture: DiskPicture, device: BlockDevice): BlockDevice[] {
   const reached = new Map<string, BlockDevice>();
   const open = [device];
   for (let one = open.pop(); one !== undefined; one = open.pop()) {

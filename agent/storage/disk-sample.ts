@@ -1,6 +1,13 @@
 import { createHmac } from "node:crypto";
 import { type DiskSample, MOST_PRINTS } from "../../shared/tasks/sample-disks.ts";
-import { type BlockDevice, type DiskPicture, type DiskRefusal, disksWithSerial, judgeDisk } from "./disk-rules.ts";
+import {
+  type BlockDevice,
+  type DiskPicture,
+  type DiskRefusal,
+  disksWithSerial,
+  judgeDisk,
+  withUsers,
+} from "./disk-rules.ts";
 import { BLOCK_BYTES, drawBlocks, END_BLOCKS } from "./purge-sample.ts";
 
 /** Optical drives and floppy drives. A medium comes and goes, and no data of a host is on it. */
@@ -10,8 +17,20 @@ const MEDIA_DRIVE = /^(sr|fd)\d+$/;
 export const isDisk = ({ name, partitionOf, isPath, isVirtual }: BlockDevice): boolean =>
   partitionOf === null && !isPath && !isVirtual && !MEDIA_DRIVE.test(name);
 
-/** The refusals of the disk rules that say that something uses a disk. */
-const USES: readonly DiskRefusal[] = ["mounted", "swap", "in_use", "zfs"];
+/** True for a disk that stays with the host. A disk on another host, a USB disk, and a virtual medium of the BMC come and go. */
+export const isOwnDisk = (device: BlockDevice): boolean =>
+  isDisk(device) && !device.removable && device.bus !== "network" && device.bus !== "usb";
+
+/** Matches the mount points of the installed system. A tenant's data disk is mounted elsewhere. */
+const SYSTEM_PATH = /^\/($|(boot|usr|var)(\/|$))/;
+
+/** True if the running system has its root, its boot files or its swap on the disk, also through volumes. */
+export const holdsSystem = (picture: DiskPicture, device: BlockDevice): boolean =>
+  withUsers(picture, device).some(
+    ({ name }) =>
+      picture.swap.has(name) || picture.mounts.some((mount) => mount.name === name && SYSTEM_PATH.test(mount.path)),
+  );
+
 /** The refusals after which a read of the disk says nothing about a disk of this host. */
 const FOREIGN: readonly DiskRefusal[] = ["removable", "not_local", "ambiguous"];
 
@@ -19,15 +38,15 @@ const FOREIGN: readonly DiskRefusal[] = ["removable", "not_local", "ambiguous"];
  * Returns why the agent does not read the blocks of a disk, or null. Write protection does not matter for a read, and a protected disk is one that an
  * erase may have left out.
  */
-export function unreadReason(picture: DiskPicture, device: BlockDevice, freeOnly: boolean): string | null {
+export function unreadReason(picture: DiskPicture, device: BlockDevice, dataOnly: boolean): string | null {
   const { serial } = device;
+  if (dataOnly && holdsSystem(picture, device)) return "The running system is on the disk.";
   if (serial === null) return "The disk has no serial number, so its blocks cannot be compared.";
   if (disksWithSerial(picture, serial).length > 1) return "Several disks or namespaces have the serial number.";
   const devices = picture.devices.map((one) => ({ ...one, readOnly: false, model: "" }));
   const verdict = judgeDisk({ ...picture, devices }, { serial, wwn: null });
   if (verdict.mayErase) return null;
-  const matters = FOREIGN.includes(verdict.reason) || (freeOnly && USES.includes(verdict.reason));
-  return matters ? `${verdict.reason}: ${verdict.detail}` : null;
+  return FOREIGN.includes(verdict.reason) ? `${verdict.reason}: ${verdict.detail}` : null;
 }
 
 type BlockKind = "zeros" | "one_byte" | "data" | "unreadable";

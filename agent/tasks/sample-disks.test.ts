@@ -29,7 +29,7 @@ afterEach(() => host?.remove());
 
 async function sample(more: Partial<TaskInput<"node.sample_disks">> = {}): Promise<readonly SampledDisk[]> {
   const run = { taskId: newTaskId(), signal: new AbortController().signal, progress: () => undefined };
-  const order = { seed: SEED, key: KEY, free_only: false, again: [], ...more };
+  const order = { seed: SEED, key: KEY, data_only: false, again: [], ...more };
   const reply = await sampleDisks(systemAt(host.root, quietAgentLog, PROGRAM))(order, run);
   if (!reply.ok) throw new Error(reply.message);
   return TASKS["node.sample_disks"].result.parse(reply.result).disks;
@@ -55,7 +55,7 @@ describe.skipIf(!mayLoop)("the sample of a disk (SKIPPED without loop devices)",
     expect(prints).toHaveLength(64);
     expect(readFileSync(host.loop).equals(content)).toBe(true);
     const again = [{ serial: "S-1", blocks: prints.map(({ block }) => block) }];
-    const order = { seed: OTHER, free_only: true, again };
+    const order = { seed: OTHER, data_only: true, again };
     const same = async () => {
       const [disk] = await sample(order);
       const digests = new Map(disk?.sample?.again.map(({ block, digest }) => [block, digest]));
@@ -72,18 +72,26 @@ describe.skipIf(!mayLoop)("the sample of a disk (SKIPPED without loop devices)",
     expect((await sample(order))[0]?.sample).toMatchObject({ data: 0, one_byte: 704, prints: [] });
   });
 
-  it("leaves out a mounted disk after the deploy, and reads it before the release", async () => {
-    host.write("proc/self/mountinfo", `${MOUNTED}31 21 ${host.number} / /share1 rw - ext4 /dev/nvme0n1 rw\n`);
-    expect((await sample({ free_only: true }))[0]).toMatchObject({
-      sample: null,
-      detail: expect.stringContaining("mounted"),
-    });
+  it.each([
+    ["/share1", false],
+    ["/usrlocal", false],
+    ["/boot/efi", true],
+    ["/", true],
+  ])("after the deploy, a disk that is mounted at %s is left out: %s", async (path, isLeftOut) => {
+    host.write("proc/self/mountinfo", `${MOUNTED}31 21 ${host.number} / ${path} rw - ext4 /dev/nvme0n1 rw\n`);
+    const [disk] = await sample({ data_only: true });
+    expect([disk?.holds_system, disk?.sample?.data]).toEqual([isLeftOut, isLeftOut ? undefined : 704]);
     expect((await sample())[0]?.sample?.data).toBe(704);
+  });
+
+  it("does not list a disk that comes and goes", async () => {
+    host.write("sys/class/block/nvme0n1/removable", "1\n");
+    expect(await sample()).toEqual([]);
   });
 
   it("reads a write-protected disk, which an erase may have left out, and names a disk that cannot be read", async () => {
     host.write("sys/class/block/nvme0n1/ro", "1\n");
-    expect((await sample({ free_only: true }))[0]?.sample?.data).toBe(704);
+    expect((await sample({ data_only: true }))[0]?.sample?.data).toBe(704);
     host.write("sys/class/block/nvme0n1/size", "0\n");
     expect((await sample())[0]).toMatchObject({ sample: null, detail: "The disk has no size." });
   });

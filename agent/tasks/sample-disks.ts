@@ -3,7 +3,7 @@ import type { TaskHandlers, TaskInput, TaskRun } from "../../shared/tasks/index.
 import { MOST_SAMPLED_DISKS, type SampledDisk } from "../../shared/tasks/sample-disks.ts";
 import { messageOf } from "../message-of.ts";
 import type { BlockDevice } from "../storage/disk-rules.ts";
-import { blocksOf, isDisk, unreadReason } from "../storage/disk-sample.ts";
+import { blocksOf, holdsSystem, isOwnDisk, unreadReason } from "../storage/disk-sample.ts";
 import { SAMPLE_DISK } from "../system/storage/works.ts";
 import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
@@ -22,7 +22,7 @@ export const sampleDisks =
       const message = `The agent could not write its state folder: ${messageOf(error)}. No disk was read.`;
       return { ok: false, error: "not_recorded", message };
     }
-    const found = system.disks().devices.filter(isDisk);
+    const found = system.disks().devices.filter(isOwnDisk);
     const disks: SampledDisk[] = [];
     for (const device of found.slice(0, MOST_SAMPLED_DISKS)) disks.push(await sampledDisk(system, device, order, run));
     const more = found.length - disks.length;
@@ -41,9 +41,10 @@ async function sampledDisk(
     model: model.slice(0, 64),
     wwn: wwn?.slice(0, 128) ?? null,
     bytes,
+    holds_system: holdsSystem(system.disks(), device),
   };
   const unread = (detail: string): SampledDisk => ({ ...named, sample: null, detail: detail.slice(0, 200) });
-  const why = unreadReason(system.disks(), device, order.free_only);
+  const why = unreadReason(system.disks(), device, order.data_only);
   if (why !== null || serial === null) return unread(why ?? "The disk has no serial number.");
   if (blocksOf(device) === 0) return unread("The disk has no size.");
   try {
@@ -55,7 +56,7 @@ async function sampledDisk(
         serial,
         seed: order.seed,
         key: order.key,
-        free_only: order.free_only,
+        data_only: order.data_only,
         again: order.again.find((one) => one.serial === serial)?.blocks ?? [],
       },
       deadlineSeconds: READ_WITHIN_S,

@@ -33,6 +33,8 @@ export const SampledDisk = z.strictObject({
   model: z.string().max(64),
   wwn: z.string().max(128).nullable(),
   bytes: z.number().min(0),
+  /** True if the running system has its root, its boot files or its swap on the disk. */
+  holds_system: z.boolean(),
   /** What the agent read of the disk, or null if it read nothing. */
   sample: DiskSample.nullable(),
   /** Why the agent read nothing of the disk, or an empty text. */
@@ -55,8 +57,8 @@ export const sampleDisks = defineTask({
     seed: Random,
     /** The key of the digests. */
     key: Random,
-    /** Whether the agent leaves out disks that are mounted or in use otherwise. */
-    free_only: z.boolean(),
+    /** Whether the agent leaves out disks that hold the running system. */
+    data_only: z.boolean(),
     /** Blocks of which an earlier task reported digests. */
     again: z
       .array(z.strictObject({ serial: z.string().min(1).max(64), blocks: z.array(Block).max(MOST_PRINTS) }))

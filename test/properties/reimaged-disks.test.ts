@@ -24,9 +24,18 @@ describe("the disks of a reimage", () => {
     const overrides = () => listHealthOverrides(rig.test.database.db, [host.nodeId]);
     const print = { block: 100_000, digest: "AAAAAAAAAAAAAAAA" };
     const sample = { zeros: 703, one_byte: 0, data: 1, unreadable: 0, prints: [print], again: [] };
-    const disk = { serial: "S-1", model: "FAST SSD", wwn: null, bytes: 2 ** 40, sample, detail: "" };
+    const disk = {
+      serial: "S-1",
+      model: "FAST SSD",
+      wwn: null,
+      bytes: 2 ** 40,
+      holds_system: false,
+      sample,
+      detail: "",
+    };
     const orders: TaskInput<"node.sample_disks">[] = [];
-    let now: object[] = [{ ...disk, sample: { ...sample, prints: [], again: [print] } }];
+    const unchanged = [{ ...disk, sample: { ...sample, prints: [], again: [print] } }];
+    let now: object[] = unchanged;
     const answer = (task: Task): unknown => {
       if (task.type !== "node.sample_disks") return resultOnCleanHost(task);
       orders.push(task.input as TaskInput<"node.sample_disks">);
@@ -38,8 +47,8 @@ describe("the disks of a reimage", () => {
     expect(failed, await driver.story(id)).toMatchObject({ stage: "check_disks", failureCode: "erase_disproved" });
     expect(failed.failureMessage).toContain("disk S-1: 1 of 1 compared blocks");
     const [before, after] = orders;
-    expect(after).toMatchObject({ key: before?.key, free_only: true, again: [{ serial: "S-1", blocks: [100_000] }] });
-    expect([before?.free_only, before?.again, before?.seed === after?.seed]).toEqual([false, [], false]);
+    expect(after).toMatchObject({ key: before?.key, data_only: true, again: [{ serial: "S-1", blocks: [100_000] }] });
+    expect([before?.data_only, before?.again, before?.seed === after?.seed]).toEqual([false, [], false]);
     expect(await overrides()).toMatchObject([
       { source: "disk-erase", setBy: `operation:${id}`, neededErase: "secure" },
     ]);
@@ -47,7 +56,20 @@ describe("the disks of a reimage", () => {
     await driver.verb(id, "resume");
     expect(await driver.drive(id)).toMatchObject({ stage: "check_disks", failureCode: "disks_changed" });
     const by = { workflowId: id, actor: "ann", role: "admin", reason: "the disk was sold" } as const;
-    await rig.services.inTx((tx) => applyForce(tx, kinds, by));
+    const force = () => rig.services.inTx((tx) => applyForce(tx, kinds, by));
+    now = unchanged;
+    await force();
+    const unseen = await driver.drive(id);
+    expect(unseen, "a decision holds for the findings that the person saw").toMatchObject({
+      failureCode: "erase_disproved",
+    });
+    now = [{ ...disk, sample: null, detail: "broken" }];
+    await driver.verb(id, "resume");
+    expect((await driver.drive(id)).failureMessage).toContain("none of the 1 blocks");
+    now = [];
+    await driver.verb(id, "resume");
+    expect(await driver.drive(id)).toMatchObject({ failureCode: "disks_changed" });
+    await force();
     expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
     expect(await overrides()).toMatchObject([{ source: "disk-erase", setBy: "operator:ann" }]);
     const rows = await rig.test.database.db

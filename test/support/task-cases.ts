@@ -53,7 +53,7 @@ export const TASK_INPUTS: { readonly [T in TaskType]: TaskInput<T> } = {
     gpus: [{ uuid: "GPU-00000000-0000-0000-0000-000000000000", blocks: [0] }],
     deadline_seconds: 10,
   },
-  "node.sample_disks": { seed: "5a".repeat(32), key: "a5".repeat(32), free_only: true, again: [] },
+  "node.sample_disks": { seed: "5a".repeat(32), key: "a5".repeat(32), data_only: true, again: [] },
   "node.storage_cleanup": {
     scope: "local",
     temporary: false,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { diskEntryName } from "../../../shared/residue/disk-names.ts";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { type BlockDevice, controllersOf, type NvmeController } from "../../storage/disk-rules.ts";
-import { isDisk } from "../../storage/disk-sample.ts";
+import { isDisk, isOwnDisk } from "../../storage/disk-sample.ts";
 import { readHardware } from "../storage/block-devices.ts";
 import { isUnreadable } from "../storage/sysfs.ts";
 import { namesIn, type Reading, textOf, Unreadable, valued } from "./reading.ts";
@@ -36,10 +36,13 @@ export async function readDisks(reading: Reading): Promise<ResidueEntry[]> {
   ];
 }
 
-const nameOf = ({ serial, model, wwn }: BlockDevice): string =>
-  serial === null
+const nameOf = (device: BlockDevice): string => {
+  const { serial, model, wwn } = device;
+  if (serial !== null && !isOwnDisk(device)) return `removable or remote storage ${serial}`;
+  return serial === null
     ? `storage without a serial number (model ${model || "unknown"}, WWN ${wwn ?? "unknown"})`
     : diskEntryName(serial);
+};
 
 /**
  * Returns the facts about a disk that do not change while the host has the disk. The name of a disk is not among its facts, because Linux may give

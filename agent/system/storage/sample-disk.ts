@@ -13,7 +13,7 @@ export function sampleDisk(input: Input, run: WorkRun): z.input<typeof SAMPLE_DI
   const picture = readDiskPicture(run.root);
   const [device, other] = disksWithSerial(picture, input.serial);
   if (device === undefined || other !== undefined) throw new Error(`The host has no single disk ${input.serial} now.`);
-  const why = unreadReason(picture, device, input.free_only);
+  const why = unreadReason(picture, device, input.data_only);
   if (why !== null) throw new Error(why);
   const disk = openDirect(run.root, device.name, "read");
   try {

@@ -101,7 +101,7 @@ export const SAMPLE_DISK = defineWork({
     serial: z.string().min(1).max(64),
     seed: z.string(),
     key: z.string(),
-    free_only: z.boolean(),
+    data_only: z.boolean(),
     again: z.array(z.int().min(0)),
   }),
   result: DiskSample,

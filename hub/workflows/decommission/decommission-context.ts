@@ -74,6 +74,8 @@ export const DecommissionState = z.object({
   disks_before: DisksBefore.nullable().optional(),
   /** The generation for which a person decided that the operation continues although the disks speak against their erase, and the person's name. */
   disks_waived: z.number().nullable().optional(),
+  /** The disks that spoke against their erase at the stage's last failure. */
+  disks_found: z.array(z.string()).max(512).nullable().optional(),
   disks_waived_by: z.string().nullable().optional(),
   /** The generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),

@@ -14,6 +14,7 @@ const disk = (serial: string | null, sample: Partial<DiskSample> | null = {}): S
   model: "FAST SSD",
   wwn: null,
   bytes: GIB,
+  holds_system: false,
   sample: sample && { zeros: 700, one_byte: 0, data: 4, unreadable: 0, prints: [], again: [], ...sample },
   detail: sample === null ? "mounted: sda1 is mounted. Unmount it first." : "",
 });
@@ -45,9 +46,16 @@ describe("the disks after a reimage", () => {
     ["the middle is unchanged after quick", "quick", shown(print(END, B), print(MIDDLE, A)), []],
     ["an end is unchanged after quick", "quick", shown(print(END, A), print(MIDDLE, A)), ["1 of 2"]],
     ["nothing was asked", "none", shown(print(END, A), print(MIDDLE, A)), []],
-    ["the blocks are unreadable", "secure", shown(), []],
-    ["the digest is of a block that nobody read before", "secure", shown(print(7, A)), []],
-    ["the disk is in use", "secure", [disk("S-1", null)], []],
+    ["the blocks are unreadable", "secure", shown(), ["none of the 2 blocks"]],
+    ["the digest is of a block that nobody read before", "secure", shown(print(7, A)), ["none of the 2 blocks"]],
+    ["the disk was not read", "secure", [disk("S-1", null)], ["mounted"]],
+    ["the new system is on the disk", "secure", [{ ...disk("S-1", null), holds_system: true }], []],
+    [
+      "another disk was not read, of which nothing is known",
+      "secure",
+      [...shown(print(END, B)), disk("S-2", null)],
+      [],
+    ],
     ["the disk is gone", "secure", [disk("S-9")], ["does not show"]],
     ["the disk is gone, and nothing was asked", "none", [disk("S-9")], []],
   ] as const)("%s", (_what, erase, disks, findings) => {

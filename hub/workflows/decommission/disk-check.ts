@@ -16,6 +16,8 @@ export interface DiskCheck {
   readonly kept: readonly string[];
   /** The serial numbers that the host had before the release and does not show now, and those that it shows now only. */
   readonly missing: readonly string[];
+  /** For each disk whose earlier content the hub knows and of which no block was compared, a text that names it. */
+  readonly unproved: readonly string[];
   readonly added: readonly string[];
   readonly samples: readonly DiskSampleOf[];
   /** How many blocks were compared with their content before the release. */
@@ -39,19 +41,31 @@ export function compareDisks(
   erase: Erase,
   before: { readonly disks: readonly SampledDisk[]; readonly serials: readonly string[] },
   after: readonly SampledDisk[],
+  more = 0,
 ): DiskCheck {
   const known = new Set([...before.serials, ...before.disks.flatMap(({ serial }) => serial ?? [])]);
   const shown = new Set(after.flatMap(({ serial }) => serial ?? []));
   const judged = after.map((disk) => judgeDisk(erase, before.disks, disk));
   return {
     kept: judged.flatMap(({ finding }) => finding ?? []),
-    missing: [...known].filter((serial) => !shown.has(serial)),
+    // The agent lists a bounded number of disks, so a disk beyond them may be there.
+    missing: more > 0 ? [] : [...known].filter((serial) => !shown.has(serial)),
+    unproved: after.flatMap((disk, index) => unprovedOf(before.disks, disk, judged[index]?.compared ?? 0)),
     added: known.size === 0 ? [] : [...shown].filter((serial) => !known.has(serial)),
     samples: judged.flatMap(({ told }) => told ?? []),
     compared: judged.reduce((sum, { compared }) => sum + compared, 0),
     read: after.filter(({ sample }) => sample !== null).length,
     unread: after.filter(({ sample }) => sample === null).length,
   };
+}
+
+/** The new system overwrites the disk that it is on, so the content of that disk is not compared. */
+function unprovedOf(before: readonly SampledDisk[], disk: SampledDisk, compared: number): string[] {
+  const { serial, sample, detail, holds_system } = disk;
+  const prints = before.find((one) => one.serial === serial)?.sample?.prints ?? [];
+  if (serial === null || holds_system || compared > 0 || prints.length === 0) return [];
+  const why = sample === null ? detail : "None of them is readable.";
+  return [`disk ${serial}: none of the ${prints.length} blocks from before the release was compared. ${why}`];
 }
 
 interface JudgedDisk {
@@ -82,11 +96,15 @@ function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDi
   return { finding: wrong.length > 0 ? finding : null, told: told(`${saw}; ${since}`), compared: compared.length };
 }
 
-/** The result of a task that sampled disks, or null if the task did not succeed. */
-export const sampledDisks = (task: Task | null): readonly SampledDisk[] | null =>
-  task?.type === "node.sample_disks" && task.state === "succeeded"
-    ? (TASKS["node.sample_disks"].result.safeParse(task.result).data?.disks ?? null)
-    : null;
+const { input, result } = TASKS["node.sample_disks"];
+
+/** The result of a task that sampled disks, with the key of its digests; null if the task did not succeed. */
+export function sampledDisks(task: Task | null) {
+  if (task?.type !== "node.sample_disks" || task.state !== "succeeded") return null;
+  const key = input.safeParse(task.input).data?.key;
+  const seen = result.safeParse(task.result).data;
+  return key === undefined || seen === undefined ? null : { ...seen, key };
+}
 
 /** Compares the result of a task on the new system with what the hub knows of the disks before the release. */
 export async function readDiskCheck(
@@ -98,13 +116,17 @@ export async function readDiskCheck(
   const after = sampledDisks(task);
   if (after === null) return null;
   const earlier = known?.task_id == null ? null : await readTask(db, known.task_id);
-  return compareDisks(erase, { disks: sampledDisks(earlier) ?? [], serials: known?.serials ?? [] }, after);
+  const read = sampledDisks(earlier);
+  // Digests with another key say nothing about a block.
+  const disks = read?.key === after.key ? read.disks : [];
+  return compareDisks(erase, { disks, serials: known?.serials ?? [] }, after.disks, after.more);
 }
 
 /** What speaks against the erase of the disks, in words for operators and for the sanitization record. Without an erase, nothing does. */
-export function findingsOf(erase: Erase, { kept, missing }: DiskCheck): string[] {
+export function findingsOf(erase: Erase, { kept, missing, unproved }: DiskCheck): string[] {
   if (erase === "none") return [];
-  return [...kept, ...missing.map((serial) => `disk ${serial}: the host does not show this disk any more`)];
+  const gone = missing.map((serial) => `disk ${serial}: the host does not show this disk any more`);
+  return [...kept, ...gone, ...unproved];
 }
 
 const CONTENT =
@@ -124,7 +146,9 @@ export function diskStatement({ read, unread, compared, kept, missing, added }: 
       ? `After the deploy the agent read random blocks of ${read} disks.`
       : `After the deploy the agent read random blocks of ${read} disks and ${compared} blocks again that the agent of the earlier system had read before the release, and found ${found}.`;
   const gaps = [
-    ...(unread === 0 ? [] : [`After the deploy ${unread} disks were not read, for example because they were in use.`]),
+    ...(unread === 0
+      ? []
+      : [`After the deploy ${unread} disks were not read, for example because the new system is on them.`]),
     ...(missing.length === 0 ? [] : [`The host does not show ${missing.length} disks that it had before the release.`]),
     ...(added.length === 0 ? [] : [`The host shows ${added.length} disks that it did not have before the release.`]),
   ];

@@ -1,7 +1,8 @@
 # Makes the folder $1 the root folder of a host with its own mounts, in a mount namespace of its own. The host has the programs of this machine, but for
 # those in its folder usr/bin, and the sysfs and devices of the folder. The functions below work on the host's data disk.
 cd "$1"
-mkdir -p host scratch usr/bin dev/disk/by-uuid dev/disk/by-label
+# The folders var and run are not those of this machine, because the agent keeps its state there.
+mkdir -p host scratch usr/bin var/lib run dev/disk/by-uuid dev/disk/by-label
 mount --rbind / host
 mount --rbind /proc proc
 # In some containers nobody may read the files of process 1.

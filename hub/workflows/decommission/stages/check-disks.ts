@@ -1,5 +1,4 @@
 import { failure } from "../../../../shared/failures.ts";
-import { TASKS } from "../../../../shared/tasks/index.ts";
 import { MOST_SAMPLED_DISKS } from "../../../../shared/tasks/sample-disks.ts";
 import { readTask } from "../../../db/queries/task-reads.ts";
 import { barUnerased } from "../../../node/health-override.ts";
@@ -12,19 +11,22 @@ import { newRandom, SAMPLE } from "../sample-work.ts";
 import { lackOf } from "../unerased.ts";
 
 const NAMED = 5;
+const MOST_FOUND = 512;
+/** The disk that a finding names. The count of blocks in the finding may differ in the next sample. */
+const foundName = (finding: string): string => finding.replace(/\d+ of \d+|the \d+ blocks/g, "blocks").slice(0, 200);
 
 const CHECK: AgentWork<"node.sample_disks"> = {
   ...SAMPLE,
   input: async ({ state }, tx) => {
     const earlier = state.disks_before?.task_id == null ? null : await readTask(tx, state.disks_before.task_id);
-    const order = TASKS["node.sample_disks"].input.safeParse(earlier?.input).data;
-    const again = (sampledDisks(earlier) ?? []).flatMap(({ serial, sample }) =>
+    const before = sampledDisks(earlier);
+    const again = (before?.disks ?? []).flatMap(({ serial, sample }) =>
       serial === null || sample === null ? [] : [{ serial, blocks: sample.prints.map(({ block }) => block) }],
     );
     return {
       seed: newRandom(),
-      key: order?.key ?? newRandom(),
-      free_only: true,
+      key: before?.key ?? newRandom(),
+      data_only: true,
       again: again.slice(0, MOST_SAMPLED_DISKS),
     };
   },
@@ -60,7 +62,8 @@ export const checkDisks: DecommissionStageOf<"check_disks"> = cleaningStage({
     const findings = findingsOf(erase, check);
     const details = { task_id: task.id };
     if (erase === "none" || findings.length === 0) return { kind: "done", message: messageOf(check), details };
-    if (state.disks_waived === node.generation)
+    const waived = new Set(state.disks_waived === node.generation ? (state.disks_found ?? []) : []);
+    if (findings.every((one) => waived.has(foundName(one))))
       return {
         kind: "done",
         message: `Continued by a decision of ${state.disks_waived_by}. ${messageOf(check)}`,
@@ -73,6 +76,8 @@ export const checkDisks: DecommissionStageOf<"check_disks"> = cleaningStage({
     return {
       kind: "failed",
       failure: failure("state_ambiguity", code, message.slice(0, 1_000), evidence),
+      // A person's decision holds for the findings that the person has seen, so other findings wait for another decision.
+      patch: { disks_found: findings.slice(0, MOST_FOUND).map(foundName), disks_waived: null },
       commit: (tx) =>
         barUnerased(tx, {
           nodeId: node.id,

@@ -28,7 +28,7 @@ const MOST_SERIALS = 512;
 
 const READ: AgentWork<"node.sample_disks"> = {
   ...SAMPLE,
-  input: () => ({ seed: newRandom(), key: newRandom(), free_only: false, again: [] }),
+  input: () => ({ seed: newRandom(), key: newRandom(), data_only: false, again: [] }),
   isAskedFor: () => true,
   waitsFor: () => "The agent to read random blocks of the disks before their erase",
 };
@@ -37,7 +37,8 @@ const READ: AgentWork<"node.sample_disks"> = {
 async function baselineDisks({ services, node }: DecommissionContext): Promise<string[]> {
   const known = await readBaseline(services.db, node.id, node.generation);
   const baseline = ResidueSnapshot.safeParse(known?.baseline.snapshot).data ?? null;
-  return [...(disksOf(baseline) ?? [])].slice(0, MOST_SERIALS);
+  // The agent cuts the serial numbers of a sample too.
+  return [...(disksOf(baseline) ?? [])].slice(0, MOST_SERIALS).map((serial) => serial.slice(0, 64));
 }
 
 async function done(
