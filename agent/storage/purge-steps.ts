@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import type { z } from "zod";
 import type { TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
 import { cleaningStep } from "../accounts/step.ts";
 import { messageOf } from "../message-of.ts";
-import { PURGE_DISK, type PurgeEnd } from "../system/storage/works.ts";
+import { type FileSystemEnd, PURGE_DISK, type PurgeEnd } from "../system/storage/works.ts";
 import type { System } from "../system/system.ts";
 import type { WorkEnd } from "../system/workers/workers.ts";
 import { isCancelledByHub } from "../tasks/cancelled.ts";
@@ -26,6 +27,18 @@ const MOST_WORKERS = 3;
  * may hang in a file server.
  */
 const BEGIN_WITHIN_S = 240;
+
+/**
+ * How many more seconds a worker process may take for each file system of the disk: one minute for each of its two questions, and two for its unmount.
+ * The worker process reports no progress before the markers, so that a claim that hangs is still ended.
+ */
+const UNMOUNT_WITHIN_S = 240;
+const MOST_PARTS = 16;
+const beginWithin = (mountPoints: number): number =>
+  BEGIN_WITHIN_S + Math.min(mountPoints, MOST_PARTS) * UNMOUNT_WITHIN_S;
+
+/** How long a last worker process may take that makes and mounts the file systems of a disk. One `mkfs` may take half an hour. */
+const RESTORE_WITHIN_S = 8 * 3_600;
 
 /** How many disks of a host one task purges at most, as in the schema of its input. */
 const MOST_DISKS = 64;
@@ -112,30 +125,68 @@ export async function purgeDisks(system: System, input: Input, run: Run): Promis
 /** Purges one disk. If the worker process is lost, another one reads the disk's log and waits for the end of the same purge. */
 async function purgeOne(system: System, { serial, wwn }: OrderedDisk, input: Input, run: Run): Promise<Step[]> {
   let end: WorkEnd<PurgeEnd> | null = null;
+  const may_unmount = mayUnmount(input);
+  const order = { task_id: run.taskId, serial, wwn, seed: input.sample_seed ?? null, may_unmount };
   for (let worker = 0; worker < MOST_WORKERS && (end === null || isLost(end)); worker += 1)
     try {
       end = await system.workers.perform({
         taskId: run.taskId,
         part: partOf(serial, worker),
         work: PURGE_DISK,
-        input: { task_id: run.taskId, serial, wwn, seed: input.sample_seed ?? null, may_unmount: mayUnmount(input) },
+        input: order,
         deadlineSeconds: PURGE_WITHIN_S,
-        firstProgressSeconds: BEGIN_WITHIN_S,
+        firstProgressSeconds: beginWithin(may_unmount.length),
         signal: run.signal,
         endsWith: isCancelledByHub,
         progress: run.progress,
       });
     } catch (error) {
       if (run.signal.aborted) throw error;
-      return lostSteps(system, run, serial, "not_started", messageOf(error));
+      return lostSteps(system, run, serial, "not_started", messageOf(error), null);
     }
   if (end === null) throw new Error(`No worker was started for the disk ${serial}.`);
-  if (!end.ok) return lostSteps(system, run, serial, end.code, end.message);
+  if (!end.ok) {
+    const restored = MAY_RESTORE.includes(end.code) ? await restoreAfterLoss(system, order, run) : null;
+    return lostSteps(system, run, serial, end.code, end.message, restored);
+  }
   const { outcome, message, evidence, file_systems = [] } = end.result;
-  return [
-    cleaningStep("disk", serial, outcome, message, evidence),
-    ...file_systems.map((one) => cleaningStep("file_system", one.target, one.outcome, one.message, one.evidence)),
-  ];
+  return [cleaningStep("disk", serial, outcome, message, evidence), ...file_systems.map(fileSystemStep)];
+}
+
+const fileSystemStep = (one: FileSystemEnd): Step =>
+  cleaningStep("file_system", one.target, one.outcome, one.message, one.evidence);
+
+/** The ends of a worker process after which a disk of the task may still be unmounted. */
+const MAY_RESTORE: readonly string[] = ["deadline_passed", "driver_wedged", "worker_lost"];
+
+/**
+ * Starts a last worker process after the purge's workers were lost or ended, if the task still owes file systems to the disk. The last worker sends no
+ * purge command, and only makes or mounts the file systems that the state of the disk allows. Null means that the worker process did not tell its end.
+ */
+async function restoreAfterLoss(
+  system: System,
+  order: z.output<typeof PURGE_DISK.input>,
+  run: Run,
+): Promise<readonly FileSystemEnd[] | null> {
+  const { lostFileSystems } = await import("../system/storage/restore-disk.ts");
+  if (lostFileSystems(system.root, run.taskId, order.serial).length === 0) return null;
+  try {
+    const end = await system.workers.perform({
+      taskId: run.taskId,
+      part: partOf(order.serial, "restore"),
+      work: PURGE_DISK,
+      input: { ...order, restore_only: true as const },
+      deadlineSeconds: RESTORE_WITHIN_S,
+      signal: run.signal,
+      endsWith: isCancelledByHub,
+      progress: run.progress,
+    });
+    return end.ok ? (end.result.file_systems ?? []) : null;
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    // The journal of the disk's layout still says what the disk lacks, and `lostSteps` reports it.
+    return null;
+  }
 }
 
 /** The steps of a disk whose worker process has no result. The journals of the disk tell whether the worker process had changed the disk. */
@@ -145,6 +196,7 @@ async function lostSteps(
   serial: string,
   reason: string,
   message: string,
+  restored: readonly FileSystemEnd[] | null,
 ): Promise<Step[]> {
   // The agent loads the code of a purge only when it needs the code, so that an idle agent uses less memory.
   const { failedEvidence, purgeJournal } = await import("../system/storage/purge-journal.ts");
@@ -152,14 +204,12 @@ async function lostSteps(
   const evidence = failedEvidence(taskId, serial, purgeJournal(system.root, serial).read());
   return [
     cleaningStep("disk", serial, "failed", `${reason}: ${message}`, { ...evidence, reason }),
-    ...lostFileSystems(system.root, taskId, serial).map((one) =>
-      cleaningStep("file_system", one.target, one.outcome, one.message, one.evidence),
-    ),
+    ...(restored ?? lostFileSystems(system.root, taskId, serial)).map(fileSystemStep),
   ];
 }
 
 /** The name of one worker process's work on a disk has a hash, because a serial number may contain any character. */
-const partOf = (serial: string, worker: number): string =>
+const partOf = (serial: string, worker: number | "restore"): string =>
   `disk-${createHash("sha256").update(serial).digest("hex").slice(0, 24)}-${worker}`;
 
 const isLost = (end: WorkEnd<PurgeEnd>): boolean => !end.ok && end.code === "worker_lost";

@@ -1,16 +1,30 @@
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TaskId } from "../../shared/ids.ts";
 import { TASKS, type TaskInput } from "../../shared/tasks/index.ts";
 import { HostFolder, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
+import { type LayoutEntry, layoutJournal } from "../system/storage/layout-journal.ts";
 import { type System, systemAt } from "../system/system.ts";
 import { TaskCancelled } from "./cancelled.ts";
 import { storageCleanup } from "./storage-cleanup.ts";
 
 /** The agent's own program, with which the tests start worker processes. */
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
+
+const SCRATCH: LayoutEntry["layout"]["parts"][number] = {
+  partition: null,
+  path: "/scratch",
+  type: "ext4",
+  label: null,
+  uuid: "6d757374-6572-4000-8000-000000000042",
+  mounted_by: "/etc/fstab",
+  options: "nofail",
+  uid: 0,
+  gid: 0,
+  mode: 0o755,
+};
 
 let host: HostFolder;
 let system: System;
@@ -89,6 +103,46 @@ describe("the storage cleanup", () => {
       "free_space /share2 skipped",
     ]);
     expect(host.has("share1/file")).toBe(true);
+  });
+
+  it("fails for a folder whose disk an earlier task unmounted, and for every folder if it cannot know", async () => {
+    host.write("proc/self/mountinfo", "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    mkdirSync(host.path("sys/class/block"), { recursive: true });
+    const entry: LayoutEntry = {
+      format: "muster-layout/1",
+      serial: "S-9",
+      task_id: newTaskId(),
+      state: "unmounted",
+      is_intact: true,
+      device: "sdb",
+      layout: { table: null, parts: [SCRATCH] },
+    };
+    const journal = layoutJournal(host.root, "S-9");
+    journal.write(entry);
+    const reply = await clean({ temporary: false, scratch: ["/scratch", "/other"] });
+    expect(reply).toMatchObject({
+      result: {
+        steps: [
+          {
+            target: "/scratch",
+            outcome: "failed",
+            message: expect.stringContaining("The disk S-9 (sdb) is not mounted as before for /scratch"),
+            evidence: { reason: "not_mounted", disk: "S-9", repair: expect.stringContaining("mount /scratch") },
+          },
+          { target: "/other", outcome: "skipped" },
+        ],
+      },
+    });
+    taskId = newTaskId();
+    host.write("var/lib/muster/agent/layout/0.json", "{");
+    journal.write({ ...entry, state: "restored" });
+    expect(await steps({ temporary: false, shares: ["/share1"] })).toEqual([
+      "scratch /scratch failed",
+      "share /share1 failed",
+    ]);
+    taskId = newTaskId();
+    rmSync(host.path("var/lib/muster/agent/layout/0.json"));
+    expect(await steps({ temporary: false })).toEqual(["scratch /scratch ok"]);
   });
 
   it("returns the results of ended steps after a restart of the agent, and does not run them again", async () => {

@@ -4,6 +4,7 @@ import { cleaningStep } from "../accounts/step.ts";
 import { messageOf } from "../message-of.ts";
 import { planPurge, purgeDisks, withOwnDisks } from "../storage/purge-steps.ts";
 import { withoutWekaLines } from "../storage/weka-fstab.ts";
+import type { FolderFault } from "../system/storage/unmounted-folders.ts";
 import {
   EMPTY_FOLDER,
   FILL_FREE_SPACE,
@@ -59,25 +60,37 @@ export const storageCleanup =
         message: `The agent could not write its state folder: ${messageOf(error)}. Nothing was cleaned.`,
       };
     }
+    // The agent loads the code only for a cleanup, so that an idle agent uses less memory.
+    const { unmountedFolders } = await import("../system/storage/unmounted-folders.ts");
+    const faultOf = unmountedFolders(system.root, run.taskId, () => system.disks());
     const steps: Step[] = [];
     for (const [index, one] of planned.entries())
       steps.push(
         skippedFill(one, steps) ??
           (await skippedWeka(system, one)) ??
-          (await performStep(system, one, `step-${index}`, run)),
+          withFault(faultOf, await performStep(system, one, `step-${index}`, run)),
       );
     if (input.scope !== "local") steps.push(await cleanFstab(system, input.weka_prefixes));
     if (input.scope !== "weka") steps.push(...(await purgeDisks(system, input, run)));
-    return { ok: true, result: { steps: withoutPurgedShares(steps) } };
+    return { ok: true, result: { steps: withoutPurgedFolders(steps) } };
   };
 
+/** Fails the step of a folder whose disk an earlier task unmounted. The disk keeps its data although the bare folder is empty. */
+function withFault(faultOf: FolderFault, one: Step): Step {
+  if (one.outcome === "failed" || (one.step !== "scratch" && one.step !== "share")) return one;
+  const fault = faultOf(one.target);
+  return fault === null
+    ? one
+    : cleaningStep(one.step, one.target, "failed", fault.message, { ...fault.evidence, ...one.evidence });
+}
+
 /**
- * Replaces the failed step of a share that was not mounted if the task has purged the share's disk and mounted its new file system. An earlier task was
+ * Replaces the failed step of a folder whose disk was not mounted if the task has purged the disk and mounted its new file system. An earlier task was
  * interrupted before it could mount the file system.
  */
-const withoutPurgedShares = (steps: readonly Step[]): Step[] =>
+const withoutPurgedFolders = (steps: readonly Step[]): Step[] =>
   steps.map((one) =>
-    one.step === "share" &&
+    (one.step === "share" || one.step === "scratch") &&
     one.evidence["reason"] === NOT_MOUNTED &&
     steps.some(({ step, target, outcome }) => step === "file_system" && target === one.target && outcome === "ok")
       ? { ...one, outcome: "skipped", message: "The disk was not mounted, and was purged later in the task." }

@@ -1,6 +1,7 @@
 /**
  * A process that purges a disk of a host, or of a folder that stands for a host, as the agent's worker does. The arguments of the process are the
- * folder, the id of the task, the serial number of the disk, and the mount points from which the process may unmount the disk.
+ * folder, the id of the task, the serial number of the disk, and the mount points from which the process may unmount the disk. With the variable
+ * `restore_only` in its environment, the process only brings the file systems back.
  */
 import { purgeAndRestore } from "../../agent/system/storage/purge-and-restore.ts";
 import { PURGE_DISK } from "../../agent/system/storage/works.ts";
@@ -12,5 +13,7 @@ const run = {
   throwIfStopped: () => undefined,
   progress: () => undefined,
 };
-const end = await purgeAndRestore(PURGE_DISK.input.parse({ task_id, serial, wwn: null, seed: null, may_unmount }), run);
+const only = process.env["restore_only"] === undefined ? {} : { restore_only: true };
+const input = PURGE_DISK.input.parse({ task_id, serial, wwn: null, seed: null, may_unmount, ...only });
+const end = await purgeAndRestore(input, run);
 process.stdout.write(`${JSON.stringify(end)}\n`);

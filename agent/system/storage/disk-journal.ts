@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { z } from "zod";
 import { messageOf } from "../../message-of.ts";
@@ -45,4 +45,26 @@ export function diskJournal<T extends { readonly serial: string }>(
       writeWorkFile(whole, name, entry);
     },
   };
+}
+
+/** The entries of all disks in a journal's folder, and the paths of what cannot be read. */
+export function readDiskJournals<T>(
+  root: string,
+  folder: string,
+  schema: z.ZodType<T>,
+): { readonly entries: readonly T[]; readonly unreadable: readonly string[] } {
+  const entries: T[] = [];
+  const unreadable: string[] = [];
+  try {
+    for (const name of readdirSync(join(root, folder)).filter((one) => one.endsWith(".json")))
+      try {
+        entries.push(schema.parse(JSON.parse(readFileSync(join(root, folder, name), "utf8"))));
+      } catch {
+        // Nobody knows of which disk the file is, so the caller must fail closed.
+        unreadable.push(`/${folder}/${name}`);
+      }
+  } catch (error) {
+    if (!isMissing(error)) unreadable.push(`/${folder}`);
+  }
+  return { entries, unreadable };
 }

@@ -12,7 +12,8 @@ export type RestoreFailure =
   | "mount_failed"
   | "mount_differs"
   | "folder_failed"
-  | "worker_lost";
+  | "worker_lost"
+  | "not_mounted";
 
 const MOST_DETAIL = 140;
 

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { TaskId } from "../../../shared/ids.ts";
 import { DiskLayout } from "../../storage/disk-layout.ts";
-import { type DiskJournal, diskJournal } from "./disk-journal.ts";
+import { type DiskJournal, diskJournal, readDiskJournals } from "./disk-journal.ts";
+
+const FOLDER = "var/lib/muster/agent/layout";
 
 /**
  * What the agent owes to a disk that was mounted before its purge. The worker writes each state before it begins the state's work:
@@ -29,8 +31,17 @@ export type LayoutJournal = DiskJournal<LayoutEntry>;
 export const layoutJournal = (root: string, serial: string): LayoutJournal =>
   diskJournal(
     root,
-    "var/lib/muster/agent/layout",
+    FOLDER,
     Entry,
     serial,
     "The file systems that the disk had before its purge are unknown. Make and mount them by hand",
   );
+
+/** The entries of all disks that are not restored, whichever task wrote them, and the files that cannot be read. */
+export function unrestoredDisks(root: string): {
+  readonly entries: readonly LayoutEntry[];
+  readonly unreadable: readonly string[];
+} {
+  const { entries, unreadable } = readDiskJournals(root, FOLDER, Entry);
+  return { entries: entries.filter(({ state }) => state !== "restored"), unreadable };
+}

@@ -29,6 +29,12 @@ export async function fault(
 const mountsAt = (root: string, path: string): Mount[] =>
   parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1")).filter((one) => one.path === path);
 
+/** Whether the file system of the device with this number is the only mount at the place of `part`. */
+export function isAtPlace(root: string, { path }: DiskPart, number: string | null): boolean {
+  const [mount, more] = mountsAt(root, path);
+  return mount !== undefined && more === undefined && mount.device === number && mount.from === "/";
+}
+
 /** Names the processes that use a file below a mount point, or returns null. */
 export function usersOf(root: string, path: string): string | null {
   const { files } = openFilesBelow(join(root, path));

@@ -99,6 +99,25 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
     expect(told).toEqual(cases.map(() => OLD));
   });
 
+  it("says that the disk of an earlier task is not mounted, and a last worker mounts it again", () => {
+    const cases: [unknown[], string][] = [
+      [
+        ["failed", "sanitize_running", "not_mounted"],
+        `echo 2 >state/status; echo 1000 >state/looks; worker ${B}; echo 1 >state/looks`,
+      ],
+      [["failed", undefined], `restore_only=yes worker ${A}`],
+      [
+        ["failed", "journal_unreadable"],
+        `for file in var/lib/muster/agent/layout/*; do echo >"$file"; done; worker ${B}`,
+      ],
+    ];
+    const { ends, told } = onHost(
+      cases.map(([, script]) => `begin; touch state/kill-after-umount; worker ${A}; ${script}; told`).join("\n"),
+    );
+    expect(ends.map(reasonsOf)).toEqual(cases.map(([reasons]) => reasons));
+    expect(told[1]).toBe(OLD);
+  });
+
   it("says what is missing after a failure, and how to repair it", () => {
     const failing = (tool: string) =>
       `printf '#!/bin/sh\\nexit 9\\n' >state/instead-of-${tool}; chmod 755 state/instead-of-${tool}`;

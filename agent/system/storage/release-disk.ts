@@ -20,11 +20,12 @@ interface Disk {
  * the disk. `earlier` is the last purge of the disk.
  */
 export async function releaseDisk(
-  { root }: WorkRun,
+  run: WorkRun,
   taskId: LayoutEntry["task_id"],
   { device, picture, mounts }: Disk,
   earlier: PurgeEntry | null,
 ): Promise<Released> {
+  const { root } = run;
   const serial = device.serial ?? "";
   const journal = layoutJournal(root, serial);
   const read = journal.read();
@@ -53,7 +54,7 @@ export async function releaseDisk(
     layout: { ...found.layout, parts },
   };
   journal.write(entry);
-  return unmountAll(root, journal, entry, picture, attempt);
+  return unmountAll(run, journal, entry, picture, attempt);
 }
 
 /** If a worker was lost before it restored a root folder, the folder's present owner and mode are those of a new file system. */
@@ -63,17 +64,17 @@ function withOwedFolder(part: DiskPart, owed: LayoutEntry | null): DiskPart {
 }
 
 async function unmountAll(
-  root: string,
+  run: WorkRun,
   journal: LayoutJournal,
   entry: LayoutEntry,
   picture: DiskPicture,
   attempt: AttemptTool,
 ): Promise<Released> {
   for (const { path } of entry.layout.parts) {
-    const failed = await unmount(root, path, attempt);
+    const failed = await unmount(run.root, path, attempt);
     if (failed === null) continue;
-    const back = await mountBack(root, journal, entry, picture, attempt);
-    const users = usersOf(root, path) ?? "";
+    const back = await mountBack(run, journal, entry, picture, attempt);
+    const users = usersOf(run.root, path) ?? "";
     return {
       ok: false,
       reason: "in_use",
@@ -86,13 +87,15 @@ async function unmountAll(
 
 /** Mounts the intact file systems of a disk again, after a refusal of the purge. Returns why that failed, or null. */
 export async function mountBack(
-  root: string,
+  { root, progress }: WorkRun,
   journal: LayoutJournal,
   entry: LayoutEntry,
   picture: DiskPicture,
   attempt: AttemptTool,
 ): Promise<string | null> {
   const faults: string[] = [];
+  // The first progress ends the time within which a worker must begin, so that no mount is killed.
+  progress({ step: `mount ${entry.device}`, done: 0, bytes: 0 });
   for (const part of entry.layout.parts) {
     const number = numberOf(picture, entry, part);
     const failed = number === null ? null : await mountPart(root, part, number, attempt);

@@ -1,17 +1,17 @@
 import { type DiskPart, makeCommand, partitionName, partitionsIn } from "../../storage/disk-layout.ts";
-import { judgeDisk } from "../../storage/disk-rules.ts";
+import { type DiskPicture, judgeDisk } from "../../storage/disk-rules.ts";
 import { type AttemptTool, attemptsBelow } from "../attempt.ts";
 import type { WorkRun } from "../workers/define-work.ts";
 import { readDiskPicture } from "./block-devices.ts";
 import type { JournalRead } from "./disk-journal.ts";
 import { failedEnd, type RestoreFailure, restoredEnd } from "./file-system-end.ts";
 import { type LayoutEntry, type LayoutJournal, layoutJournal } from "./layout-journal.ts";
-import { fault, mountPart, restoreFolder, settleDevices } from "./mount-disk.ts";
+import { fault, isAtPlace, mountPart, restoreFolder, settleDevices } from "./mount-disk.ts";
 import { type PurgeEntry, purgeJournal } from "./purge-journal.ts";
 import { readSample } from "./purge-marks.ts";
 import { probeDevice } from "./read-layout.ts";
 import { mountBack, numberOf } from "./release-disk.ts";
-import type { FileSystemEnd } from "./works.ts";
+import { type FileSystemEnd, NOT_MOUNTED } from "./works.ts";
 
 /** How long `mkfs` may take, which discards the blocks of the whole disk first. */
 const MAKE_TIMEOUT_MS = 1_800_000;
@@ -35,17 +35,33 @@ class RestoreFault extends Error {
   }
 }
 
-/** What the task owes to a disk: the journal entry of a disk that is not restored, or null. */
-function owedTo(root: string, taskId: string, serial: string): LayoutEntry | null {
+/** What the agent owes to a disk: the journal entry of a disk that is not restored, or null. */
+function owedTo(root: string, serial: string): LayoutEntry | null {
   const read = layoutJournal(root, serial).read();
-  return read.ok && read.entry?.task_id === taskId && read.entry.state !== "restored" ? read.entry : null;
+  return read.ok && read.entry !== null && read.entry.state !== "restored" ? read.entry : null;
+}
+
+/** Whether the file systems of an entry are on the disk: intact, or made again. */
+const isMadeOf = (root: string, entry: LayoutEntry): boolean =>
+  entry.state === "mounting" || isIntact(entry, purgeJournal(root, entry.serial).read());
+
+const BY_ANOTHER_TASK =
+  "An earlier storage cleanup unmounted the disk and did not mount it again. The disk may keep data.";
+
+/** The failed ends of the file systems that another task unmounted, except of those that somebody has mounted at their places since. */
+export function unmountedByOthers(root: string, entry: LayoutEntry, picture: DiskPicture): FileSystemEnd[] {
+  const isMade = isMadeOf(root, entry);
+  return entry.layout.parts
+    .filter((part) => !isAtPlace(root, part, numberOf(picture, entry, part)))
+    .map((part) => failedEnd(entry, part, NOT_MOUNTED, BY_ANOTHER_TASK, isMade));
 }
 
 /** The ends of the file systems of a disk whose worker process was lost. */
 export function lostFileSystems(root: string, taskId: string, serial: string): FileSystemEnd[] {
-  const entry = owedTo(root, taskId, serial);
+  const entry = owedTo(root, serial);
   if (entry === null) return [];
-  const isMade = entry.state === "mounting" || isIntact(entry, purgeJournal(root, serial).read());
+  if (entry.task_id !== taskId) return unmountedByOthers(root, entry, readDiskPicture(root));
+  const isMade = isMadeOf(root, entry);
   const detail = `The worker process was lost in the state ${entry.state}.`;
   return entry.layout.parts.map((part) => failedEnd(entry, part, "worker_lost", detail, isMade));
 }
@@ -63,8 +79,10 @@ export async function restoreDisk(
   run: WorkRun,
   { task_id, serial }: { readonly task_id: string; readonly serial: string },
 ): Promise<FileSystemEnd[]> {
-  const entry = owedTo(run.root, task_id, serial);
+  const entry = owedTo(run.root, serial);
   if (entry === null) return [];
+  // The purge was refused before the task took over what an earlier task owes to the disk.
+  if (entry.task_id !== task_id) return unmountedByOthers(run.root, entry, readDiskPicture(run.root));
   const restore: Restore = {
     run,
     attempt: attemptsBelow(run.root),
@@ -76,7 +94,7 @@ export async function restoreDisk(
     parts.map((part) => failedEnd(entry, part, reason, detail, isMade));
   const purged = purgeJournal(run.root, serial).read();
   if (isIntact(entry, purged)) {
-    const detail = await mountBack(run.root, restore.journal, entry, readDiskPicture(run.root), restore.attempt);
+    const detail = await mountBack(run, restore.journal, entry, readDiskPicture(run.root), restore.attempt);
     return detail === null ? [] : failed("mount_failed", detail, true);
   }
   const own = purged.ok && purged.entry?.task_id === task_id ? purged.entry : null;
@@ -151,6 +169,7 @@ async function makePart(attempt: AttemptTool, part: DiskPart, name: string): Pro
 }
 
 async function mountAll({ run, attempt, journal, entry }: Restore): Promise<void> {
+  run.progress({ step: `mount ${entry.device}`, done: 0, bytes: 0 });
   const unsettled = await settleDevices(attempt);
   if (unsettled !== null) throw new RestoreFault("mount_failed", unsettled, true);
   const picture = readDiskPicture(run.root);

@@ -88,6 +88,8 @@ export const PURGE_DISK = defineWork({
     seed: z.string().min(1).max(64).nullable(),
     /** The mount points from which the worker process may unmount the disk. The worker then makes and mounts the file systems again. */
     may_unmount: z.array(z.string().startsWith("/")).max(80),
+    /** Present if the worker process sends no purge command, and only brings the file systems back after another worker process was lost. */
+    restore_only: z.literal(true).exactOptional(),
   }),
   result: PurgeEnd,
   memoryMax: "512M",

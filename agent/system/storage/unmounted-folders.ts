@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DiskPicture } from "../../storage/disk-rules.ts";
+import { parseMounts } from "../mounts.ts";
+import { unrestoredDisks } from "./layout-journal.ts";
+import { unmountedByOthers } from "./restore-disk.ts";
+import { type FileSystemEnd, NOT_MOUNTED, type StepEnd } from "./works.ts";
+
+/** Why a folder that looks clean is not clean, or null. */
+export type FolderFault = (path: string) => Pick<StepEnd, "message" | "evidence"> | null;
+
+/**
+ * Finds the disks that an earlier task unmounted and did not mount again. Their folders are bare folders of another file system, and their data is
+ * still on the disks, so that an emptied folder says nothing about the data. `unmountedFolders` reads the state before the task changes it.
+ */
+export function unmountedFolders(root: string, taskId: string, picture: () => DiskPicture): FolderFault {
+  const { entries, unreadable } = unrestoredDisks(root);
+  const others = entries.filter(({ task_id }) => task_id !== taskId);
+  const [file] = unreadable;
+  if (others.length === 0 && file === undefined) return () => null;
+  const found = picture();
+  const unmounted = others.flatMap((entry) => unmountedByOthers(root, entry, found));
+  const mountPoints = new Set(
+    parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1")).map((one) => one.path),
+  );
+  return (path) => {
+    const end = unmounted.find(({ target }) => isWithin(path, target) || isWithin(target, path));
+    if (end !== undefined) return faultOf(end);
+    if (file === undefined || mountPoints.has(path)) return null;
+    const message = `${file} cannot be read, so a disk of ${path} may be unmounted. Mount the data disks by hand, then remove the file.`;
+    return { message, evidence: { reason: "journal_unreadable" } };
+  };
+}
+
+const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
+
+function faultOf({ message, evidence }: FileSystemEnd): Pick<StepEnd, "message" | "evidence"> {
+  const { disk = null, device = null, repair = null } = evidence;
+  return { message, evidence: { reason: NOT_MOUNTED, disk, disk_device: device, repair } };
+}
