@@ -21,7 +21,7 @@ export const AT_ONCE = 20;
 const AGAIN_AFTER_SECONDS = 3_600;
 /** A task that takes a baseline expires after this many seconds, and the hub later queues another task. */
 const DEADLINE_SECONDS = 86_400;
-const BY_HUB = { requestedBy: "hub", reason: "the generation has no baseline" } as const;
+const BY_HUB = { requestedBy: "hub", reason: "the generation has no complete baseline" } as const;
 
 type Generation = Pick<Node, "id" | "generation">;
 

@@ -1,4 +1,5 @@
 import type { NodeId, TaskId } from "../../../shared/ids.ts";
+import { RESIDUE_ITEM_NAMES, ruleOf } from "../../../shared/residue/items.ts";
 import type { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
 import { and, eq, lt, sql } from "../orm.ts";
 import {
@@ -84,7 +85,19 @@ export async function lockNodesWithoutBaseline(
   return rows;
 }
 
-/** Finds and locks baselines without a snapshot whose newest task is gone, or ended without a usable snapshot more than `afterSeconds` ago. */
+/** The items that a comparison reads in the baseline. */
+const NEEDED = RESIDUE_ITEM_NAMES.filter((item) => ruleOf(item) !== "none" && ruleOf(item) !== "tenant");
+/**
+ * True for a baseline `b` of an earlier agent version than that of the session `s` if the snapshot lacks an item. The agent of that version did not
+ * report the item, and a soft reset could not compare it. SQL reads the large snapshot only if the versions differ.
+ */
+const isOutdated = sql`case when b.snapshot is null or b.agent_version is not distinct from s.agent_version then false
+  else not (b.snapshot ?& ${sql.param(NEEDED)}::text[]) end`;
+
+/**
+ * Finds and locks baselines without a snapshot, or with the snapshot of an agent that did not report all items. The newest task of the baseline is
+ * gone, or ended without a usable snapshot more than `afterSeconds` ago.
+ */
 export async function lockFailedBaselines(
   tx: Tx,
   afterSeconds: number,
@@ -95,9 +108,9 @@ export async function lockFailedBaselines(
     join nodes n on n.id = b.node_id and n.generation = b.generation and n.status = 'active'
     join agent_sessions s on s.node_id = n.id and s.state = 'open' and s.generation = n.generation
     left join tasks t on t.id = b.task_id
-    where b.snapshot is null and not exists (${tenancyOf})
+    where (b.snapshot is null or ${isOutdated}) and not exists (${tenancyOf})
       and (t.id is null or t.finished_at < now() - make_interval(secs => ${afterSeconds}))
-      and (t.id is null or t.state <> 'succeeded' or b.problem is not null)
+      and (t.id is null or t.state <> 'succeeded' or b.problem is not null or b.taken_task_id = t.id)
     order by n.id limit ${limit} for update of b skip locked`);
   return rows;
 }

@@ -6,7 +6,7 @@ import { insertDecommission, recordMachineReleased } from "../../../hub/db/queri
 import { readTask } from "../../../hub/db/queries/task-reads.ts";
 import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import { insertWorkflows } from "../../../hub/db/queries/workflows.ts";
-import { allocations, nodeBaselines, nodes, type Task, tasks } from "../../../hub/db/schema/index.ts";
+import { agentSessions, allocations, nodeBaselines, nodes, type Task, tasks } from "../../../hub/db/schema/index.ts";
 import { sweepBaselines } from "../../../hub/node/baseline.ts";
 import { type NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { RESIDUE_ITEM_NAMES, ruleOf } from "../../../shared/residue/items.ts";
@@ -197,6 +197,28 @@ describe("baselines of nodes", () => {
     await sweep(0);
     expect((await newestTask(id)).id).not.toBe(first.id);
     expect(await read(id)).toMatchObject({ state: "requested", problem: null });
+  });
+
+  it("are ordered again after an update of an agent that did not report all items", async () => {
+    const id = await serving();
+    await sweep();
+    const first = await newestTask(id);
+    const { disks: _, ...snapshot } = snapshotWith("x");
+    await finish(first, { state: "succeeded", result: { boot_id: "b1", snapshot } });
+    await sweep();
+    await sweep(0);
+    expect((await newestTask(id)).id, "the same agent would not report more").toBe(first.id);
+    const { db } = api.database.database;
+    await db.update(agentSessions).set({ agentVersion: "1.2.4" }).where(eq(agentSessions.nodeId, id));
+    await sweep(0);
+    const second = await newestTask(id);
+    expect(second.id).not.toBe(first.id);
+    expect(await read(id), "the old snapshot counts until then").toMatchObject({ state: "taken" });
+    await succeed(second, "y");
+    await sweep();
+    await sweep(0);
+    expect((await newestTask(id)).id).toBe(second.id);
+    expect((await read(id)).snapshot.disks).toEqual({ entries: [] });
   });
 
   it("are refused if the result is no snapshot, or if a tenant got an account meanwhile", async () => {
