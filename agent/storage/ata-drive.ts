@@ -1,5 +1,5 @@
 import type { Attempt, AttemptTool } from "../system/attempt.ts";
-import { type AtaIdentity, chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
+import { type AtaIdentity, chooseForAta, ERASE_PASSWORD, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
 import { type CommandEnd, judgeCommand } from "./command-end.ts";
 import type { BlockDevice } from "./disk-rules.ts";
 import {
@@ -16,14 +16,14 @@ import {
 } from "./drive.ts";
 import { type SanitizeStatus, setsPassword, type Technique, WAIT_WITHIN_S } from "./purge-technique.ts";
 
-/**
- * The password that the agent sets before an erase of the security feature set. The disk needs a password, and the end of the erase removes it. The
- * password is fixed and documented, and no secret: `hdparm` takes it as an argument that every user of the host can read. A random password that was
- * lost in a power cut would leave a disk that nobody can use.
- */
-export const ERASE_PASSWORD = "MusterErase";
 const USER = ["--user-master", "u"];
 const LEAST_ERASE_SECONDS = 2 * 3_600;
+/** The speed of a slow disk. A disk that tells no erase time gets the time in which it could write all its blocks at this speed, and one hour. */
+const SLOW_BYTES_PER_S = 30_000_000;
+
+/** How long an erase may take, from the time that the disk tells (0 for none) and the disk's size. */
+export const eraseWithin = (toldSeconds: number, bytes: number): number =>
+  Math.min(WAIT_WITHIN_S, Math.max(LEAST_ERASE_SECONDS, 3 * toldSeconds, Math.ceil(bytes / SLOW_BYTES_PER_S) + 3_600));
 
 /** The commands of a SATA disk. */
 export function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
@@ -66,7 +66,7 @@ export function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
       };
     },
     start: async (technique) => {
-      if (setsPassword(technique)) return startSecurityErase(technique, path, { hdparm, identify, clearPassword });
+      if (setsPassword(technique)) return startSecurityErase(technique, device, { hdparm, identify, clearPassword });
       const command = SANITIZE_ARGUMENTS[technique];
       if (command === undefined) return { kind: "refused", detail: `A SATA disk has no technique ${technique}.` };
       return judgeCommand("ata", "hdparm", await hdparm(["--yes-i-know-what-i-am-doing", ...command, path]));
@@ -81,8 +81,13 @@ interface SecurityTools {
 }
 
 /** Sets the password, erases the disk and waits for the end. Only a disk that has no password any more has ended its erase. */
-async function startSecurityErase(technique: Technique, path: string, tools: SecurityTools): Promise<CommandEnd> {
+async function startSecurityErase(
+  technique: Technique,
+  device: BlockDevice,
+  tools: SecurityTools,
+): Promise<CommandEnd> {
   const { hdparm, identify, clearPassword } = tools;
+  const path = `/dev/${device.name}`;
   const set = judgeCommand("ata", "hdparm", await hdparm([...USER, "--security-set-pass", ERASE_PASSWORD, path]));
   const before = await identify();
   if (isRefusal(before)) return { kind: "unknown", detail: before.detail };
@@ -90,14 +95,23 @@ async function startSecurityErase(technique: Technique, path: string, tools: Sec
     return { kind: "refused", detail: set.kind === "accepted" ? "The disk takes no password." : set.detail };
   const isEnhanced = technique === "ata_security_enhanced";
   const { enhancedSeconds, eraseSeconds } = before.security;
-  const seconds = Math.max(LEAST_ERASE_SECONDS, 3 * (isEnhanced ? enhancedSeconds : eraseSeconds));
+  const seconds = eraseWithin(isEnhanced ? enhancedSeconds : eraseSeconds, device.bytes);
   const command = isEnhanced ? "--security-erase-enhanced" : "--security-erase";
   const args = [...USER, command, ERASE_PASSWORD, path];
-  const end = judgeCommand("ata", "hdparm", await hdparm(args, Math.min(seconds, WAIT_WITHIN_S) * 1000));
+  const end = judgeCommand("ata", "hdparm", await hdparm(args, seconds * 1000));
   const after = await identify();
   if (isRefusal(after)) return { kind: "unknown", detail: after.detail };
   if (!after.isLocked && end.kind === "accepted") return end;
-  if (after.isLocked) await clearPassword();
+  if (after.isLocked) {
+    await clearPassword();
+    const last = await identify();
+    // The end stays unknown, so that a later task knows from its journal that the agent may remove the password.
+    if (isRefusal(last) || last.isLocked)
+      return {
+        kind: "unknown",
+        detail: `The disk may still have the password ${ERASE_PASSWORD}.`,
+      };
+  }
   return {
     kind: end.kind === "refused" ? "refused" : "unknown",
     detail: end.kind === "accepted" ? "The disk kept its password after the erase." : end.detail,

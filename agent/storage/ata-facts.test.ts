@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { eraseWithin } from "./ata-drive.ts";
 import { chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
 import { istdout } from "./ata-identify.fixture.ts";
 import { judgeProgress } from "./purge-technique.ts";
@@ -62,6 +63,21 @@ describe("the sanitize status of a SATA disk", () => {
 });
 
 describe("the choice of a technique for a SATA disk", () => {
+  it("names the documented password for a disk that is locked and frozen", () => {
+    const identity = parseAtaIdentity(istdout({ word59: 0, word128: 0x2f }));
+    if (identity === null) throw new Error("not readable");
+    expect(chooseForAta({ identity, status: null })).toMatchObject({
+      reason: "disk_locked",
+      detail: expect.stringMatching(/frozen.*Power the host off and on.*MusterErase/),
+    });
+  });
+
+  it("gives a disk without an erase time the time to write all its blocks", () => {
+    expect([eraseWithin(0, 4096), eraseWithin(36_000, 4096), eraseWithin(0, 3_000_000_000_000)]).toEqual([
+      7_200, 108_000, 103_600,
+    ]);
+  });
+
   it("names for each combination of facts only a command that the disk has", () => {
     const states = [null, ...(["idle", "done", "frozen", "running", "failed"] as const)];
     for (const word59 of [0, 0x1000, 0x3000, 0x5000, 0x7000, 0x9000, 0xb000, 0xd000, 0xf000])

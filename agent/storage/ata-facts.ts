@@ -1,5 +1,12 @@
 import type { SanitizeStatus, TechniqueChoice } from "./purge-technique.ts";
 
+/**
+ * The password that the agent sets before an erase of the security feature set. The disk needs a password, and the end of the erase removes it. The
+ * password is fixed and documented, and no secret: `hdparm` takes it as an argument that every user of the host can read. A random password that was
+ * lost in a power cut would leave a disk that nobody can use.
+ */
+export const ERASE_PASSWORD = "MusterErase";
+
 /** What a SATA disk tells about itself by IDENTIFY DEVICE. */
 export interface AtaIdentity {
   readonly serial: string;
@@ -111,7 +118,13 @@ function chooseSecurityErase({ isSupported, isFrozen, hasEnhancedErase }: AtaSec
 export function chooseForAta({ identity, status }: AtaFacts): TechniqueChoice {
   const { sanitizes, isLocked } = identity;
   if (isLocked)
-    return { ok: false, reason: "disk_locked", detail: "A password locks the disk. Remove the password of the disk." };
+    return {
+      ok: false,
+      reason: "disk_locked",
+      detail: identity.security.isFrozen
+        ? `A password locks the disk, and its security commands are frozen. Power the host off and on, and remove the password (${ERASE_PASSWORD} after an erase of the agent).`
+        : `A password locks the disk. Remove the password of the disk (${ERASE_PASSWORD} after an erase of the agent).`,
+    };
   if (!sanitizes.block && !sanitizes.crypto && !sanitizes.overwrite) return chooseSecurityErase(identity.security);
   if (status === null)
     return { ok: false, reason: "facts_unreadable", detail: "The sanitize status of the disk cannot be read." };

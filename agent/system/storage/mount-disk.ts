@@ -75,14 +75,20 @@ export async function mountPart(
   attempt: AttemptTool,
 ): Promise<{ readonly reason: "mount_failed" | "mount_differs"; readonly detail: string } | null> {
   const differs = (detail: string) => ({ reason: "mount_differs" as const, detail });
-  if (mountsAt(root, part.path).length === 0) {
+  const isOurs = mountsAt(root, part.path).length === 0;
+  if (isOurs) {
     const failed = await fault(mountCommand(part), attempt, MOUNT_TIMEOUT_MS);
     if (failed !== null) return { reason: "mount_failed", detail: failed };
   }
   const [mount, more] = mountsAt(root, part.path);
   if (mount === undefined) return { reason: "mount_failed", detail: `${part.path} is not mounted after its mount.` };
-  if (more !== undefined || mount.device !== number || mount.from !== "/" || mount.type !== part.type)
-    return differs(`At ${part.path} another file system is mounted (${mount.type} on ${mount.source}).`);
+  if (more !== undefined || mount.device !== number || mount.from !== "/" || mount.type !== part.type) {
+    // Another device may have the same label or UUID. Its file system must not stay at the place of this one.
+    const stays = isOurs ? await unmount(root, part.path, attempt) : null;
+    return differs(
+      `At ${part.path} another file system ${isOurs && stays === null ? "was" : "is"} mounted (${mount.type} on ${mount.source}). ${stays ?? ""}`.trim(),
+    );
+  }
   const missing = missingOptions(part.options, mount.options);
   return missing.length === 0 ? null : differs(`The mount lacks the options ${missing.join(", ")}.`);
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
-import { ERASE_PASSWORD } from "../../storage/ata-drive.ts";
+import { ERASE_PASSWORD } from "../../storage/ata-facts.ts";
 import { type BlockDevice, judgeDisk } from "../../storage/disk-rules.ts";
 import type { Drive, DriveFacts, DriveRefusal } from "../../storage/drive.ts";
 import { driveOf } from "../../storage/drive-of.ts";
