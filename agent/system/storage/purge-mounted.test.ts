@@ -110,12 +110,18 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
         ["failed", "journal_unreadable"],
         `for file in var/lib/muster/agent/layout/*; do echo >"$file"; done; worker ${B}`,
       ],
+      [
+        ["ok", undefined, "mount_differs"],
+        `printf '#!/bin/sh\\nexec /host/usr/bin/mount -t tmpfs none /scratch\\n' >state/instead-of-mount; chmod 755 state/instead-of-mount; worker ${A}`,
+      ],
     ];
     const { ends, told } = onHost(
       cases.map(([, script]) => `begin; touch state/kill-after-umount; worker ${A}; ${script}; told`).join("\n"),
     );
     expect(ends.map(reasonsOf)).toEqual(cases.map(([reasons]) => reasons));
     expect(told[1]).toBe(OLD);
+    // A mount that took another device does not stay.
+    expect(told[3]).toContain(" mounted= ");
   });
 
   it("says what is missing after a failure, and how to repair it", () => {
