@@ -6,6 +6,8 @@
 set -eu
 umask 022
 mkdir -p "$ROOT/home" "$ROOT/tmp" "$ROOT/var/tmp" "$ROOT/var/mail" "$ROOT/var/spool/cron" "$ROOT/run" "$ROOT/dev" "$ROOT/proc" "$ROOT/usr/bin" "$ROOT/lib"
+# The simulated host shows no disk and no PCI device, because it is no machine of its own.
+mkdir -p "$ROOT/sys/class/block" "$ROOT/sys/class/nvme" "$ROOT/sys/bus/pci/devices"
 chmod 755 "$ROOT"
 for link in bin sbin lib64; do
   if [ -L "/$link" ] && [ ! -L "$ROOT/$link" ]; then ln -s "$(readlink "/$link")" "$ROOT/$link"; fi
