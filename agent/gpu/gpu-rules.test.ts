@@ -6,7 +6,7 @@ import { runningServices } from "./gpu-services.ts";
 import { aGpu } from "./gpu-state.fixture.ts";
 import { pciAddress } from "./gpu-state.ts";
 import { gpuStep, named } from "./gpu-steps.ts";
-import { isOffTheBus, kernelFaults, listsAllSince } from "./kernel-faults.ts";
+import { isOffTheBus, journalStart, kernelFaults } from "./kernel-faults.ts";
 import { otherUsers, parseModules, unloadOrder } from "./kernel-modules.ts";
 import { switchesInParams, switchesInRegistry, turnsScrubOff } from "./nvidia-switches.ts";
 import { resetGroups } from "./reset-groups.ts";
@@ -177,9 +177,9 @@ describe("the kernel's log", () => {
     ).toHaveLength(4);
     const start = { wallMs: 1_000_000_000, monotonicUs: 50_000_000 };
     const later = (wallMs: number) => ({ wallMs, monotonicUs: start.monotonicUs + 60_000_000 });
-    expect(listsAllSince(start, later(start.wallMs + 60_000))).toBe(1_000_000);
-    expect(listsAllSince(start, later(start.wallMs + 86_400_000))).toBe(1_000_000);
-    expect(listsAllSince(start, later(start.wallMs - 3_600_000))).toBe(1_000_000 - 3_660);
+    expect(journalStart(start, later(start.wallMs + 60_000))).toBe(1_000_000);
+    expect(journalStart(start, later(start.wallMs + 86_400_000))).toBe(1_000_000);
+    expect(journalStart(start, later(start.wallMs - 3_600_000))).toBe(1_000_000 - 3_660);
   });
 
   it("that cannot be read is not an empty one", () => {

@@ -7,9 +7,9 @@ import { pciGpus } from "./gpu-tools.ts";
 import { whyNotClean } from "./gpu-verify.ts";
 import {
   isOffTheBus,
+  journalStart,
   type KernelFault,
   kernelFaults,
-  listsAllSince,
   type Moment,
   presentMoment,
 } from "./kernel-faults.ts";
@@ -72,7 +72,7 @@ async function look(scrub: Scrub, startedAt: Moment, earlier: DriverWedged | nul
  */
 async function readFaults({ system, timing, input }: Scrub, since: Moment): Promise<readonly KernelFault[] | string> {
   const args = ["-k", "-o", "json", "--output-fields=MESSAGE", "--no-pager", "-q"];
-  const start = `--since=@${listsAllSince(since, presentMoment())}`;
+  const start = `--since=@${journalStart(since, presentMoment())}`;
   const options = { timeoutMs: timing.readMs, graceMs: timing.graceMs };
   const ran = await system.attempt("journalctl", [...args, start], options);
   if (ran.kind !== "ended" || ran.exitCode !== 0)

@@ -77,6 +77,9 @@ export const sampleDisks = defineTask({
   },
 });
 
+const MOST_KNOWN_DISKS = 512;
 /** What the hub remembers of the disks before a release: the task that read them, and the serial numbers that the host must have. */
-export const DisksBefore = z.object({ task_id: TaskId.nullable(), serials: z.array(z.string()).max(512) });
+export const DisksBefore = z.object({ task_id: TaskId.nullable(), serials: z.array(z.string()).max(MOST_KNOWN_DISKS) });
 export type DisksBefore = z.output<typeof DisksBefore>;
+/** Each disk from before the release and each disk that the new system shows has at most one finding. */
+export const MOST_COMPARED_DISKS = MOST_KNOWN_DISKS + 2 * MOST_SAMPLED_DISKS;

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NOLOGIN_START } from "../../agent/tasks/drain.ts";
 import { handlersFor } from "../../agent/tasks/index.ts";
-import type { WireReply } from "../../shared/protocol/frames.ts";
+import { JOURNAL_STATES, type WireReply } from "../../shared/protocol/frames.ts";
 import { TASKS, type TaskHandlers, type TaskInput, type TaskReply, type TaskType } from "../../shared/tasks/index.ts";
 import type { HostFolder } from "../fakes/hub/host-folder.ts";
 import { OrderSigner } from "../fakes/hub/orders.ts";
 import { countedSystem } from "../support/counted-system.ts";
-import { JournalledAgent, KILLS, type Kill } from "../support/journalled-agent.ts";
+import { JournalledAgent, type Kill } from "../support/journalled-agent.ts";
 import { inMountNamespace, mayMount } from "../support/mount-namespace.ts";
 import { hostWithTenant, systemOf, TASK_INPUTS, TASK_NODE } from "../support/task-cases.ts";
 import { until } from "../support/until.ts";
@@ -42,8 +42,16 @@ async function killedAt(type: TaskType, kill: Kill) {
   return { order, agent };
 }
 
+const KILLED_BEFORE_START = ["before received", "after received", "before started"] as const;
+const KILLED_AFTER_END = ["before reported", "after reported"] as const;
+const [AFTER_STARTED, BEFORE_FINISHED, AFTER_FINISHED] = [
+  "after started",
+  "before finished",
+  "after finished",
+] as const;
+
 describe.each(TYPES)("an agent that is killed in the task %s", (type) => {
-  it.each(["before received", "after received", "before started"] as const)(
+  it.each(KILLED_BEFORE_START)(
     "%s was journalled, has done nothing, and the task is carried out once",
     async (kill) => {
       const { order, agent } = await killedAt(type, kill);
@@ -59,7 +67,7 @@ describe.each(TYPES)("an agent that is killed in the task %s", (type) => {
   );
 
   it("after started was journalled, says interrupted, and does not begin again by itself", async () => {
-    const { order, agent } = await killedAt(type, "after started");
+    const { order, agent } = await killedAt(type, AFTER_STARTED);
     expect(agent.starts()).toBe(0);
     const next = await JournalledAgent.start(host, signer);
     next.offer(order);
@@ -69,7 +77,7 @@ describe.each(TYPES)("an agent that is killed in the task %s", (type) => {
   });
 
   it("before finished was journalled, keeps the end of work outside the agent, else says interrupted", async () => {
-    const { order, agent } = await killedAt(type, "before finished");
+    const { order, agent } = await killedAt(type, BEFORE_FINISHED);
     expect(agent.starts()).toBe(1);
     const files = host.calls();
     const next = await JournalledAgent.start(host, signer);
@@ -85,7 +93,7 @@ describe.each(TYPES)("an agent that is killed in the task %s", (type) => {
   });
 
   it("after finished was journalled, repeats the same reply until the hub has it", async () => {
-    const { order, agent } = await killedAt(type, "after finished");
+    const { order, agent } = await killedAt(type, AFTER_FINISHED);
     const [ended] = agent.journal.withState("finished");
     const next = await JournalledAgent.start(host, signer);
     next.resend();
@@ -95,23 +103,21 @@ describe.each(TYPES)("an agent that is killed in the task %s", (type) => {
     expect([next.starts(), next.changes()]).toEqual([0, 0]);
   });
 
-  it.each(["before reported", "after reported"] as const)(
-    "%s was journalled, loses no result and begins nothing",
-    async (kill) => {
-      const { order, agent } = await killedAt(type, kill);
-      const next = await JournalledAgent.start(host, signer);
-      next.resend();
-      expect(next.replies()).toEqual(kill === "before reported" ? agent.replies().slice(0, 1) : []);
-      next.offer(order);
-      await until("an answer", () => (next.sent.length > 0 ? true : undefined), { everyMs: 2 });
-      if (kill === "after reported") expect(next.sent).toMatchObject([{ type: "task.rejected", reason: "replayed" }]);
-      expect([next.starts(), next.changes()]).toEqual([0, 0]);
-    },
-  );
+  it.each(KILLED_AFTER_END)("%s was journalled, loses no result and begins nothing", async (kill) => {
+    const { order, agent } = await killedAt(type, kill);
+    const next = await JournalledAgent.start(host, signer);
+    next.resend();
+    expect(next.replies()).toEqual(kill === "before reported" ? agent.replies().slice(0, 1) : []);
+    next.offer(order);
+    await until("an answer", () => (next.sent.length > 0 ? true : undefined), { everyMs: 2 });
+    if (kill === "after reported") expect(next.sent).toMatchObject([{ type: "task.rejected", reason: "replayed" }]);
+    expect([next.starts(), next.changes()]).toEqual([0, 0]);
+  });
 });
 
-it("kills at each write of the journal", () => {
-  expect(KILLS).toHaveLength(8);
+it("kills before and after each write of the journal", () => {
+  const killed = [...KILLED_BEFORE_START, AFTER_STARTED, BEFORE_FINISHED, AFTER_FINISHED, ...KILLED_AFTER_END];
+  expect(killed).toEqual(JOURNAL_STATES.flatMap((state): Kill[] => [`before ${state}`, `after ${state}`]));
 });
 
 interface DiskFault {

@@ -1,7 +1,7 @@
 import { Journal, type JournalEntry } from "../../agent/journal.ts";
 import { Runner } from "../../agent/runner.ts";
 import { handlersFor } from "../../agent/tasks/index.ts";
-import type { AgentFrame, WireReply } from "../../shared/protocol/frames.ts";
+import type { AgentFrame, JournalState, WireReply } from "../../shared/protocol/frames.ts";
 import type { TaskHandlers, TaskType } from "../../shared/tasks/index.ts";
 import type { SignedOrder } from "../../shared/tasks/order.ts";
 import { type HostFolder, quietAgentLog } from "../fakes/hub/host-folder.ts";
@@ -12,17 +12,7 @@ import { systemOf, TASK_NODE } from "./task-cases.ts";
 const JOURNAL = "var/lib/muster/agent/journal";
 
 /** The places in the life of a task's delivery at which a test kills the agent: before or after the journal has written a state. */
-export const KILLS = [
-  "before received",
-  "after received",
-  "before started",
-  "after started",
-  "before finished",
-  "after finished",
-  "before reported",
-  "after reported",
-] as const;
-export type Kill = (typeof KILLS)[number];
+export type Kill = `${"before" | "after"} ${JournalState}`;
 
 const opened = new Set<Journal>();
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { failure } from "../../../shared/failures.ts";
 import { NodeId, TaskId } from "../../../shared/ids.ts";
-import { DisksBefore } from "../../../shared/tasks/sample-disks.ts";
+import { DisksBefore, MOST_COMPARED_DISKS } from "../../../shared/tasks/sample-disks.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
 import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { type DecommissionRows, readDecommissionRows } from "../../db/queries/decommissions.ts";
@@ -74,8 +74,8 @@ export const DecommissionState = z.object({
   disks_before: DisksBefore.nullable().optional(),
   /** The generation for which a person decided that the operation continues although the disks speak against their erase, and the person's name. */
   disks_waived: z.number().nullable().optional(),
-  /** The disks that spoke against their erase at the stage's last failure. */
-  disks_found: z.array(z.string()).max(512).nullable().optional(),
+  /** What spoke against the erase of which disk at the last failure of the stage `check_disks`. */
+  disks_found: z.array(z.string()).max(MOST_COMPARED_DISKS).nullable().optional(),
   disks_waived_by: z.string().nullable().optional(),
   /** The generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),

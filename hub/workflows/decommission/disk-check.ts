@@ -10,14 +10,21 @@ type Erase = DecommissionInput["erase"];
 /** An erase of kind `quick` overwrites this many bytes at both ends of a disk. */
 const QUICK_BYTES = 2 * 1024 * 1024;
 
+/**
+ * What speaks against the erase of one disk. `kept`: a block that the erase must have reached is as before the release. `missing`: the host does not
+ * show the disk any more. `unproved`: the hub knows earlier content of the disk, and no block was compared.
+ */
+export interface DiskFinding {
+  readonly about: "kept" | "missing" | "unproved";
+  readonly serial: string;
+  /** The finding in words for operators and for the sanitization record. */
+  readonly text: string;
+}
+
 /** What the blocks of the disks show after the deploy of a reimage. */
 export interface DiskCheck {
-  /** For each disk with a block that the erase must have reached and that is unchanged since before the release, a text that names it. */
-  readonly kept: readonly string[];
-  /** The serial numbers that the host had before the release and does not show now, and those that it shows now only. */
-  readonly missing: readonly string[];
-  /** For each disk whose earlier content the hub knows and of which no block was compared, a text that names it. */
-  readonly unproved: readonly string[];
+  readonly findings: readonly DiskFinding[];
+  /** The serial numbers that the host shows now and did not show before the release. Empty if the hub knows no disk from before the release. */
   readonly added: readonly string[];
   readonly samples: readonly DiskSampleOf[];
   /** How many blocks were compared with their content before the release. */
@@ -45,46 +52,52 @@ export function compareDisks(
 ): DiskCheck {
   const known = new Set([...before.serials, ...before.disks.flatMap(({ serial }) => serial ?? [])]);
   const shown = new Set(after.flatMap(({ serial }) => serial ?? []));
-  const judged = after.map((disk) => judgeDisk(erase, before.disks, disk));
+  const judged = after.flatMap((disk) => judgeDisk(erase, before.disks, disk) ?? []);
+  // The agent lists a bounded number of disks, so a disk beyond them may be there.
+  const missing = more > 0 ? [] : [...known].filter((serial) => !shown.has(serial));
   return {
-    kept: judged.flatMap(({ finding }) => finding ?? []),
-    // The agent lists a bounded number of disks, so a disk beyond them may be there.
-    missing: more > 0 ? [] : [...known].filter((serial) => !shown.has(serial)),
-    unproved: after.flatMap((disk, index) => unprovedOf(before.disks, disk, judged[index]?.compared ?? 0)),
+    findings: [...judged.flatMap(({ finding }) => finding ?? []), ...missing.map(missingDisk)],
     added: known.size === 0 ? [] : [...shown].filter((serial) => !known.has(serial)),
-    samples: judged.flatMap(({ told }) => told ?? []),
+    samples: judged.map(({ told }) => told),
     compared: judged.reduce((sum, { compared }) => sum + compared, 0),
     read: after.filter(({ sample }) => sample !== null).length,
     unread: after.filter(({ sample }) => sample === null).length,
   };
 }
 
-/** The new system overwrites the disk that it is on, so the content of that disk is not compared. */
-function unprovedOf(before: readonly SampledDisk[], disk: SampledDisk, compared: number): string[] {
-  const { serial, sample, detail, holds_system } = disk;
-  const prints = before.find((one) => one.serial === serial)?.sample?.prints ?? [];
-  if (serial === null || holds_system || compared > 0 || prints.length === 0) return [];
-  const why = sample === null ? detail : "None of them is readable.";
-  return [`disk ${serial}: none of the ${prints.length} blocks from before the release was compared. ${why}`];
-}
+const missingDisk = (serial: string): DiskFinding => ({
+  about: "missing",
+  serial,
+  text: `disk ${serial}: the host does not show this disk any more`,
+});
 
 interface JudgedDisk {
-  readonly finding: string | null;
-  readonly told: DiskSampleOf | null;
+  readonly finding: DiskFinding | null;
+  readonly told: DiskSampleOf;
   readonly compared: number;
 }
 
-function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDisk): JudgedDisk {
-  const { serial, model, bytes, sample, detail } = disk;
-  if (serial === null) return { finding: null, told: null, compared: 0 };
+/** Null for a disk without a serial number, because the hub cannot find that disk among those from before the release. */
+function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDisk): JudgedDisk | null {
+  const { serial, model, bytes, sample, detail, holds_system } = disk;
+  if (serial === null) return null;
   const told = (verification_result: string): DiskSampleOf => ({
     serial,
     model: model === "" ? null : model,
     verification: "random blocks, read after the deploy",
     verification_result: verification_result.slice(0, 256),
   });
-  if (sample === null) return { finding: null, told: told(`no block was read. ${detail}`), compared: 0 };
   const prints = before.find((one) => one.serial === serial)?.sample?.prints ?? [];
+  /** The new system overwrites the disk that it is on, so the content of that disk is not compared. */
+  const unproved = (why: string): DiskFinding | null =>
+    holds_system || prints.length === 0
+      ? null
+      : {
+          about: "unproved",
+          serial,
+          text: `disk ${serial}: none of the ${prints.length} blocks from before the release was compared. ${why}`,
+        };
+  if (sample === null) return { finding: unproved(detail), told: told(`no block was read. ${detail}`), compared: 0 };
   const digests = new Map(prints.map(({ block, digest }) => [block, digest]));
   const compared = sample.again.filter(({ block }) => digests.has(block));
   const same = compared.filter(({ block, digest }) => digests.get(block) === digest);
@@ -92,8 +105,10 @@ function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDi
   const { zeros, one_byte, data, unreadable } = sample;
   const saw = `${zeros} blocks of zeros, ${one_byte} of one other byte, ${data} with other content, ${unreadable} unreadable`;
   const since = `${same.length} of ${compared.length} blocks as before the release`;
-  const finding = `disk ${serial}: ${wrong.length} of ${compared.length} compared blocks have the content from before the release`;
-  return { finding: wrong.length > 0 ? finding : null, told: told(`${saw}; ${since}`), compared: compared.length };
+  const text = `disk ${serial}: ${wrong.length} of ${compared.length} compared blocks have the content from before the release`;
+  const kept: DiskFinding | null = wrong.length === 0 ? null : { about: "kept", serial, text };
+  const finding = compared.length === 0 ? unproved("None of them is readable.") : kept;
+  return { finding, told: told(`${saw}; ${since}`), compared: compared.length };
 }
 
 const { input, result } = TASKS["node.sample_disks"];
@@ -122,12 +137,12 @@ export async function readDiskCheck(
   return compareDisks(erase, { disks, serials: known?.serials ?? [] }, after.disks, after.more);
 }
 
-/** What speaks against the erase of the disks, in words for operators and for the sanitization record. Without an erase, nothing does. */
-export function findingsOf(erase: Erase, { kept, missing, unproved }: DiskCheck): string[] {
-  if (erase === "none") return [];
-  const gone = missing.map((serial) => `disk ${serial}: the host does not show this disk any more`);
-  return [...kept, ...gone, ...unproved];
-}
+/** What speaks against the erase of the disks. Without an erase, nothing does. */
+export const findingsOf = (erase: Erase, { findings }: DiskCheck): readonly DiskFinding[] =>
+  erase === "none" ? [] : findings;
+
+export const serialsOf = ({ findings }: DiskCheck, about: DiskFinding["about"]): string[] =>
+  findings.filter((one) => one.about === about).map(({ serial }) => serial);
 
 const CONTENT =
   "A read of random blocks shows the content of these blocks only. After an erase a disk may return zeros, one repeated byte or noise, so other content does not show a missing erase.";
@@ -136,7 +151,9 @@ const COMPARED =
 const NOT_COMPARED = "No block of a disk was compared with its content before the release.";
 
 /** The sentences of the sanitization record about the blocks that the agent read after the deploy. */
-export function diskStatement({ read, unread, compared, kept, missing, added }: DiskCheck): Statement {
+export function diskStatement(check: DiskCheck): Statement {
+  const { read, unread, compared, added } = check;
+  const [kept, missing] = [serialsOf(check, "kept"), serialsOf(check, "missing")];
   const found =
     kept.length === 0
       ? "no unchanged block that the erase must have changed"

@@ -19,7 +19,7 @@ import type { HostMemory } from "../../gpu-memory/host-memory.ts";
 import { RESET_STEPS } from "../../node/gpu-reset-verdict.ts";
 import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
-import { type DiskCheck, diskStatement, findingsOf, readDiskCheck } from "./disk-check.ts";
+import { type DiskCheck, type DiskFinding, diskStatement, findingsOf, readDiskCheck } from "./disk-check.ts";
 import { hostMemoryOf, needsOverwrite } from "./gpu-memory.ts";
 import { readKnownDisks } from "./known-disks.ts";
 import { refusedPurges } from "./purge-evidence.ts";
@@ -74,13 +74,13 @@ function releaseOf(
     waived_by: isWaived ? (state.erase_waived_by ?? "unknown").slice(0, 256) : disksWaivedBy(findings, state, node),
     ...(findings.length === 0
       ? {}
-      : { disk_findings: findings.slice(0, MOST_DISK_FINDINGS).map((one) => one.slice(0, 256)) }),
+      : { disk_findings: findings.slice(0, MOST_DISK_FINDINGS).map(({ text }) => text.slice(0, 256)) }),
   };
 }
 
 /** The person who decided that the operation continues although the disks speak against their erase, or null. */
 const disksWaivedBy = (
-  findings: readonly string[],
+  findings: readonly DiskFinding[],
   state: DecommissionContext["state"],
   { generation }: DecommissionContext["node"],
 ): string | null =>

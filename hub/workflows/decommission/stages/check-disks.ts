@@ -6,14 +6,13 @@ import type { AgentWork } from "../agent-work.ts";
 import { cleaningStage } from "../cleaning-stage.ts";
 import { notCleaned } from "../cleaning-steps.ts";
 import type { DecommissionStageOf } from "../decommission-context.ts";
-import { type DiskCheck, findingsOf, readDiskCheck, sampledDisks } from "../disk-check.ts";
+import { type DiskCheck, type DiskFinding, findingsOf, readDiskCheck, sampledDisks, serialsOf } from "../disk-check.ts";
 import { newRandom, SAMPLE } from "../sample-work.ts";
 import { lackOf } from "../unerased.ts";
 
 const NAMED = 5;
-const MOST_FOUND = 512;
-/** The disk that a finding names. The count of blocks in the finding may differ in the next sample. */
-const foundName = (finding: string): string => finding.replace(/\d+ of \d+|the \d+ blocks/g, "blocks").slice(0, 200);
+/** What a person waives about a disk. A finding's text also counts blocks, and these counts may differ in the next sample. */
+const foundName = ({ about, serial }: DiskFinding): string => `${about} ${serial}`;
 
 const CHECK: AgentWork<"node.sample_disks"> = {
   ...SAMPLE,
@@ -35,7 +34,9 @@ const CHECK: AgentWork<"node.sample_disks"> = {
   waitsFor: () => "The agent to read random blocks of the disks after their erase",
 };
 
-function messageOf({ read, unread, compared, missing, added }: DiskCheck): string {
+function messageOf(check: DiskCheck): string {
+  const { read, unread, compared, added } = check;
+  const missing = serialsOf(check, "missing");
   const differ = [
     ...missing.slice(0, NAMED).map((serial) => `${serial} is missing`),
     ...added.slice(0, NAMED).map((serial) => `${serial} is new`),
@@ -69,15 +70,16 @@ export const checkDisks: DecommissionStageOf<"check_disks"> = cleaningStage({
         message: `Continued by a decision of ${state.disks_waived_by}. ${messageOf(check)}`,
         details,
       };
-    const code = check.kept.length > 0 ? "erase_disproved" : "disks_changed";
-    const more = findings.length > NAMED ? `; and ${findings.length - NAMED} more` : "";
-    const message = `The erase (${erase}) of ${node.hostname} did not reach all its disks, or a disk is gone: ${findings.slice(0, NAMED).join("; ")}${more}.`;
-    const evidence = { node_id: node.id, task_id: task.id, erase, findings: findings.map((one) => one.slice(0, 256)) };
+    const code = serialsOf(check, "kept").length > 0 ? "erase_disproved" : "disks_changed";
+    const texts = findings.map(({ text }) => text);
+    const more = texts.length > NAMED ? `; and ${texts.length - NAMED} more` : "";
+    const message = `The erase (${erase}) of ${node.hostname} did not reach all its disks, or a disk is gone: ${texts.slice(0, NAMED).join("; ")}${more}.`;
+    const evidence = { node_id: node.id, task_id: task.id, erase, findings: texts.map((one) => one.slice(0, 256)) };
     return {
       kind: "failed",
       failure: failure("state_ambiguity", code, message.slice(0, 1_000), evidence),
       // A person's decision holds for the findings that the person has seen, so other findings wait for another decision.
-      patch: { disks_found: findings.slice(0, MOST_FOUND).map(foundName), disks_waived: null },
+      patch: { disks_found: findings.map(foundName), disks_waived: null },
       commit: (tx) =>
         barUnerased(tx, {
           nodeId: node.id,
