@@ -3,12 +3,11 @@ import { plainAddress } from "../outbound/addresses.ts";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 
 /**
- * The number of client addresses for which the hub keeps budgets of requests. If more than `MOST_ADDRESSES` addresses send requests, the hub forgets
- * the least recently used addresses. Budgets for single addresses could not limit a client with more than `MOST_ADDRESSES` addresses anyway.
+ * The largest number of client addresses for which the hub keeps request budgets. When more addresses send requests, the hub forgets the least
+ * recently used addresses. A budget for each address cannot limit a client that owns more than `MOST_ADDRESSES` addresses.
  */
 const MOST_ADDRESSES = 20_000;
 
-/** The budgets of all addresses from which clients send requests to this hub. */
 export class AddressBudgets {
   readonly #rates: Readonly<Record<AddressKind, Rate>>;
   readonly #buckets = new Map<string, Bucket>();
@@ -23,7 +22,10 @@ export class AddressBudgets {
     return this.#buckets.size;
   }
 
-  /** Zero if the request is within its address's budget; otherwise the milliseconds until the next request is allowed. */
+  /**
+   * Charges one request to the budget of a client's address. Returns zero if the hub may answer the request, and otherwise the milliseconds until the
+   * address may send its next request.
+   */
   ask(address: string, kind: AddressKind): number {
     const key = `${kind} ${addressKey(address)}`;
     const { bucket, waitMs } = ask(this.#rates[kind], this.#buckets.get(key), this.#now());
@@ -36,7 +38,7 @@ export class AddressBudgets {
     return waitMs;
   }
 
-  /** Deletes each address's token bucket that is full, because a new bucket would be full too. */
+  /** Deletes every full token bucket of an address, because a new bucket would be full too. */
   sweep(): void {
     const now = this.#now();
     for (const [key, bucket] of this.#buckets)
@@ -45,15 +47,15 @@ export class AddressBudgets {
 }
 
 /**
- * The key under which `AddressBudgets` keeps the request budgets of a client's IP address. An IPv6 client owns a whole /64, so the client's key is
- * the /64.
+ * The key under which `AddressBudgets` keeps the request budgets of a client's IP address. An IPv6 client owns a whole /64 network, so all addresses
+ * of one /64 network have one key.
  */
 export function addressKey(address: string): string {
   const [plain = ""] = plainAddress(address).split("%");
   if (!isIPv6(plain)) return plain;
   const [head = "", tail] = plain.toLowerCase().split("::");
   const before = head === "" ? [] : head.split(":");
-  // A dotted IPv4 end of an IPv6 address stands for two groups, which are never among the first four.
+  // A dotted IPv4 end of an IPv6 address stands for two 16-bit groups, which are never among the address's first four groups.
   const after = tail === undefined || tail === "" ? [] : tail.replace(/\d+\.\d+\.\d+\.\d+$/, "0:0").split(":");
   const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
   const groups = [...before, ...Array<string>(Math.max(0, zeros)).fill("0"), ...after];

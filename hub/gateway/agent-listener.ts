@@ -40,34 +40,33 @@ export interface AgentListenerOptions {
   readonly hubVersion: string;
   readonly ca: CertificateAuthority;
   readonly signer: TaskSigner;
-  /** The statements about the hub's keys that hosts must know. */
+  /** Returns the chain of signed statements from which hosts learn the hub's keys. */
   readonly trustChain: () => TrustChain;
-  /** Host names and addresses under which agents reach this listener. */
+  /** The host names and addresses under which agents reach the agent listener. */
   readonly serverNames: readonly string[];
   readonly host: string;
   readonly port: number;
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
-  /** The hub calls `onTaskEnded` after tasks have ended, so that the parts of the hub that wait for a task read its result at once. */
+  /** The hub calls `onTaskEnded` after tasks have ended, so that the parts of the hub that wait for a task read the task's result at once. */
   readonly onTaskEnded?: (() => void) | undefined;
   readonly packages: AgentPackages;
-  /** The time limit for a host's download of an agent package; by default the time that a host waits for its package. */
+  /** The time limit in milliseconds for one download of an agent package; the default is `PACKAGE_WITHIN_MS`. */
   readonly packageWithinMs?: number;
   readonly bootstrapScript: RenderBootstrapScript;
-  /** The listener's limits and budgets. Tests may replace the values of `budgets.ts`. */
+  /** The limits and budgets of the agent listener; tests may replace the values of `budgets.ts`. */
   readonly limits?: ConstructorParameters<typeof Guard>[0];
   readonly log: Log;
 }
 export interface AgentListener {
   readonly port: number;
-  /** The number of agents that are connected to this hub. */
   sessions(): number;
   close(): Promise<void>;
 }
 
 /**
- * The limit of open connections of the agent listener. The limit of connections is high enough for the sockets and requests of this hub's agents; the
- * listener drops further connections before TLS.
+ * The largest number of open connections of the agent listener, which drops further connections before TLS begins. The number is enough for the
+ * sockets and requests of all agents of one hub.
  */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
@@ -82,13 +81,13 @@ const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
 const TICK_MS = 1_000;
 /**
- * The interval at which the listener checks whether it must renew its certificate. The check of the certificate is cheap, because it compares two
- * values, unless the hub's CA was rotated or the certificate is old.
+ * The interval at which the agent listener checks whether its TLS certificate is due for renewal. The check normally only compares two values in
+ * memory.
  */
 const CERTIFICATE_CHECK_MS = 1_000;
 
 /**
- * Serves agents over TLS with the hub's own CA. The listener itself checks the clients' certificates, because TLS would refuse two kinds of
+ * Serves agents over TLS with the hub's own CA. The agent listener checks the clients' certificates itself, because TLS would refuse two kinds of
  * legitimate clients. A client that enrolls has no certificate, and a client that renews its certificate may have an expired certificate.
  */
 export async function startAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
@@ -157,7 +156,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   };
 }
 
-/** Sends a close message to every agent, including agents whose session is just being opened, and cuts off agents that do not answer. */
+/** Sends a close message to every agent, even to an agent whose session is just being opened, and cuts off agents that do not answer. */
 async function closeAll(server: Server, sockets: WebSocketServer, sessions: Sessions): Promise<void> {
   const { code } = CLOSE_CODES.hub_stopping;
   let open = true;
@@ -230,8 +229,8 @@ async function identifyUpgrade(
 }
 
 /**
- * Lets the handshake queue start TLS for a connection when it is the connection's turn. Without the handshake queue, the server would start TLS for
- * each connection at once.
+ * Makes connections to the agent listener wait in a handshake queue, which starts TLS for them in turn. Without the handshake queue, Node's TLS
+ * server would start TLS for all new connections at the same time.
  */
 function paced(server: Server, attempts: ConnectionAttempts): HandshakeQueue {
   const [begin] = server.listeners("connection");
@@ -314,8 +313,8 @@ function listenForWork(
 }
 
 /**
- * Runs the given function for ever, with a pause after each run. If the function `step` fails, `every` logs the failure and calls `step` again after
- * the pause. The function that `every` returns stops the repetition.
+ * Calls the function `step` for ever, with a pause of `ms` milliseconds after each call. If `step` fails, `every` logs the failure and goes on. The
+ * function that `every` returns stops the calls of `step`.
  */
 function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<void> {
   const stop = new AbortController();
@@ -332,7 +331,7 @@ function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<v
   };
 }
 
-/** Refuses a WebSocket upgrade with a problem document, like any other request. */
+/** Answers a refused WebSocket upgrade with a problem document, like the document that a refused HTTP request gets. */
 function refuse(socket: Duplex, error: ApiError): void {
   const problem = problemBody(error);
   const later = error.retryAfterSeconds === undefined ? "" : `retry-after: ${error.retryAfterSeconds}\r\n`;

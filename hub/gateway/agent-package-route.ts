@@ -16,10 +16,7 @@ export interface PackageSource {
   readonly db: Db;
   readonly guard: Guard;
   readonly packages: AgentPackages;
-  /**
-   * The time limit for a download of the agent package. The hub ends a download of the agent package that takes longer than `packageWithinMs`,
-   * because each download occupies a file and a socket.
-   */
+  /** The time limit in milliseconds for one download of the agent package. Each download occupies an open file and a socket of the hub. */
   readonly packageWithinMs: number;
 }
 

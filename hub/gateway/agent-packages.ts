@@ -5,11 +5,10 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Log } from "../../shared/log.ts";
 
-/** One agent package in the hub's folder of agent packages. */
 export interface AgentPackage {
   readonly file: string;
   readonly version: string;
-  /** The architecture in Debian's notation, for example `amd64`. */
+  /** The architecture of the agent package in Debian's notation, for example `amd64`. */
   readonly architecture: string;
   readonly sha256: string;
   readonly bytes: number;
@@ -18,10 +17,11 @@ export interface AgentPackage {
 const NAME = /^muster-agent_([0-9][A-Za-z0-9.+~-]*)_([a-z0-9]+)[.]deb$/;
 
 /**
- * The agent packages that hosts download at their first boot. The hub serves each agent package under the package's checksum. The user-data of a new
- * host names the newest agent package of the host's architecture. A host whose user-data is older than an upgrade of the hub still finds its agent
- * package. The hub reads the folder of agent packages at each use, so a new package needs no restart. The hub hashes a package file only if the
- * file's size or time changed. The hub does not serve a package file that is still being copied, because the file's checksum would change.
+ * The agent packages that hosts download at their first boot. The path of a package's download contains the package's checksum. The user-data of a
+ * new host names the newest agent package of the host's architecture. After an upgrade of the hub, a host with older user-data still finds the agent
+ * package that its user-data names. The hub reads the folder of agent packages at each use, so a new package needs no restart of the hub. The hub
+ * hashes a package file only if the file's size or modification time changed. The hub does not serve a package file that is still being copied,
+ * because the file's checksum would change.
  */
 export class AgentPackages {
   readonly #folder: string;
@@ -43,7 +43,6 @@ export class AgentPackages {
     return fitting[0] ?? null;
   }
 
-  /** Returns the newest agent package of each architecture. */
   async newestOfEach(): Promise<AgentPackage[]> {
     const all = await this.#list();
     const newest = await Promise.all([...new Set(all.map((one) => one.architecture))].map((one) => this.newest(one)));
@@ -97,7 +96,10 @@ export class AgentPackages {
 
 const AR_MAGIC = "!<arch>\n";
 const AR_HEADER_BYTES = 60;
-/** The limit of members in a Debian package: debian-binary, control.tar, data.tar, and possibly a signature between these members. */
+/**
+ * The largest number of archive members that the hub accepts in a Debian package. A Debian package has the members debian-binary, control.tar and
+ * data.tar, and sometimes a signature.
+ */
 const MOST_MEMBERS = 16;
 
 /**

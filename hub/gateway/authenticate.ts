@@ -36,8 +36,8 @@ export interface IdentityDependencies {
 }
 
 /**
- * Only the holder of a certificate of the node, which may be old, gets the refusal `node_deleted`. An agent that waits for the hub's answer to its
- * uninstall relies on `node_deleted` and on no other error code.
+ * Only a client with a certificate of the deleted node, even an old one, gets the refusal `node_deleted`. An agent that waits for the hub's answer to
+ * its uninstall relies on `node_deleted` and on no other error code.
  */
 export const nodeDeleted = (): ApiError =>
   new ApiError("node_deleted", "The node was deleted, and its identity is never used again. Onboard the host again.");
@@ -85,8 +85,8 @@ export async function authenticate(
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
-  // For a renewal, the key in the request shows whether a second host uses the node's identity. `authenticate` has not parsed the request, so `renew`
-  // later judges by the request's key whether two hosts use the node's identity.
+  // For a renewal, the key in the request shows whether a second host uses the node's identity. `authenticate` has not parsed the renewal's request,
+  // so the function `renew` judges the key later.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))
@@ -96,7 +96,6 @@ export async function authenticate(
 
 type Caller = Omit<AuthenticatedNode, "replaced">;
 
-/** The error for a revoked certificate, with advice for the operator. */
 async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generation }: Caller, reason: string | null) {
   const block = await readIdentityBlock(db, nodeId);
   if (block?.generation === generation) return blocked(block.evidence);
@@ -108,7 +107,7 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 
 /**
  * Judges a request with a replaced certificate. If a replaced certificate proves that two hosts use one node's identity, the hub refuses both hosts
- * from now on (decision I1). Returns the error with which the hub refuses the request of the certificate's holder.
+ * from now on (decision I1). `judgeReplaced` returns the error with which the hub refuses the request.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

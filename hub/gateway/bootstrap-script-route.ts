@@ -21,8 +21,8 @@ export function bootstrapCommand(agentUrl: string, caBundlePem: string, token: S
     "umask 077",
     'command -v curl >/dev/null || { echo "muster: curl is not installed; run apt-get install -y curl, then this again" >&2; exit 1; }',
     `rm -f ${file}`,
-    // With `--fail-with-body`, curl writes the hub's reason for a refusal to the script's file, and the bootstrap command shows this reason. The
-    // bootstrap script runs from a file, because the script must not read from the pipe from which the shell reads the bootstrap command.
+    // With `--fail-with-body`, curl writes the hub's reason for a refusal to the bootstrap script's file, and the bootstrap command shows this
+    // reason. The bootstrap script runs from a file, because the script must not read from the pipe from which the shell reads the bootstrap command.
     `if curl -sS --fail-with-body --cacert ${ca} -H ${header} -o ${file} ${url}; then bash ${file} </dev/null; else cat ${file} >&2 2>/dev/null; exit 1; fi`,
   ];
   return `printf %s '${steps.join("; ")}' | bash`;

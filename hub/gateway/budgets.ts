@@ -2,8 +2,8 @@ import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
  * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit in this
- * file. A healthy agent stays below its limits behind one NAT with a thousand other agents, on a network that cuts connections, and during a first
- * boot. Each hub counts only the requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
+ * file, even on a bad network or at a first boot. A thousand healthy agents behind one NAT also stay below the limits. Each hub counts only the
+ * requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
  */
 
 /**
@@ -20,7 +20,7 @@ export const BODY_BYTES = {
   cloudInitReport: 64 * 1024,
 } as const;
 
-/** A budget, which allows `burst` requests at once, and `perMinute` requests per minute afterwards. */
+/** A budget of `burst` requests at once, and of `perMinute` requests per minute afterwards. */
 export interface Rate {
   readonly burst: number;
   readonly perMinute: number;
@@ -29,8 +29,8 @@ export interface Rate {
 /** The budgets of one node, for frames over WebSocket and long poll together. */
 export const NODE_RATES = {
   /**
-   * An agent opens one session for each connection. An agent whose every connection ends right after it opened makes about twenty attempts a
-   * minute, and fewer after each failure.
+   * An agent opens one session for each connection. An agent whose connections all end right after they open makes about twenty attempts a minute,
+   * and fewer after each failure.
    */
   session: { burst: 60, perMinute: 20 },
   /**
@@ -39,16 +39,19 @@ export const NODE_RATES = {
    */
   enrollment: { burst: 20, perMinute: 4 },
   /**
-   * Downloads of the bootstrap script and the agent's package with the node's token. A host's first boot makes each download once, and repeats a
-   * download that breaks off.
+   * The budget `download` counts downloads of the bootstrap script and the agent's package with the node's token. A host's first boot makes each
+   * download once, and repeats a download that breaks off.
    */
   download: { burst: 20, perMinute: 4 },
   /** An agent renews its certificate twice a day, and retries once a minute after a failure. */
   renewal: { burst: 10, perMinute: 1 },
-  /** Requests of the long poll: the agent sends each frame as a request, in addition to the poll itself. */
+  /**
+   * The budget `poll` counts the HTTP requests of a long-poll agent. Such an agent sends each frame as a request of its own, in addition to its
+   * polls.
+   */
   poll: { burst: 600, perMinute: 600 },
   bytes: { burst: 4 * 1024 * 1024, perMinute: 4 * 1024 * 1024 },
-  /** At the shortest heartbeat interval in practice, 1 s, an agent sends 200 heartbeats a minute. */
+  /** At the shortest heartbeat TTL in practice, 1 s, an agent sends at most 200 heartbeats a minute. */
   heartbeat: { burst: 1_000, perMinute: 600 },
   /**
    * An agent sends a readiness frame every two minutes, and when a condition has changed (checked every 2 s). The agent repeats a readiness frame
@@ -59,27 +62,27 @@ export const NODE_RATES = {
   inventory: { burst: 60, perMinute: 20 },
   progress: { burst: 120, perMinute: 60 },
   /**
-   * An agent's acknowledgements of tasks and of the hub's keys, and its results of tasks. An agent repeats the result of a task with each heartbeat
-   * until the hub acknowledges the result.
+   * The budget `task` counts an agent's acknowledgements of tasks and of the hub's keys, and its results of tasks. An agent repeats the result of a
+   * task with each heartbeat until the hub acknowledges the result.
    */
   task: { burst: 600, perMinute: 300 },
-  /** Reports of cloud-init with the node's report token; one boot of a host sends about eighty reports. */
+  /** The budget `cloudInit` counts reports of cloud-init with the node's report token. One boot of a host sends about eighty reports. */
   cloudInit: { burst: 400, perMinute: 120 },
 } as const satisfies Record<string, Rate>;
 export type NodeKind = keyof typeof NODE_RATES;
 
 /** The budgets of one address: an IPv4 address, or the /64 of an IPv6 address. A thousand hosts may share one address. */
 export const ADDRESS_RATES = {
-  /** New connections, counted before TLS begins. */
+  /** The budget `connection` counts new connections of one address, before TLS begins. */
   connection: { burst: 5_000, perMinute: 6_000 },
   /**
-   * Requests without a valid token or certificate. A host whose enrollment token has expired repeats its request after six seconds, and later once a
-   * minute.
+   * The budget `refusal` counts requests without a valid token or certificate. A host whose enrollment token has expired repeats its request after
+   * six seconds, and later once a minute.
    */
   refusal: { burst: 5_000, perMinute: 3_000 },
   /**
-   * Requests that need neither token nor certificate: the listener's health, and the chain of statements about the hub's keys. A host that was off
-   * during a rotation of the hub's keys reads the chain of statements once.
+   * The budget `open` counts requests that need neither token nor certificate: for the listener's health, or for the chain of statements about the
+   * hub's keys. A host that was off during a rotation of the hub's keys reads the chain of statements once.
    */
   open: { burst: 3_000, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
@@ -101,15 +104,14 @@ export type TokenKind = keyof typeof TOKEN_RATES;
 
 export const LIMITS = {
   /**
-   * The limit of connections that have not proven to come from a host of this hub. A connection's first authenticated request proves that it comes
-   * from a host of this hub. When the hub has more connections without an authenticated request than the limit, the hub closes the oldest of these
-   * connections.
+   * The limits of connections that have not yet carried an authenticated request, for one address and in all. Above a limit the hub closes the oldest
+   * of these unproven connections.
    */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
   /**
-   * In each interval of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all: 400 and 1,600 a second. A TLS handshake takes
-   * half a millisecond. TLS handshakes above the limit of an interval wait for the next interval.
+   * In each interval of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all. The hub thus begins at most 1,600 TLS
+   * handshakes a second. A TLS handshake takes half a millisecond. TLS handshakes above the limit of an interval wait for the next interval.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
@@ -118,18 +120,15 @@ export const LIMITS = {
   noisyAfterMs: 30_000,
   /** The time for which a noisy node must keep to its budgets until it is no longer noisy. */
   calmAfterMs: 300_000,
-  /**
-   * The limit of an agent's frames that wait until the hub processes them. If more than `waitingFrames` frames of an agent wait, the hub stops
-   * reading from the agent's socket.
-   */
+  /** If more than `waitingFrames` frames or `waitingBytes` bytes of an agent wait for the hub, the hub stops reading from the agent's socket. */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
 } as const;
 
 export interface Bucket {
   /**
-   * The number of tokens in the bucket. A negative number of tokens means that the sender took more tokens than the bucket had, so the sender must
-   * wait.
+   * The number of tokens in a token bucket. A negative number of tokens means that the sender took more tokens than its bucket had, so the sender
+   * must wait.
    */
   readonly tokens: number;
   /** The time when `tokens` was computed, in milliseconds of a monotonic clock. */
@@ -142,8 +141,8 @@ const filled = ({ burst, perMinute }: Rate, bucket: Bucket | undefined, now: num
 const untilThere = ({ perMinute }: Rate, missing: number): number => Math.ceil((missing * 60_000) / perMinute);
 
 /**
- * Takes the frame's cost from the bucket, even if the bucket has too few tokens. Returns how long the hub waits until it accepts the sender's next
- * frame.
+ * Takes a frame's cost from its sender's token bucket, even if the bucket has too few tokens. Returns how long the hub waits until it accepts the
+ * sender's next frame.
  */
 export function charge(
   rate: Rate,
@@ -155,10 +154,7 @@ export function charge(
   return { bucket: { tokens, at: now }, waitMs: tokens >= 0 ? 0 : untilThere(rate, -tokens) };
 }
 
-/**
- * Takes one token from the bucket if the bucket has a token. If the bucket has no token, `ask` takes nothing and returns the time until the bucket
- * has one.
- */
+/** Takes one token from the sender's token bucket. If the bucket has no token, `ask` takes nothing and returns the time until the bucket has one. */
 export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { bucket: Bucket; waitMs: number } {
   const tokens = filled(rate, bucket, now);
   return tokens >= 1
@@ -166,5 +162,5 @@ export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { buck
     : { bucket: { tokens, at: now }, waitMs: untilThere(rate, 1 - tokens) };
 }
 
-/** True if the bucket is full, like a new bucket, so that it need not be kept. */
+/** True if the token bucket is full; the hub need not keep a full bucket, because a new bucket is also full. */
 export const isFull = (rate: Rate, bucket: Bucket, now: number): boolean => filled(rate, bucket, now) >= rate.burst;

@@ -54,7 +54,7 @@ export interface CertificateAuthority {
 /** The id of a host's key: the SHA-256 of its SPKI in DER. */
 export const keySha256 = (spki: Uint8Array): string => createHash("sha256").update(spki).digest("hex");
 
-/** Returns a function that tells whether this CA signed a certificate, whatever the certificate's dates. */
+/** Returns a function that tells whether the CA of `caPem` signed a certificate, whatever the certificate's dates. */
 export function authorityOf(caPem: string): (certificate: X509Certificate) => boolean {
   const { publicKey } = new X509Certificate(caPem);
   return (certificate) => certificate.verify(publicKey);
@@ -64,7 +64,7 @@ export function authorityOf(caPem: string): (certificate: X509Certificate) => bo
 export type MissingKey = "make" | "refuse";
 
 /**
- * Opens the hub's CA of a key generation from the secret store. If the CA does not exist yet and may be created, the first hub that opens the CA
+ * Opens one generation of the hub's CA from the secret store. If the CA does not exist yet and may be created, the first hub that opens the CA
  * creates it.
  */
 export async function openCertificateAuthority(

@@ -21,8 +21,8 @@ export const REPORTING_PATH = "/internal/v1/cloud-init";
 const SOURCE = "cloud-init";
 
 /**
- * The routes to which cloud-init's `phone_home` and `reporting` post. Neither `phone_home` nor `reporting` can send a header, so the report token is
- * in the path. A report token is valid only for its node, in the generation for which the hub issued the token.
+ * The routes to which the modules `phone_home` and `reporting` of cloud-init post their reports. Neither `phone_home` nor `reporting` can send a
+ * header, so the report token is in the path. A report token is valid only for its node, in the generation for which the hub issued the token.
  */
 export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
   const app = new Hono();
@@ -61,8 +61,8 @@ const unknownReportToken = (): ApiError =>
 
 function jsonOf(text: string): unknown {
   try {
-    // `parseJson`, which repairs text that PostgreSQL refuses, is not needed here: the hub stores only a few texts of each event of cloud-init, each
-    // as plain text.
+    // The code need not call `parseJson`, which repairs text that PostgreSQL refuses, because the hub stores only a few plain texts of each
+    // cloud-init event.
     return JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

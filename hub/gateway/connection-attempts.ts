@@ -8,8 +8,8 @@ import type { Db } from "../db/tx.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 
 /**
- * How many connection attempts with different address, kind or token a hub notes in memory between two writes to the database. Above MOST_NOTED, the
- * hub only counts repetitions of noted connection attempts until the next write.
+ * The largest number of different connection attempts, by address, kind and token, that a hub keeps in memory until its next write to the database.
+ * Above MOST_NOTED, the hub only counts repetitions of noted connection attempts until the next write to the database.
  */
 const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;

@@ -35,8 +35,8 @@ export interface DispatchDependencies {
   readonly signer: TaskSigner;
   readonly resolveInput: InputResolvers;
   /**
-   * The hub calls `onTaskEnded` after tasks have ended or have returned to the queue. `onTaskEnded` makes the parts of the hub that wait for a task
-   * read its state at once.
+   * The hub calls `onTaskEnded` after tasks have ended or returned to the queue. Parts of the hub that wait for a task then read the task's state at
+   * once.
    */
   readonly onTaskEnded?: (() => void) | undefined;
   readonly log: Log;
@@ -83,7 +83,8 @@ export class Dispatcher {
       return moved;
     });
     session.settled = true;
-    // Without a `task.cancel` message, the agent would work until the deadlines on tasks that were cancelled while the agent had no connection.
+    // If a task was cancelled while its agent had no connection, the agent would work on the task until the task's deadline. The message
+    // `task.cancel` stops the agent.
     for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
       session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
     for (const { id, type, state, epoch } of settled)
@@ -213,9 +214,8 @@ export class Dispatcher {
         lease_seconds: TASKS[task.type].leaseSeconds,
         not_after: task.deadline.toISOString(),
       });
-      // The hub sends no task offer to a new session before `welcomed` has compared the agent's journal with the node's tasks. A task that the hub
-      // did not offer to a new session is missing in the agent's journal. The hub offers a task without a sent offer later: in `welcomed`, or after
-      // the end of the task's lease.
+      // The hub sends no task offer to a new session before `welcomed` has compared the agent's journal with the node's tasks. If the hub has claimed
+      // a task but not sent its offer, the hub offers the task later: in `welcomed`, or after the task's lease.
       if (this.#deps.sessions.get(task.nodeId)?.settled === true)
         this.#send(task.nodeId, { type: "task.offer", order });
     } catch (error) {

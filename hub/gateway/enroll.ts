@@ -53,7 +53,7 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   // The hub looks up the enrollment token first, so that an unknown client without a token costs the hub one read and no cryptography.
   const tokenOf = await nodeOfToken(deps.db, tokenHash(request.token));
   if (tokenOf === null) throw unknownToken();
-  // A host may enroll several times with the same key and get a certificate each time, so a budget limits these requests.
+  // A host may enroll several times with the same key and get a certificate each time, so a budget limits enrollment requests.
   deps.guard.asks(tokenOf, "enrollment");
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
   // The hub signs the host's certificate before the transaction, so that no cryptography runs while the enrollment token is locked. The hub discards

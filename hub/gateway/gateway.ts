@@ -116,7 +116,7 @@ export class Gateway {
     return { session, welcome };
   }
 
-  /** True if the node had the boot id of this hello message earlier in its generation, and a different boot id after that (decision I1). */
+  /** True if the node's present generation has reported the boot id of `hello` before, and a different boot id since then (decision I1). */
   async #noticeBoot(tx: Tx, hello: Hello): Promise<boolean> {
     const { node_id: nodeId, generation, boot_id: bootId } = hello;
     if (await knowsBoot(tx, nodeId, generation, bootId)) return true;
@@ -138,7 +138,7 @@ export class Gateway {
     await this.#deps.dispatcher.welcomed(session, hello.journal);
   }
 
-  /** Sends the chain of signed statements about the hub's keys to an agent: before any task that these keys sign, and after each new statement. */
+  /** Sends the chain of signed statements about the hub's keys to agents: before any task that these keys sign, and after each new statement. */
   tellTrust(sessions: readonly Session[]): void {
     const chain = this.#deps.trustChain();
     for (const session of sessions) {
@@ -264,7 +264,10 @@ export class Gateway {
     await recordContacts(this.#deps.db, this.#deps.sessions.takeContacts());
   }
 
-  /** Closes sessions of this hub that are no longer valid: superseded on another hub, of an older generation, or with an invalid certificate. */
+  /**
+   * Closes sessions of this hub that are no longer valid: the node has a newer session or a newer generation, or the session's certificate is
+   * invalid.
+   */
   async closeVoid(sessions: readonly Session[]): Promise<void> {
     for (const { nodeId, why } of await findVoidSessions(this.#deps.db, sessions)) {
       const session = this.#deps.sessions.get(nodeId);

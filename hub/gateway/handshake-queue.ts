@@ -13,7 +13,7 @@ const IN_FORCE: HandshakeLimits = {
   inAll: LIMITS.handshakesInAll,
 };
 
-/** The header of a TLS record: its kind, two bytes of version, two bytes of length. */
+/** The length of a TLS record's header: one byte of kind, two bytes of version, two bytes of length. */
 const HEADER_BYTES = 5;
 const HANDSHAKE_RECORD = 22;
 /**
@@ -55,8 +55,8 @@ export class HandshakeQueue {
   #timer: NodeJS.Timeout | null = null;
 
   /**
-   * `begin` is TLS's own listener, which starts the handshake. The queue calls `cutShort` if the client ends the connection before its first TLS
-   * record has arrived.
+   * `begin` is the connection listener of Node's TLS server, which starts the handshake. The handshake queue calls `cutShort` if the client ends the
+   * connection before its first TLS record has arrived.
    */
   constructor(
     deps: {

@@ -143,7 +143,7 @@ export class HubAuthority {
     } satisfies TaskSigner;
   })();
 
-  /** Reads the chain of statements about the hub's keys from the database; true if the chain has new statements. */
+  /** Reads the chain of statements about the hub's keys from the database. Returns true if the chain has new statements. */
   async refresh(): Promise<boolean> {
     const askedAt = performance.now();
     const chain = await readStatements(this.#db);

@@ -23,10 +23,7 @@ interface Account {
   toldAt: number;
 }
 
-/**
- * A node that has become noisy, which means over a budget for a long time, or is no longer noisy. The caller of `NodeBudgets.sweep` stores in the
- * database that the node has become noisy or is no longer noisy.
- */
+/** A node that has become noisy, which means over a budget for a long time, or a node that is no longer noisy. */
 export interface NoiseChange {
   readonly nodeId: NodeId;
   readonly noisy: boolean;
@@ -34,7 +31,7 @@ export interface NoiseChange {
   readonly kind: NodeKind;
 }
 
-/** The time after which `sweep` reports a still noisy node once more, because otherwise the node's condition would expire. */
+/** The interval at which `sweep` reports a noisy node once more, because otherwise the node's condition would expire. */
 const TELL_EVERY_MS = 600_000;
 /** The longest time between two excesses of a budget for which the hub treats the node as over the budget without a pause. */
 const PAUSE_MS = 5_000;
@@ -79,8 +76,8 @@ export class NodeBudgets {
   }
 
   /**
-   * Returns which nodes have become noisy or are no longer noisy since the last call of `sweep`. A noisy node has sent more than its budgets allow
-   * for a long time. `sweep` forgets a node that is not noisy and whose agent has sent so little that all budgets of the node are full.
+   * Returns which nodes have become noisy or are no longer noisy since the last call of `sweep`. `sweep` forgets a node that is not noisy if all of
+   * its budgets are full.
    */
   sweep(): NoiseChange[] {
     const now = this.#now();

@@ -41,7 +41,9 @@ const WaitQuery = z.object({
   timeout_ms: z.coerce.number().int().min(0).max(60_000).default(25_000),
 });
 
-/** The HTTP routes of the agent listener. Enrollment needs a token; the other routes need a client certificate of the node in the path. */
+/**
+ * The HTTP routes of the agent listener. A route requires a client certificate of the node in the path, or a token, or no proof of identity at all.
+ */
 export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   const app = new Hono<Env>();
   app.onError((error, c) => problem(c, error, deps));

@@ -2,7 +2,7 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { HubFrame } from "../../shared/protocol/frames.ts";
 import type { CloseReason } from "../../shared/protocol/version.ts";
 
-/** The channel by which the hub's frames reach the agent: a WebSocket, or a queue that a long poll empties. */
+/** The channel by which the hub's frames reach an agent: a WebSocket, or a queue that a long poll empties. */
 export interface Channel {
   send(frame: HubFrame): void;
   close(reason: CloseReason): void;

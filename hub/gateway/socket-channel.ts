@@ -14,8 +14,8 @@ import type { Channel, Session } from "./session.ts";
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
 /**
- * The number of unread bytes after which the hub closes an agent's connection. After the close of its connection an agent reconnects, and its tasks
- * wait in the database.
+ * The number of bytes that may wait for an agent to read them. Above this number the hub closes the agent's connection, the agent reconnects, and its
+ * tasks wait in the database.
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -109,7 +109,7 @@ export class SocketChannel implements Channel {
 
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
-      // The hub cannot process an agent's frame, for example, while the database is unreachable. If the hub could not process a frame, the agent
+      // The hub cannot process an agent's frame while, for example, the database is unreachable. The hub then closes the connection, and the agent
       // reconnects and repeats the frames that the hub has not acknowledged.
       this.#log.warn("an agent's frame could not be processed", { node_id: this.#identity.nodeId, error });
       this.#socket.close(1011, "try again");

@@ -7,7 +7,7 @@ import { readMade, readOrCreate } from "../secrets/read-or-create.ts";
 import type { MissingKey } from "./certificate-authority.ts";
 
 export interface TaskSigner {
-  /** The hub's public order key, as base64url of the key's raw 32 bytes. Hosts get the hub's public order key with their user-data. */
+  /** The hub's public order key, as base64url of the key's raw 32 bytes. A host gets the public order key with its user-data. */
   readonly publicKey: string;
   sign(order: UnsignedOrder): SignedOrder;
   /** Signs a key statement, by which hosts learn to trust the hub's next keys (decision I6). */

@@ -9,8 +9,8 @@ const NAME = "admin";
 const hash = (token: string): string => createHash("sha256").update(token).digest("hex");
 
 /**
- * The hub's first start creates the admin token in a file that only the file's owner can read; the database holds the token's hash. If the file is
- * lost, the hub's next start creates a new admin token, and the old admin token becomes invalid.
+ * The hub's first start creates the admin token in a file that only the file's owner can read; the database holds the token's hash. If the token's
+ * file is lost, the hub's next start creates a new admin token, and the old admin token becomes invalid.
  */
 export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> {
   await inTx(async (tx) => {
@@ -27,8 +27,8 @@ export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> 
 }
 
 /**
- * True if the given token is the admin token in the hub's own file. The file with the admin token lets the hub recognize its operator while the
- * database with the token hashes is unreachable.
+ * True if the given token is the admin token in the hub's own file. By this file the hub recognizes its operator even while the database with the
+ * token hashes is unreachable.
  */
 export async function isAdminToken(file: string, token: string): Promise<boolean> {
   const present = (await readOrEmpty(file)).trim();

@@ -15,15 +15,15 @@ import { TokenBudgets } from "./token-budgets.ts";
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /**
- * Builds the app that serves the hub's admin API. Each request first gets a request id and a body limit. After the body limit come the checks of
- * `register.ts`: authentication, request budget, permission and input. One error handler turns every error into the answer for the client.
+ * Builds the app that serves the hub's admin API. Each request first gets a request id and a body limit. The function `register` then checks the
+ * request's authentication, budget, permission and input. One error handler turns every error into the answer for the client.
  */
 export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   const app = new Hono<Env>();
   app.use(async (c, next) => {
     c.set("requestId", requestIdOf(c.req.header("x-request-id")));
     c.header("x-request-id", c.get("requestId"));
-    // No cache may store an answer, because only an operator may see it.
+    // No cache may store an answer of the admin API, because only an operator may see the answer.
     c.header("cache-control", "no-store");
     await next();
   });
@@ -76,7 +76,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
 const matches = (template: string, path: string): boolean =>
   new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
 
-/** A page may run only the script that is part of it, which the nonce of the content security policy enforces. */
+/** A page of the hub may run only the script inside the page; the nonce in the content security policy makes the browser refuse other scripts. */
 function servePage(c: Context<Env>, page: (nonce: string) => string): Response | Promise<Response> {
   const nonce = randomBytes(16).toString("base64");
   c.header(

@@ -13,7 +13,7 @@ import type { Workflow } from "../workflows/engine/workflow.ts";
 import type { TokenRates } from "./token-budgets.ts";
 
 /**
- * Checks whether a site's MAAS works with the given MAAS token and fits the given profiles. A MAAS error becomes a failed check, and `ProbeMaas`
+ * Checks whether a site's MAAS works with the given MAAS token and fits the given profiles. `ProbeMaas` reports a MAAS error as a failed check and
  * never throws it.
  */
 export type ProbeMaas = (about: {
@@ -23,8 +23,8 @@ export type ProbeMaas = (about: {
 }) => Promise<SiteProbe>;
 
 /**
- * Compares the MAAS region at an address with the region that Muster knows. Returns the differences; an empty list means that the address leads to
- * the region that Muster knows. A MAAS error becomes a difference, and `CompareRegion` never throws it.
+ * Compares the MAAS region at an address with the region that Muster knows. Returns the differences between the two regions; an empty list means that
+ * they are one region. `CompareRegion` reports a MAAS error as a difference and never throws it.
  */
 export type CompareRegion = (about: {
   readonly address: string;
@@ -50,7 +50,7 @@ export interface ApiDependencies {
   readonly log: Log;
   readonly secretStore: () => StoreState;
   readonly takeDiagnostics: () => Promise<Diagnostics>;
-  /** True for the admin token in the hub's state folder, which the hub recognizes without its database. */
+  /** True for the admin token in the hub's state folder. The hub checks the admin token without its database. */
   readonly isAdminToken: (token: string) => Promise<boolean>;
   /** The request budgets of a token of the admin API, by default those of `hub/gateway/budgets.ts`; tests may set other budgets. */
   readonly tokenRates?: TokenRates | undefined;

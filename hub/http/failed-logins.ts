@@ -3,13 +3,13 @@ import { addressKey } from "../gateway/address-budgets.ts";
 import type { ApiDependencies } from "./deps.ts";
 
 /**
- * Failed logins from one address make at most one log line and one audit row, with the number of attempts, within `TELL_EVERY_MS`. The limit on lines
- * and rows about failed logins keeps attackers from filling the log and the audit.
+ * The interval in which the hub writes at most one log line and one audit row about failed logins from one address. Without this interval an attacker
+ * could fill the log and the audit.
  */
 const TELL_EVERY_MS = 60_000;
 /**
- * The hub counts failed logins separately for at most `MOST_ADDRESSES` client addresses. After `MOST_ADDRESSES` client addresses have counters of
- * their own, all new addresses share one counter of failed logins.
+ * The largest number of client addresses for which the hub counts failed logins separately. All further client addresses share one counter of failed
+ * logins.
  */
 const MOST_ADDRESSES = 1_000;
 const OTHERS = "others";
@@ -23,11 +23,11 @@ interface Attempt {
 interface Account {
   toldAt: number;
   untold: number;
-  /** When the timer fires, the hub reports the failed logins that it has counted and not reported yet. */
+  /** The timer after which the hub reports the failed logins that it has counted but not reported. */
   timer: NodeJS.Timeout | null;
 }
 
-/** Logs and audits failed logins, and never writes the token that the client sent. */
+/** Logs and audits failed logins. Neither the log nor the audit gets the token that the client sent. */
 export class FailedLogins {
   readonly #deps: Pick<ApiDependencies, "inTx" | "log">;
   readonly #accounts = new Map<string, Account>();
@@ -44,7 +44,7 @@ export class FailedLogins {
     this.#tellEveryMs = tellEveryMs;
   }
 
-  /** Reports the first failed login of an address at once, and the address's following failed logins together. */
+  /** Reports the first failed login of an address at once, and the address's next failed logins together at the end of the interval. */
   note(attempt: Attempt): void {
     const now = this.#now();
     for (const [known, { toldAt }] of this.#accounts)

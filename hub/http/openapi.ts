@@ -46,7 +46,7 @@ import { type Route, takesIdempotencyKey } from "./route.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Schemas that get a name of their own in the API description, so that generated clients have a type for each of these schemas. */
+/** The schemas that get a name of their own in the API description, so that generated clients have a type for each of them. */
 const NAMED = {
   Problem,
   SiteCreate,
@@ -98,13 +98,16 @@ const NAMED = {
 const names = z.registry<{ id: string }>();
 for (const [id, schema] of Object.entries(NAMED)) names.add(schema, { id });
 
-/** The keys of a schema's metadata that the API description of requests and of answers contains (`shared/api/extensions.ts`). */
+/** The metadata of a schema that the API description repeats, for requests and for answers (`shared/api/extensions.ts`). */
 const SAID: Readonly<Record<"input" | "output", readonly string[]>> = {
   input: ["description", "x-named-by"],
   output: ["description", "x-counts-failures"],
 };
 
-/** The names of schemas are in a registry of their own, so `jsonSchemaOf` adds the metadata of zod's global registry. */
+/**
+ * Schema names have a registry of their own, which zod uses instead of its global registry; `jsonSchemaOf` therefore adds the global registry's
+ * metadata.
+ */
 const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
   z.toJSONSchema(schema, {
     io,
@@ -118,7 +121,7 @@ const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
   }) as Schema;
 
 /**
- * A named schema inside another schema becomes a reference. zod adds the definitions of named schemas beside each schema, but the API description has
+ * A named schema inside another schema becomes a reference. zod would repeat the definitions of named schemas in each schema. The API description has
  * all definitions in one place.
  */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Schema {
@@ -142,14 +145,14 @@ function withReferences(value: unknown): unknown {
 }
 
 /**
- * The API description has schemas of requests as clients send them, where a default makes a field optional, and schemas of answers as the hub sends
- * them. No named schema is used for both requests and answers.
+ * The API description shows a request as clients send it, with optional fields where a default exists. It shows an answer as the hub sends it. No
+ * named schema serves both for requests and for answers.
  */
 function components(): Schema {
   const sent = /(Create|Patch|Credentials|Upsert)$/;
   return Object.fromEntries(
     Object.entries(NAMED).map(([name, schema]) => {
-      // zod puts a named schema among the definitions, and its top level only refers to that definition.
+      // For a named schema, zod puts the schema among the definitions and returns only a reference to the definition.
       const { $defs: named, ...top } = jsonSchemaOf(schema, sent.test(name) ? "input" : "output");
       const { $schema: _dialect, id: _id, ...json } = (named as Record<string, Schema> | undefined)?.[name] ?? top;
       return [name, withReferences(json)];
@@ -189,7 +192,7 @@ const problem = {
   description: "A problem (RFC 9457)",
   content: { [PROBLEM_TYPE]: { schema: { $ref: "#/components/schemas/Problem" } } },
 };
-/** The 429 answer of every route that needs a token, because each token has a budget. */
+/** The answer with status 429 of every route that needs a token, because each token has a request budget. */
 const refusedForNow = {
   [API_ERRORS.rate_limited.status]: {
     ...problem,
@@ -235,7 +238,7 @@ function operation(route: Route): Schema {
   };
 }
 
-/** Generates the API description in OpenAPI 3.1 from the routes (decision P4). The API description contains exactly the registered routes. */
+/** Generates the API description in OpenAPI 3.1 from the given routes (decision P4). */
 export function openApiDocument(routes: readonly Route[]): Schema {
   const paths: Record<string, Schema> = {};
   for (const route of routes)

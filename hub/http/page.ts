@@ -3,7 +3,7 @@ import { ApiError } from "../../shared/api/errors.ts";
 import { cursorContent, writeCursor } from "../db/cursor.ts";
 import { isStorable } from "./problem.ts";
 
-/** The query parameters of every list. The cursor is opaque to clients and marks the end of the previous page in the list's order. */
+/** The query parameters of every list. A cursor is opaque to clients; it marks where the previous page of the list ended. */
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(200).default(50),
   cursor: z.string().min(1).max(512).optional(),
@@ -13,8 +13,8 @@ export const PageQuery = z.strictObject(pageQuery);
 const anyKeys = (keys: number) => z.array(z.string().refine(isStorable)).length(keys);
 
 /**
- * Returns the sort keys in a list's cursor, after which the page begins. If `keys` is a number, `readCursor` checks the number of sort keys; if
- * `keys` is a schema, the schema checks the sort keys. `readCursor` returns null for the first page of a list, which has no cursor.
+ * Returns the sort keys in a list's cursor, after which the page begins. The argument `keys` is the expected number of sort keys, or a schema of the
+ * sort keys. `readCursor` returns null for the first page of a list, which has no cursor.
  */
 export function readCursor(
   cursor: string | undefined,
@@ -37,13 +37,15 @@ const Before = z.tuple([
   z.uuid(),
 ]);
 
-/** Reads the cursor of a list that is ordered by time and id, newest first. */
 export function readBefore(cursor: string | undefined): readonly [string, string] | null {
   const [at, id] = readCursor(cursor, Before) ?? [];
   return at === undefined || id === undefined ? null : [at, id];
 }
 
-/** Makes a page of a list from database rows; the query asked for one row more than the page's limit. */
+/**
+ * Makes one page of a list from database rows. The caller's query asked for one row more than `limit`, so an additional row shows that a next page
+ * exists.
+ */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

@@ -9,7 +9,7 @@ import { isUniqueViolation } from "./routes/rows.ts";
 
 const LIMITS = { errors: 50 };
 
-/** Maps any error to the API error that the client gets (decision P4). The client never gets the text of an unexpected error. */
+/** Maps any error to the API error that the client gets (decision P4). The answer never contains the text of an unexpected error. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isUniqueViolation(error))
@@ -47,8 +47,8 @@ export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?
 }
 
 /**
- * False for text that PostgreSQL would not store unchanged. PostgreSQL refuses U+0000, and half a surrogate pair becomes U+FFFD, which would change a
- * password.
+ * False for text that PostgreSQL would not store unchanged. PostgreSQL refuses U+0000, and stores half a surrogate pair as U+FFFD, which would change
+ * a password.
  */
 export const isStorable = (text: string): boolean => !text.includes("\u0000") && text.isWellFormed();
 

@@ -28,12 +28,12 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export const requestIdOf = (given: string | undefined): string =>
   given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
 
-/** Rewrites a path such as `/x/{id}` in Hono's notation. */
+/** Rewrites a path parameter such as `{id}` in the notation of the Hono framework, `:id`. */
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
 /**
- * Registers a route; each request runs in this order: authentication, permission, validation, replay of a stored answer, the action with its audit,
- * the answer.
+ * Registers a route in the app. The hub handles each request in this order: authentication, permission, validation, replay of a stored answer, the
+ * action with its audit, the answer.
  */
 export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, guard: ApiGuard): void {
   app.on(route.method, honoPath(route.path), async (c) => {
@@ -47,7 +47,7 @@ export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, gu
 
 const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
 
-/** What the checks before every route count: failed logins, and the used budget of each valid token. */
+/** The counters that the hub checks before every route: failed logins, and the used budget of each valid token. */
 export interface ApiGuard {
   readonly failed: FailedLogins;
   readonly budgets: TokenBudgets;
@@ -85,7 +85,7 @@ async function authorize(
   return actor;
 }
 
-/** If the hub can identify the client without the database, the hub waits at most `LOOKUP_MS` for the database. */
+/** The longest time that the hub waits for the database, if the hub can identify the client without the database. */
 const LOOKUP_MS = 3_000;
 
 async function holderOf(
@@ -159,7 +159,7 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
 }
 
 async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]>, call: Call): Promise<Response> {
-  // A proxy that buffers the whole answer would never pass on a stream.
+  // `x-accel-buffering: no` tells a proxy to pass each event on at once. A proxy that waits for the end of the answer would never pass on a stream.
   const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
   // No code reads the body of an answer to HEAD, so nothing would end a stream that was opened for a HEAD request.
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
@@ -212,12 +212,11 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     await tidy(route, call, route.after?.(call, prepared));
     return answer(c, route, body);
   } catch (error) {
-    // If the outcome of the commit is unknown, the rows of the request may exist. If the commit may have succeeded, secrets and other things to which
-    // the request's rows refer must stay.
+    // If the outcome of the commit is unknown, the rows of the request may exist in the database. The hub then keeps the secrets to which these rows
+    // may refer.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (!(error instanceof KeyTaken) || key === null) throw error;
-    // Two requests used one Idempotency-Key at the same time. Of two simultaneous requests with one Idempotency-Key, both get the answer that was
-    // stored first.
+    // If two simultaneous requests have one Idempotency-Key, both clients get the answer that the hub stored first.
     const first = await replay(c, call, key, requestSha256);
     if (first === null) throw error;
     return first;
@@ -225,8 +224,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
 }
 
 /**
- * After a request, removes things outside the database that nothing needs any more, e.g. a secret. Even if the hub cannot remove an unused secret
- * after a request, the client must get the request's result or error.
+ * After a request, removes things outside the database that nothing needs any more, such as a secret. If the removal fails, the client still gets the
+ * request's result or error.
  */
 async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
   await removal?.catch((error: unknown) => {

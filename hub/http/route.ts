@@ -8,19 +8,18 @@ export interface Actor {
   readonly role: ApiRole;
 }
 
-/** One request for a route, with all its inputs parsed. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
   readonly actor: Actor;
   readonly requestId: string;
-  /** The value of the If-Match header without its quotes; null if the request has no such header. */
+  /** The value of the request's If-Match header without its quotes; null if the request has no If-Match header. */
   readonly ifMatch: string | null;
   readonly deps: ApiDependencies;
 }
 
-/** An API answer with the version of its resource; a client sends the version back in the header If-Match. */
+/** An API answer with the version of its resource. To change the resource, a client sends this version in the header If-Match. */
 export class Versioned<R> {
   readonly body: R;
   readonly etag: string;
@@ -34,7 +33,7 @@ export interface Audit {
   /** The object that the audit row names, for example `maas-sites/<id>`. */
   readonly target: string;
   readonly reason?: string;
-  /** Details of the audited action; never a secret. */
+  /** Details of the audited action, which never contain a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 export interface Written<R> {
@@ -53,14 +52,14 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   readonly query?: Q;
   readonly body?: B;
   readonly status: 200 | 201 | 202 | 204;
-  /** The media type of the route's answer, by default JSON. A page of HTML has no script. */
+  /** The media type of the route's answer; the default is JSON. A route with HTML answers serves a page without a script. */
   readonly produces?: "text/html" | "text/csv";
   readonly response: R;
 }
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "public" | "read";
-  /** True if the route also answers while the database is unreachable, to a client with the admin token of the hub's state folder. */
+  /** True if the route also answers a client with the admin token of the hub's state folder while the database is unreachable. */
   readonly withoutDatabase?: true;
   read(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R> | Versioned<z.input<R>>>;
 }
@@ -71,18 +70,18 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   readonly answersSecret?: true;
   /** Does the work of the route that must happen outside a transaction, e.g. a call to MAAS or the writing of a secret. */
   before?(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<X>;
-  /** If the route's transaction failed, undoes what the route's `before` did outside the database. */
+  /** Undoes what the route's `before` did outside the database, after the route's transaction has failed. */
   abandon?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
   /** Performs the route's change, in one transaction with the audit row and the stored answer of the Idempotency-Key. */
   write(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, prepared: X): Promise<Written<z.input<R>>>;
   /**
-   * Removes things outside the database that the committed transaction made useless. If `after` fails, useless things such as a secret remain outside
-   * the database, but do no harm, because nothing uses them.
+   * Removes things outside the database that the committed transaction made useless. If `after` fails, a useless secret may remain in the secret
+   * store, but nothing uses it.
    */
   after?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
 }
 
-/** The inputs of an event stream besides its query. */
+/** The inputs of an event stream besides its query parameters. */
 export interface StreamCall {
   readonly lastEventId: string | undefined;
   /** The signal that aborts when the client of the stream disconnects. */
@@ -92,11 +91,11 @@ export interface StreamCall {
 interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, z.ZodType, R> {
   readonly permission: "read";
-  /** Returns server-sent events. In a route of an event stream, `response` is the schema of each event's data. */
+  /** Returns the stream of server-sent events. In a route with a stream, `response` is the schema of each event's data. */
   stream(call: Call<z.output<P>, z.output<Q>>, about: StreamCall): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** A route without its type parameters; the compiler checked the route's types where the route was defined. */
+/** A route without its type parameters, which the compiler has checked where the route is defined. */
 export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
   readonly permission: "public" | "read" | "write";
   readonly withoutDatabase?: true;

@@ -51,13 +51,13 @@ async function readPair({ certFile, keyFile }: TlsPaths): Promise<Pair> {
 
 export interface TlsFiles {
   context(): SecureContextOptions;
-  /** Serves new connections with the present content of the TLS files. Open connections keep the certificate with which they began. */
+  /** Serves new connections with the present content of the TLS files. An open connection keeps the certificate with which it began. */
   follow(server: { setSecureContext(context: SecureContextOptions): void }): { close(): Promise<void> };
 }
 
 /**
- * Throws if the TLS files cannot be used, so that the hub does not start. If changed TLS files cannot be used, the hub logs one warning and keeps the
- * last valid content in use.
+ * Reads the TLS files at the hub's start, and throws if they cannot be used. If changed TLS files cannot be used later, the hub logs one warning and
+ * keeps the last valid content in use.
  */
 export async function openTlsFiles(paths: TlsPaths, log: Log, everyMs = LOOK_EVERY_MS): Promise<TlsFiles> {
   let pair = await readPair(paths);

@@ -10,15 +10,15 @@ interface Account {
 }
 
 /**
- * If the hub keeps the budgets of more than `SWEEP_BEYOND` tokens, it forgets the tokens whose whole budget is available. A hub has only a few
- * tokens, and keeps no budget for unknown tokens.
+ * The number of token budgets above which the hub forgets each token that has used nothing of its budget. A hub has only a few tokens, and keeps no
+ * budget for unknown tokens.
  */
 const SWEEP_BEYOND = 1_000;
 
 /**
- * The budgets that limit how many requests each token of the admin API may send to this hub. The hub keeps budgets by the token's hash, so it refuses
- * a token over its budget without a database query. A script out of control does not slow down other clients, because each token has a budget of its
- * own.
+ * The budgets that limit how many requests each token of the admin API may send to this hub. The hub finds a budget by the token's hash, so it
+ * refuses a token over its budget without a database query. Because each token has its own budget, a script out of control does not slow down clients
+ * with another token.
  */
 export class TokenBudgets {
   readonly #rates: TokenRates;
@@ -35,8 +35,8 @@ export class TokenBudgets {
   }
 
   /**
-   * True if the token was valid when a client last used it. `chargeKnown` charges a request of a known token to the token's budget, and throws if the
-   * budget is exhausted.
+   * Charges a request to the budget of a known token, and throws if the budget is exhausted. Returns false for a token that the hub does not know to
+   * be valid.
    */
   chargeKnown(tokenSha256: string, kinds: readonly TokenKind[]): boolean {
     const account = this.#accounts.get(tokenSha256);
@@ -45,7 +45,7 @@ export class TokenBudgets {
     return true;
   }
 
-  /** Charges the first request of a token that turned out to be valid. */
+  /** Charges the first request of a token to the token's budget, after the hub has found that the token is valid. */
   chargeNew(tokenSha256: string, name: string, kinds: readonly TokenKind[]): void {
     const account = this.#accounts.get(tokenSha256) ?? { name, buckets: new Map() };
     this.#accounts.set(tokenSha256, account);

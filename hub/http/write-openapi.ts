@@ -1,4 +1,6 @@
-/** `npm run openapi`: writes the API description to docs/openapi.json, so that a review shows the effect of a changed route. */
+/**
+ * `npm run openapi` runs this program, which writes the API description to docs/openapi.json, so that a review shows the effect of a changed route.
+ */
 import { writeFileSync } from "node:fs";
 import { openApiDocument } from "./openapi.ts";
 import { ROUTES } from "./routes/index.ts";

@@ -63,8 +63,8 @@ async function mustFindAllocation(db: Db | Tx, id: AllocationId): Promise<Alloca
 }
 
 /**
- * Returns the audit entry of a change of an allocation. SSH keys identify persons, so the audit entry of an allocation names only the number of its
- * SSH keys.
+ * Returns the audit entry of a change of an allocation. The audit entry names only the number of the allocation's SSH keys, because an SSH key may
+ * identify a person.
  */
 const auditOf = (row: AllocationRow, more: Readonly<Record<string, unknown>>) => ({
   target: `allocations/${row.id}`,

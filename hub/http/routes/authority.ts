@@ -15,7 +15,7 @@ import { type Route, readRoute, writeRoute } from "../route.ts";
 
 const path = "/api/v1/admin/authority";
 const tag = "authority";
-/** An answer about a rotation names at most `MOST_NAMED` hosts that do not have the hub's next keys yet. */
+/** The largest number of hosts without the hub's next keys that an answer about a key rotation names. */
 const MOST_NAMED = 50;
 
 const keysOf = ({ ca_pem, order_key }: { ca_pem: string; order_key: string }) => {

@@ -16,8 +16,8 @@ const MISSING: Omit<BaselineState, "generation"> = {
 };
 
 /**
- * Returns the stored snapshot of a baseline, or null if the baseline has no snapshot. An older hub may have stored a snapshot that this version of
- * the hub cannot parse. `snapshotOf` returns null for a snapshot that it cannot parse.
+ * Returns the stored snapshot of a baseline. Returns null if the baseline has no snapshot, or if this version of the hub cannot parse a snapshot that
+ * an older hub stored.
  */
 export const snapshotOf = (row: BaselineWithTask | null): ResidueSnapshot | null =>
   ResidueSnapshot.safeParse(row?.baseline.snapshot ?? null).data ?? null;

@@ -14,10 +14,10 @@ import { type Route, readRoute, writeRoute } from "../route.ts";
 const BatchParams = z.strictObject({ id: BatchId });
 const reason = z.string().min(1).max(512);
 
-/** The names of a kind of batches in the API. */
+/** The names that the API uses for one kind of batch. */
 interface Named {
   readonly kind: BatchKind;
-  /** The last part of the operation ids, for example in `cancelOnboardingBatch`. */
+  /** The last part of the batch routes' operation ids, for example `OnboardingBatch` in `cancelOnboardingBatch`. */
   readonly what: string;
   readonly path: string;
   readonly tag: string;
@@ -88,8 +88,8 @@ const cancel = (named: Named): Route =>
     body: z.strictObject({ reason, failed: z.boolean().default(false) }),
     status: 200,
     response: BatchVerbResult,
-    // Cancels the batch's operations in separate transactions of a few hosts each (see `cancelBatch`). The transaction of the cancel route itself
-    // writes only the audit row.
+    // `cancelBatch` cancels the batch's operations in separate transactions of a few hosts each. The route's own transaction writes only the audit
+    // row.
     before: async ({ params, body, actor, requestId, deps }) => {
       const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
       const batch = { kind: named.kind, id: params.id };
@@ -110,8 +110,8 @@ const recover = (named: Named): Route =>
     body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
     status: 200,
     response: BatchVerbResult,
-    // Recovers the batch's operations in separate transactions of a few hosts each (see `recoverBatch`). The transaction of the recover route itself
-    // writes only the audit row.
+    // `recoverBatch` recovers the batch's operations in separate transactions of a few hosts each. The route's own transaction writes only the audit
+    // row.
     before: async ({ params, body, actor, requestId, deps }) => {
       const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
       const batch = { kind: named.kind, id: params.id };
@@ -146,7 +146,7 @@ const pausing = (named: Named, verb: "pause" | "resume"): Route =>
     },
   });
 
-/** The routes that both kinds of batches have. Each kind has its own route that creates a batch. */
+/** The routes that both kinds of batches, onboardings and decommissions, have in common. A route that creates a batch is separate for each kind. */
 const routesOf = (kind: BatchKind, what: string): Route[] => {
   const named = { kind, what, path: `/api/v1/admin/${kind}-batches`, tag: `${kind}s` };
   return [list(named), get(named), cancel(named), recover(named), pausing(named, "pause"), pausing(named, "resume")];

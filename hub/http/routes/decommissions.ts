@@ -50,7 +50,10 @@ const NODE_BECOMES = {
   full_decommission: "deleted",
 } as const satisfies Record<DecommissionMode, NodeStatus | null>;
 
-/** The audit entry of a request. The entry has all options of the request, also those that got their default. */
+/**
+ * Returns the audit entry of a request for a decommission. The audit entry contains all options of the request, even options for which the hub used
+ * the default.
+ */
 function auditOf<Body extends { readonly reason: string }>(
   created: z.output<typeof DecommissionCreated>,
   prior: NodeStatus | null,
@@ -212,7 +215,10 @@ const getDecommission = readRoute({
 
 const VerbBody = z.strictObject({ reason: z.string().min(1).max(512) });
 
-/** A decommission has the verbs of an onboarding, and one table of allowed verbs is valid for both (lifecycle 4.9, state model 8). */
+/**
+ * A decommission has the same verbs as an onboarding. One table says which verbs are allowed for both kinds of workflow (lifecycle 4.9, state model
+ * 8).
+ */
 const verbRoute = (verb: Verb) =>
   writeRoute({
     operationId: `${verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}Decommission`,

@@ -4,11 +4,11 @@ import type { Db, Tx } from "../../db/tx.ts";
 import { Position } from "../../events/cloud-event.ts";
 import { readCursor } from "../page.ts";
 
-/** Returns the position in the list of domain events that the client's cursor names, or 0 if the client sent no cursor. */
+/** Returns the position in the list of domain events that a client's cursor names. A client without a cursor gets position 0. */
 export const positionOfCursor = (cursor: string | undefined): bigint =>
   BigInt(readCursor(cursor, Position)?.[0] ?? "0");
 
-/** Throws `position_gone` if domain events after the position may have been removed, or if the position is not from this database. */
+/** Throws `position_gone` if retention may have removed domain events after the position, or if the position is not from this database. */
 export async function mustHavePosition(db: Db | Tx, position: bigint): Promise<void> {
   if (await hasPosition(db, position)) return;
   throw new ApiError(

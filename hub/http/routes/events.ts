@@ -12,13 +12,12 @@ import { mustHavePosition, positionOfCursor } from "./event-position.ts";
 
 const tag = "events";
 /**
- * The largest number of event streams that one hub serves at once. Each event stream holds a connection of a client, and queries the database for new
- * events.
+ * The largest number of event streams that one hub serves at once. Each event stream holds a client's connection and causes queries for new events.
  */
 const MOST_STREAMS = 100;
 /**
- * The largest number of event streams that one hub serves to one token at once. Because each token has a limit of event streams, streams that one
- * client forgot to close do not block other clients.
+ * The largest number of event streams that one hub serves to one token at once. A client that forgets to close its streams thus cannot block clients
+ * with another token.
  */
 export const MOST_STREAMS_OF_ONE = 20;
 
@@ -35,7 +34,8 @@ const listEvents = readRoute({
   read: async ({ query, deps }) => {
     const after = positionOfCursor(query.cursor);
     const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1 });
-    // The check of the client's position comes after the read of the page's events, so it proves that retention had removed none of these events.
+    // The hub checks the client's position after it has read the page's events. The check thus proves that retention had removed none of these events
+    // before the read.
     await mustHavePosition(deps.db, after);
     return pageOf(rows, query.limit, positionOf, toCloudEvent);
   },
@@ -49,10 +49,10 @@ const streamEvents = streamRoute({
   summary: "Follow domain events as server-sent events; Last-Event-ID or a cursor continues after an event",
   permission: "read",
   query: z.strictObject({
-    /** The event with which an event stream begins if the client sent no cursor. */
+    /** The event with which an event stream begins for a client without a cursor. */
     from: z.enum(["now", "oldest"]).default("now"),
     cursor: PageQuery.shape.cursor,
-    /** The types of events, or patterns of types, that the client wants, separated by commas. */
+    /** The event types that the client wants, or patterns of event types, separated by commas. */
     types: z
       .string()
       .transform((text) => text.split(","))
@@ -73,7 +73,9 @@ const streamEvents = streamRoute({
   },
 });
 
-/** No other code runs between the count of streams and the opening of a stream, so simultaneous requests cannot exceed the limit of streams. */
+/**
+ * No other code runs between the count of event streams and the opening of a new stream, so simultaneous requests cannot exceed the limit of streams.
+ */
 function mustHaveRoom(feed: EventFeed, holder: string): void {
   if (feed.listeners >= MOST_STREAMS)
     throw new ApiError(

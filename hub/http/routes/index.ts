@@ -27,7 +27,6 @@ import { skuRoutes } from "./skus.ts";
 import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
-/** Every route of the admin API. */
 export const ROUTES: readonly Route[] = [
   ...maasSiteRoutes,
   ...siteCredentialRoutes,

@@ -170,8 +170,8 @@ const updateMaasSite = writeRoute({
 });
 
 /**
- * Checks whether another site has the site's MAAS region, but only if the change gives the site a new address or enables the site. Sites that shared
- * an address before hubs checked for a shared address can still be changed and disabled.
+ * Checks whether another site already has the site's MAAS region. The check runs only if the change enables the site or gives it a new address. A
+ * site that shares an old address with another site can still be changed and disabled.
  */
 async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: boolean): Promise<void> {
   const enables = site.status === "disabled" && body.status === "active";
@@ -180,7 +180,10 @@ async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: bo
   await mustBeSoleAtAddress(tx, taken, moves ? "/api_base_url" : "/status");
 }
 
-/** The caller of `checkDefaultProfile` holds the lock of the site's row, and code that disables a profile also takes that lock. */
+/**
+ * The caller of `checkDefaultProfile` holds the lock of the site's row. The code that disables a profile takes the lock of the site's row too, so the
+ * profile stays enabled.
+ */
 async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {
   if (body.default_profile_id === undefined) return;
   const profile = await readProfile(tx, siteId, body.default_profile_id);

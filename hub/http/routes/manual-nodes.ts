@@ -78,7 +78,8 @@ const createBootstrapCommand = writeRoute({
 });
 
 /**
- * The statuses in which a node may enroll again and get a new certificate. While a workflow holds a node, the hub refuses to enroll the node again.
+ * The statuses of a node in which its host may enroll once more and get a new certificate. While a workflow holds the node, the hub refuses a new
+ * enrollment.
  */
 const RE_ENROLLED: ReadonlySet<NodeStatus> = new Set(["active", "offline", "quarantined"]);
 

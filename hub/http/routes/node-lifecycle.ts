@@ -13,7 +13,7 @@ import { readRoute } from "../route.ts";
 
 const path = "/api/v1/admin/nodes/{id}/lifecycle";
 const NodeParams = z.strictObject({ id: NodeId });
-/** One answer as CSV has at most this many entries, which the hub reads in pages. */
+/** The largest number of entries in one CSV answer; the hub reads the entries in pages of `ROWS_AT_ONCE`. */
 const MOST_ROWS = 20_000;
 const ROWS_AT_ONCE = 1_000;
 
@@ -53,7 +53,7 @@ const exportLifecycle = readRoute({
   },
 });
 
-/** The last line of a CSV that does not contain all entries. */
+/** Returns the last line of a CSV answer that does not contain all entries. */
 const cutOff = (last: LifecyclePlace): string =>
   csvLine([
     "",

@@ -28,12 +28,12 @@ import { toHealthOverride } from "./health-override-rows.ts";
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
 const path = "/api/v1/admin/nodes";
-/** A task that checks a node expires if no agent takes it within `CHECK_DEADLINE_SECONDS`, because the result of the check would be useless later. */
+/** A task that checks a node expires if no agent takes the task within `CHECK_DEADLINE_SECONDS`, because a late result of the check is useless. */
 const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
   const { node, session, maasSystemId, conditions, allocation } = row;
-  // The field `schedulable` in a node's summary holds for a tenant without root.
+  // The field `schedulable` of a node in a list says whether the node can take a tenant without root rights.
   const { schedulable, reasons } = schedulability(schedulingFactsOf(row, false), conditions);
   return {
     id: node.id,

@@ -127,8 +127,8 @@ const getOnboarding = readRoute({
 });
 
 /**
- * Each verb for an onboarding has a route of its own (lifecycle 4.9, 4.15). The route of a verb answers with the resulting onboarding, and a client
- * may repeat the request (decision W1).
+ * The API has one route for each verb of an onboarding (lifecycle 4.9, 4.15). The answer contains the resulting onboarding, and a client may repeat
+ * the request (decision W1).
  */
 const verbRoute = (verb: Verb) =>
   writeRoute({

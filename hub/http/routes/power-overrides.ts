@@ -142,8 +142,8 @@ const getPowerOverride = readRoute({
 });
 
 /**
- * Gives the row of a BMC login override a new version before the hub writes the login to the secret store. Because of the row's new version, only one
- * of two simultaneous changes of an override reaches the secret store. No database transaction waits for the secret store during the change of an
+ * Gives the row of a BMC login override a new version before the hub writes the login to the secret store. If two requests change one override at the
+ * same time, the second fails at the row's version and writes no login. No database transaction waits for the secret store during the change of an
  * override.
  */
 async function claim(deps: ApiDependencies, params: OverrideParams, version: string): Promise<void> {
@@ -186,8 +186,8 @@ const updatePowerOverride = writeRoute({
 });
 
 /**
- * Refuses a change of a login that a full decommission removes from the secret store now. The decommission disabled the row first, so a change that
- * read the row before has an outdated version.
+ * Refuses a change of a BMC login that a full decommission is removing from the secret store. The decommission first disables the login's row, so a
+ * change based on an earlier read fails at the row's version.
  */
 async function mustNotBeRemoved(db: Db, id: string): Promise<void> {
   const remover = await removerOfLogin(db, id);
@@ -200,8 +200,8 @@ async function mustNotBeRemoved(db: Db, id: string): Promise<void> {
 }
 
 /**
- * The deletion of a BMC login override removes its login from the secret store. If an override were enabled without a login, the host's next
- * onboarding would fail.
+ * The deletion of a BMC login override also removes the login from the secret store. If somebody enabled an override without a login, the next
+ * onboarding of the override's host would fail.
  */
 async function mustHaveLogin(deps: ApiDependencies, vaultPath: string): Promise<void> {
   await deps.secrets.read(vaultPath).catch((error: unknown) => {

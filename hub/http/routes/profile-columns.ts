@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Profile, ProfileCreate } from "../../../shared/api/profiles.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 
-/** For each field of a profile in the API, its column in the database table. */
+/** The database column of each field of a profile in the API. */
 const COLUMNS = {
   name: "name",
   description: "description",
@@ -55,7 +55,7 @@ type Columns = (typeof COLUMNS)[keyof typeof COLUMNS];
 export const profileColumns = (fields: ProfileCreate): Pick<MaasSiteProfile, Columns> =>
   renamed(fields) as Pick<MaasSiteProfile, Columns>;
 
-/** Returns the table columns of all fields of a profile that are not undefined. */
+/** Returns the database columns of all given fields of a profile; an undefined field counts as not given. */
 export const givenProfileColumns = (
   fields: { readonly [K in keyof ProfileCreate]?: ProfileCreate[K] | undefined },
 ): Partial<Pick<MaasSiteProfile, Columns>> => renamed(fields);

@@ -30,8 +30,8 @@ const nameTaken = (): ApiError =>
   });
 
 /**
- * Refuses a regular expression for disk names whose search might never end. If a profile had a regular expression that never ends, the first
- * onboarding with the profile would fail.
+ * Refuses a regular expression for disk names whose search might never end. With such a regular expression in a profile, the profile's first
+ * onboarding would fail.
  */
 function mustEnd(pattern: string | undefined): void {
   if (pattern === undefined || !isEndless(pattern)) return;
@@ -108,8 +108,8 @@ const getProfile = readRoute({
 });
 
 /**
- * Throws if the profile is the site's default profile. The lock of the site's row keeps the profile from becoming the default until the transaction
- * ends.
+ * Throws if the profile is the site's default profile. `mustNotBeDefault` locks the site's row, so that the profile cannot become the default profile
+ * before the transaction ends.
  */
 async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<void> {
   const site = await lockSite(tx, siteId);
@@ -121,8 +121,8 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
 }
 
 /**
- * `changeProfile` merges the patch with the stored profile before its checks. The rule about the enrollment token's lifetime must hold for the
- * changed profile (lifecycle 12, question 2).
+ * `changeProfile` merges the patch with the stored profile and then checks the result. The rule about the enrollment token's lifetime must hold for
+ * the changed profile as a whole (lifecycle 12, question 2).
  */
 async function changeProfile(
   tx: Tx,
@@ -191,7 +191,7 @@ async function defaultProfileOf(db: Db | Tx, siteId: SiteId): Promise<MaasSitePr
   return mustFindProfile(db, siteId, site.defaultProfileId);
 }
 
-/** What the specification calls the site policy is the site's default profile (decision W4). */
+/** The route `getMaasSitePolicy` returns the site's default profile, which the specification calls the site policy (decision W4). */
 const getPolicy = readRoute({
   operationId: "getMaasSitePolicy",
   method: "GET",

@@ -59,7 +59,7 @@ const postReadinessSignal = writeRoute({
   },
 });
 
-/** Conditions of types that Muster does not know stay until somebody clears them, so their number for each node is limited. */
+/** The hub keeps a condition of an unknown type until somebody clears it, so the number of such conditions of one node is limited. */
 async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadinessSignal): Promise<void> {
   const known = await readOwnTypes(tx, node.id);
   const told = conditions.map(({ type }) => type).filter((type) => !Object.hasOwn(CONDITION_TYPES, type));
@@ -70,7 +70,10 @@ async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadiness
     );
 }
 
-/** Refuses a signal id that was used for another node, so that the sender does not believe that the hub accepted the sender's signal. */
+/**
+ * Refuses a signal id that was used for another node. Otherwise the hub would take the new signal for a repetition, and its sender would believe that
+ * the hub accepted the signal.
+ */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
   if (!(await isSignalOf(tx, node.id, signalId)))
     throw new ApiError(
@@ -92,7 +95,7 @@ const issueReportToken = writeRoute({
   response: ReportTokenIssued,
   write: async ({ params, deps }, tx) => {
     const { id: nodeId, generation } = await livingNode(tx, params.id);
-    // The report token is hexadecimal, because cloud-init would expand a `$` in an address, and YAML gives other characters a meaning.
+    // The report token is hexadecimal, because cloud-init would expand a `$` in the report URL, and other characters have a meaning in YAML.
     const token = randomBytes(32).toString("hex");
     await putReportToken(tx, { nodeId, generation, tokenSha256: tokenHash(token) });
     const base = deps.agentUrl.replace(/\/+$/, "");

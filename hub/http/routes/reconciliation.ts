@@ -161,7 +161,7 @@ const reset = writeRoute({
       subject: `maas-sites/${site_id}`,
       data: { site_id, kind, by: actor.name, accept_drift },
     });
-    // After the reset of a breaker, a sweep performs the changes that the breaker held back, or finds that they are no longer needed.
+    // After the reset of a breaker, a sweep of the site makes the changes that the breaker held back, unless the changes are no longer needed.
     await requestSweep(tx, site_id);
     return {
       body: toBreaker(row, await databaseNow(tx)),

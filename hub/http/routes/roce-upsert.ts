@@ -2,32 +2,31 @@ import type { ParsedRoceRow, RoceAssignmentRow, RoceAssignmentWritten } from "..
 
 type Outcome = RoceAssignmentWritten["items"][number];
 
-/** The fields of a stored RoCE row that the plan of an upsert needs. */
 interface Kept {
   readonly hostname: string;
   readonly interface: string;
   readonly ipv4Cidr: string;
 }
 interface RocePlan<K> {
-  /** The outcome of each row of the upsert request, in the order of the request. */
+  /** The outcome of each row of an upsert request, in the order of the request. */
   readonly outcomes: readonly Outcome[];
-  /** The rows to write, each with the stored row that it replaces. */
+  /** The RoCE rows to write, each with the stored RoCE row that it replaces. */
   readonly changes: readonly { readonly row: RoceAssignmentRow; readonly replaces: K | null }[];
 }
 
 const placeOf = (row: { readonly hostname: string; readonly interface: string }): string =>
   `${row.hostname} ${row.interface}`;
 /**
- * Cuts off the prefix length of an address, so that `172.30.9.61/31` becomes `172.30.9.61`. Two texts that differ only in the prefix length name one
- * address.
+ * Cuts off the prefix length of an address, so that `172.30.9.61/31` becomes `172.30.9.61`. Two RoCE rows with the same address but different prefix
+ * lengths conflict.
  */
 const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
 
 /**
- * Plans each row of an upsert (lifecycle 3.3). `planRoceUpsert` refuses a row that is invalid, whose host and interface an earlier row names, or
- * whose address another interface has. A refused row of an upsert does not affect the other rows. The rows of an upsert may exchange their addresses.
- * If one row of an exchange of addresses is refused, the row's interface keeps its present address. If an interface keeps its address because its row
- * is refused, `planRoceUpsert` also refuses a row that wants that address.
+ * Plans an upsert of RoCE rows (lifecycle 3.3). `planRoceUpsert` refuses three kinds of rows: an invalid row, a second row for one host and
+ * interface, and a row whose address belongs to another interface. A refused row does not affect the rows that `planRoceUpsert` accepts. Two rows of
+ * one upsert may exchange their addresses. The interface of a refused row keeps its present address, so `planRoceUpsert` also refuses every row that
+ * wants this address.
  */
 export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
   const faults = new Map<number, string>();
@@ -63,8 +62,8 @@ export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], 
 type Rows = readonly (RoceAssignmentRow | null)[];
 
 /**
- * Of two rows for one host and interface, or with one address, `refuseRepeated` refuses the second row. Of two rows with one address,
- * `refuseRepeated` keeps the row whose interface has the address in the database, even if that row comes second.
+ * Of two RoCE rows for one host and interface, `refuseRepeated` refuses the second row. Of two RoCE rows with one address, `refuseRepeated` keeps the
+ * row whose interface has the address in the database, or else the first row.
  */
 function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: ReadonlyMap<string, Kept>): void {
   const places = new Map<string, number>();

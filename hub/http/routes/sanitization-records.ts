@@ -53,7 +53,7 @@ function recordOf({ recordId, text }: SanitizationRecordRow): SanitizationRecord
   return record;
 }
 
-/** Returns the hub's order key as PEM, for readers who verify a sanitization record with other tools. */
+/** Returns the hub's order key as PEM, with which readers can verify a sanitization record by tools other than Muster. */
 const orderKeyPem = (key: string): string =>
   createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: key }, format: "jwk" })
     .export({ type: "spki", format: "pem" })

@@ -12,25 +12,26 @@ import { SECRET_PATHS } from "../../secrets/port.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
- * True if the new address of a site's MAAS region is spelt differently from the stored address, because a different spelling may be a different
- * region. If the differently spelt address leads to the same MAAS region, the operator only has to send the site's MAAS token again.
+ * True if the address in the request differs from the stored address of the site's MAAS region, even only in its spelling. A different spelling may
+ * lead to a different MAAS region. If the new spelling leads to the same region, the operator only has to send the site's MAAS token once more.
  */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;
 
 /**
- * Resets the site to a state in which the hub knows nothing about the site's MAAS region. The hub tested the site's MAAS token at the old address,
- * and sends the token with each request to MAAS (lifecycle 3.5). The caller of `leaveRegion` removes the MAAS token from the site's row in the
- * transaction of `leaveRegion`, so that no new address gets the token. The route for credentials tests a new MAAS token before it stores the token.
- * `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the site's machines would seem
- * deleted, or their system ids would name different machines. If the site's region only gets a new address, operators use the route `moveMaasSite`.
- * The caller of `leaveRegion` holds the lock of the site's row.
+ * Deletes what the hub has read from the site's MAAS region, before the site gets the address of another region. The hub would send the site's MAAS
+ * token to the new address, where the hub has not tested the token (lifecycle 3.5). The caller therefore removes the MAAS token from the site's row
+ * in the same transaction. The route for credentials tests a new MAAS token before it stores the token. `leaveRegion` throws while the site has nodes
+ * with machines, or unfinished workflows. In another MAAS region the site's machines would seem deleted, or their system ids would name different
+ * machines. For a new address of the same region, operators use the route `moveMaasSite`. The caller of `leaveRegion` holds the lock of the site's
+ * row.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);
   const unfinished = await countUnfinished(tx, site.id);
   if (bound > 0 || unfinished > 0) throw stillInUse(site, bound, unfinished);
-  // `leaveRegion` first resets the watcher's stored state of the site, so that no running poll can add machines of the old region again.
+  // `leaveRegion` resets the watcher's stored state of the site before it deletes the machines, so that no running poll can add machines of the old
+  // region.
   await watchAnew(tx, site.id);
   await forgetMachines(tx, site.id);
   await forgetRoceLinksOfSite(tx, site.id);
@@ -47,8 +48,8 @@ const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError
   );
 
 /**
- * Removes the site's MAAS token from the secret store if the site's row no longer names the token. The removal of the token keeps the hub from
- * sending a MAAS token to an address at which the hub has not tested the token.
+ * Removes the site's MAAS token from the secret store if the site's row no longer names the token. The hub must not send a MAAS token to an address
+ * at which the hub has not tested the token.
  */
 export async function removeDisownedToken({ db, secrets }: ApiDependencies, id: SiteId): Promise<void> {
   const site = await readSite(db, id);

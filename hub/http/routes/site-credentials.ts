@@ -32,8 +32,8 @@ const writeMaasSiteCredentials = writeRoute({
     if (body.maas_token !== undefined) {
       const token = new Secret(body.maas_token);
       await mustBeUsable(deps, site, token);
-      // A site that already has a MAAS token may replace it even if its region has another site. Without a valid MAAS token the site's running
-      // workflows would stop.
+      // A site with a MAAS token may replace its token even if another site has the same MAAS region. Without a valid token the site's workflows
+      // would stop.
       if (site.apiTokenVaultPath === null) await mustBeSoleInRegion(deps, site, token);
     }
     return { triedAt: site.apiBaseUrl, paths: await storeCredentials(deps, site.id, body) };
@@ -57,8 +57,8 @@ const writeMaasSiteCredentials = writeRoute({
 });
 
 /**
- * The checks of a site that must pass before the hub stores a MAAS token. The other checks of a site, for example of connected racks, do not concern
- * the MAAS token (lifecycle 3.4).
+ * The checks of a site that must pass before the hub stores a MAAS token. Checks that do not concern the MAAS token, such as the check of connected
+ * racks, are not in this list (lifecycle 3.4).
  */
 const OF_THE_TOKEN: readonly SiteProbe["checks"][number]["name"][] = ["reachable", "clock", "token", "rights"];
 
@@ -74,7 +74,7 @@ export async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token:
 
 const failedOf = (probe: SiteProbe): SiteProbe["checks"] => probe.checks.filter(({ status }) => status === "failed");
 
-/** The hub writes secrets before their paths, so that a path in the database never refers to a missing secret. */
+/** Writes the credentials to the secret store before the database gets their paths, so that a path in the database never names a missing secret. */
 async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: SiteCredentials): Promise<SecretPaths> {
   const paths: SecretPaths = {};
   if (body.maas_token !== undefined) {
@@ -110,8 +110,8 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
 }
 
 /**
- * Finds other sites of the site's MAAS region. Two sites of one region may have been created before hubs refused a second site of a region. Muster
- * may also have been unable to see that two sites have one region when the second site was created.
+ * Finds other sites with the MAAS region of the given site. Two such sites may exist because an older hub did not refuse the second site. Muster may
+ * also have been unable to compare the regions when the second site was created.
  */
 async function soleCheck(
   deps: ApiDependencies,

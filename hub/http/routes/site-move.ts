@@ -14,10 +14,9 @@ import { mustBeUsable } from "./site-credentials.ts";
 import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 
 /**
- * Gives a site the new address of its MAAS region, e.g. another name, port or TLS, while the site's nodes are in service. The client of
- * `moveMaasSite` must send the site's MAAS token again, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a site
- * changes only the address of its MAAS region. After a move of the site, running workflows continue, and the watcher continues to read events at its
- * stored position.
+ * Gives a site the new address of its MAAS region, for example with another name or port, while the site's nodes are in service. The request must
+ * contain the site's MAAS token, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a site changes only the address of
+ * its MAAS region. After the move, running workflows continue, and the site's watcher continues to read MAAS events at its stored position.
  */
 const moveMaasSite = writeRoute({
   operationId: "moveMaasSite",
@@ -41,11 +40,12 @@ const moveMaasSite = writeRoute({
     return { from: site.apiBaseUrl, version };
   },
   write: async ({ params, body }, tx, { from, version }) => {
-    // `moveMaasSite` locks the site before the addresses of all sites, in the order of `updateMaasSite`, so that the two routes cannot deadlock.
+    // `moveMaasSite` locks first the site and then the addresses of all sites. The route `updateMaasSite` takes the two locks in the same order, so
+    // the two routes cannot deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    // The site's version must not have changed since the hub tested the token. If somebody stored another MAAS token after `moveMaasSite` tested its
-    // token, the hub has tested the stored token only at the site's old address.
+    // The site's version must be the version that `moveMaasSite` read before it tested the token. A new version may mean that somebody has stored
+    // another MAAS token, which nobody has tested at the new address.
     const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
     if (site === null)
       throw new ApiError(
@@ -69,7 +69,7 @@ async function mustBeItsToken({ secrets }: ApiDependencies, site: MaasSite, said
   );
 }
 
-/** An error names at most `NAMED` differences between the MAAS region at the new address and the region that Muster knows. */
+/** The largest number of differences that an error names between the region at the new address and the region that Muster knows. */
 const NAMED = 5;
 
 async function mustBeItsRegion(deps: ApiDependencies, site: MaasSite, address: string, token: Secret): Promise<void> {

@@ -90,7 +90,10 @@ const getSku = readRoute({
   },
 });
 
-/** Only `updateSku` can enable a disabled SKU again. A node keeps the values that its SKU had at the time of the node's onboarding. */
+/**
+ * The route `updateSku` is the only route that can enable a disabled SKU. A change of a SKU does not affect existing nodes, which keep the SKU's
+ * values from the time of their onboarding.
+ */
 const updateSku = writeRoute({
   operationId: "updateSku",
   method: "PATCH",

@@ -9,14 +9,14 @@ import { hostFault } from "../../outbound/forbidden-address.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
- * A MAAS region may belong to only one site (lifecycle 3.1). Two sites of one region would both watch and judge the region's machines, and two
- * onboardings might take the same machine. Differences within a MAAS region belong into the profiles of one site (lifecycle 3.6).
+ * A MAAS region may belong to only one site (lifecycle 3.1). Two sites of one region would both watch the region's machines, and two onboardings
+ * might take one machine. Operators express differences within a MAAS region by several profiles of one site (lifecycle 3.6).
  */
 const ADVICE = "Use profiles of one site for differences within a region.";
 
 const sameAddress = (a: string, b: string): boolean => apiBase(a).href === apiBase(b).href;
 
-/** Refuses a forbidden address of a region before the hub sends anything to the address. */
+/** Refuses a forbidden address of a MAAS region before the hub sends anything to the address. */
 export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
   const fault = hostFault(new URL(apiBaseUrl));
   if (fault !== null)
@@ -24,8 +24,8 @@ export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
 }
 
 /**
- * Refuses an address of a region that another site has in any spelling, and reserves the address for the caller until the transaction ends. `pointer`
- * names the field of the request that takes the address.
+ * Refuses the address of a MAAS region if another site has the address in any spelling. Otherwise reserves the address for the caller until the
+ * transaction ends. `pointer` names the field of the request that contains the address.
  */
 export async function mustBeSoleAtAddress(
   tx: Tx,
@@ -39,8 +39,8 @@ export async function mustBeSoleAtAddress(
 }
 
 /**
- * Refuses the first MAAS token of a site whose region already belongs to another site under a different name or address. A site without a MAAS token
- * can do nothing in its region.
+ * Refuses a site's first MAAS token if the site's region already belongs to another site under a different name or address. A site without a MAAS
+ * token can do nothing in its region.
  */
 export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
   const [other] = await othersOfRegion(deps, site, token);
@@ -48,7 +48,10 @@ export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, 
   throw isOthers(other, "/maas_token", sameAddress(other.apiBaseUrl, site.apiBaseUrl) ? "" : unlessCopy(other));
 }
 
-/** If a copy of a region contains the region's newest event, the hub can tell the copy and the region apart only by their addresses. */
+/**
+ * Returns the advice for a region that may be a copy of another site's region. If the copy contains the region's newest event, only the two addresses
+ * tell the copy and the region apart.
+ */
 const unlessCopy = ({ name }: RegionInUse["site"]): string =>
   ` If this region is a copy, write the token again after a new event in the region of site ${name}: the copy does not have that event, so the two can be distinguished.`;
 
@@ -62,9 +65,9 @@ function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): Api
 }
 
 /**
- * Finds other sites of the given site's MAAS region. Two sites are of one region if they have the same address. Another site is also of the region if
- * the newest event that Muster read from that site exists, with its content, at the given site's address. Only the region from which Muster read an
- * event, or a copy of that region, can have the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot compare.
+ * Finds other sites with the MAAS region of the given site. Two sites with one address have one region. For each further site, the hub looks at the
+ * given site's address for the newest event that Muster read from the further site. Only the event's own region, or a copy of that region, can have
+ * the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot compare.
  */
 export async function othersOfRegion(
   deps: ApiDependencies,

@@ -28,7 +28,8 @@ export const toWebhook = (
 });
 
 /**
- * The path and query of a webhook's URL often contain a key. Neither the audit nor a user with only read access may see the key in a webhook's URL.
+ * Returns the origin of a webhook's URL. The path and query of a webhook's URL often contain a key, which neither the audit nor a user with only read
+ * access may see.
  */
 export const originOf = (url: string): string => new URL(url).origin;
 

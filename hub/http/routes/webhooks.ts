@@ -21,7 +21,7 @@ import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { changedMeanwhile, mustMatch } from "./rows.ts";
 import { mustFind, mustLock, originOf, toWebhook, WEBHOOKS_PATH, WEBHOOKS_TAG, WebhookParams } from "./webhook-rows.ts";
 
-/** The body of a webhook request as the audit records it: without the secret parts of the URL. */
+/** Returns the body of a webhook request for the audit, without the secret parts of the webhook's URL. */
 const audited = <B extends { url?: string | undefined }>(body: B): B =>
   body.url === undefined ? body : { ...body, url: originOf(body.url) };
 
@@ -56,7 +56,7 @@ const createWebhook = writeRoute({
   },
 });
 
-/** The creation time, in microseconds, and the id of the last webhook of the previous page. */
+/** The cursor of the list of webhooks: the creation time in microseconds and the id of the previous page's last webhook. */
 const After = z.tuple([z.string().regex(/^\d{1,18}$/), z.uuid()]);
 
 const listWebhooks = readRoute({
