@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type BlockDevice, type DiskMount, type DiskPicture, judgeDisk } from "./disk-rules.ts";
+import { unreadReason } from "./disk-sample.ts";
 
 const disk = (name: string, more: Partial<BlockDevice> = {}): BlockDevice => ({
   name,
@@ -153,5 +154,30 @@ describe("whether a disk may be erased", () => {
     expect(mounted).toMatchObject({ detail: expect.stringContaining("no disk below RAID, LVM, encryption") });
     const idle = judgeDisk(picture([disk("a", { holders: ["dm-0"] })]), { serial: "S-a", wwn: null });
     expect(idle).toMatchObject({ detail: expect.stringContaining("Take the volume apart first") });
+  });
+});
+
+describe("whether a disk's blocks are read for a comparison", () => {
+  const serial = { serial: "S-a" };
+  const controller = { name: "nvme9", subsystem: "other", transport: "pcie", id: 1, ...serial };
+  it.each<[string, BlockDevice[], Partial<DiskPicture>, string | null]>([
+    ["a disk of the host", [disk("a", { readOnly: true, model: "PERC H755" })], at("a", "/"), null],
+    ["no serial number", [disk("a", { serial: null })], {}, "no serial number"],
+    ["two devices with the serial number", [disk("a"), disk("b", serial)], {}, "Several"],
+    [
+      "a controller of another disk with it",
+      [disk("a", { subsystem: "nqn" })],
+      { controllers: [controller] },
+      "Several",
+    ],
+    ["a removable disk", [disk("a", { removable: true })], {}, "not stay"],
+    ["a USB disk", [disk("a", { bus: "usb" })], {}, "not stay"],
+    ["a disk of another host", [disk("a", { bus: "network" })], {}, "not stay"],
+  ])("%s", (_what, devices, more, reason) => {
+    const [device = disk("a")] = devices;
+    expect(unreadReason(picture(devices, more), device, false)).toEqual(
+      reason === null ? null : expect.stringContaining(reason),
+    );
+    if (reason === null) expect(unreadReason(picture(devices, more), device, true)).toContain("running system");
   });
 });

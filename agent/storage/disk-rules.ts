@@ -109,6 +109,13 @@ export const controllersOf = (
 export const disksWithSerial = ({ devices }: DiskPicture, serial: string): BlockDevice[] =>
   devices.filter((one) => one.partitionOf === null && !one.isPath && one.serial === serial);
 
+/** The NVMe controllers of other disks that have the disk's serial number. */
+export const strangersOf = (
+  controllers: readonly NvmeController[],
+  disk: Pick<BlockDevice, "serial" | "subsystem">,
+): NvmeController[] =>
+  controllers.filter(({ serial, subsystem }) => serial === disk.serial && subsystem !== disk.subsystem);
+
 /**
  * Decides whether the agent may erase a disk. `judgeDisk` refuses every disk that is not certainly a free data disk that the order names. A disk whose
  * only use are mounts at the mount points `mayUnmount` counts as free.
@@ -124,9 +131,7 @@ export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk, mayUnmount
   }
   // Several namespaces of one NVMe controller, and several paths to one SCSI disk, have the same serial number.
   if (found.length > 1) return refuse("ambiguous", `The devices ${namesOf(found)} have this serial number.`);
-  const strangers = picture.controllers.filter(
-    (one) => one.serial === ordered.serial && one.subsystem !== device.subsystem,
-  );
+  const strangers = strangersOf(picture.controllers, device);
   if (strangers.length > 0)
     return refuse("ambiguous", `${namesOf([device, ...strangers])} are different disks with this serial number.`);
   if (ordered.wwn !== null && ordered.wwn !== device.wwn)

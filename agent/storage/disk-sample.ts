@@ -1,13 +1,6 @@
 import { createHmac } from "node:crypto";
 import { type DiskSample, MOST_PRINTS } from "../../shared/tasks/sample-disks.ts";
-import {
-  type BlockDevice,
-  type DiskPicture,
-  type DiskRefusal,
-  disksWithSerial,
-  judgeDisk,
-  withUsers,
-} from "./disk-rules.ts";
+import { type BlockDevice, type DiskPicture, disksWithSerial, strangersOf, withUsers } from "./disk-rules.ts";
 import { BLOCK_BYTES, drawBlocks, END_BLOCKS } from "./purge-sample.ts";
 
 /** Optical drives and floppy drives. A medium comes and goes, and no data of a host is on it. */
@@ -31,9 +24,6 @@ export const holdsSystem = (picture: DiskPicture, device: BlockDevice): boolean 
       picture.swap.has(name) || picture.mounts.some((mount) => mount.name === name && SYSTEM_PATH.test(mount.path)),
   );
 
-/** The refusals after which a read of the disk says nothing about a disk of this host. */
-const FOREIGN: readonly DiskRefusal[] = ["removable", "not_local", "ambiguous"];
-
 /**
  * Returns why the agent does not read the blocks of a disk, or null. Write protection does not matter for a read, and a protected disk is one that an
  * erase may have left out.
@@ -42,11 +32,9 @@ export function unreadReason(picture: DiskPicture, device: BlockDevice, dataOnly
   const { serial } = device;
   if (dataOnly && holdsSystem(picture, device)) return "The running system is on the disk.";
   if (serial === null) return "The disk has no serial number, so its blocks cannot be compared.";
-  if (disksWithSerial(picture, serial).length > 1) return "Several disks or namespaces have the serial number.";
-  const devices = picture.devices.map((one) => ({ ...one, readOnly: false, model: "" }));
-  const verdict = judgeDisk({ ...picture, devices }, { serial, wwn: null });
-  if (verdict.mayErase) return null;
-  return FOREIGN.includes(verdict.reason) ? `${verdict.reason}: ${verdict.detail}` : null;
+  if (disksWithSerial(picture, serial).length > 1 || strangersOf(picture.controllers, device).length > 0)
+    return "Several disks or namespaces have the serial number.";
+  return isOwnDisk(device) ? null : "The disk does not stay with the host.";
 }
 
 type BlockKind = "zeros" | "one_byte" | "data" | "unreadable";

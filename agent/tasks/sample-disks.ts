@@ -36,15 +36,16 @@ async function sampledDisk(
   run: TaskRun<typeof TYPE>,
 ): Promise<SampledDisk> {
   const { serial, model, wwn, bytes } = device;
+  const picture = system.disks();
   const named = {
     serial: serial?.slice(0, 64) ?? null,
     model: model.slice(0, 64),
     wwn: wwn?.slice(0, 128) ?? null,
     bytes,
-    holds_system: holdsSystem(system.disks(), device),
+    holds_system: holdsSystem(picture, device),
   };
   const unread = (detail: string): SampledDisk => ({ ...named, sample: null, detail: detail.slice(0, 200) });
-  const why = unreadReason(system.disks(), device, order.data_only);
+  const why = unreadReason(picture, device, order.data_only);
   if (why !== null || serial === null) return unread(why ?? "The disk has no serial number.");
   if (blocksOf(device) === 0) return unread("The disk has no size.");
   try {
