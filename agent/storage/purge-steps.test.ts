@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TaskId } from "../../shared/ids.ts";
+import { STORAGE_LIMITS, storageCleanupSeconds } from "../../shared/storage-works.ts";
 import { TASKS, type TaskInput } from "../../shared/tasks/index.ts";
 import { DiskHost, mayLoop } from "../../test/fakes/disks/disk-host.ts";
 import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
@@ -47,13 +48,14 @@ async function clean(more: Partial<TaskInput<"node.storage_cleanup">> = {}) {
   if (!reply.ok) throw new Error(reply.message);
   return TASKS["node.storage_cleanup"].result.parse(reply.result).steps;
 }
-/** Returns the pid of the process that performs the purge, from the file in which this process tells its pid. */
-function workerPid(part: number): number | undefined {
+/** Returns the content of a file of a worker process of the purge, or undefined if it has no such file yet. */
+function workerFile(part: number, file: string) {
   const folder = `var/lib/muster/agent/work/${taskId}`;
   const name = host.has(folder) ? host.parts(folder).find((one) => one.endsWith(`-${part}`)) : undefined;
-  if (name === undefined || !host.has(`${folder}/${name}/started.json`)) return undefined;
-  return JSON.parse(readFileSync(host.path(`${folder}/${name}/started.json`), "utf8")).pid;
+  if (name === undefined || !host.has(`${folder}/${name}/${file}`)) return undefined;
+  return JSON.parse(readFileSync(host.path(`${folder}/${name}/${file}`), "utf8"));
 }
+const workerPid = (part: number): number | undefined => workerFile(part, "started.json")?.pid;
 
 describe.skipIf(!mayLoop)("the disks of a storage cleanup (SKIPPED without loop devices)", () => {
   it("are planned with their technique, or with the reason against it, and stay as they are", async () => {
@@ -132,6 +134,10 @@ describe.skipIf(!mayLoop)("the disks of a storage cleanup (SKIPPED without loop 
       { step: "disk", target: "S-1", outcome: "ok", evidence: { method: "purge", serial: "S-1", firmware: "F1" } },
     ]);
     expect([host.commands(), host.hasSecret()]).toEqual([["nvme sanitize /dev/nvme0 --sanact=2"], false]);
+    const given = [0, 1].map((part) => workerFile(part, "order.json")?.deadline_seconds);
+    expect(given).toEqual([STORAGE_LIMITS.disk.seconds, STORAGE_LIMITS.disk.seconds]);
+    const order = input({ disks: [{ serial: "S-1", wwn: null }], disk_pool: [] });
+    expect(given.reduce((sum, one) => sum + one, 0)).toBeLessThan(storageCleanupSeconds(order));
     expect(await clean()).toMatchObject([{ outcome: "ok" }]);
     expect(host.commands()).toHaveLength(1);
   });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { z } from "zod";
+import { STORAGE_LIMITS } from "../../shared/storage-works.ts";
 import type { TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
 import { cleaningStep } from "../accounts/step.ts";
 import { messageOf } from "../message-of.ts";
@@ -10,17 +11,11 @@ import { isCancelledByHub } from "../tasks/cancelled.ts";
 import { describeParts } from "./disk-layout.ts";
 import { type DiskPicture, disksWithSerial, judgeDisk, type OrderedDisk } from "./disk-rules.ts";
 import { driveOf } from "./drive-of.ts";
-import { PURGE_WITHIN_S, TECHNIQUES } from "./purge-technique.ts";
+import { TECHNIQUES } from "./purge-technique.ts";
 
 type Input = Pick<TaskInput<"node.storage_cleanup">, "disks" | "disk_pool" | "sample_seed" | "scratch" | "shares">;
 type Step = TaskResult<"node.storage_cleanup">["steps"][number];
 type Run = TaskRun<"node.storage_cleanup">;
-
-/**
- * How many worker processes of one task may wait, one after the other, for the end of one purge. Only the first worker process of a task sends the
- * purge command to the disk.
- */
-const MOST_WORKERS = 3;
 
 /**
  * How many seconds a worker process may take to claim and mark a disk. The claim of a disk may take long, because a process that the agent looks at
@@ -36,9 +31,6 @@ const UNMOUNT_WITHIN_S = 240;
 const MOST_PARTS = 16;
 const beginWithin = (mountPoints: number): number =>
   BEGIN_WITHIN_S + Math.min(mountPoints, MOST_PARTS) * UNMOUNT_WITHIN_S;
-
-/** How long a last worker process may take that makes and mounts the file systems of a disk. One `mkfs` may take half an hour. */
-const RESTORE_WITHIN_S = 8 * 3_600;
 
 /** How many disks of a host one task purges at most, as in the schema of its input. */
 const MOST_DISKS = 64;
@@ -127,14 +119,14 @@ async function purgeOne(system: System, { serial, wwn }: OrderedDisk, input: Inp
   let end: WorkEnd<PurgeEnd> | null = null;
   const may_unmount = mayUnmount(input);
   const order = { task_id: run.taskId, serial, wwn, seed: input.sample_seed ?? null, may_unmount };
-  for (let worker = 0; worker < MOST_WORKERS && (end === null || isLost(end)); worker += 1)
+  for (let worker = 0; worker < STORAGE_LIMITS.disk.rounds && (end === null || isLost(end)); worker += 1)
     try {
       end = await system.workers.perform({
         taskId: run.taskId,
         part: partOf(serial, worker),
         work: PURGE_DISK,
         input: order,
-        deadlineSeconds: PURGE_WITHIN_S,
+        deadlineSeconds: STORAGE_LIMITS.disk.seconds,
         firstProgressSeconds: beginWithin(may_unmount.length),
         signal: run.signal,
         endsWith: isCancelledByHub,
@@ -176,7 +168,7 @@ async function restoreAfterLoss(
       part: partOf(order.serial, "restore"),
       work: PURGE_DISK,
       input: { ...order, restore_only: true as const },
-      deadlineSeconds: RESTORE_WITHIN_S,
+      deadlineSeconds: STORAGE_LIMITS.file_system.seconds,
       signal: run.signal,
       endsWith: isCancelledByHub,
       progress: run.progress,

@@ -1,4 +1,5 @@
 import type { PurgeTitle } from "../../shared/purge-techniques.ts";
+import { STORAGE_LIMITS } from "../../shared/storage-works.ts";
 
 /**
  * The disk commands by which the agent purges a disk, each with its class of method (NIST SP 800-88 Rev. 2). After an erase of blocks or an
@@ -84,12 +85,8 @@ export const outcomeOf = (reason: PurgeRefusal): "unsupported" | "failed" =>
 
 const LEAST_SECONDS = 2 * 3_600;
 const MOST_SECONDS = 23 * 3_600;
-/**
- * The worker process of a purge has four days, because the overwrite of a large disk takes two. The wait ends an hour earlier, so that the step can say
- * why it ended. The deadline of the hub's task follows this time (`PURGE_SECONDS` of the hub).
- */
-export const PURGE_WITHIN_S = 96 * 3_600;
-export const WAIT_WITHIN_S = PURGE_WITHIN_S - 3_600;
+/** The wait for the end of a purge ends an hour earlier than the worker process, so that the step can say why the wait ended. */
+export const WAIT_WITHIN_S = STORAGE_LIMITS.disk.seconds - 3_600;
 
 /**
  * How long a purge may stand still until the agent gives up the wait: three times as long as the disk expects for the whole purge, but at least two

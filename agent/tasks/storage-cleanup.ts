@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { STORAGE_LIMITS, type StorageWork, storageWorks } from "../../shared/storage-works.ts";
 import type { TaskHandlers, TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
 import { cleaningStep } from "../accounts/step.ts";
 import { messageOf } from "../message-of.ts";
@@ -21,17 +22,11 @@ const TYPE = "node.storage_cleanup";
 type Input = TaskInput<typeof TYPE>;
 type Step = TaskResult<typeof TYPE>["steps"][number];
 
-const HOUR_S = 3_600;
-const EMPTY_WITHIN_S = 4 * HOUR_S;
-/** At 1 GB per second, filling a data disk of 30 TB takes about eight hours. */
-const FILL_WITHIN_S = 24 * HOUR_S;
-const WEKA_WITHIN_S = 900;
 const FSTAB = "/etc/fstab";
-const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 
 /** One step of a storage cleanup, with its target and the kind of work that performs it. */
 interface PlannedStep {
-  readonly step: Step["step"];
+  readonly step: StorageWork["step"];
   readonly target: string;
   readonly intent: string;
   readonly work: WorkKind<z.ZodType, typeof StepEnd>;
@@ -110,54 +105,43 @@ const planOfDisks = async (system: System, input: Input): Promise<Step[]> =>
 const stepOf = (one: PlannedStep, outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
   cleaningStep(one.step, one.target, outcome, message, evidence);
 
-function stepsOf(input: Input): PlannedStep[] {
-  const weka = input.scope === "local" ? [] : WEKA_STEPS;
-  if (input.scope === "weka") return [...weka];
-  const folders = [
-    ...(input.temporary ? TEMPORARY_FOLDERS : []).map((path) => emptyStep("temporary", path)),
-    ...input.scratch.map((path) => emptyStep("scratch", path)),
-    ...input.shares.map((path) => emptyStep("share", path)),
-  ];
-  return [...weka, ...folders, ...(input.free_space ? folders : []).map(({ target }) => fillStep(target))];
-}
+const stepsOf = (input: Input): PlannedStep[] =>
+  storageWorks(input).map((one) => ({
+    ...one,
+    ...WORKS[one.step](one.target),
+    deadlineSeconds: STORAGE_LIMITS[one.step].seconds,
+  }));
 
-const WEKA_STEPS: readonly PlannedStep[] = [
-  {
-    step: "weka_mounts",
-    target: "wekafs",
+const emptied =
+  (use: "temporary" | "scratch", must_be_mount = false) =>
+  (path: string) => ({
+    intent: "Everything in the folder would be removed, except what the running system needs.",
+    work: EMPTY_FOLDER,
+    input: { path, use, must_be_mount },
+  });
+
+/** How a worker process does each step. */
+const WORKS: Record<StorageWork["step"], (target: string) => Pick<PlannedStep, "intent" | "work" | "input">> = {
+  temporary: emptied("temporary"),
+  scratch: emptied("scratch"),
+  share: emptied("scratch", true),
+  free_space: (path) => ({
+    intent: "The free space of the folder's file system would be overwritten with zeros.",
+    work: FILL_FREE_SPACE,
+    input: { path },
+  }),
+  weka_mounts: () => ({
     intent:
       "Each Weka file system would be unmounted, and the containers of the client removed. The client stays installed.",
     work: LEAVE_WEKA,
     input: {},
-    deadlineSeconds: WEKA_WITHIN_S,
-  },
-  {
-    step: "weka_tokens",
-    target: "~/.weka/auth-token.json",
+  }),
+  weka_tokens: () => ({
     intent: "The login tokens of Weka would be removed from the homes of all accounts.",
     work: REMOVE_WEKA_TOKENS,
     input: {},
-    deadlineSeconds: WEKA_WITHIN_S,
-  },
-];
-
-const emptyStep = (step: "temporary" | "scratch" | "share", path: string): PlannedStep => ({
-  step,
-  target: path,
-  intent: "Everything in the folder would be removed, except what the running system needs.",
-  work: EMPTY_FOLDER,
-  input: { path, use: step === "temporary" ? "temporary" : "scratch", must_be_mount: step === "share" },
-  deadlineSeconds: EMPTY_WITHIN_S,
-});
-
-const fillStep = (path: string): PlannedStep => ({
-  step: "free_space",
-  target: path,
-  intent: "The free space of the folder's file system would be overwritten with zeros.",
-  work: FILL_FREE_SPACE,
-  input: { path },
-  deadlineSeconds: FILL_WITHIN_S,
-});
+  }),
+};
 
 /**
  * The skipped step of a folder whose free space need not be overwritten, otherwise null. The cleanup skips a folder that could not be opened, or

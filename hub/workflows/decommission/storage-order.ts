@@ -1,20 +1,10 @@
+import { storageCleanupSeconds } from "../../../shared/storage-works.ts";
 import type { TaskInput } from "../../../shared/tasks/index.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 import type { DecommissionInput } from "./decommission-context.ts";
 
 type Policy = Pick<MaasSiteProfile, "scratchFolders" | "dataShares" | "wekaPrefixes" | "clearFreeSpace" | "purgeDisks">;
 type Asked = Pick<DecommissionInput, "storage_cleanup" | "purge_disks">;
-
-const EMPTY_SECONDS = 6 * 3_600;
-/** The agent needs half a day to overwrite the free space of a disk of 30 TB, so `FILL_SECONDS` is a day. */
-const FILL_SECONDS = 24 * 3_600;
-/**
- * The agent has four days to purge one disk, plus an hour to find a lost worker process. The purge of most disks takes minutes, and the overwrite of a
- * large SATA disk takes two days. The agent itself ends the wait for a disk whose purge does not advance.
- */
-const PURGE_SECONDS = 97 * 3_600;
-/** The hub does not know how many of the profile's disks one host has. Most hosts have fewer than `MOST_DISKS` data disks. */
-const MOST_DISKS = 16;
 
 const MOST_NAMED = 64;
 
@@ -35,13 +25,9 @@ export function expectedDisks(asked: Asked, policy: Policy | null, known: Readon
   return [...new Set([...named, ...pool.filter((serial) => known.has(serial))])];
 }
 
-/** The agent also empties /tmp and /var/tmp, and each emptied folder may be on a file system of its own. */
-export function storageSeconds(asked: Asked, policy: Policy | null): number {
-  const { named, pool } = disksOf(asked, policy);
-  const purge = PURGE_SECONDS * Math.max(named.length, Math.min(MOST_DISKS, named.length + pool.length));
-  const folders = 2 + (policy?.scratchFolders.length ?? 0) + (policy?.dataShares.length ?? 0);
-  return EMPTY_SECONDS + purge + (policy?.clearFreeSpace === true ? FILL_SECONDS * folders : 0);
-}
+/** How long the agent may take for the order, whichever disks the hub knows in the host. */
+export const storageSeconds = (asked: Asked, policy: Policy | null): number =>
+  storageCleanupSeconds(storageOrder(asked, policy, "", new Set()));
 
 /**
  * The argument `seed` is a new random number for each order to clean storage (lifecycle 5.5). The argument `known` has the serial numbers of the
