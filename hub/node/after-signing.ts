@@ -2,9 +2,9 @@ import { TASKS, type TaskResult } from "../../shared/tasks/index.ts";
 import type { Task } from "../db/schema/index.ts";
 
 /**
- * What follows from the end of a task `node.sign_record`. If `next` is `store`, the hub stores the sanitization record with the agent's signature. If
+ * The step after the end of a task `node.sign_record`. If `next` is `store`, the hub stores the sanitization record with the agent's signature. If
  * `next` is `prepare_again`, the hub writes the sanitization record again, because the agent's certificate or boot has changed. If `next` is
- * `prepare_unsigned`, the hub writes the sanitization record again as one that no agent signs.
+ * `prepare_unsigned`, the hub writes the sanitization record as one that no agent signs.
  */
 export type AfterSigning =
   | { readonly next: "store"; readonly signed: TaskResult<"node.sign_record"> }
@@ -14,7 +14,7 @@ export type AfterSigning =
 /** The largest number of characters of a sanitization record's `unsigned_reason`. */
 const MOST_REASON = 256;
 
-/** Decides what follows from a task `node.sign_record`, by which the agent signs a sanitization record; null while the task is not over. */
+/** Decides the step after a task `node.sign_record`, by which the agent signs a sanitization record. Returns null while the task is not over. */
 export function afterSigning(task: Pick<Task, "state" | "result" | "errorCode" | "errorMessage">): AfterSigning | null {
   switch (task.state) {
     case "queued":

@@ -17,10 +17,7 @@ export const ALLOCATION_MOVES = {
 } as const satisfies Readonly<Record<AllocationStatus, readonly AllocationStatus[]>>;
 
 type Moves = typeof ALLOCATION_MOVES;
-/**
- * A change of an allocation's status that `ALLOCATION_MOVES` allows. Code that makes a change of status without an entry in `ALLOCATION_MOVES` does
- * not compile.
- */
+/** A change of an allocation's status that `ALLOCATION_MOVES` allows. Any other change of status does not compile. */
 export type AllocationMove = {
   [F in AllocationStatus]: { readonly from: F; readonly to: Moves[F][number] };
 }[AllocationStatus];
@@ -69,11 +66,11 @@ export async function tellAllocation(
   });
 }
 
-/** What the history and the event of a change of status say besides the status. */
+/** The facts besides the status that the history and the event of a change of status contain. */
 interface Told {
   readonly owner: string;
   readonly message: string;
-  /** The decommission that changes the status, if it is not the operation that cleans the node after the tenant. */
+  /** The decommission that changes the allocation's status, if it is not the operation that cleans the node after the tenant. */
   readonly operation?: WorkflowId | undefined;
 }
 
@@ -93,8 +90,8 @@ export async function moveAllocation(
 }
 
 /**
- * Who ends an allocation, and why. `forced` is true if a person released the allocation although an operation held the node, or took the node from
- * the tenant by a drain.
+ * The person or part of Muster that ends an allocation, and the reason. `forced` is true for a release by a person while an operation held the node,
+ * and for a drain that takes the node from the tenant.
  */
 export interface Ending {
   readonly reason: string;

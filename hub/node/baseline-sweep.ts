@@ -10,7 +10,7 @@ export interface BaselineSweep {
   readonly inTx: InTx;
   readonly log: Log;
   /**
-   * Another part of the hub raises `due` when an agent has ended a task. After `due` is raised, the sweep runs at once, because a node without a
+   * Another part of the hub raises `due` when an agent has ended a task. The signal starts a turn of the sweep at once, because a node without a
    * baseline takes no work.
    */
   readonly due: WakeSignal;

@@ -15,11 +15,11 @@ import { enqueueTask } from "../db/queries/tasks.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** One transaction handles at most this many baselines, because the snapshot in a baseline has up to 320 KiB. */
+/** The largest number of baselines that one transaction handles, because the snapshot in a baseline has up to 320 KiB. */
 export const AT_ONCE = 20;
-/** After the task that takes a baseline has failed, the hub queues another task after this many seconds. */
+/** The pause in seconds after the failure of a task that takes a baseline, before the hub queues another such task. */
 const AGAIN_AFTER_SECONDS = 3_600;
-/** A task that takes a baseline expires after this many seconds, and the hub later queues another task. */
+/** The deadline in seconds of a task that takes a baseline; after the deadline the hub queues another such task. */
 const DEADLINE_SECONDS = 86_400;
 const BY_HUB = { requestedBy: "hub", reason: "the generation has no complete baseline" } as const;
 
@@ -46,16 +46,16 @@ export async function orderBaseline(
 }
 
 /**
- * Orders the baseline of one node that lacks a baseline, when the node comes into service or its tenancy ends with a new system. Without
- * `orderFirstBaseline`, the sweep for baselines would order the node's missing baseline later.
+ * Orders the missing baseline of one node at once: when the node comes into service, or when its tenancy ends with a new system. Without
+ * `orderFirstBaseline`, the baseline would wait for the next turn of the sweep.
  */
 export async function orderFirstBaseline(tx: Tx, id: NodeId): Promise<void> {
   for (const node of await lockNodesWithoutBaseline(tx, 1, id)) await orderBaseline(tx, node, BY_HUB);
 }
 
 /**
- * One turn of the sweep for baselines: orders missing baselines, orders failed baselines again after a pause, and stores snapshots. Returns the
- * numbers of ordered, stored and refused baselines.
+ * One turn of the sweep for baselines, which orders missing baselines, repeats failed ones after a pause, and stores snapshots. Returns the numbers
+ * of ordered, stored and refused baselines.
  */
 export async function sweepBaselines(
   tx: Tx,
@@ -69,7 +69,10 @@ export async function sweepBaselines(
   return { ordered: due.length, ...(await storeBaselines(tx)) };
 }
 
-/** Stores the snapshots of finished tasks as baselines, of all nodes or of the node `only`. Returns the numbers of stored and refused baselines. */
+/**
+ * Stores the snapshots of finished tasks as baselines. If `only` is set, `storeBaselines` handles only this node. Returns the numbers of stored and
+ * refused baselines.
+ */
 export async function storeBaselines(tx: Tx, only: NodeId | null = null): Promise<{ taken: number; refused: number }> {
   let [taken, refused] = [0, 0];
   for (const { result, allocated, ...row } of await lockBaselineResults(tx, AT_ONCE, only)) {

@@ -5,9 +5,9 @@ import { removeSignals } from "../db/queries/readiness-signals.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Removes reports about a node that Muster does not need for decisions. `clearReports` removes conditions of unknown types, readiness signals, and
- * the condition `agent.noisy`, which says that the host sends more than the hub allows. `clearReports` keeps the reports of the node's agent and of
- * the hub. If the host still sends too much, the hub sets the condition `agent.noisy` again.
+ * Removes reports about a node that Muster does not need for decisions: conditions of unknown types, readiness signals, and the condition
+ * `agent.noisy`. `clearReports` keeps the reports of the node's agent and of the hub. The condition `agent.noisy` says that the host sends more than
+ * the hub allows, and the hub sets it again if that is still true.
  */
 export async function clearReports(
   tx: Tx,

@@ -7,22 +7,22 @@ import type { CloneEvidence } from "../../shared/identity.ts";
  */
 
 /**
- * For this many milliseconds, an old request of the same agent may still present a certificate that was replaced meanwhile. `GHOST_MS` is as long as
- * any request of an agent can be under way.
+ * The number of milliseconds for which an old request of the same agent may still present a replaced certificate. `GHOST_MS` is as long as any
+ * request of an agent can be under way.
  */
 export const GHOST_MS = 60_000;
 
 export interface CertificateFacts {
-  /** True if the certificate was revoked: by an operator, by a removal, or because two hosts used the node's identity. */
+  /** True if the certificate was revoked by an operator, by a removal of the node, or because two hosts used the node's identity. */
   readonly revoked: boolean;
-  /** True if the certificate has a successor that is in use or was issued to another key. */
+  /** True if the certificate has a successor that an agent has used, or that the hub issued to another key. */
   readonly replaced: boolean;
   /**
-   * Milliseconds since the replaced certificate was first presented after its replacement. `seenForMs` is null if this request is the first that
-   * presents the certificate since its replacement.
+   * The milliseconds since a client first presented the replaced certificate after its replacement. `seenForMs` is null if the present request is the
+   * first such request.
    */
   readonly seenForMs: number | null;
-  /** What the agent requests: to open its channel to the hub, or a new certificate for a known or for an unknown key. */
+  /** The subject of the agent's request: the opening of its channel to the hub, or a new certificate for a known or for an unknown key. */
   readonly asks: "channel" | "successor_of_known_key" | "successor_of_new_key";
 }
 export type CertificateVerdict = "accepted" | "revoked" | "replaced" | CloneEvidence;
@@ -46,7 +46,7 @@ export function certificateVerdict({ revoked, replaced, seenForMs, asks }: Certi
 export interface SessionFacts {
   readonly boot: "same" | "other";
   readonly address: "same" | "other";
-  /** True if, within the last hour, the hub already replaced a session of the node whose agent was still running. */
+  /** True if, within the last hour, the hub has already replaced another session of the node while its agent was still running. */
   readonly displacedBefore: boolean;
 }
 

@@ -5,8 +5,8 @@ import type { ConditionOf, ForeignReadinessSignal } from "../../shared/readiness
 type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "message">;
 
 /**
- * In cloud-init's last stage, its module `phone_home` posts this form to the hub. The form of `phone_home` proves that the operating system is up,
- * even if scripts of the first boot have failed.
+ * In its last stage, cloud-init posts this form to the hub by its module `phone_home`. The form proves that the operating system is up, even if
+ * scripts of the first boot have failed.
  */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   type: "os.booted",
@@ -18,8 +18,8 @@ export const phoneHomeCondition = (form: URLSearchParams): Said => ({
 });
 
 /**
- * Of about eighty events that cloud-init posts during a boot, only `LastEvent` says how cloud-init ended. Other events of a boot, also of later
- * versions of cloud-init, do not match the schema `LastEvent`.
+ * The last of about eighty events that cloud-init posts during a boot, which is the only event that says how cloud-init ended. No earlier event of a
+ * boot matches the schema `LastEvent`.
  */
 const LastEvent = z.object({
   name: z.literal("modules-final"),
@@ -33,7 +33,9 @@ const ENDINGS = {
   FAIL: { status: "False", reason: "Failed" },
 } as const;
 
-/** The condition that follows from an event of cloud-init's reporting webhook; null for all events but the last of a boot. */
+/**
+ * Returns the condition that follows from an event of cloud-init's reporting webhook. Returns null for every event before the last event of a boot.
+ */
 export function eventCondition(event: unknown): Said | null {
   const last = LastEvent.safeParse(event);
   if (!last.success) return null;
@@ -42,9 +44,9 @@ export function eventCondition(event: unknown): Said | null {
 }
 
 /**
- * Makes a readiness signal from a report of cloud-init. The signal's id is derived from the report token's hash and the report's text. Two signals
- * from the same report have the same id, and only the owner of the report token can produce the id. The host's clock may be wrong during the boot, so
- * the signal's time is the time when the hub received the report.
+ * Makes a readiness signal from a report of cloud-init. The signal's id is derived from the hash of the report token and the text of the report. Two
+ * signals from one report therefore have one id, and only the owner of the report token can produce the id. The signal's time is the time when the
+ * hub received the report, because the host's clock may be wrong during the boot.
  */
 export function reportedSignal(
   token: { sha256: string; generation: number },

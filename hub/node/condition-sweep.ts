@@ -16,25 +16,25 @@ import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 5_000;
 /**
- * If no hub ran the sweep of conditions for this many seconds, no hub was running or able to write to the database. During an outage of all hubs, no
- * hub receives the reports of agents.
+ * The number of seconds without a sweep of conditions after which the hub assumes an outage of all hubs or of their database. During such an outage
+ * no hub receives the reports of agents.
  */
 const OUTAGE_SECONDS = 30;
 
 /**
- * One transaction handles at most this many expired conditions. After an outage of the hubs, the conditions of all nodes may expire at once, while
- * agents report new conditions.
+ * The largest number of expired conditions that one transaction handles. After an outage of the hubs, the conditions of all nodes may expire at once,
+ * while agents report new conditions.
  */
 const AT_ONCE = 500;
-/** One sweep of conditions runs at most this many transactions; the next sweep handles the remaining conditions. */
+/** The largest number of transactions in one sweep of conditions; the next sweep handles the remaining conditions. */
 const MOST_STEPS = 20;
 
 /**
- * Finds conditions that have expired, reports each of them once, and wakes the workflows that wait on their nodes. Code that reads a condition
- * compares the condition's expiry with the clock, and does not rely on the sweep. After an outage of the hubs, the sweep extends conditions that were
- * valid before by a grace period, so that agents can repeat their reports. An outage of the hubs must keep no work off a node (decision F2).
- * Conditions that were already expired before an outage of the hubs stay expired. Each step of the sweep of conditions is a transaction of its own,
- * so any hub can continue where the last step ended.
+ * Finds expired conditions, reports each expired condition once, and wakes the workflows that wait on its node. Code that reads a condition compares
+ * the condition's expiry with the clock, and does not rely on the sweep. An outage of the hubs must keep no work off a node (decision F2). After an
+ * outage of the hubs, the sweep therefore extends conditions that were valid before the outage, so that agents can repeat their reports. Conditions
+ * that had expired before the outage stay expired. Each step of the sweep is a transaction of its own, so any hub can continue after the last
+ * committed step.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;
@@ -83,7 +83,7 @@ interface ConditionSweepOptions {
   readonly inTx: InTx;
   readonly log: Log;
   readonly graceMs: number;
-  /** Returns true if hosts can reach this hub. A hub that hosts cannot reach cannot know which hosts are silent. */
+  /** Returns true if hosts can reach this hub, because a hub that no host can reach cannot know which hosts are silent. */
   readonly listens: () => boolean;
 }
 

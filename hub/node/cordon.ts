@@ -6,18 +6,20 @@ import { setNodeCordon } from "../db/queries/nodes.ts";
 import { nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** The owner of a cordon (decision N1): an operation while it needs the cordon, or a person until a person lifts it. */
+/**
+ * The owner of a cordon (decision N1). An operation owns its cordon as long as it needs the cordon; a person's cordon stays until a person lifts it.
+ */
 export type CordonOwner = `operation:${string}` | `operator:${string}`;
 
 export const isOperations = (owner: string | null): boolean => owner?.startsWith("operation:") === true;
 
-/** Sets an operation's cordon if the node has none; a cordon of another owner stays. */
+/** Sets an operation's cordon on a node without a cordon; a cordon of another owner stays. */
 export const cordonForOperation = (tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<void> =>
   write(tx, nodeId, { owner: `operation:${operationId}`, reason }, isNull(nodes.cordonReason));
 
 /**
- * Sets a person's cordon on a node. A person's cordon replaces an operation's cordon, and does not end with that operation. A person's cordon also
- * replaces another person's cordon. A repeated request for the same cordon changes nothing.
+ * Sets a person's cordon on a node, in place of any operation's or other person's cordon. A person's cordon does not end with an operation. A
+ * repeated request for the same cordon changes nothing.
  */
 export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> => {
   const owner = `operator:${name}` as const;
@@ -25,7 +27,7 @@ export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: 
   return write(tx, nodeId, { owner, reason }, differs);
 };
 
-/** Lifts the cordon of an operation; a person's cordon stays. */
+/** Lifts the cordon of an operation from a node; a person's cordon stays. */
 export const uncordonOfOperation = (tx: Tx, nodeId: NodeId, reason: string): Promise<void> =>
   lift(tx, nodeId, "operation", reason, like(nodes.cordonOwner, "operation:%"));
 

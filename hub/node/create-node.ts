@@ -17,7 +17,7 @@ export interface NewNode {
 }
 
 /**
- * Creates the node's row (lifecycle 8.1). The caller of `createNode` chooses the node's id; a second call with the same id returns the existing row.
+ * Creates a node's row (lifecycle 8.1). The caller of `createNode` chooses the node's id; a second call with the same id returns the existing row.
  */
 export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; created: boolean }> {
   const { owner, ...values } = input;

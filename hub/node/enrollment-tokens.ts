@@ -7,8 +7,8 @@ import type { Tx } from "../db/tx.ts";
 export const tokenHash = (token: string): string => createHash("sha256").update(token).digest("hex");
 
 /**
- * Issues an enrollment token of 32 random bytes; only its hash is stored. `issueEnrollmentToken` revokes the node's unused enrollment tokens, and
- * gives the node the generation of the new token.
+ * Issues an enrollment token of 32 random bytes; the database stores only the token's hash. `issueEnrollmentToken` revokes the node's unused
+ * enrollment tokens, and gives the node the generation of the new token.
  */
 export async function issueEnrollmentToken(
   tx: Tx,

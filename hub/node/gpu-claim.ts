@@ -1,7 +1,7 @@
 import { MOST_GPUS } from "../../shared/gpu-memory.ts";
 import type { GPU_LEVELS } from "../../shared/sanitization-record.ts";
 
-/** What the hub must know of a host's GPUs to tell whether the agent can overwrite their memory. */
+/** The facts about a host's GPUs from which the hub tells whether the agent can overwrite their memory. */
 export interface GpuClaimFacts {
   /** The claim level that the node's profile requires, or null for a node without a profile. */
   readonly level: (typeof GPU_LEVELS)[number] | null;
@@ -11,8 +11,8 @@ export interface GpuClaimFacts {
 }
 
 /**
- * Returns the reason why no host of this kind can reach the level of GPU memory that its profile requires (decision C2), or null if a host can. The
- * level `reset_only` requires no overwrite, and a host without GPUs has no GPU memory.
+ * Returns the reason why no host of this kind can reach the level of GPU memory cleaning that its profile requires (decision C2). Returns null if a
+ * host can. The level `reset_only` requires no overwrite, and a host without GPUs has no GPU memory.
  */
 export function whyClaimImpossible({ level, vendor, gpus }: GpuClaimFacts): string | null {
   if (level === null || level === "reset_only" || gpus === 0) return null;

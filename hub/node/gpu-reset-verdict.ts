@@ -2,21 +2,21 @@ import type { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
 import type { GpuStepName } from "../../shared/tasks/gpu-scrub.ts";
 
 export interface GpuResetRequirement {
-  /** How many GPUs the node has by its SKU. */
+  /** The number of GPUs that the node has by its SKU. */
   readonly gpus: number;
-  /** Whether the local memory and registers of every GPU must be cleared too, which only AMD's driver offers. */
+  /** True if a scrub must also clear the local memory and registers of every GPU, which only AMD's driver offers. */
   readonly cleanerShader: boolean;
 }
 
 export interface GpuResetVerdict {
   readonly isClean: boolean;
-  /** Texts that tell an operator why the node's GPUs are not clean. The list of reasons is empty for clean GPUs. */
+  /** The reasons why the node's GPUs are not clean, as texts for an operator. The list of reasons is empty for clean GPUs. */
   readonly reasons: readonly string[];
 }
 
-/** The steps of a task `node.gpu_scrub` that concern the whole host. The GPUs are clean only if each step in `OF_HOST` has succeeded. */
+/** The steps of a task `node.gpu_scrub` that concern the whole host. The GPUs are clean only if each of these steps has succeeded. */
 const OF_HOST: readonly GpuStepName[] = ["gpu_holders", "gpu_services_stop", "gpu_services_start"];
-/** The steps without which no GPU counts as reset. A turnover's sanitization record also requires each step in `RESET_STEPS`. */
+/** The steps of a task `node.gpu_scrub` without which no GPU counts as reset. A turnover's sanitization record also requires each of these steps. */
 export const RESET_STEPS: readonly GpuStepName[] = [...OF_HOST, "gpu_reset", "gpu_verify"];
 const SHADER: GpuStepName = "gpu_cleaner_shader";
 

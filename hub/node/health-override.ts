@@ -13,7 +13,7 @@ import { readNode } from "../db/queries/nodes.ts";
 import type { NodeHealthOverride } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** The source of the override of a node whose disks were not erased as its operation asked (decision M9). */
+/** The source of a health override for a node whose disks were not erased as its operation asked (decision M9). */
 const DISK_ERASE = "disk-erase";
 
 export async function setHealthOverride(tx: Tx, override: NewHealthOverride): Promise<void> {
@@ -31,7 +31,7 @@ export async function setHealthOverride(tx: Tx, override: NewHealthOverride): Pr
   });
 }
 
-/** The members of an event that name the node. */
+/** Returns the members of an event that name the node. */
 const about = async (tx: Tx, nodeId: NodeId) => ({
   node_id: nodeId,
   hostname: (await readNode(tx, nodeId))?.hostname ?? "",
@@ -43,13 +43,16 @@ async function tellLifted(tx: Tx, nodeId: NodeId, source: string, { by, reason }
   await recordDomainEvent(tx, { type: "node.health_override.lifted", subject: `nodes/${nodeId}`, data });
 }
 
-/** Who or what ended an override, and why. */
+/** The person or part of Muster that ended a health override, and the reason. */
 interface Said {
   readonly by: string;
   readonly reason: string;
 }
 
-/** Removes the node's override of the source, with an event in the node's history. Returns null if the node has no such override. */
+/**
+ * Removes the node's health override with the given source, and records the removal in the node's history. Returns null if the node has no such
+ * override.
+ */
 export async function removeHealthOverride(
   tx: Tx,
   nodeId: NodeId,
@@ -63,11 +66,14 @@ export async function removeHealthOverride(
 
 type EraseKind = NonNullable<NodeHealthOverride["neededErase"]>;
 const RANK: Readonly<Record<EraseKind, number>> = { quick: 1, secure: 2 };
-/** True if an erase of the kind `done` removes what an erase of the kind `needed` would remove. A needed kind that nobody recorded counts as `secure`. */
+/**
+ * True if an erase of the kind `done` is at least as strong as an erase of the kind `needed`. An erase whose needed kind nobody recorded must be
+ * `secure`.
+ */
 export const isEnoughErase = (done: EraseKind, needed: EraseKind | null): boolean =>
   RANK[done] >= RANK[needed ?? "secure"];
 
-/** The weakest erase that lifts the override; null for an override that is not about an erase. */
+/** Returns the weakest kind of erase that lifts a health override. Returns null for an override that is not about an erase. */
 export const neededEraseOf = ({ source, neededErase }: Pick<NodeHealthOverride, "source" | "neededErase">) =>
   source === DISK_ERASE ? (neededErase ?? "secure") : null;
 
@@ -75,8 +81,8 @@ const eraseOverride = async (tx: Tx, nodeId: NodeId): Promise<NodeHealthOverride
   (await listHealthOverrides(tx, [nodeId])).find(({ source }) => source === DISK_ERASE) ?? null;
 
 /**
- * Bars a node whose disks may not be erased. An override that stands keeps its stronger kind of erase. The bar of an operation leaves an override that
- * already demands as much unchanged, because the cause of that override still exists.
+ * Bars a node whose disks were perhaps not erased. A standing override keeps its kind of erase if that kind is stronger. An operation does not change
+ * a standing override that already demands a strong enough erase, because the cause of that override still exists.
  */
 export async function barUnerased(
   tx: Tx,
@@ -91,7 +97,7 @@ export async function barUnerased(
   await setHealthOverride(tx, { ...bar, source: DISK_ERASE });
 }
 
-/** Ends the bar of a node whose disks were not erased, after evidence of an erase that is strong enough. */
+/** Ends the bar of a node whose disks were not erased, if evidence shows a strong enough erase. */
 export async function liftUnerased(tx: Tx, nodeId: NodeId, done: EraseKind, said: Said): Promise<void> {
   const stands = await eraseOverride(tx, nodeId);
   if (stands !== null && isEnoughErase(done, stands.neededErase))
@@ -99,8 +105,9 @@ export async function liftUnerased(tx: Tx, nodeId: NodeId, done: EraseKind, said
 }
 
 /**
- * Moves the health overrides that deleted nodes left for the machine to the machine's present node, with their reasons, authors and times. Of two
- * overrides about an erase, the node keeps the one that needs the stronger erase. An override of another source that the node has stays.
+ * Moves the health overrides that deleted nodes left for a machine to the machine's present node, with their reasons, authors and times. Of two
+ * overrides about an erase, the node keeps the override that needs the stronger erase. Of two overrides with any other source, the node keeps its own
+ * override.
  */
 export async function inheritHealthOverrides(tx: Tx, heir: HeirMachine): Promise<void> {
   const { nodeId, maasSystemId: target } = heir;

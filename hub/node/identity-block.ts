@@ -22,14 +22,14 @@ export const WHAT_TO_DO =
 
 export interface CloneFound {
   readonly evidence: CloneEvidence;
-  /** The boot ids, addresses and serial numbers of certificates by which the hub knows that two hosts use one identity; never a secret. */
+  /** The boot ids, addresses and certificate serial numbers that prove that two hosts use one identity; the details never contain a secret. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Makes a node's identity invalid for both hosts that use the identity, because the hub cannot know which host is the right one. If two hosts use the
- * identity of a node in service, the hub quarantines the node. If the node's onboarding is running, the onboarding continues without the agent and
- * fails by itself. `blockIdentity` acts once for each generation of a node; the result is false if this generation's identity was already invalid.
+ * Makes a node's identity invalid for both hosts that use it, because the hub cannot know which host is the right one. If two hosts use the identity
+ * of a node in service, the hub quarantines the node. A running onboarding of the node continues without the agent and fails by itself.
+ * `blockIdentity` acts once for each generation of a node, and returns false if the generation's identity is already invalid.
  */
 export async function blockIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
   const node = await lockNode(tx, nodeId);
@@ -59,8 +59,8 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
 }
 
 /**
- * Records that the node has enrolled again after its identity became invalid because two hosts used it. After two hosts have used a node's identity,
- * only an operator or an onboarding can issue the enrollment token with which the node enrolls again.
+ * Records that a node has enrolled again after its identity became invalid because two hosts used it. Only an operator or an onboarding can issue the
+ * enrollment token for such an enrollment.
  */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const block = await endIdentityBlock(tx, node.id, node.generation);
@@ -76,8 +76,8 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Lifts the quarantine of a node whose identity two hosts used, when the agent that enrolled again is connected (decision N4). Returns true if
- * `liftIdentityQuarantine` has lifted the quarantine.
+ * Ends the quarantine of a node whose identity two hosts used, when the agent that enrolled again is connected (decision N4). Returns true if the
+ * quarantine has ended.
  */
 export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
   if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;

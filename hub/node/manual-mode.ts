@@ -5,7 +5,7 @@ import { orderFirstBaseline } from "./baseline.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * If a person runs the bootstrap command on a host (manual mode), no onboarding brings the host into service. The host's enrollment makes the node
+ * In manual mode, a person runs the bootstrap command on a host, and no onboarding brings the host into service. The host's enrollment makes the node
  * `enrolling`, and the agent's first report that the host is healthy makes the node `active` (state model 3.3).
  */
 export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
@@ -15,8 +15,8 @@ export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Makes a node that joined Muster without an onboarding `active` when the node's agent reports a healthy host and a successful bootstrap. While a
- * node of manual mode is not yet `active`, the node's conditions tell an operator which report of the agent is missing.
+ * Makes a node that joined Muster without an onboarding `active` when its agent reports a healthy host and a successful bootstrap. Until then, the
+ * node's conditions tell an operator which report of the agent is missing.
  */
 export async function admitManualNode(tx: Tx, node: Node, signal: ReadinessSignal): Promise<void> {
   if (node.onboardingMode !== "manual" || node.status !== "enrolling" || signal.generation !== node.generation) return;

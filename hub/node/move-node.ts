@@ -14,8 +14,8 @@ export type TransitionResult =
   | { readonly moved: false; readonly actual: NodeStatus | null };
 
 /**
- * Only `moveNode` writes `nodes.status`. `moveNode` compares and swaps: if another transaction has changed the node's status before, `moveNode`
- * writes nothing. If `moveNode` writes nothing, it returns the node's present status, or null if the node does not exist.
+ * Changes a node's status; no other function writes `nodes.status`. If another transaction has changed the node's status since the caller read it,
+ * `moveNode` writes nothing. It then returns the node's present status, or null for a missing node.
  */
 export async function moveNode(
   tx: Tx,

@@ -6,14 +6,13 @@ import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
 /**
- * The hub repeats a node's event `agent_noisy` only after this many minutes. A host is noisy if, for a long time, the host sends more than the hub
- * allows.
+ * The smallest number of minutes between two events `agent_noisy` of one node. A host is noisy if it sends more than the hub allows for a long time.
  */
 const EVENT_EVERY_MINUTES = 10;
 
 /**
- * Records that a node's host sends more than the hub allows, or that the host no longer does so. The hub records a noisy host as a condition of the
- * node, and the beginning of the noise also as an event.
+ * Records whether a node's host sends more than the hub allows. A noisy host becomes a condition of its node, and the beginning of the noise also an
+ * event.
  */
 export async function writeNoise(
   tx: Tx,

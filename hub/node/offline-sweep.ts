@@ -14,14 +14,14 @@ import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * How long an agent may be silent beyond its heartbeat interval before the hub counts the agent as unreachable. A node must not count as unreachable
- * because of one lost heartbeat.
+ * The time in milliseconds beyond its heartbeat interval for which an agent may be silent before the hub counts the agent as unreachable. One lost
+ * heartbeat must not make a node unreachable.
  */
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
 /**
- * One transaction changes the status of at most this many nodes. While a transaction of the sweep locks the sessions of nodes, the hub cannot store
- * when it last heard these and other agents.
+ * The largest number of nodes whose status one transaction of the sweep changes. While the transaction locks the sessions of these nodes, the hub
+ * cannot store when it last heard any agent.
  */
 const SLICE = 100;
 
@@ -38,8 +38,8 @@ export interface SweepOptions {
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
   /**
-   * True if this hub has not been running for long, or could not store when it last heard the agents. After an outage of the hub, the silence of
-   * agents may be the hub's own fault.
+   * True if this hub has not been running for long, or could not store when it last heard the agents. In both cases the silence of agents may be the
+   * hub's own fault.
    */
   readonly afterOutage: boolean;
 }
@@ -56,8 +56,8 @@ export interface SweepResult {
 
 /**
  * Sets active nodes that were silent for too long to `offline`, and offline nodes that report again to `active`. An unreachable host may still work,
- * so the sweep changes only the node's status and a condition. An offline node also becomes `active` when its agent connects. The breaker decides
- * about all silent nodes at once. After the breaker's decision, the sweep checks each node again in the transaction that changes the node's status.
+ * so the sweep changes only the node's status and a condition. The breaker first decides about all silent nodes together. The sweep then checks each
+ * node again in the transaction that changes the node's status.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
@@ -65,8 +65,8 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
     const found = await findSilentNodes(tx, { silenceMs, upForMs });
     return { silent: found, held: await options.holdBack(tx, found.filter(isActive), afterOutage) };
   });
-  // If the breaker keeps a silent node `active`, the first sweep has recorded the node's silence. Later sweeps write nothing about a silent node that
-  // the breaker keeps `active`.
+  // The first sweep that finds a silent node records the silence, even if the breaker keeps the node `active`. Later sweeps write nothing about a
+  // silent node that the breaker keeps `active`.
   const toWrite = silent.filter((node) => !(held.has(node.id) && node.session === "closed")).map((node) => node.id);
   let offline = 0;
   for (let at = 0; at < toWrite.length; at += SLICE) {
@@ -110,9 +110,8 @@ async function bringBack(tx: Tx): Promise<number> {
 }
 
 /**
- * Searches the database for silent nodes every few seconds. If the database was unavailable or the process was paused, the grace period in which no
- * node becomes offline starts again. During an outage of the database, the hub cannot store when it last heard the agents. An outage of the hub must
- * not count as an outage of its agents (decisions F1, F2).
+ * Searches the database for silent nodes every few seconds. An outage of the hub or of its database must not count as an outage of its agents
+ * (decisions F1, F2). After the database was unavailable or the process was paused, no node becomes offline during a new grace period.
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;
@@ -122,8 +121,8 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. A sweep in the grace period
-    // marks no node as offline, but records that the hub swept, so the grace period does not begin again.
+    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. The sweep runs in the grace
+    // period too, because the grace period would begin again after a pause without a sweep.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

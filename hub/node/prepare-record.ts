@@ -36,9 +36,9 @@ export interface Turnover
   > {
   readonly nodeId: NodeId;
   readonly startedAt: Date;
-  /** The turnover's tasks on the host, in the order in which the hub queued these tasks. */
+  /** The turnover's tasks on the host, in the order in which the hub queued them. */
   readonly tasks: readonly Task[];
-  /** Tasks whose results the agent could not confirm at an earlier attempt to sign the record. */
+  /** The tasks whose results the agent could not confirm when the hub last asked it to sign the sanitization record. */
   readonly unconfirmed: readonly TaskId[];
 }
 
@@ -48,15 +48,15 @@ export interface PreparedRecord {
   readonly text: string;
 }
 
-/** The cleaning steps in the result of a task. The result of a task that cleans nothing, such as a drain, has no steps. */
+/** Returns the cleaning steps in the result of a task; a task that cleans nothing, such as a drain, has no steps. */
 function stepsOf(result: unknown): RecordTask["steps"] {
   if (result === null || typeof result !== "object" || !("steps" in result)) return [];
   return CleaningSteps.parse(result.steps);
 }
 
 /**
- * A task as a sanitization record lists it. Only a task that succeeded has a result. The steps of a failed task are unknown, so each required step of
- * a failed task counts as missing.
+ * Returns a task as a sanitization record lists it. Only a task that succeeded has a result. The steps of a failed task are unknown, so each required
+ * step of a failed task counts as missing.
  */
 export function recordTaskOf(task: Task): RecordTask {
   const succeeded = task.state === "succeeded";
@@ -70,7 +70,7 @@ export function recordTaskOf(task: Task): RecordTask {
   };
 }
 
-/** The media that the host's inventory names: disks by their serial numbers, and the memory of each GPU. */
+/** Returns the media that the host's inventory names: disks by their serial numbers, and the memory of each GPU. */
 function knownMedia(inventory: Inventory | null): KnownMedium[] {
   const named = (value: string): string | null => (value === "" ? null : value);
   return [
@@ -94,7 +94,7 @@ const agentOf = ({ agent }: RecordSubject): SanitizationRecord["agent"] =>
 /**
  * Builds a turnover's sanitization record as the next record of the node's chain of records (architecture 14.5). `prepareRecord` does not store the
  * record, because the agent must sign the record first. If another record joins the node's chain before the agent has signed, `storeRecord` refuses
- * the prepared record. The hub locks the chain of records only while it builds or stores a record, and not while the agent signs.
+ * the prepared record. The hub locks the chain only while it builds or stores a record, and not while the agent signs.
  */
 export async function prepareRecord(tx: Tx, turnover: Turnover): Promise<PreparedRecord> {
   const { nodeId, startedAt, tasks, unconfirmed, ...same } = turnover;

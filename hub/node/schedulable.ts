@@ -7,13 +7,13 @@ export interface SchedulingFacts {
   readonly generation: number;
   /** True if a drain closed the host to users, and nothing has shown since then that the host is open. */
   readonly hostClosed: boolean;
-  /** The tenant of the node's open allocation. `tenant` is null if the node has no open allocation. */
+  /** The tenant of the node's open allocation, or null if the node has no open allocation. */
   readonly tenant: string | null;
   /** The health overrides of the node, each of which keeps new work off the node (decision M9). */
   readonly overrides: readonly { readonly source: string; readonly reason: string }[];
   /** True if a soft reset would clean the node after a tenant, but the node has no baseline to compare the host with. */
   readonly lacksBaseline: boolean;
-  /** Why no cleaning of the node can reach the level of GPU memory that its profile requires; null if a cleaning can. */
+  /** The reason why no cleaning of the node can reach the level of GPU memory cleaning that its profile requires; null if a cleaning can. */
   readonly claimImpossible: string | null;
 }
 export interface ConditionFacts {
@@ -22,8 +22,8 @@ export interface ConditionFacts {
   readonly reason: string;
   readonly generation: number;
   /**
-   * True if the condition has expired because nobody reported it again in time. An expired condition counts as Unknown, whatever the last report
-   * said.
+   * True if the condition has expired because nobody has repeated its report in time. An expired condition counts as Unknown, whatever the last
+   * report said.
    */
   readonly stale: boolean;
 }
@@ -35,8 +35,8 @@ export interface Obstacle {
 }
 
 /**
- * Decides whether a node may get new work. The hub decides anew for each request whether the node may get work, and never stores the answer
- * (architecture 3). `reasons` is empty only if the node may get new work.
+ * Decides whether a node may get new work. The hub decides for each request and never stores the answer (architecture 3). `reasons` is empty only if
+ * the node may get new work.
  */
 export function schedulability(
   node: SchedulingFacts,
@@ -46,7 +46,7 @@ export function schedulability(
   return { schedulable: reasons.length === 0, reasons };
 }
 
-/** All reasons that keep new work off the node. Of the reasons that keep new work off a node, an operator has to remove the first reason first. */
+/** Returns all reasons that keep new work off a node, in the order in which an operator has to remove them. */
 export function obstaclesOf(node: SchedulingFacts, conditions: readonly ConditionFacts[]): Obstacle[] {
   const found: Obstacle[] = [];
   if (node.tenant !== null) found.push({ kind: "allocated", text: `allocated to ${node.tenant}` });
@@ -81,8 +81,8 @@ const NO_BASELINE =
   "it has no residue baseline, so no soft reset could show that the host is clean after a tenant. The hub takes one while the agent is connected: look at get-node-baseline. For a node that already had a tenant, use take-node-baseline or reimage it";
 
 /**
- * The reason why a condition keeps work off a node of this generation; null if the condition allows work. A condition of an earlier generation counts
- * as missing.
+ * Returns the reason why a condition keeps work off a node; null if the condition allows work. A condition of an earlier generation counts as
+ * missing.
  */
 export function barredBy(
   type: string,

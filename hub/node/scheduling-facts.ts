@@ -3,7 +3,7 @@ import { whyClaimImpossible } from "./gpu-claim.ts";
 import type { SchedulingFacts } from "./schedulable.ts";
 import { lacksBaseline, type TurnoverFacts } from "./turnover-mode.ts";
 
-/** The facts that decide how the hub cleans the node after a tenant with or without root. */
+/** Returns the facts that decide how the hub cleans a node after a tenant with or without root rights. */
 export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy">, root: boolean): TurnoverFacts => ({
   grantsRoot: root,
   onboardingMode: node.onboardingMode,
@@ -11,8 +11,8 @@ export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy
 });
 
 /**
- * The facts that decide whether the node may get new work. If `root` is true, the work is a tenant with root: the profile may clean the node after
- * such a tenant by a reimage, and a reimage needs no baseline.
+ * Returns the facts that decide whether a node may get new work. If `root` is true, the work is a tenant with root rights. After such a tenant the
+ * profile may require a reimage, and a reimage needs no baseline.
  */
 export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts {
   const { node, hostClosed, allocation, overrides, policy, hasBaseline, gpuVendor } = row;

@@ -4,7 +4,7 @@ import { NODE_STATUSES, type NodeStatus } from "../../shared/node-status.ts";
 import { NODE_TRANSITIONS, type NodeTransition, transitionsDiagram } from "./transitions.ts";
 
 /**
- * Every pair of node statuses, with the owners that may change the first status to the second; `-` means that the change is forbidden. If a pair of
+ * For each pair of node statuses, the owners that may make the change from the first status to the second; `-` means that no owner may. If a pair of
  * statuses is missing in `EXPECTED`, the test does not compile (state model 3.2, 3.3, decision N2).
  */
 const EXPECTED: Record<NodeStatus, Record<NodeStatus, string>> = {

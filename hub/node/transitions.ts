@@ -15,10 +15,9 @@ export const TRANSITION_OWNERS = [
 export type TransitionOwner = (typeof TRANSITION_OWNERS)[number];
 
 /**
- * All allowed changes of a node's status (state model 3.2), each with its owners. The owners of a change are the operator and the parts of Muster
- * that may make the change (3.3). A change of status without an entry in `NODE_TRANSITIONS` is forbidden. The value `identity` names the part of
- * Muster that checks whether two hosts use one identity (decision I1). An operator may quarantine a node in service (decision N4), and may retire a
- * node whose host never enrolled.
+ * All allowed changes of a node's status (state model 3.2), each with its owners. An owner is the operator, or a part of Muster that may make the
+ * change (3.3). The owner `identity` is the part of Muster that checks whether two hosts use one identity (decision I1). An operator may quarantine a
+ * node in service (decision N4), and may retire a node whose host never enrolled.
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },
@@ -51,17 +50,16 @@ type Items<L> = L extends readonly (infer O)[] ? O : never;
 /** A node becomes `draining` or `removing` only together with the operation that owns this status (decision N3). */
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
-/**
- * A change of a node's status that `NODE_TRANSITIONS` allows. Code with a forbidden change of status, or with an owner that may not make the change,
- * does not compile.
- */
+/** A change of a node's status that `NODE_TRANSITIONS` allows to its owner. Code with any other change of a node's status does not compile. */
 export type NodeTransition = {
   [F in NodeStatus]: {
     [T in keyof Table[F]]: { readonly from: F; readonly to: T; readonly owner: Items<Table[F][T]> } & Operation<T>;
   }[keyof Table[F]];
 }[NodeStatus];
 
-/** The allowed changes of a node's status as a Mermaid state diagram. docs/node-states.md contains this diagram, and a test compares both. */
+/**
+ * Returns the allowed changes of a node's status as a Mermaid state diagram. A test compares this diagram with the diagram in docs/node-states.md.
+ */
 export function transitionsDiagram(): string {
   const edges = Object.entries(NODE_TRANSITIONS).flatMap(([from, targets]) =>
     Object.entries(targets).map(([to, owners]) => `  ${from} --> ${to}: ${owners.join(", ")}`),

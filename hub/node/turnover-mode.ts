@@ -2,17 +2,17 @@ import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
 
 /** The facts that decide between a soft reset and a reimage of a node after a tenant. */
 export interface TurnoverFacts {
-  /** True if the tenant has the rights of root, or could get them. */
+  /** True if the tenant has root rights, or could get them. */
   readonly grantsRoot: boolean;
   readonly onboardingMode: "maas" | "manual";
-  /** The rules of the node's profile for cleaning, or null for a node without a profile. */
+  /** The profile's rules for the cleaning of its nodes, or null for a node without a profile. */
   readonly policy: Pick<TurnoverPolicy, "turnoverMode" | "softResetAfterRoot"> | null;
 }
 
 /**
- * The mode of a turnover (architecture 14.2, decision C4). After a tenant with root, the turnover is a reimage, unless the profile explicitly allows
- * a soft reset. A tenant with root may have changed the kernel, on which the agent's search for the tenant's traces relies. Only MAAS can deploy a
- * host again, so a host that was installed by hand gets a soft reset.
+ * Chooses the mode of a turnover (architecture 14.2, decision C4). After a tenant with root rights, the turnover is a reimage, unless the profile
+ * explicitly allows a soft reset. A tenant with root rights may have changed the kernel, on which the agent's search for the tenant's traces relies.
+ * Only MAAS can deploy a host again, so a host that was installed by hand gets a soft reset.
  */
 export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFacts): "soft_reset" | "reimage" {
   if (onboardingMode === "manual" || policy === null) return "soft_reset";
@@ -25,12 +25,15 @@ export const lacksBaseline = (facts: TurnoverFacts, hasBaseline: boolean): boole
   !hasBaseline && turnoverMode(facts) === "soft_reset";
 
 /**
- * True if a soft reset may not clean the node after a tenant who could get the rights of root (decision C4), because the node's profile does not
- * explicitly allow it. Without a profile, nothing allows it.
+ * True if a soft reset must not clean the node after its tenant (decision C4). The tenant could get root rights, and the profile does not explicitly
+ * allow a soft reset after root. A node without a profile has no rule that allows such a soft reset.
  */
 export const isSoftResetBarred = ({ grantsRoot, policy }: TurnoverFacts): boolean =>
   grantsRoot && policy?.softResetAfterRoot !== true;
 
-/** True if a tenant with root may get the node: the node can be reimaged afterwards, or its profile allows a soft reset after root. */
+/**
+ * True if a tenant with root rights may get the node. A reimage must be able to clean the node afterwards, or the node's profile must allow a soft
+ * reset.
+ */
 export const mayGrantRoot = (facts: Omit<TurnoverFacts, "grantsRoot">): boolean =>
   facts.policy?.softResetAfterRoot === true || turnoverMode({ ...facts, grantsRoot: true }) === "reimage";

@@ -6,7 +6,6 @@ import { openSealedFileStore } from "./sealed-file.ts";
 import { openVaultStore } from "./vault.ts";
 import type { VaultCredentials } from "./vault-login.ts";
 
-/** The settings that choose the hub's secret store. */
 export type SecretsSettings =
   | { readonly kind: "sealed_file"; readonly directory: string }
   | {
@@ -19,7 +18,7 @@ export type SecretsSettings =
       readonly credentials: VaultCredentials;
     };
 
-/** Opens the secret store, but sends nothing to Vault, because Vault may be unreachable at the hub's start. */
+/** Opens the secret store. `openSecrets` sends nothing to Vault, because Vault may be unreachable at the hub's start. */
 export async function openSecrets(
   settings: SecretsSettings,
   log: Log,

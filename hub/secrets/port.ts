@@ -1,4 +1,3 @@
-/** The closed set of errors of the secret store. */
 export const SECRET_ERRORS = [
   "secret_missing",
   "secret_corrupt",
@@ -35,7 +34,7 @@ export class SecretError extends Error {
   get isAway(): boolean {
     return AWAY.has(this.code);
   }
-  /** True if the secret store answers and refuses: the hub's settings, or its rights in the store, are wrong. */
+  /** True if the secret store answers but refuses, because the hub's settings or its rights in the store are wrong. */
   get isRefusal(): boolean {
     return this.code.startsWith("secret_store_") && !this.isAway;
   }
@@ -53,19 +52,19 @@ export type Replaces = SecretVersion | "nothing";
  * `SecretError`. No method of a secret store repeats a failed call.
  */
 export interface SecretStore {
-  /** Reads a secret, and throws `secret_missing` if nothing was written at the path or the secret was removed. */
+  /** Reads a secret. Throws `secret_missing` if nothing was written at the path, or if somebody removed the secret. */
   read(path: string): Promise<SecretData>;
-  /** Reads a secret like `read`, and also returns the secret's version, which a later write can name as the version to replace. */
+  /** Reads a secret and its version. A later `write` can name this version as the version to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
   /**
-   * Replaces all fields of the secret at the path; when `write` returns, the secret is stored durably. With `replaces`, `write` throws
+   * Replaces all fields of the secret at the path. When `write` returns, the secret is on durable storage. With `replaces`, `write` throws
    * `secret_conflict` and writes nothing if the path holds another version of the secret. If one writer of a path uses `replaces`, all writers of
    * that path must use it.
    */
   write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
-  /** Deletes every version of a secret. Removing a secret at a path that does not exist is no error. */
+  /** Deletes every version of a secret. `remove` does not fail at a path without a secret. */
   remove(path: string): Promise<void>;
-  /** Throws the reason why the hub cannot use the secret store now, for any path. */
+  /** Throws the reason why the hub cannot use the secret store now; returns if the hub can. */
   check(): Promise<void>;
 }
 
@@ -75,17 +74,20 @@ export const SECRET_PATHS = {
   defaultPower: (siteId: string) => `kv/maas-sites/${siteId}/power/default`,
   powerOverride: (siteId: string, overrideId: string) => `kv/maas-sites/${siteId}/power/overrides/${overrideId}`,
   deployPassword: (siteId: string) => `kv/maas-sites/${siteId}/deploy-password`,
-  /** A node's rendered user-data, which contains the enrollment token and is stored between the stages render_cloud_init and deploy_via_maas. */
+  /**
+   * The path of a node's rendered user-data, which contains the enrollment token. The user-data is stored from the stage render_cloud_init to the
+   * stage deploy_via_maas.
+   */
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
   /**
-   * Each rotation of the hub's CA and task-signing key gives the new keys the next number. Except for the first CA and the first task-signing key,
-   * the path of each key in the secret store contains its number (decision I6).
+   * The paths of the hub's later CAs and task-signing keys. Each rotation of the hub's keys gives the new keys the next generation number (decision
+   * I6). The first CA and the first task-signing key have paths without a number.
    */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,
-  /** The id of this secret store, which the database also holds. */
+  /** The path of the secret store's id, which the database also holds. */
   storeId: "kv/muster/store-id",
 } as const;

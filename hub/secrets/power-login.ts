@@ -1,6 +1,6 @@
 import type { SecretData } from "./port.ts";
 
-/** A BMC's login as the secret store holds it. A stored BMC login without a driver uses IPMI. */
+/** Returns a BMC's login as the secret store holds it. A stored BMC login without a driver uses IPMI. */
 export const powerLogin = ({
   user,
   pass,

@@ -1,8 +1,8 @@
 import { type SecretData, SecretError, type SecretStore } from "./port.ts";
 
 /**
- * Reads the secret at the path, or creates the secret with `make` if the path has none. If several hubs start at once, all hubs get the secret that
- * the first hub created.
+ * Reads the secret at the path. If the path has no secret, `readOrCreate` creates the secret with `make`. If several hubs start at once, all hubs get
+ * the secret that the first hub created.
  */
 export async function readOrCreate(
   secrets: SecretStore,
@@ -25,7 +25,7 @@ export async function readOrCreate(
 }
 
 /**
- * Reads a secret that exists according to the database. If a secret that should exist is missing, Muster never creates a new one, because hosts would
+ * Reads a secret that exists according to the database. If the secret is missing, `readMade` throws and creates no new secret, because hosts would
  * not know the new key.
  */
 export async function readMade(secrets: SecretStore, path: string): Promise<SecretData> {

@@ -97,7 +97,7 @@ describe("the sealed file store", () => {
       const store = await openSealedFileStore({ directory });
       for (const attempt of [() => store.write("kv/a", { v: "x".repeat(5000) }), () => openSealedFileStore({ directory: other })])
         await attempt().then(() => console.log("written"), (error) => console.log(error.code, error.name));`;
-    // In this test, a file size limit of 0 simulates a full disk.
+    // In this test, a limit of 0 bytes for the size of a file simulates a full disk.
     const limited = 'trap "" XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1" "$2" "$3"';
     const ended = spawnSync("bash", ["-c", limited, process.execPath, script, directory, `${directory}-other`], {
       encoding: "utf8",

@@ -118,7 +118,7 @@ const unusableKey =
   (detail: string, cause?: unknown): SecretError =>
     new SecretError("secret_store_unavailable", file, detail, cause);
 
-/** Reads the key of the embedded secret store; null if the store has no key yet. */
+/** Reads the encryption key of the embedded secret store; null if the store has no key yet. */
 async function readKey(file: string): Promise<Buffer | null> {
   const unusable = unusableKey(file);
   try {
@@ -136,8 +136,8 @@ async function readKey(file: string): Promise<Buffer | null> {
 }
 
 /**
- * Reads the key of the embedded secret store, or creates it once. If several hubs start at once on one folder, the first hub links its new key into
- * place, and the other hubs read this key.
+ * Reads the encryption key of the embedded secret store, or creates it once. If several hubs start at once on one folder, the first hub links its new
+ * key into place, and every hub reads this key.
  */
 async function readOrMakeKey(directory: string): Promise<Buffer> {
   const file = join(directory, "key");
@@ -154,7 +154,7 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
       if (!hasCode(error, "EEXIST"))
         throw unusable("The key of the secret store could not be made; check the disk and the folder's owner", error);
     } finally {
-      // The temporary file of a new key may not exist, e.g. after the disk was full. If the temporary file of a new key stays, it does no harm.
+      // The temporary file may not exist, for example if the disk was full. A temporary file that stays behind does no harm.
       await unlink(fresh).catch(() => undefined);
     }
   }
@@ -162,8 +162,8 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
 }
 
 /**
- * Writes a secret's file, whose bytes are on the disk when `writeDurably` returns. If the write throws, the secret's file has its old content or does
- * not exist.
+ * Writes a secret's file. When `writeDurably` returns, the file's bytes are on the disk. If `writeDurably` throws, the file has its old content or
+ * does not exist.
  */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
   await withTemporary(file, bytes, (temporary) => rename(temporary, file));
@@ -171,15 +171,14 @@ async function writeDurably(directory: string, file: string, bytes: Buffer): Pro
 }
 
 /**
- * To replace a secret, a writer makes the file `.next` beside the secret's file. If a writer died and left its file `.next` behind, another writer
- * removes the file after CLAIM_LAPSES_MS.
+ * The age at which a file `.next` is abandoned. A writer makes a file `.next` beside a secret's file to replace the secret; another writer removes an
+ * abandoned file `.next` of a writer that died.
  */
 const CLAIM_LAPSES_MS = 10_000;
 
 /**
- * Replaces a secret's file only if the file holds the expected version (check-and-set). `replaceDurably` checks the secret's version safely even if
- * several hubs write to one shared folder. A writer links the new version's file to a name that only one writer can take, and renames this file over
- * the old version's file.
+ * Replaces a secret's file only if the file holds the expected version (check-and-set). The check is safe even if several hubs write to one shared
+ * folder. A writer links the new version's file to a name that only one writer can take, and renames this file over the old version's file.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>
@@ -212,10 +211,7 @@ async function dropLapsed(next: string): Promise<void> {
   if (claimed !== null && Date.now() - claimed.mtimeMs > CLAIM_LAPSES_MS) await unlink(next).catch(() => undefined);
 }
 
-/**
- * Calls `use` with the name of a temporary file that contains `bytes` and is written to the disk. `withTemporary` removes the temporary file's name
- * after the call of `use`.
- */
+/** Calls `use` with the name of a temporary file whose content `bytes` is already on the disk. `withTemporary` then deletes the temporary file. */
 async function withTemporary(file: string, bytes: Buffer, use: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(temporary, "wx", 0o600);
@@ -228,12 +224,12 @@ async function withTemporary(file: string, bytes: Buffer, use: (temporary: strin
     }
     await use(temporary);
   } finally {
-    // If `use` renamed the temporary file, the temporary name no longer exists.
+    // If `use` has renamed the temporary file, the temporary name no longer exists.
     await unlink(temporary).catch(() => undefined);
   }
 }
 
-/** A change of a file's name survives a power cut only after the folder of the file was written to the disk. */
+/** A file's new name survives a power cut only after the file's folder was written to the disk. */
 async function syncFolder(directory: string): Promise<void> {
   const folder = await open(directory, "r");
   await folder.sync().finally(() => folder.close());

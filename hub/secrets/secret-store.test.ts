@@ -11,9 +11,8 @@ import { readOrCreate } from "./read-or-create.ts";
 import { openSealedFileStore } from "./sealed-file.ts";
 import { openVaultStore } from "./vault.ts";
 
-/** The tests that every kind of secret store must pass (decision P3). */
 interface Opened {
-  /** Opens the test's secret store a second time, as another process would open it. */
+  /** Opens the tested secret store a second time, as another process would open it. */
   readonly again: () => Promise<SecretStore>;
   readonly close: () => Promise<void>;
 }

@@ -3,7 +3,7 @@ import { SecretError, type SecretErrorCode, type SecretStore } from "./port.ts";
 
 export interface StoreState {
   readonly code: "ok" | SecretErrorCode;
-  /** A text that says what happened to the secret store, and what to do next. `detail` is null if the hub can use the secret store. */
+  /** A text that says what is wrong with the secret store, and what to do next. `detail` is null if the hub can use the secret store. */
   readonly detail: string | null;
   readonly since: Date;
 }
@@ -15,8 +15,8 @@ export interface StoreWatch {
 const EVERY_MS = 10_000;
 
 /**
- * Checks regularly whether the hub can use the secret store, so that health requests need not wait for the store. When `startStoreWatch` returns, the
- * first check of the store has ended.
+ * Checks regularly whether the hub can use the secret store, so that health requests need not wait for the store. `startStoreWatch` returns after the
+ * first check.
  */
 export async function startStoreWatch(secrets: SecretStore, log: Log, everyMs = EVERY_MS): Promise<StoreWatch> {
   let state: StoreState = { code: "ok", detail: null, since: new Date() };

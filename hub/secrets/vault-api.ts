@@ -8,15 +8,15 @@ export interface VaultAddress {
   /** The URL of Vault with scheme, host and port. */
   readonly url: string;
   readonly namespace: string | null;
-  /** The CAs in PEM that must have signed Vault's certificate. If `ca` is null, the hub trusts the system's CAs. */
+  /** The CAs in PEM of which one must have signed Vault's certificate. If `ca` is null, the hub trusts the system's CAs. */
   readonly ca: string | null;
   /** The time limit of one call to Vault, from its connection to the last byte of its answer. */
   readonly deadlineMs: number;
 }
 
 /**
- * What Vault answered to a call of the hub. The hub only compares Vault's `errors` with known texts. Vault's error texts may quote what the hub sent,
- * so they appear in no message of the hub.
+ * Vault's answer to a call of the hub. The hub only compares Vault's `errors` with known texts. Vault's error texts may quote what the hub sent, so
+ * no message of the hub contains them.
  */
 export type VaultAnswer =
   | { readonly ok: true; readonly body: unknown }
@@ -24,9 +24,9 @@ export type VaultAnswer =
 
 export interface VaultRequest {
   readonly method: "GET" | "POST" | "DELETE";
-  /** The path of the call to Vault, relative to `/v1/`. `createVaultApi` encodes each segment of the path. */
+  /** The path of the call to Vault below `/v1/`. `createVaultApi` encodes each segment of the path. */
   readonly path: string;
-  /** The Vault token of the call; null for a login, which has no token yet. */
+  /** The Vault token of the call; null for a login, because the hub has no token before the login. */
   readonly token: Secret | null;
   readonly body?: unknown;
 }
@@ -41,9 +41,9 @@ const TLS_FAULT =
 
 /**
  * Makes calls to Vault through the library node-vault, each with one attempt, a deadline, and a closed set of errors. A call throws if Vault is
- * unreachable, sealed or not trusted, and returns any other answer. The library node-vault would take its settings from the environment, and would
- * log requests when DEBUG is set. The hub sets all settings of node-vault explicitly, so that node-vault reads no environment variable and logs no
- * request. The hub's own transport replaces node-vault's transport, which would follow redirects with the Vault token.
+ * unreachable, sealed or not trusted, and returns any other answer. By default node-vault takes settings from the environment, and logs requests when
+ * DEBUG is set. The hub sets all settings of node-vault explicitly, so that node-vault does neither. The hub's own transport replaces node-vault's
+ * transport, which would follow redirects with the Vault token.
  */
 export function createVaultApi(address: VaultAddress): VaultApi {
   const client = nodeVault({
@@ -67,7 +67,7 @@ export function createVaultApi(address: VaultAddress): VaultApi {
     } catch (error) {
       if (error instanceof NoAnswer) throw noAnswer(error, address, path);
       const refused = Refused.safeParse(error);
-      // An error of node-vault that contains no answer of Vault may contain what the hub sent, so the hub drops the error.
+      // An error of node-vault that contains no answer of Vault may contain the hub's request with its secrets, so the hub drops the error.
       if (!refused.success)
         throw new SecretError("secret_store_unavailable", path, "The call to Vault could not be made");
       return refusal(refused.data.response.statusCode, refused.data.response.body, address, path);
@@ -128,7 +128,7 @@ const Options = z.object({
   json: z.unknown().optional(),
 });
 
-/** Replaces node-vault's transport by the hub's HTTP client, which has no redirects, proxies or global state. */
+/** Replaces node-vault's transport by the hub's HTTP client, which follows no redirects and uses no proxies or global state. */
 async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Promise<unknown> {
   const { method, uri, headers, json } = Options.parse(given);
   const body = json === undefined ? null : JSON.stringify(json);
@@ -155,8 +155,8 @@ function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A proxy in front of Vault may refuse a request with a text that is not JSON. The hub judges a refusal without JSON by its HTTP status alone.
-    // The hub drops the JSON parser's error message, because the message quotes the answer of the server that the hub asked.
+    // A proxy in front of Vault may refuse a request with a text that is not JSON. The hub judges such a refusal by its HTTP status alone. The hub
+    // drops the JSON parser's error message, because the message quotes the answer.
     if (status !== 200) return null;
     throw new NoAnswer("its answer is not JSON", true);
   }

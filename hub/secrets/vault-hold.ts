@@ -2,12 +2,12 @@ const MINUTE_MS = 60_000;
 const LONGEST_MINUTES = 16;
 
 /**
- * The pauses before the hub sends a credential once more that Vault has refused several times in a row: 1, 4, then 16 minutes. Without a pause after
- * refused logins, each poll of each site would be a login to Vault. Vault's user lockout (1.13 and newer) blocks a role for a quarter of an hour
- * after five failed logins in quick succession. Vault refuses a blocked role even with the right secret.
+ * Returns the pause after several refusals of one credential by Vault in a row: 1, 4, then 16 minutes. Without a pause after refused logins, each
+ * poll of each site would be a login to Vault. Vault's user lockout (1.13 and newer) blocks a role for a quarter of an hour after five failed logins
+ * in quick succession. Vault refuses a blocked role even with the right secret.
  */
 export const loginHoldMs = (refusals: number): number =>
   refusals <= 0 ? 0 : MINUTE_MS * Math.min(LONGEST_MINUTES, 4 ** (refusals - 1));
 
-/** The time in which forbidden calls cause no further login, if Vault forbade a call even after a login and the token is still valid. */
+/** The time in which forbidden calls cause no further login to Vault, after Vault has forbidden a call with a new and valid token. */
 export const FRUITLESS_MS = MINUTE_MS;

@@ -1,27 +1,24 @@
-/** The lease of a Vault token, as Vault stated it at the login. */
 export interface Lease {
-  /** The lease of the Vault token in seconds, where 0 at the login means that the token never ends. */
+  /** The length of the Vault token's lease in seconds; 0 at the login means that the token never ends. */
   readonly seconds: number;
   readonly renewable: boolean;
 }
 
-/**
- * The hub's next step for its Vault token, and the time until that step. The next step is null if the hub can or must do nothing for its Vault token.
- */
+/** The hub's next step for its Vault token, and the time until that step. The value is null if no renewal or login can help the hub. */
 export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_in" } | null;
 
 const SHORTEST_MS = 1_000;
 /**
- * The divisor of the Vault token's lease that gives the time after which the hub repeats a failed renewal or login. Several repetitions of a failed
- * renewal fit into the Vault token's lease, and a long lease causes few requests to Vault.
+ * The hub repeats a failed renewal or login after the lease of its Vault token divided by `RETRIES`. Several repetitions fit into one lease, and a
+ * long lease causes few requests to Vault.
  */
 const RETRIES = 20;
 
 /**
- * The hub renews its Vault token at about half of the lease, so that the hub keeps its token during an outage of Vault. The time of the renewal
- * varies by a fifth of the lease, so that several hubs do not send their renewals to Vault at once. The argument `granted` is the lease that Vault
- * granted at the login. If a renewal's lease is shorter than the login's lease, the Vault token has reached its maximum life, and the hub needs a new
- * login.
+ * Plans the renewal of the hub's Vault token at about half of the token's lease. The hub thus keeps its token during an outage of Vault. The time of
+ * the renewal varies by a fifth of the lease, so that several hubs do not send their renewals to Vault at once. The argument `granted` is the lease
+ * that Vault granted at the login. If a renewal's lease is shorter than the login's lease, the Vault token has reached its maximum life, and the hub
+ * needs a new login.
  */
 export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random: number): NextStep {
   if (granted.seconds <= 0) return null;
@@ -32,5 +29,5 @@ export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random
   return lease.renewable && lease.seconds > 0 ? { afterMs, how: "renew" } : null;
 }
 
-/** Returns the time after which the hub repeats a failed step for its Vault token. */
+/** Returns the milliseconds after which the hub repeats a failed renewal or login. */
 export const retryMs = (granted: Lease): number => Math.max(SHORTEST_MS, (granted.seconds * 1000) / RETRIES);

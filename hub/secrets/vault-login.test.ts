@@ -177,7 +177,7 @@ describe("the Vault token", () => {
     expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
     await store.write("kv/a", { v: "1" });
     expect(tokens.logins).toBe(3);
-    // Each new Vault token replaces the previous token, which the hub revokes.
+    // Each new Vault token replaces the previous Vault token, which the hub then revokes.
     await until("one token is left", () => (tokens.living === 1 ? true : undefined));
   });
 
@@ -289,7 +289,7 @@ describe("the Vault token", () => {
       logins.push(await tries());
     }
     expect(logins).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5]);
-    // If the time of a credential's file has changed, the file's content may be valid now.
+    // A changed modification time of a credential's file means that the file's content may be valid now.
     utimesSync(secretFile, new Date(), new Date(Date.now() + 60_000));
     expect([await tries(), await tries()]).toEqual([6, 6]);
     clock.advance(60);

@@ -7,7 +7,9 @@ import type { VaultApi } from "./vault-api.ts";
 import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";
 import { type Lease, type NextStep, nextStep, retryMs } from "./vault-lease.ts";
 
-/** The hub's credentials for Vault. The hub reads the files of its Vault credentials at each login, so that a new secret needs no restart. */
+/**
+ * The hub's credentials for Vault. The hub reads the files with the credentials at each login, so that a new credential needs no restart of the hub.
+ */
 export type VaultCredentials =
   | { readonly kind: "token"; readonly tokenFile: string }
   | {
@@ -21,7 +23,7 @@ export type VaultCredentials =
 export interface LeaseClock {
   /** Returns the milliseconds since an arbitrary but fixed moment. */
   now(): number;
-  /** Calls `run` once after `ms` milliseconds, unless the caller calls the returned function before this time. */
+  /** Calls `run` once after `ms` milliseconds. The returned function cancels the call. */
   timer(ms: number, run: () => void): () => void;
 }
 export const systemClock: LeaseClock = {
@@ -35,19 +37,17 @@ export const systemClock: LeaseClock = {
 interface Session {
   readonly token: Secret;
   readonly lease: Lease;
-  /** True if the Vault token's policies allow the token to look itself up, so that a look-up tells whether the token is still valid. */
+  /** True if the Vault token's policies let the token look itself up; a look-up tells whether the token is still valid. */
   readonly looksItselfUp: boolean;
 }
 
 /**
- * The content of a credential's file, and the time of the last change of the file. If the time of a credential's file has changed, the file's content
- * may be valid now.
+ * The content of a credential's file, and the time of the file's last change. If the file has changed since a refusal, its content may be valid now.
  */
 interface Credential {
   readonly secret: Secret;
   readonly writtenAt: number;
 }
-/** A login that Vault refused. */
 interface Refusal {
   readonly credential: Credential;
   /** The number of times in a row that Vault has refused the credential. */
@@ -82,7 +82,7 @@ export class VaultLogin {
   #session: Session | null = null;
   /** The login to Vault that is under way. All callers that need a Vault token at the same time share one login. */
   #pending: Promise<Session> | null = null;
-  /** Vault's last refusal of a login. During the pause after a refusal, no caller sends the refused credential to Vault. */
+  /** Vault's last refusal of a login. During the pause after a refusal, the hub does not send the refused credential to Vault. */
   #refusal: Refusal | null = null;
   #fruitlessAt = Number.NEGATIVE_INFINITY;
   #cancel: () => void = () => undefined;
@@ -100,7 +100,7 @@ export class VaultLogin {
   }
 
   /**
-   * The secret store calls `another` when Vault answers 403, which has two reasons: the token is no longer valid, or its policies forbid the path. A
+   * The secret store calls `another` when Vault answers 403, either because the token is no longer valid, or because its policies forbid the path. A
    * Vault token has the policies that its role had at the login, so a new token may help. `another` returns a new token for one more call, or null if
    * the path is forbidden.
    */
@@ -126,8 +126,8 @@ export class VaultLogin {
   }
 
   /**
-   * The secret store calls `yetAnother` if Vault also forbids the call with the new token that `another` returned. `yetAnother` returns the token
-   * that has replaced the forbidden token in the meantime, or null.
+   * The secret store calls `yetAnother` if Vault also forbids the call with the new token from `another`. `yetAnother` returns the token that has
+   * replaced the forbidden token in the meantime, or null.
    */
   yetAnother(forbidden: Secret): Secret | null {
     if (this.#session !== null && this.#session.token !== forbidden) return this.#session.token;
@@ -140,8 +140,8 @@ export class VaultLogin {
   }
 
   /**
-   * Stops the renewal of the Vault token. The token stays valid after `close`: another process may use a token from a file, and an AppRole's token
-   * expires by itself.
+   * Stops the renewal of the Vault token. The token stays valid after `close`, because another process may use a token from a file, and an AppRole's
+   * token expires by itself.
    */
   close(): void {
     this.#closed = true;
@@ -172,8 +172,8 @@ export class VaultLogin {
   }
 
   /**
-   * Revokes the previous Vault token, because replaced tokens of a role with long leases would accumulate in Vault. If Vault refuses a call that
-   * still uses the revoked token, the hub repeats the call with the next token.
+   * Revokes the previous Vault token, because replaced tokens of a role with long leases would accumulate in Vault. A call that still uses the
+   * revoked token fails, and the hub repeats the call with the next token.
    */
   #retire(): void {
     if (this.#session === null || this.#credentials.kind === "token") return;
@@ -200,7 +200,7 @@ export class VaultLogin {
     throw answered;
   }
 
-  /** Opens a session with a Vault token, returns an error if Vault refused the token, and throws all other errors. */
+  /** Opens a session with a Vault token. Returns an error if Vault refused the token, and throws every other error. */
   async #openToken(token: Secret, { tokenFile }: { tokenFile: string }): Promise<Session | SecretError> {
     const answer = await this.#api({ method: "GET", path: LOOKUP, token });
     if (!answer.ok)
@@ -244,8 +244,8 @@ export class VaultLogin {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token could not be renewed", { error });
-        // If a renewal has failed, the Vault token stays valid for the rest of its lease. When the lease of a Vault token has ended, Vault's first
-        // answer 403 makes the hub get another token. If the hub uses another Vault token by now, it has already planned the renewal of that token.
+        // After a failed renewal, the Vault token stays valid for the rest of its lease. After the end of the lease, Vault's first answer 403 makes
+        // the hub get a new token. If the hub already uses a new token, it has already planned the new token's renewal.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });
@@ -256,7 +256,7 @@ export class VaultLogin {
     const session = this.#session;
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
-    // If the hub uses another Vault token by now, `#renew` ignores the answer about the old token. The renewal of the new token is already planned.
+    // If the hub already uses a new token, `#renew` ignores Vault's answer about the old token. The new token's renewal is already planned.
     if (this.#session !== session) return;
     if (!answer.ok) {
       this.#log.info("Vault no longer renews the token; logging in again", { http_status: answer.status });

@@ -11,21 +11,18 @@ export interface VaultOptions {
   /** The mount path of Vault's KV version 2. In Vault, the mount path replaces `kv` at the beginning of a secret's path. */
   readonly mount: string;
   readonly log: Log;
-  /** The clock of the token's lease, by default the system's clock. */
+  /** The clock that times the Vault token's lease; the default is the system's clock. */
   readonly clock?: LeaseClock;
 }
 export interface VaultStore extends SecretStore {
-  /** Ends the renewal of the Vault token. */
   close(): void;
 }
 
-/**
- * Vault's answer with a version of a secret. For a deleted or destroyed version of a secret, Vault answers 404, but its answer names the version.
- */
+/** Vault's answer about one version of a secret. For a deleted or destroyed version, Vault answers 404, but the answer names the version. */
 const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
 /**
- * Vault's answer if nothing was ever written at the path, or if the secret was removed. An answer 404 without an empty list `errors` does not come
- * from Vault's KV version 2, but e.g. from another secrets engine.
+ * Vault's answer if nothing was ever written at the path, or if the secret was removed. An answer 404 without an empty list `errors` comes from
+ * something other than Vault's KV version 2, for example from another secrets engine.
  */
 const Absent = z.object({ errors: z.array(z.string()).max(0) });
 const Written = z.object({ data: z.object({ version: z.int() }) });
@@ -35,8 +32,8 @@ const Mounted = z.object({
 });
 
 /**
- * The newest version of the secret at a path of Vault, and whether the secret is present. Version 0 of a path means that nothing was ever written
- * there. A secret that is not present may have existed, and the next write must name its last version.
+ * The newest version of the secret at a path of Vault, and whether the secret is present. Version 0 means that nothing was ever written at the path.
+ * If a secret existed but is not present now, the next write must name the secret's last version.
  */
 interface StoreAnswer {
   readonly version: number;
@@ -82,7 +79,7 @@ class KvStore {
         `There is no such secret in Vault below ${this.#mount}; write it first`,
       );
     const values = Values.safeParse(data);
-    // The error leaves out zod's findings on purpose, because they may quote the secret.
+    // The error leaves out the findings of the zod parser on purpose, because they may quote the secret.
     if (!values.success)
       throw new SecretError(
         "secret_corrupt",
@@ -113,8 +110,8 @@ class KvStore {
   }
 
   /**
-   * Removes the secret's metadata in Vault, and with them every version. If the hub only deleted the versions of a secret, somebody could restore
-   * them.
+   * Removes the secret's metadata in Vault, and with the metadata every version. If the hub only deleted the versions of a secret, somebody could
+   * restore them.
    */
   async remove(path: string): Promise<void> {
     const answer = await this.#ask("DELETE", this.#place("metadata", path));
@@ -124,8 +121,8 @@ class KvStore {
   }
 
   /**
-   * Sends the same request as Vault's own command line sends before it uses a path. Vault answers with the mount that contains the path, and the
-   * mount's own path may be shorter.
+   * Asks Vault which mount contains the configured path, as Vault's own command line does before it uses a path. The mount's own path may be shorter
+   * than the configured path.
    */
   async check(): Promise<void> {
     const place = `sys/internal/ui/mounts/${this.#mount}`;
@@ -152,8 +149,8 @@ class KvStore {
   }
 
   /**
-   * A secret in Vault that was deleted but not removed still has versions. The path of a deleted secret is empty, but the next version at this path
-   * is not version 1.
+   * Returns the version that a write to the path must name. A secret that was deleted in Vault but not removed still has versions, so the next
+   * version at its path is not version 1.
    */
   async #expected(path: string, replaces: Replaces | undefined): Promise<number> {
     if (replaces !== undefined && replaces !== "nothing") return Number(replaces);
@@ -162,8 +159,8 @@ class KvStore {
   }
 
   /**
-   * A call that Vault refused had no effect, so the hub may repeat the call. The hub repeats a refused call with another token, and a third time if
-   * the other token was revoked before the call arrived.
+   * Calls Vault, and repeats a refused call with another token, because a refused call had no effect. A third call follows if somebody revoked the
+   * second token before the second call arrived.
    */
   async #ask(method: "GET" | "POST" | "DELETE", place: string, body?: unknown): Promise<VaultAnswer> {
     const call = (token: Secret): Promise<VaultAnswer> => this.#api({ method, path: place, token, body });

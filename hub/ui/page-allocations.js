@@ -1,5 +1,4 @@
-// The part of the operators' page for allocations: which tenant uses which node, and the actions on an allocation. The hub joins the files page-*.js
-// and page.js into one script.
+// The part of the operators' page for allocations: which tenant uses which node, and the actions on an allocation.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const ALLOCATIONS = "/api/v1/admin/allocations";
 const ALLOCATION_STATUSES = ["granting", "active", "failed", "ending", "ended"];
@@ -30,7 +29,7 @@ function allocationRow(one) {
     make("td", why.filter(Boolean).join(" "), "why"),
     make("td", verbs(allocationActions(one))),
   ]);
-  // A table may have several rows for one node, so the link to the node does not identify a row.
+  // A table of allocations may have several rows for one node, so the link to the node does not identify a row.
   row.dataset.key = one.id;
   return row;
 }

@@ -1,12 +1,11 @@
-// The part of the operators' page for the hub's CA and task-signing key: the progress of a rotation, and its next step. The hub joins the files
-// page-*.js and page.js into one script.
+// The part of the operators' page for the hub's CA and task-signing key: the progress of a rotation of these keys, and the rotation's next step.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const AUTHORITY = "/api/v1/admin/authority";
 const KEYS = "the rotation of the hub's keys";
 
 /**
- * Returns a button for each step of a rotation of the hub's keys that the hub would accept now. While some hosts do not have the hub's next keys yet,
- * the hub refuses to finish the rotation unless the operator forces it.
+ * Returns a button for each step of a key rotation that the hub would accept now. While some hosts do not have the hub's next keys, the hub refuses
+ * to finish the rotation unless the operator forces it.
  */
 const rotationButtons = ({ next, hosts, informed }) => {
   if (next === null)

@@ -1,4 +1,4 @@
-// The part of the operators' page for batches of onboardings and of decommissions. The hub joins the files page-*.js and page.js into one script.
+// The part of the operators' page for batches of onboardings and of decommissions.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 /** The kinds of batches by their name in the page's address, each with its path in the API and the kind of its operations. */
 const BATCHES = {
@@ -9,7 +9,7 @@ const BATCHES = {
     kind: "decommissions",
   },
 };
-/** Shows the state of a batch. The page shows a finished batch as completed only if none of its hosts waits for a person. */
+/** Shows the state of a batch. A finished batch counts as completed only if none of its hosts waits for a person. */
 const batchTag = ({ done, failed, paused }) => {
   if (paused !== null) return tag("paused", "bad");
   if (!done) return tag("running");
@@ -32,7 +32,7 @@ const batchTable = (rows) =>
   );
 
 const NEWEST_BATCHES = 5;
-/** The newest batches of all kinds, with links to the lists of all batches. */
+/** Shows the newest batches of all kinds, with links to the lists of all batches. */
 async function newestBatches() {
   const pages = await Promise.all(Object.values(BATCHES).map(({ path }) => ask(`${path}?limit=${NEWEST_BATCHES}`)));
   const newest = pages.flatMap((page) => page.items).sort((a, b) => b.requested_at.localeCompare(a.requested_at));
@@ -40,7 +40,7 @@ async function newestBatches() {
   return section("Newest batches", batchTable(newest.slice(0, NEWEST_BATCHES)), make("p", lists));
 }
 
-/** The buttons for the verbs of a batch, each only while the verb can have an effect. */
+/** Returns the buttons for the verbs of a batch that can have an effect now. */
 function batchButtons(path, { failed, paused, counts, done }) {
   const button = (title, verb, what, more) => actionButton(path, title, verb, what, more);
   const count = failed === 1 ? "1 host" : `${failed} hosts`;
@@ -61,7 +61,7 @@ function batchButtons(path, { failed, paused, counts, done }) {
       : [button("Stop what is under way, and undo where possible", "cancel", "what is under way of this batch")]),
   ];
 }
-/** Says why a paused batch begins no further host, and what the operator does next. */
+/** Says why a paused batch begins no further host, and what the operator can do next. */
 const pauseOf = ({ paused }) => {
   if (paused === null) return [];
   const by = paused.by === null ? "" : ` by ${paused.by}`;

@@ -1,5 +1,4 @@
-// The dialog of the operators' page that asks for a reason before an action, and shows the action's result. The hub joins the files page-*.js and
-// page.js into one script.
+// The dialog of the operators' page that asks for a reason before an action, and shows the action's result.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
 const say = (id, ...content) => $(id).replaceChildren(...content);
 const quiet = () => {
@@ -7,7 +6,7 @@ const quiet = () => {
   say("done");
 };
 
-/** Asks for the reason of an action. The hub stores the reason of an action together with the operator's name. */
+/** Asks for the reason of an action, which the hub stores together with the operator's name. */
 function askReason({ title: effect, ariaLabel: what, textContent: verb, className, dataset: { path, body, secret } }) {
   $("dialog-title").textContent = what;
   $("dialog-effect").textContent = `${effect}.`;

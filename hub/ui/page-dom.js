@@ -1,5 +1,4 @@
-// Functions that build the elements of the operators' page and update them without losing focus, selection or scroll position. The hub joins the
-// files page-*.js and page.js into one script.
+// Functions that build the elements of the operators' page and update them without losing focus, selection or scroll position.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const $ = (id) => document.getElementById(id);
 const make = (name, content, className) => {
@@ -18,7 +17,7 @@ const kindOf = (status) => {
 const tag = (status, kind = kindOf(status)) => make("span", words(status), `tag ${kind}`);
 /** Shows a time in the time zone and format of the person at the browser. */
 const time = (iso) => (iso ? new Date(iso).toLocaleString() : "never");
-/** Marks a table row by the target of its first link, so that focus and selection stay with the row while other rows come and go. */
+/** Marks a table row by the target of its first link, so that the row keeps focus and selection when rows above it appear or disappear. */
 const keyed = (row) => {
   const first = row.querySelector("a")?.getAttribute("href");
   if (first) row.dataset.key ??= first;
@@ -62,7 +61,7 @@ const facts = (values) =>
     "dl",
     Object.entries(values).flatMap(([name, value]) => [make("dt", words(name)), make("dd", shown(name, value))]),
   );
-/** The verbs of an operator's actions that cannot be undone. */
+/** The verbs of the operators' page that cannot be undone. */
 const FINAL = [
   "remove",
   "release",
@@ -75,8 +74,8 @@ const FINAL = [
   "finish",
 ];
 /**
- * The attributes of a button on the operators' page name the action of the button. If an update changes a row and keeps its button, the update also
- * changes the attributes, so the button does what the row now shows.
+ * A button of the operators' page carries its action in its attributes. An update of a row may keep the row's button but change the attributes, so
+ * that the button does what the row now shows.
  */
 const actionButton = (path, title, verb, host, more = {}) => {
   const button = make(

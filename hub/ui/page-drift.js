@@ -1,5 +1,4 @@
-// The part of the operators' page for drift: nodes that differ from their machines in MAAS, breakers, and how the hub watches each site. The hub
-// joins the files page-*.js and page.js into one script.
+// The part of the operators' page for drift: nodes that differ from their machines in MAAS, breakers, and how the hub watches each site.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
 const RESOLUTIONS = {
@@ -97,7 +96,7 @@ const SITE_HEADS = [
   "Last sweep",
 ];
 
-/** Returns the sections about drift for the overview of the operators' page. The overview shows the table of breakers only if a breaker is open. */
+/** Returns the sections about drift for the overview of the operators' page. The overview has a table of breakers only if a breaker is open. */
 async function reconciliationSections() {
   const [status, drift] = await Promise.all([ask(`${DRIFT}/status`), ask(`${DRIFT}/drift?limit=${FIRST_LOOK}`)]);
   const names = new Map(status.sites.map((site) => [site.site_id, site.name]));
@@ -119,7 +118,7 @@ async function reconciliationSections() {
   };
 }
 
-/** Shows the drift of one node, acknowledged or not. */
+/** Shows the drift of one node, whether or not an operator has acknowledged the drift. */
 async function driftOfNode({ id, hostname }) {
   const {
     items: [drift],

@@ -1,9 +1,8 @@
-// Shows lists of any length, one page at a time, with a link to the next page of the list. The hub joins the files page-*.js and page.js into one
-// script.
+// The part of the operators' page for lists of any length: one page of a list at a time, with a link to the next page.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
-/** The number of entries that a list shows at once. */
+/** The number of entries of a list that the operators' page shows at once. */
 const FIRST_LOOK = 100;
-/** For each list by its name in the page's address: the API path of its entries, and the function that shows them. */
+/** The API path of each list's entries, and the function that shows them, by the list's name in the page's address. */
 const LISTS = {
   nodes: {
     title: "Nodes",
@@ -53,7 +52,7 @@ const LISTS = {
 };
 const listLink = (name, query, text) => link(`#/list/${name}?${new URLSearchParams(query)}`, text);
 
-/** The note below a list that the page has cut off: how many entries the page shows, and where the other entries are. */
+/** Returns the note below a list of which the page shows only the first entries, with a link to all entries. */
 const moreOf = (name, pages, query = {}) => {
   const cut = pages.filter((page) => page.next_cursor !== null);
   return cut.map(({ items, status, ...page }) => {

@@ -1,5 +1,4 @@
-// The part of the operators' page for nodes: the row in the overview, the actions, and the details. The hub joins the files page-*.js and page.js
-// into one script.
+// The part of the operators' page for nodes: the row in the overview, the actions, and the details.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
 const NODES = "/api/v1/admin/nodes";
 /** For each node, the number of status changes that the API returns, and the number of operations that the page shows. */
@@ -73,13 +72,10 @@ const nodeActions = (one) =>
     .map(([name, { title, secret, verb, body }]) =>
       actionButton(`${NODES}/${one.id}`, title, name, one.hostname, { secret, verb, body }),
     );
-/**
- * True if two hosts used the node's identity. After two hosts used a node's identity, the hub accepts no agent of the node until the node enrolls
- * again.
- */
+/** True if two hosts used the node's identity. The hub then accepts no agent of the node until the node enrolls again. */
 const isBlocked = ({ type, status }) => type === "agent.identity" && status === "False";
 
-/** The health overrides of the node, each with the button that removes it. A node without overrides has no such section. */
+/** Shows the health overrides of a node, each with the button that removes it. The page of a node without overrides has no such section. */
 function overrideSection(id, overrides) {
   const title = "Allow new work on the node although the cause of the override stands";
   const lifts = (needed) =>
@@ -100,7 +96,7 @@ function overrideSection(id, overrides) {
   ];
 }
 
-/** The whole history of a node, oldest first, one page at a time. */
+/** Shows the whole history of a node, oldest entry first, one page at a time. */
 async function lifecycle(id, asked) {
   const query = new URLSearchParams(asked);
   query.set("limit", FIRST_LOOK);

@@ -1,5 +1,4 @@
-// The part of the operators' page for onboardings and decommissions: their lists, their details, and their actions. The hub joins the files page-*.js
-// and page.js into one script.
+// The part of the operators' page for onboardings and decommissions: their lists, their details, and their actions.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const FAILED = ["failed_manual_intervention", "failed_retryable"];
 const UNDER_WAY = ["running", "compensating", "pending"];

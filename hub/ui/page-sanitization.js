@@ -1,8 +1,7 @@
-// The part of the operators' page for sanitization records: what the hub knows about the cleaning of a host after each turnover. The hub joins the
-// files page-*.js and page.js into one script.
+// The part of the operators' page for sanitization records, which say what the hub knows about the cleaning of a host after each turnover.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const RECORDS = "/api/v1/admin/sanitization-records";
-/** For each verdict of a sanitization record the colour of its tag. */
+/** The colour of the tag for each verdict of a sanitization record. */
 const VERDICTS = { clean: "good", not_clean: "bad", incomplete: "busy" };
 
 function recordRow(one) {

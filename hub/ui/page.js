@@ -1,5 +1,6 @@
-// The script of the operators' page, which runs in the browser. The page reads everything from the public API every two seconds, and inserts the data
-// as text, never as markup. The browser keeps the operator's token only for the open tab.
+// The script of the operators' page, which runs in the browser. The hub joins the files `page-*.js` and `page.js` into one script. The page reads
+// everything from the public API every two seconds, and inserts the data as text, never as markup. The browser keeps the operator's token only for
+// the open tab.
 const EVERY_MS = 2000;
 const DEADLINE_MS = 30_000;
 let token = sessionStorage.getItem("muster-token") ?? "";
@@ -89,7 +90,7 @@ const viewOf = (hash) => {
   return kind === "nodes" && id !== undefined ? node(id) : overview();
 };
 
-/** Shows the hub's version, the present user, and problems of the hub as a whole. */
+/** Shows the hub's version, the name of the operator's token, and problems of the hub as a whole. */
 function showHub({ version, agents, you, secret_store: store }) {
   const may = you.role === "viewer" ? ", who may only read" : "";
   $("about").textContent = `hub ${version}, agents connected here: ${agents}, you are ${you.name}${may}`;
@@ -100,9 +101,8 @@ function showHub({ version, agents, you, secret_store: store }) {
 
 let timer;
 /**
- * The number of the page's newest update. An update of the page that is not the newest one changes nothing on the page. The page also raises `look`
- * when the operator leaves the page and the page deletes the operator's token. An update that began with the deleted token changes nothing on the
- * page.
+ * The number of the newest update of the page; an older update changes nothing on the page. The page also raises `look` when it deletes the
+ * operator's token, so that an update with the deleted token changes nothing.
  */
 let look = 0;
 /** The address of the view that the page shows, and the time of the view's data. */
@@ -146,7 +146,7 @@ function show(hash, view) {
   $("leave").hidden = false;
 }
 
-/** Removes the view that the page shows, because the page's address has changed or the operator's token is no longer used. */
+/** Removes the shown view from the page, because the page's address has changed or the page no longer uses the operator's token. */
 function clear() {
   $("view").replaceChildren();
   document.title = "Muster";

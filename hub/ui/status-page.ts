@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 const read = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
 const style = read("./page.css");
-/** The files of the page's script, in the order in which they are joined into one script. */
+/** The names of the script files that `status-page.ts` joins into the page's one script, in this order. */
 const PARTS = [
   "dom",
   "operations",
@@ -17,7 +17,7 @@ const PARTS = [
 ].map((part) => `./page-${part}.js`);
 const script = [...PARTS, "./page.js"].map(read).join("");
 
-/** The operators' page: one self-contained document, whose script (`page.js`) reads the public API (decision P8). */
+/** Returns the operators' page: one self-contained document, whose script (`page.js`) reads the public API (decision P8). */
 export const statusPage = (nonce: string): string => `<!doctype html>
 <html lang="en">
 <head>
