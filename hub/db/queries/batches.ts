@@ -14,6 +14,7 @@ import {
   nodeDecommissions,
   nodeOnboardings,
   type Workflow,
+  workflowEvents,
   workflows,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -143,23 +144,26 @@ export interface FailedBatch {
 }
 
 /**
- * Lists the batches of the given sites with too many failures (`stop_after_failures`) and with operations that still wait to begin.
+ * Lists the batches of the given sites of which too many hosts have failed (`stop_after_failures`) and whose operations still wait to begin. A host
+ * counts once if its operation has failed since the last resume of the batch, also if the host was recovered or cancelled afterwards.
  * `listFailedBatches` leaves out a batch that is already paused.
  */
 export async function listFailedBatches(tx: Tx, siteIds: readonly SiteId[]): Promise<FailedBatch[]> {
   const waits = sql`exists (
     select 1 from workflows w where w.batch_id = ${batches.id} and w.status = 'pending' and w.started_at is null)`;
-  const failures = sql<number>`count(*)::int`;
+  const hasFailed = sql`exists (
+    select 1 from ${workflowEvents} e where e.workflow_id = ${workflows.id} and e.status = 'failed'
+    and e.occurred_at > coalesce(${batches.resumedAt}, '-infinity'))`;
   return tx
-    .select({ id: batches.id, kind: batches.kind, siteId: batches.siteId, failures })
+    .select({ id: batches.id, kind: batches.kind, siteId: batches.siteId, failures: sql<number>`count(*)::int` })
     .from(batches)
-    .innerJoin(workflows, and(eq(workflows.batchId, batches.id), like(workflows.status, "failed_%")))
+    .innerJoin(workflows, eq(workflows.batchId, batches.id))
     .where(
       and(
         inArray(batches.siteId, [...siteIds]),
         isNull(batches.pausedAt),
         isNotNull(batches.stopAfterFailures),
-        sql`${workflows.completedAt} > coalesce(${batches.resumedAt}, '-infinity')`,
+        hasFailed,
         waits,
       ),
     )

@@ -28,6 +28,8 @@ export const workflowEvents = pgTable(
     index("workflow_events_age_idx").on(t.occurredAt),
     check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)),
     index("workflow_events_workflow_idx").on(t.workflowId, t.id),
+    // Each admission counts the failed hosts of the batches that stop after failures.
+    index("workflow_events_failed_idx").on(t.workflowId, t.occurredAt).where(sql`status = 'failed'`),
   ],
 );
 export type WorkflowEvent = typeof workflowEvents.$inferSelect;

@@ -31,7 +31,7 @@ describe("a batch of decommissions", () => {
   let boxes = 0;
   const hubs: WorkflowRunner[] = [];
   beforeAll(async () => {
-    rig = await startOnboardingRig({ machines: 18 });
+    rig = await startOnboardingRig({ machines: 22 });
     kinds = workflowsOf(rig.services);
     profileId = await rig.addProfile("narrow", { batch_max_parallel: AT_ONCE });
     watcher = startRigWatcher(rig);
@@ -44,22 +44,32 @@ describe("a batch of decommissions", () => {
 
   const db = () => rig.services.db;
   const countsOf = ({ machine }: DeployedHost) => rig.maas.sim.region.state.counters[machine.systemId];
-  async function retiredHosts(count: number): Promise<DeployedHost[]> {
+  async function retiredHosts(count: number, profile = profileId): Promise<DeployedHost[]> {
     const hosts: DeployedHost[] = [];
     for (let n = 0; n < count; n += 1) {
       boxes += 1;
-      hosts.push(await retiredHost(rig, boxes, profileId));
+      hosts.push(await retiredHost(rig, boxes, profile));
     }
     return hosts;
   }
-  async function release(hosts: readonly DeployedHost[], options: object = {}): Promise<BatchId> {
+  async function release(
+    hosts: readonly DeployedHost[],
+    options: object = {},
+    inOrder: (hosts: readonly DeployedHost[]) => void = () => undefined,
+  ): Promise<BatchId> {
     const request = DecommissionBatchCreate.parse({
       ...options,
       site_id: rig.siteId,
       operation: { mode: "release", reason: ann.reason },
       node_ids: hosts.map((host) => host.nodeId),
     });
-    const { batch_id: id } = await rig.services.inTx((tx) => startDecommissionBatch(tx, request, ann));
+    const { batch_id: id } = await rig.services.inTx(async (tx) => {
+      const started = await startDecommissionBatch(tx, request, ann);
+      const ids = new Map(started.decommissions.map((one) => [one.node_id, one.decommission_id ?? ""]));
+      const idOf = ({ nodeId }: DeployedHost): string => ids.get(nodeId) ?? "";
+      inOrder([...hosts].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)));
+      return started;
+    });
     if (id === null) throw new Error("the request began nothing");
     return id;
   }
@@ -158,6 +168,36 @@ describe("a batch of decommissions", () => {
       { type: "batch.paused", subject: `decommission-batches/${id}`, by: null },
       { type: "batch.resumed", subject: `decommission-batches/${id}`, by: "ann" },
     ]);
+  });
+
+  it("counts a failed host for its limit also after the host was recovered", async () => {
+    const oneAtOnce = await rig.addProfile("one-at-once", { batch_max_parallel: 1 });
+    const { region } = rig.maas.sim;
+    const { speed } = region;
+    region.speed = STANDSTILL;
+    let hosts: readonly DeployedHost[] = [];
+    // The batch admits its hosts in the order of their operations' ids.
+    const id = await release(await retiredHosts(4, oneAtOnce), { stop_after_failures: 2 }, (inOrder) => {
+      hosts = inOrder;
+      for (const at of [0, 2]) if (hosts[at] !== undefined) hosts[at].machine.locked = true;
+    });
+    const [first, second, , last] = hosts;
+    if (first === undefined || second === undefined || last === undefined) throw new Error("no hosts");
+    await until("the second host to be at work", async () => (countsOf(second)?.release === 1 ? true : undefined));
+    first.machine.locked = false;
+    expect(await recoverBatch(...verb(id), ann)).toMatchObject({ applied: 1 });
+    expect(await readBatch(db(), "decommission", id)).toMatchObject({ failed: 0, paused: null });
+    region.speed = speed;
+    region.settle(second.machine);
+    const end = await until("the batch to stop or to end", async () => {
+      const batch = await readBatch(db(), "decommission", id);
+      return batch?.paused !== null || batch?.done ? batch : undefined;
+    });
+    expect(end).toMatchObject({ succeeded: 2, failed: 1, counts: { pending: 1 } });
+    expect(end?.paused?.reason).toBe("2 hosts of the batch have failed, so no further host begins");
+    expect(countsOf(last)?.release ?? 0).toBe(0);
+    await cancelBatch(...verb(id), { ...ann, failed: true });
+    await done(id);
   });
 
   it("is cancelled in the middle: no waiting node begins, and what MAAS has accepted is not undone", async () => {

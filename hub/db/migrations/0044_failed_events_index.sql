@@ -1,0 +1,1 @@
+CREATE INDEX "workflow_events_failed_idx" ON "workflow_events" USING btree ("workflow_id","occurred_at") WHERE status = 'failed';
