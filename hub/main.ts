@@ -1,7 +1,7 @@
 /**
- * The main program of the hub, which creates all its parts. The hub starts settings, database, secrets, clients, engine and listeners in this order,
- * and stops them in reverse order. The exit status of the hub is 0 after SIGTERM or SIGINT, 78 for invalid settings, and 1 for a failed start. If the
- * hub's program gets arguments, it runs a command and no hub.
+ * The main program of the hub. The hub starts settings, database, secrets, clients, engine and listeners in this order, and stops them in reverse
+ * order. The exit status is 0 after SIGTERM or SIGINT, 78 for invalid settings, and 1 for a failed start. With arguments, the program runs a command
+ * instead of a hub.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -57,7 +57,7 @@ interface Parts {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
 }
 
-/** Starts the hub. The callback `fail` ends the hub after an error that happens only after the start. */
+/** Starts the hub. The callback `fail` ends the hub after an error in a part that starts later. */
 async function start(
   config: Config,
   { log, ring }: KeptLog,
@@ -128,8 +128,8 @@ async function start(
 }
 
 /**
- * Starts the sweeps that read the results of tasks. The returned function tells the sweeps for allocations and for baselines that an agent has ended
- * a task.
+ * Starts the sweeps that read the results of tasks. The returned function tells the sweeps of allocations and of baselines that an agent has ended a
+ * task.
  */
 function startTaskReaders({ log, database: { db, inTx } }: Parts, closers: Closer[]): () => void {
   const [allocationsDue, baselinesDue] = [new WakeSignal(), new WakeSignal()];
@@ -252,9 +252,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => runner.close());
 }
 
-/**
- * Closes all parts of the hub, in the reverse order of their start. If one part of the hub fails to close, `closeAll` still closes the other parts.
- */
+/** Closes all parts of the hub, in the reverse order of their start. If one part fails to close, `closeAll` still closes the next parts. */
 async function closeAll(closers: Closer[], log: Log): Promise<void> {
   for (const close of closers.splice(0).reverse()) {
     try {
@@ -268,7 +266,9 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
 const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || error instanceof TlsFilesError || (error instanceof SecretError && error.isRefusal);
 
-/** The hub's settings with the given kind of secret store, so that the command `copy-secrets` opens both secret stores in the same way as a hub. */
+/**
+ * Returns the hub's settings with the given kind of secret store. The command `copy-secrets` thus opens both secret stores in the same way as a hub.
+ */
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
 
 async function command(words: readonly string[]): Promise<never> {
@@ -291,8 +291,7 @@ async function main(): Promise<void> {
   const kept = createKeptLog(config.logLevel, toStderr);
   const { log } = kept;
   const closers: Closer[] = [];
-  // Operators send the signal SIGHUP to a program after they have changed its files, so that the program reads the files. Without a listener for
-  // SIGHUP, this signal would end a hub even if the hub has no files to read.
+  // An operator sends the signal SIGHUP to make a program read its changed files. Without a listener for SIGHUP, the signal would end the hub.
   process.on("SIGHUP", () => log.info("SIGHUP: reading files again"));
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
@@ -317,7 +316,7 @@ async function main(): Promise<void> {
   process.exit(0);
 }
 
-// Node's diagnostic reports leave out the environment, because operators pass the reports on and DATABASE_URL may hold a password.
+// Node's diagnostic reports leave out the environment variables. Operators pass the reports on, and DATABASE_URL may hold a password.
 if (process.report !== undefined) process.report.excludeEnv = true;
 const words = process.argv.slice(2);
 await (words.length === 0 ? main() : command(words));

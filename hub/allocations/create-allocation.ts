@@ -13,13 +13,15 @@ import { tellAllocation } from "../node/allocation-moves.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { obstaclesToAllocation, readCandidates, takeFreeNode } from "./free-node.ts";
 
-/** If the agent has not made the tenant's account within this many seconds, the allocation becomes `failed` (docs/timeouts.md). */
+/**
+ * The deadline in seconds of the task in which the agent makes the tenant's account. After the deadline the allocation becomes `failed`
+ * (docs/timeouts.md).
+ */
 const GRANT_DEADLINE_SECONDS = 900;
 
 /**
  * Allocates a node to a tenant (architecture 14.1): the node that the request names, or a free node of the SKU at the site. One transaction stores
- * the allocation and queues the task that makes the tenant's account. If `createAllocation` refuses the request, it throws ApiError and writes
- * nothing.
+ * the allocation and queues the task that makes the tenant's account. A refusal throws ApiError and writes nothing.
  */
 export async function createAllocation(tx: Tx, request: AllocationCreate, createdBy: string): Promise<AllocationRow> {
   await mustEndLater(tx, request.ends_at);
@@ -46,8 +48,8 @@ export async function createAllocation(tx: Tx, request: AllocationCreate, create
 }
 
 /**
- * Queues the agent's task that makes the tenant's account for an allocation. After a failed task, another task uses what the failed task has already
- * made on the host.
+ * Queues the agent's task that makes the tenant's account for an allocation. If a former task for the account failed, the new task uses what the
+ * failed task has made on the host.
  */
 export async function queueGrant(
   tx: Tx,
@@ -94,7 +96,7 @@ async function nodeFor(tx: Tx, { node_id, site_id, sku_id, root }: AllocationCre
   return takeFreeNode(tx, { siteId: site_id, siteName: site.name, sku: sku_id, root });
 }
 
-/** Locks the node that a request for an allocation names. Throws an ApiError that says why if the node cannot be allocated. */
+/** Locks the node that a request for an allocation names. Throws an ApiError with the reason if the node cannot be allocated. */
 async function namedNode(tx: Tx, nodeId: NodeId, root: boolean): Promise<Node> {
   const node = await mustLockNode(tx, nodeId);
   const [candidate] = await readCandidates(tx, { id: nodeId }, { limit: 1, after: null });

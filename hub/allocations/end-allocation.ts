@@ -18,9 +18,9 @@ export interface EndRequest extends Ending {
 }
 
 /**
- * Ends an allocation at an operator's request (architecture 14.1). `releaseAllocation` refuses while an operation holds the node. A forced release of
- * the allocation cancels an operation that holds the node. Not even a forced release cancels the turnover that this allocation's end has begun. If
- * `releaseAllocation` refuses the request, it throws ApiError and writes nothing.
+ * Ends an allocation at an operator's request (architecture 14.1). While an operation holds the node, `releaseAllocation` refuses, or cancels the
+ * operation if the request is forced. Not even a forced release cancels the turnover that the allocation's end has begun. A refusal throws ApiError
+ * and writes nothing.
  */
 export async function releaseAllocation(
   tx: Tx,
@@ -45,9 +45,8 @@ export async function releaseAllocation(
 }
 
 /**
- * Makes the allocation `ending`, and begins the turnover of its node if no operation holds the node and the node is in service. If an operation holds
- * the node, or the node is out of service, the sweep of allocations begins the turnover later. The caller of `continueEnding` has locked the
- * allocation and its node.
+ * Makes the allocation `ending`, and begins the turnover of its node if the node is in service and free of operations. Otherwise the sweep of
+ * allocations begins the turnover later. The caller of `continueEnding` has locked the allocation and its node.
  */
 export async function continueEnding(tx: Tx, allocation: AllocationRow, by: Ending): Promise<AllocationRow> {
   await beginEnding(tx, allocation, by);

@@ -10,15 +10,14 @@ import { type Obstacle, obstaclesOf } from "../node/schedulable.ts";
 import { schedulingFactsOf, turnoverFactsOf } from "../node/scheduling-facts.ts";
 import { mayGrantRoot } from "../node/turnover-mode.ts";
 
-/** A node with all facts that decide whether Muster can allocate the node. */
 export interface Candidate {
   readonly row: NodeRow;
   readonly heldBy: WorkflowId | null;
 }
 
 /**
- * All reasons why a node cannot be allocated now, the most important one first. An empty list of reasons means that Muster can allocate the node. A
- * tenant gets root only on a node that MAAS can deploy again, or whose profile allows a soft reset after root (decision C4).
+ * Returns all reasons why a node cannot be allocated now, the most important one first. An empty list means that Muster can allocate the node. A
+ * tenant gets root rights only on a node that MAAS can deploy again, or whose profile allows a soft reset after root (decision C4).
  */
 export function obstaclesToAllocation({ row, heldBy }: Candidate, root: boolean): Obstacle[] {
   const found = obstaclesOf(schedulingFactsOf(row, root), row.conditions);
@@ -55,9 +54,9 @@ export interface WantedNode {
 const PAGE = 200;
 
 /**
- * Finds and locks a free node of the SKU at the site. The first pass over the nodes skips nodes that another transaction has locked, so requests for
- * allocations that arrive together take different nodes. The second pass over the nodes waits for the lock of each node that the first pass skipped,
- * because this node may still be free. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
+ * Finds and locks a free node of the SKU at the site. The first pass skips nodes that another transaction has locked, so simultaneous requests for
+ * allocations take different nodes. The second pass waits for the lock of each node that the first pass skipped, because such a node may still be
+ * free. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
  */
 export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   const census = new Map<NodeId, Obstacle | null>();
@@ -81,7 +80,7 @@ export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   throw noneFree(wanted, [...census.values()]);
 }
 
-/** Locks a free node of `page`, which is one page of the list of nodes, and skips nodes that another transaction has locked. */
+/** Locks a free node of `page`, which is one page of the list of nodes. `firstFree` skips nodes that another transaction has locked. */
 async function firstFree(
   tx: Tx,
   page: readonly Candidate[],

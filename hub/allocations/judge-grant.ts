@@ -3,7 +3,7 @@ import type { Task } from "../db/schema/index.ts";
 
 type Grant = Pick<Task, "type" | "state" | "result" | "errorCode" | "errorMessage">;
 
-/** The new status of an allocation after the task that makes the tenant's account is over. */
+/** The new status of an allocation after the end of the task that makes the tenant's account. */
 export type GrantVerdict =
   | { readonly to: "active"; readonly message: string }
   | { readonly to: "failed"; readonly code: string; readonly message: string };
@@ -12,7 +12,7 @@ const failed = (code: string, message: string): GrantVerdict => ({ to: "failed",
 
 /**
  * Decides from the finished task `allocation.grant_user` whether the tenant can log in. The task succeeds even if one of its steps failed, so the
- * outcomes of the steps decide (architecture 14.3). A missing task, or a result that the hub cannot read, does not count as success.
+ * outcomes of the steps decide (architecture 14.3). A missing task does not count as success, and neither does a result that the hub cannot read.
  */
 export function judgeGrant(task: Grant | null): GrantVerdict {
   if (task === null) return failed("task_missing", "The task that makes the account is gone, so nobody knows its end");
@@ -40,6 +40,6 @@ const BY_CODE: Readonly<Record<string, string>> = {
   lease_lapsed: "Bring the node's agent back, then grant the allocation again; or release it.",
 };
 
-/** What an operator does after the task that makes the tenant's account has failed with the error code `code`. */
+/** Returns the operator's next action after the task that makes the tenant's account has failed with the error code `code`. */
 export const afterFailedGrant = (code: string | null): string =>
   BY_CODE[code ?? ""] ?? "Correct the cause on the host, then grant the allocation again; or release it.";

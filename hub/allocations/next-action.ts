@@ -1,7 +1,7 @@
 import type { AllocationRow } from "../db/schema/index.ts";
 import { afterFailedGrant } from "./judge-grant.ts";
 
-/** What an operator can do next about an allocation, or null if the allocation needs no operator. */
+/** Returns what an operator can do next about an allocation, or null if the allocation needs no operator. */
 export function nextActionOf(
   row: Pick<AllocationRow, "status" | "errorCode" | "decommissionId" | "problem">,
 ): string | null {

@@ -20,7 +20,7 @@ import { judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
 
 const EVERY_MS = 2_000;
-/** One query of the sweep of allocations returns at most this many allocations. */
+/** The largest number of allocations that one query of the sweep returns. */
 const AT_ONCE = 50;
 const PLANNED_END = "Its planned end has passed";
 const BY_HUB = { actor: "muster", forced: false } as const;
@@ -44,11 +44,10 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
 ];
 
 /**
- * Moves each allocation to its next status, if the allocation needs no operator for this. The sweep judges the finished tasks of `granting`
- * allocations, and ends allocations whose host is gone. The sweep begins the turnover of allocations whose planned end has passed. The sweep decides
- * from stored rows alone, so any hub may run the sweep at any time, also after another hub was killed. The sweep continues each allocation in its own
- * transaction, so an allocation that cannot continue delays no other allocation. Returns the number of allocations that `sweepAllocations` has
- * changed.
+ * Moves each allocation to its next status if the change needs no operator. The sweep judges finished tasks of `granting` allocations, ends
+ * allocations whose host is gone, and begins due turnovers. The sweep decides from stored rows alone, so any hub may run it at any time, even after
+ * another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue delays no other allocation. Returns the
+ * number of changed allocations.
  */
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;
@@ -71,9 +70,8 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
 }
 
 /**
- * Calls `handle` for one allocation in a transaction. If the allocation cannot continue, `handleOne` stores the reason for an operator in the
- * allocation's row, and the next sweep tries again. If the hub cannot store why an allocation cannot continue, `handleOne` throws, because the fault
- * is in the database.
+ * Calls `handle` for one allocation in a transaction. If the allocation cannot continue, `handleOne` stores the reason in the allocation's row, and
+ * the next sweep tries again. If the hub cannot store the reason, `handleOne` throws, because the fault is in the database.
  */
 async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number | "stuck"> {
   try {
@@ -88,7 +86,7 @@ async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handl
 }
 
 /**
- * Returns the reason, as an operator reads it, why an allocation cannot continue. The message of an unexpected error may quote database rows, so only
+ * Returns the reason why an allocation cannot continue, as a text for operators. The message of an unexpected error may quote database rows, so only
  * the hub's log contains such a message.
  */
 const problemOf = (error: unknown): string =>
@@ -117,8 +115,8 @@ async function endOfGoneHost(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /**
- * Makes an allocation `ending` whose planned end has passed. The change has a transaction of its own, so the tenant's time ends also if the hub
- * cannot begin the turnover of the node yet.
+ * Makes an allocation `ending` after its planned end. The change has a transaction of its own, so the tenant's time ends even if the hub cannot begin
+ * the turnover of the node yet.
  */
 async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
@@ -127,7 +125,10 @@ async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
   return 1;
 }
 
-/** Before `endDue` locks an allocation, another hub may have ended the allocation, or an operator may have released the allocation. */
+/**
+ * Begins the turnover of an allocation after its planned end. `endDue` checks the locked allocation, because another hub or an operator may have
+ * ended it since the query of the sweep.
+ */
 async function endDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
   if (allocation.status === "ended" || allocation.decommissionId !== null) return 0;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { codeOf } from "./ipmi.ts";
 
-/** The texts that ipmitool 1.8.19 prints with `-v`. */
+/** Texts that ipmitool 1.8.19 prints with `-v`. */
 const SESSION = "Error: Unable to establish IPMI v2 / RMCP+ session";
 it.each([
   [`> RAKP 2 HMAC is invalid\n${SESSION}`, "login_refused"],

@@ -3,20 +3,20 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { BmcError, type BmcErrorCode, type BmcLogin, type BmcPort, type BmcPower } from "./port.ts";
 
 const TOOL = "ipmitool";
-/** The time limit of one call of ipmitool, which gives up on a silent BMC after about half of this time. */
+/** The time limit of one call of the program ipmitool, which gives up on a silent BMC after about half of this time. */
 const DEADLINE_MS = 30_000;
 const MAX_OUTPUT = 64 * 1024;
 const TOLD = 200;
 
-/** Two cipher suites for IPMI: one with SHA-256, and one that every IPMI 2.0 BMC has. */
+/** Two cipher suites of IPMI: number 17 uses SHA-256, and every IPMI 2.0 BMC has number 3. */
 const CIPHERS = { first: "17", else: "3" } as const;
 
 /**
- * Talks IPMI 2.0 to a BMC with Debian's ipmitool (`lanplus`). The hub passes the BMC's password to ipmitool in the environment, which only the hub's
- * own user can read, and never as an argument. The IPMI privilege level OPERATOR is enough for power and boot device, and MAAS uses it by default.
- * The option `-v` of ipmitool prints why a session was refused; its option `-vv` would print keys. If a BMC refuses the cipher suite with SHA-256,
- * the hub repeats the call with the cipher suite that every IPMI 2.0 BMC has. A BMC refuses a cipher suite before the login, so the BMC does not
- * count the refusal as a failed login.
+ * Talks IPMI 2.0 to a BMC with Debian's program ipmitool (`lanplus`). The hub passes the BMC's password to ipmitool in the environment, which only
+ * the hub's own user can read, and never as an argument. The IPMI privilege level OPERATOR, MAAS's default, is enough for power and boot device. The
+ * option `-v` of ipmitool prints why a BMC refused a session; its option `-vv` would print keys. If a BMC refuses the cipher suite with SHA-256, the
+ * hub repeats the call with the cipher suite that every IPMI 2.0 BMC has. A BMC refuses a cipher suite before the login, so the BMC does not count
+ * the refusal as a failed login.
  */
 export function ipmiBmc(login: BmcLogin, { port, signal }: { port: number; signal: AbortSignal }): BmcPort {
   const run = async (words: readonly string[], cipher: string = CIPHERS.first): Promise<string> => {
@@ -66,12 +66,12 @@ export function ipmiBmc(login: BmcLogin, { port, signal }: { port: number; signa
 }
 
 const CIPHER_REFUSED = /open session response.*(algorithm|cipher)/i;
-/** Texts of IPMI 2.0's RAKP status codes, and ipmitool's own text for a password of the wrong length. */
+/** Matches the texts of IPMI 2.0's RAKP status codes, and ipmitool's own text for a password of the wrong length. */
 const LOGIN_REFUSED =
   /RAKP \d HMAC is invalid|RAKP.*(unauthorized|invalid role|inactive|illegal)|password.*(invalid|verification)|privilege/i;
 const NO_SESSION = /Unable to establish|Authentication Capabilities|timed? ?out|Could not open socket|Address lookup/i;
 
-/** Returns the error code for the text that ipmitool printed in a failed call; every text has a code. */
+/** Returns the error code for the text that ipmitool printed in a failed call. Every text leads to an error code. */
 export function codeOf(told: string): Extract<BmcErrorCode, "no_answer" | "login_refused" | "action_failed"> {
   if (LOGIN_REFUSED.test(told)) return "login_refused";
   return NO_SESSION.test(told) ? "no_answer" : "action_failed";

@@ -1,6 +1,6 @@
 import type { Secret } from "../../shared/secret.ts";
 
-/** The protocols of BMCs. A BMC login that names no protocol uses IPMI. */
+/** The protocols by which Muster controls a BMC. A BMC login that names no protocol uses IPMI. */
 export const BMC_DRIVERS = ["ipmi", "redfish"] as const;
 export type BmcDriver = (typeof BMC_DRIVERS)[number];
 
@@ -16,9 +16,9 @@ export interface BmcLogin {
 export type BmcPower = "on" | "off" | "changing";
 
 /**
- * The hub's own requests to a BMC, with which the hub boots a host from the network if MAAS does not know the host yet (lifecycle 4.3). Each call to
- * a BMC has its own deadline and throws only `BmcError`. No call to a BMC retries by itself: after a failed call, the caller reads the power state
- * once more and does the remaining steps.
+ * The hub's own requests to a BMC, by which the hub boots a host from the network before MAAS knows the host (lifecycle 4.3). Each call to a BMC has
+ * its own deadline and throws only `BmcError`. A call to a BMC never retries; after a failed call, the caller reads the power state and continues
+ * with the steps that remain.
  */
 export interface BmcPort {
   power(): Promise<BmcPower>;
@@ -32,7 +32,7 @@ export interface BmcPort {
   powerOn(): Promise<void>;
 }
 
-/** The argument `signal` aborts the calls to a BMC when the hub loses its lease on the workflow, or stops. */
+/** Opens the connection to a BMC. The argument `signal` aborts the calls to the BMC when the hub stops or loses its lease on the workflow. */
 export type OpenBmc = (login: BmcLogin, signal: AbortSignal) => BmcPort;
 
 export const BMC_ERRORS = ["no_answer", "login_refused", "action_failed", "untrusted", "tool_missing"] as const;

@@ -23,7 +23,7 @@ type System = z.output<typeof System> & { readonly path: string };
 export interface RedfishOptions {
   readonly port: number;
   readonly signal: AbortSignal;
-  /** The file with the CA of the BMCs' certificates, in PEM. If `caFile` is null, the hub accepts any certificate of a BMC, as MAAS does. */
+  /** The path of a PEM file with the CA of the BMCs' certificates. If `caFile` is null, the hub accepts any certificate of a BMC, as MAAS does. */
   readonly caFile: string | null;
 }
 
@@ -36,7 +36,7 @@ export function redfishBmc(login: BmcLogin, options: RedfishOptions): BmcPort {
   const system = async (): Promise<System> => {
     const { Members } = parsed(login, Systems, await ask("GET", SYSTEMS));
     const [sole, ...others] = Members;
-    // If the BMC names no Redfish system, or several, nothing says which system is the host.
+    // If the BMC names no Redfish system, or several, the hub cannot tell which system is the host.
     if (sole === undefined || others.length > 0)
       throw fault(login, "action_failed", `has ${Members.length} Redfish systems, and one is needed`);
     const path = sole["@odata.id"];

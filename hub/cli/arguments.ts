@@ -3,8 +3,8 @@ import { type Field, flagOf, type Operation, typesOf } from "./description.ts";
 import { typeText } from "./output.ts";
 
 /**
- * A `UsageError` reports a command line that the command `muster` cannot understand. The message of a `UsageError` says what the operator must write
- * instead, and `muster` ends with exit status 2.
+ * The error for a command line that the program `muster` cannot understand. The message says what the operator must write instead, and `muster` ends
+ * with exit status 2.
  */
 export class UsageError extends Error {
   override readonly name = "UsageError";
@@ -12,7 +12,7 @@ export class UsageError extends Error {
 
 /** The parts of the API request that an operator's command line describes. */
 export interface Asked {
-  /** The values for the parameters in the path of the API operation, by parameter name. */
+  /** The values of the parameters in the API operation's path, by parameter name. */
   readonly words: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** The body of the API request; null if the request has no body. */
@@ -24,8 +24,8 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
 }
 
 /**
- * The flags that every command of `muster` has. No operation of the API may have a field with the name of a flag that every command has. For example,
- * the value of a field named `hub` could be taken for the hub's address, to which the command sends the operator's token.
+ * The flags that every command of `muster` has. No field of the API may have the name of such a flag. For example, `muster` could take the value of a
+ * field named `hub` for the address to which it sends the operator's token.
  */
 export const COMMON_FLAGS = {
   hub: { type: "string" },
@@ -40,11 +40,11 @@ export const COMMON_FLAGS = {
 
 type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
-/** Splits a command line into flags and positional words, and throws a `UsageError` for an unknown flag. */
+/** Splits a command line into flags and positional words. Throws a `UsageError` for an unknown flag. */
 export function readArguments(operation: Operation, argv: readonly string[]): { values: Values; words: string[] } {
   const fields = [...operation.query, ...(operation.body ?? [])];
   const flags = fields.map((field) => [flagOf(field), { type: "string", multiple: true }] as const);
-  // A hub of another version may have an API field with the name of a flag that every command has.
+  // The API of a hub of another version may have a field with the name of a flag that every command has.
   const taken = flags.map(([flag]) => flag).filter((flag) => flag in COMMON_FLAGS);
   try {
     const options = { ...Object.fromEntries(flags), ...COMMON_FLAGS };
@@ -54,8 +54,8 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
       throw new Error(`--${unclear} is a flag of every command, and a field of this one; give the field by --json`);
     return { values: values as Values, words: positionals };
   } catch (error) {
-    // A `UsageError` shows only the first sentence of Node's message about a wrong flag. The other sentences of Node's message advise how to write
-    // arguments of Node programs, and this advice does not fit the commands of `muster`.
+    // A `UsageError` shows only the first sentence of Node's message about a wrong flag, because Node's further advice does not fit the commands of
+    // `muster`.
     const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. /, 1);
     throw new UsageError(`${reason.replace(/\.$/, "")}. See: muster help ${operation.command}`);
   }
@@ -117,8 +117,8 @@ function bodyOf(operation: Operation, values: Values, read: (file: string) => st
 }
 
 /**
- * Returns the value of a request's field from the flags of the command line. A text field takes a flag's value as it is, every other field takes the
- * value as JSON, and a repeated flag makes a list.
+ * Returns the value of an API field from the flags of the command line. A text field takes a flag's value as it is, and every other field takes the
+ * value as JSON. A repeated flag makes a list.
  */
 function fieldValue(field: Field, texts: readonly string[], read: (file: string) => string): unknown {
   const types = typesOf(field.schema);

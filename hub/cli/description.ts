@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-/** The parts of the API description (OpenAPI 3.1) that the command line uses. */
 export const NamedBy = z.object({
   list: z.string(),
   name: z.string(),
@@ -9,8 +8,8 @@ export const NamedBy = z.object({
 });
 /**
  * The API list in which the command line looks for an object's name, for a parameter that takes an id or a name. `name` and `id` are the fields of a
- * list item that hold the object's name and id. `unless` names a field, and values of this field that mean that a list item no longer owns its name.
- * For example, a deleted node no longer owns its name.
+ * list item that hold the object's name and id. `unless` names a field, and the values of this field that mean that a list item no longer owns its
+ * name, as for a deleted node.
  */
 export type NamedBy = z.output<typeof NamedBy>;
 const Schema = z.object({
@@ -62,30 +61,30 @@ export interface Field {
   readonly schema: Schema;
 }
 
-/** One command of the command line `muster`, which calls one operation of the API. */
+/** One command of the program `muster`, which calls one operation of the API. */
 export interface Operation {
   /** The operation's id in the API, for example `retryOnboarding`. */
   readonly id: string;
-  /** The command's name: the operationId with dashes, for example `retry-onboarding`. */
+  /** The command's name, which is the operation's id with dashes, for example `retry-onboarding`. */
   readonly command: string;
   readonly summary: string;
   readonly group: string;
   readonly method: string;
   readonly path: string;
-  /** The positional arguments of the command, in the order of the parameters in the API operation's path. */
+  /** The positional arguments of the command, in the order of the parameters in the path of the API operation. */
   readonly arguments: readonly Field[];
   readonly query: readonly Field[];
-  /** True if a request of the operation must name, in the header If-Match, the resource version that the caller read. */
+  /** True if a request for the operation must name a version of the resource in the header If-Match. */
   readonly conditional: boolean;
   /** True if the API operation accepts the header Idempotency-Key. */
   readonly repeatable: boolean;
   /** The fields of the request body; null if the API operation takes no body. */
   readonly body: readonly Field[] | null;
-  /** The fields of the operation's answer that count the failed parts of a request. */
+  /** The fields of the operation's answer that count failed parts of the request. */
   readonly failureCounts: readonly string[];
 }
 
-/** The types of a JSON schema, for example `string`, `integer` or `array`. */
+/** Returns the types of a JSON schema, for example `string`, `integer` or `array`. */
 export const typesOf = (schema: Schema): string[] => [
   ...[schema.type ?? []].flat(),
   ...(schema.anyOf ?? []).flatMap(typesOf),
@@ -102,10 +101,7 @@ const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
   Object.values(responses).flatMap(({ content }) => content?.["application/json"]?.schema ?? []);
 const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
 
-/**
- * The commands of a hub, read from its own API description. Because the commands come from the hub, the command line offers only the operations that
- * the hub supports.
- */
+/** Reads the commands of `muster` from the hub's own API description. The command line thus offers only operations that the hub supports. */
 export function operationsOf(document: unknown): Operation[] {
   const { paths, components } = ApiDescription.parse(document);
   const resolve = (schema: Schema): Schema => {
@@ -113,7 +109,7 @@ export function operationsOf(document: unknown): Operation[] {
     const named = components.schemas[schema.$ref.split("/").at(-1) ?? ""];
     return named === undefined ? schema : resolve(named);
   };
-  /** A JSON schema with one level of its items and properties, because the help texts of flags show no more levels. */
+  /** Resolves the references in a JSON schema for one level of its items and properties, because the help texts of flags show no more levels. */
   const described = (schema: Schema): Schema => {
     const { items, properties, ...rest } = resolve(schema);
     const inner = Object.entries(properties ?? {}).map(([name, one]) => [name, resolve(one)] as const);

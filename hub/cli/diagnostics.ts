@@ -6,8 +6,8 @@ import { plain } from "./output.ts";
 import { call, DEADLINE_MS, flagText, Refused, targetOf } from "./request.ts";
 
 /**
- * The parts of the hub's diagnostics document that the command `muster diagnostics` reads for its summary. `muster diagnostics` writes the whole
- * diagnostics document into the output file, also parts that it does not know.
+ * The parts of the hub's diagnostics document from which `muster diagnostics` makes its summary. The output file of `muster diagnostics` contains the
+ * whole document, even parts that `muster` does not know.
  */
 const Section = z.looseObject({
   error: z.looseObject({ code: z.string(), detail: z.string() }).optional(),
@@ -21,10 +21,7 @@ Write one file for support: the state of the hub, its database and its fleet, an
   --output FILE  by default muster-diagnostics-<time>.json; an existing file is not overwritten
 `;
 
-/**
- * Writes the hub's diagnostics to a file, and reports what is missing in them. `muster diagnostics` gets the diagnostics from the hub with one API
- * operation.
- */
+/** Writes the hub's diagnostics to a file, and reports what is missing in them. */
 export async function writeDiagnostics(argv: readonly string[], operations: readonly Operation[]): Promise<void> {
   const operation = operations.find(({ command }) => command === "get-diagnostics");
   if (operation === undefined) throw new UsageError("This hub's version offers no diagnostics.");
@@ -44,7 +41,7 @@ export async function writeDiagnostics(argv: readonly string[], operations: read
   process.stdout.write(plain(reportOf(file, Buffer.byteLength(content), document)));
 }
 
-/** Creates a file that only its owner can read. Creating the diagnostics file never overwrites a file and never follows a link. */
+/** Creates a file that only its owner can read. `create` never overwrites a file and never follows a link. */
 function create(file: string, content: string): void {
   try {
     writeFileSync(file, content, { mode: 0o600, flag: "wx" });

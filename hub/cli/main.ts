@@ -1,7 +1,7 @@
 /**
- * The command line `muster`, with which operators call a hub. The commands of `muster` are the operations of the hub's API, which `muster` reads from
- * the hub's own API description. Exit status: 0 done, 1 the hub refused the request or a part of it, 2 the command was not understood, 3 the hub
- * could not be reached. `verify-record` works without a hub, and may also end with exit status 4 (see the help of `verify-record`).
+ * The program `muster`, with which operators call a hub. The commands of `muster` are the operations of the hub's API, which `muster` reads from the
+ * hub's own API description. Exit status 0 means done, 1 a refusal of the request or a part of it, 2 a command that was not understood, and 3 an
+ * unreachable hub. The command `verify-record` works without a hub, and may also end with exit status 4 (see its help).
  */
 import { parseArgs } from "node:util";
 import {
@@ -37,8 +37,8 @@ const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
 
 /**
- * Returns the present version of the API resource that an operator's command changes. The command line itself sends the resource's version, because
- * an operator at a shell means to change the resource's present state.
+ * Returns the present version of the API resource that an operator's command changes. The program reads the version itself, because an operator at a
+ * shell means to change the resource's present state.
  */
 async function presentVersion(target: Target, { path }: Invocation): Promise<string> {
   const invocation = { path, query: new URLSearchParams(), body: null };
@@ -100,7 +100,7 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   if (!asksForPlan(invocation)) mustBeWhole(operation, answer);
 }
 
-/** True if the request asked only for a plan. A plan that was made is a success, also if it says that parts of the request would be refused. */
+/** True if the operator asked only for a plan. A plan is a success even if it says that the hub would refuse parts of the request. */
 const asksForPlan = ({ body }: Invocation): boolean =>
   typeof body === "object" && body !== null && "plan" in body && body.plan === true;
 
@@ -119,7 +119,7 @@ async function describe(url: string): Promise<Operation[]> {
 }
 
 /**
- * The error for an unknown command. The error for an unknown command suggests commands that contain all words of the unknown command, for example
+ * Returns the error for an unknown command. The error suggests commands that contain all words of the unknown command, for example
  * `create-maas-site-profile` for `create-profile`.
  */
 function unknownCommand(name: string | undefined, operations: readonly Operation[]): string {
@@ -131,10 +131,7 @@ function unknownCommand(name: string | undefined, operations: readonly Operation
   return `There is no command ${name}.${advice} See: muster help`;
 }
 
-/**
- * Runs the command `verify-record`, which needs no hub, or shows its help. Returns false for every command except `verify-record` and its help,
- * because every other command needs a hub.
- */
+/** Runs the command `verify-record`, or shows its help. Returns false for every other command, because every other command needs a hub. */
 function runOffline(argv: readonly string[]): boolean {
   const [command, about] = argv;
   const asksHelp = command === "help" && about === "verify-record";

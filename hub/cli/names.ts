@@ -5,7 +5,7 @@ import { forPeople } from "./output.ts";
 type Item = Readonly<Record<string, unknown>>;
 interface Lists {
   readonly operations: readonly Operation[];
-  /** Reads all items of an API list, with the given parameters for the list's operation. */
+  /** Reads all items of an API list; `asked` holds the parameters for the list's operation. */
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
 }
 
@@ -16,16 +16,16 @@ interface Place {
   readonly by: NamedBy;
   readonly text: string;
   readonly put: (id: string) => void;
-  /** The id of the object, once the command line has begun to look it up. Several places of a command may need the id of one object. */
+  /** The id of the object, once the command line has begun to look it up. Several places of one command may share this look-up. */
   id?: Promise<string>;
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Replaces the names of objects in a command by their ids. If an argument or flag has a value that looks like an id, the command line uses the value
- * as an id. The command line looks up a name in the list that the API description gives for the parameter, and the name must match exactly one
- * object. The command line never guesses an object, because the command may be one that cannot be undone.
+ * Replaces the names of objects in a command by their ids. A value that looks like an id counts as an id. For a name, the command line searches the
+ * list that the API description gives for the parameter, and exactly one object must match. The command line never guesses an object, because a
+ * command may be impossible to undo.
  */
 export async function withIds(operation: Operation, given: Asked, lists: Lists): Promise<Asked> {
   const asked: Asked = {
@@ -47,7 +47,7 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
     const by = namedBy(field.schema);
     return by === undefined || typeof text !== "string" ? [] : [{ label, by, text, put }];
   };
-  /** The places of a body's field that takes one object or a list of objects. */
+  /** Returns the places in a field of the request body that takes one object or a list of objects. */
   const ofBody = (field: Field): Place[] => {
     const [label, value, { items }] = [`--${flagOf(field)}`, fields[field.name], field.schema];
     if (items === undefined || !Array.isArray(value))
@@ -76,15 +76,14 @@ function idOf(place: Place, places: readonly Place[], lists: Lists): Promise<str
 async function lookUp(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
   if (UUID.test(place.text)) return place.text;
   const list = lists.operations.find(({ id }) => id === place.by.list);
-  // If the hub has no list for an object's name, the command line sends the name unchanged, and the hub answers which values it accepts.
+  // If the hub has no list for an object's name, the command line sends the name unchanged, and the hub's error says which values it accepts.
   if (list === undefined) return place.text;
   return theOne(place, list, await lists.ask(list, await askedFor(place, list, places, lists)));
 }
 
 /**
- * Builds the request for the API list in which the command line looks for an object's name. The request for the API list filters the list by the
- * object's name, and by other objects that the operator's command names. For example, the command line looks for the name of a profile in the
- * profiles of the site that the command names.
+ * Builds the request for the API list in which the command line looks for an object's name. The request filters the list by the name, and by other
+ * objects that the operator's command names. For example, the command line looks for a profile's name among the profiles of the site in the command.
  */
 async function askedFor(place: Place, list: Operation, places: readonly Place[], lists: Lists): Promise<Asked> {
   const other = (field: Field): Place | undefined =>
@@ -99,8 +98,8 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // The request for an API list also asks for items that no longer own their name, e.g. deleted nodes. With the items that no longer own a name, an
-  // error can say why the name is refused.
+  // The request also asks for items that no longer own their name, for example deleted nodes. With these items, an error can say why the hub refuses
+  // the name.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

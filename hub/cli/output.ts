@@ -4,8 +4,8 @@ import { flagOf, namedBy, typesOf } from "./description.ts";
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The columns, in order, of the table in which the command line shows an API list. A column appears in the table if any item of the list has a value
- * for the column. `--output json` shows all fields of the items.
+ * The columns, in order, of the table in which the command line shows an API list. The table has a column only if an item of the list has a value for
+ * it. `--output json` shows all fields of the items.
  */
 const COLUMNS = [
   ["index"],
@@ -47,7 +47,7 @@ const EVENT_COLUMNS = [
   ["status", "to_status", "subject"],
   ["message", "data"],
 ] as const;
-/** The columns of a table that hold long texts. The columns of long texts come last in a table and are never cut off. */
+/** The columns with long texts, which come last in a table and are never cut off. */
 const WHOLE: readonly string[] = COLUMNS.at(-1) ?? [];
 const WIDEST = 60;
 
@@ -63,7 +63,7 @@ const jsonText = (value: object): string => {
 const at = (row: Row, name: string): unknown =>
   name.split(".").reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
 /**
- * Replaces control characters in a text for the terminal. An answer of the hub may quote text of a host or an operator, and quoted text must not
+ * Replaces control characters in a text for the terminal. An answer of the hub may quote text of a host or an operator, and such text must not
  * control the terminal.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -97,7 +97,7 @@ function tableOf(rows: readonly Row[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Replaces a nested record by its fields, each with the name `record.field`. */
+/** Replaces a nested record by its fields, which get names of the form `record.field`. */
 const fieldsOf = ([name, value]: [string, unknown]): [string, unknown][] =>
   isRow(value) && Object.keys(value).length > 0
     ? Object.entries(value).map(([inner, one]) => [`${name}.${inner}`, one])
@@ -119,7 +119,7 @@ export function forPeople(answer: unknown): string {
   return `${[lines.join("\n"), ...lists.map(([name, rows]) => `\n${name}\n${tableOf(rows as Row[]).trimEnd()}`)].join("\n")}\n`;
 }
 
-/** Returns a problem of the API (RFC 9457) as text. The detail of an API problem says what happened, to which object, and what to do next. */
+/** Returns a problem document of the API (RFC 9457) as text. The document's detail says what happened, to which object, and what to do next. */
 export function problemText(status: number, problem: unknown): string {
   if (!isRow(problem)) return `The hub answered ${status} and no problem document.\n`;
   const errors = isRows(problem["errors"]) ? problem["errors"] : [];

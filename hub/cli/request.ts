@@ -47,7 +47,7 @@ export function targetOf(values: Readonly<Record<string, unknown>>): Target {
   return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
 }
 
-/** If the operator names a CA, the command trusts only that CA, and no CA of the operating system. */
+/** Makes the command trust only the CA that the operator names, and no CA of the operating system. */
 function trustOnly(caFile: string | undefined): void {
   if (caFile === undefined || caFile === "") return;
   try {
@@ -85,21 +85,21 @@ interface Question {
 }
 
 /**
- * The longest time that a command waits before its second attempt, after the hub refused the command's token for too many requests. If the hub asks
- * for a longer wait than `MOST_WAIT_SECONDS`, the operator must repeat the command.
+ * The longest time that a command waits before its second attempt, after the hub refused the command for too many requests. If the hub demands a
+ * longer wait, the operator must repeat the command.
  */
 const MOST_WAIT_SECONDS = 60;
 
-/** The seconds that a command waits before it sends a refused request again; zero if the command must not send the request again. */
+/** Returns how many seconds the command waits before it repeats a refused request. Returns zero if the command must not repeat the request. */
 function secondsToWait(response: Response): number {
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   return response.status === 429 && seconds > 0 && seconds <= MOST_WAIT_SECONDS ? seconds : 0;
 }
 
 /**
- * Sends the request of a command to the hub. The command sends a request a second time only if the hub's answer says that nothing was done and when
- * to send the request again. Both attempts of a request carry the same idempotency key; a new command gets a new key. After any failure other than a
- * refusal with a time to wait, the operator decides whether to repeat the command.
+ * Sends the request of a command to the hub. The command repeats a request only if the hub's answer says that the hub did nothing and when to send
+ * the request again. Both attempts of a request carry one idempotency key; a new command gets a new key. After any other failure, the operator
+ * decides whether to repeat the command.
  */
 export async function call(
   target: Target,

@@ -6,9 +6,12 @@ import { UsageError } from "./arguments.ts";
 import { plain } from "./output.ts";
 import { RECORD_CRYPTO } from "./record-crypto.ts";
 
-/** An exported sanitization record with the longest possible chain of key statements has less than half of `MOST_BYTES`. */
+/**
+ * The largest size of a file that `verify-record` reads. An exported sanitization record with the longest possible chain of key statements has less
+ * than half of this size.
+ */
 const MOST_BYTES = 2 * 1024 * 1024;
-/** The exit status of `verify-record` if the record's signatures hold but the operator gave no order key of the hub. */
+/** The exit status of `verify-record` for a record whose signatures hold, if the operator gave no order key of the hub. */
 const NO_KEY_GIVEN = 4;
 
 export const VERIFY_RECORD_HELP = `muster verify-record FILE [--chain FILE ...] [--order-key=KEY ...]
@@ -60,7 +63,7 @@ function jsonOf(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // `verifyRecord` reports a file that is no JSON as no exported record.
+    // `verifyRecord` reports a file that is not JSON as a file without an exported record.
     return null;
   }
 }

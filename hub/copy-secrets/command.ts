@@ -51,7 +51,7 @@ export async function runCommand(words: readonly string[], settingsWith: Setting
     await refuseWhileHubsRun(opened.db);
     const id = await readSecretStoreId(opened.db);
     if (id === null) throw new Error(UNUSED_DATABASE);
-    // Opening a store of sealed files creates its folder, so the command checks the database before it opens the store.
+    // Opening a store of sealed files creates the store's folder, so the command checks the database first.
     const stores = await Promise.all([from, secrets].map((store) => openSecrets(store, log)));
     closers.push(...stores.map(({ close }) => close));
     const [source, target] = stores.map((store) => store.secrets) as [SecretStore, SecretStore];
@@ -69,7 +69,7 @@ function noDatabase(error: unknown): never {
   );
 }
 
-/** Returns the secret store that the command's arguments name; null if `copy-secrets` does not know the arguments. */
+/** Returns the kind of secret store that the command's arguments name. Returns null for arguments that `copy-secrets` does not know. */
 function targetOf(words: readonly string[]): StoreKind | "help" | null {
   try {
     const options = { to: { type: "string" }, help: { type: "boolean" } } as const;
@@ -102,8 +102,8 @@ async function copyAll(copying: Copying): Promise<number> {
   const advice = adviceOn(counts, from, to);
   if (advice.length === 0) {
     await refuseWhileHubsRun(db);
-    // The command writes the id of the secret store to the new store last. A hub recognizes its secret store by the store's id, so no hub can start
-    // with an incomplete copy.
+    // The command writes the secret store's id to the new store last. A hub recognizes its secret store by the id, so no hub can start with an
+    // incomplete copy.
     if ((await copyOne(SECRET_PATHS.storeId, { id }, target)) === "differs") throw othersStore(to);
   }
   for (const line of advice.length === 0 ? doneBy(from, to) : advice) say(line);
@@ -136,8 +136,8 @@ const NONE: Readonly<Record<Outcome, number>> = {
 };
 
 /**
- * Refuses to copy secrets while a hub runs. A running hub could write a secret to the old store after the secret was copied, and the new store would
- * lack the new value.
+ * Refuses to copy secrets while a hub runs. A running hub could change a secret in the old store after the copy, and the new store would lack the new
+ * value.
  */
 async function refuseWhileHubsRun(db: Db): Promise<void> {
   const hubs = await connectedHubs(db);

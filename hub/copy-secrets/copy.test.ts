@@ -80,7 +80,7 @@ describe("copying secrets, whatever the two stores hold", () => {
   });
 });
 
-/** A secret store whose calls fail from call number `at` on. The store carries out a failing call only if `effect` is true. */
+/** Makes a secret store whose calls fail from call number `at` on. If `effect` is true, the store carries out a failing call before it throws. */
 function brokenAt(store: SecretStore, at: number, effect: boolean): SecretStore {
   let count = 0;
   const call = async <T>(path: string, act: () => Promise<T>): Promise<T> => {
@@ -121,7 +121,7 @@ describe.each(Object.entries(VAULTS))("secrets that are copied into and out of %
     expect(await outcomes(wanted, source, target)).toEqual(told);
     expect(await target.read("kv/large")).toEqual(document);
     await source.write("kv/b/c", { token: "2" });
-    // The test removes the secret as an operator would, which leaves an empty version of the secret in the target store.
+    // The test removes the secret as an operator would, which leaves a deleted version of the secret in the target store.
     await target.remove("kv/large");
     expect(await outcomes(wanted, source, target)).toEqual([
       "kv/a there_already",

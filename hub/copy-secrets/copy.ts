@@ -36,8 +36,7 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Another process wrote the secret's path in the target store first. If another process wrote the source store's value to the target store first,
-    // the secret is copied.
+    // Another process wrote the secret's path in the target store first. The secret counts as copied if this process wrote the source store's value.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

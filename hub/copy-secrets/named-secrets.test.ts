@@ -8,12 +8,12 @@ it("every column that holds a secret's path is known", () => {
     .filter((one) => is(one, PgTable))
     .flatMap((table) => Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`));
   expect(columns.length).toBeGreaterThan(200);
-  // A new column whose name suggests a secret must be in namedSecrets, or the list that this test expects must say why the copy of secrets misses
-  // none.
+  // A developer must add each new column whose name suggests a secret to namedSecrets. Otherwise the developer must say in this list why the copy
+  // misses no secret.
   expect(columns.filter((name) => /[.].*(path|secret|vault|cred|password|login)/.test(name)).sort()).toEqual([
-    // The name of a tenant's account, which has no password.
+    // The column holds the name of a tenant's account, which has no password.
     "allocations.login_user",
-    // The id of the secret store, which is copied last.
+    // The column holds the id of the secret store, which the command copies last.
     "installation.secret_store_id",
     // `maas_credential_uses` records uses of secrets whose paths a site or a power override also names, so the copy misses no secret.
     "maas_credential_uses.path",
@@ -21,7 +21,7 @@ it("every column that holds a secret's path is known", () => {
     "maas_sites.api_token_vault_path",
     "maas_sites.default_power_creds_vault_path",
     "maas_sites.deploy_password_vault_path",
-    // The secrets that a full decommission chose to remove, whose paths the power overrides and the nodes also name.
+    // The column lists the secrets that a full decommission chose to remove. Power overrides and nodes also name the paths of these secrets.
     "node_decommissions.secrets",
   ]);
 });

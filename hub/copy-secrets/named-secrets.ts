@@ -6,7 +6,7 @@ import { SECRET_PATHS } from "../secrets/port.ts";
 
 export interface NamedSecret {
   readonly path: string;
-  /** True if the secret must exist in the source store; false if its absence is no fault. */
+  /** True if the secret must exist in the source store; false if the secret may be absent. */
   readonly needed: boolean;
 }
 
@@ -17,7 +17,7 @@ const always =
   (path: string): Find =>
   async () => [{ path, needed: true }];
 
-/** The keys of an aborted key rotation sign nothing, so the copy of the secrets leaves them out. */
+/** Finds the secrets of later key generations. The copy leaves out the keys of an aborted key rotation, because nothing is signed with these keys. */
 const later =
   (pathOf: (generation: number) => string): Find =>
   async (db) => {
@@ -29,8 +29,8 @@ const later =
   };
 
 /**
- * A site's column for a secret's path is null if nobody has written the secret. The path of the MAAS token is also null after a change of the site's
- * address.
+ * Finds the secrets of sites by the paths in one column, which is null if nobody has written the secret. The path of the MAAS token is also null
+ * after a change of the site's address.
  */
 const ofSites =
   (column: AnyPgColumn<{ data: string; notNull: false }>): Find =>
@@ -40,8 +40,8 @@ const ofSites =
   };
 
 /**
- * All kinds of secrets, each with the query that finds its paths. The TypeScript compiler refuses KINDS if SECRET_PATHS has a kind of secret that
- * KINDS lacks. KINDS does not contain the secret store's own id, because the id marks a complete store and is copied last.
+ * All kinds of secrets, each with the query that finds its paths. The TypeScript compiler refuses a KINDS that lacks a kind of SECRET_PATHS. KINDS
+ * does not contain the secret store's own id, because the id marks a complete store and is copied last.
  */
 const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   certificateAuthority: always(SECRET_PATHS.certificateAuthority),
@@ -53,15 +53,15 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   deployPassword: ofSites(maasSites.deployPasswordVaultPath),
   powerOverride: async (db) => {
     const { vaultPath: path, status } = maasPowerCredentialOverrides;
-    // An operator may enable a disabled power override with its stored login, so the copy includes this login if it exists. A deleted power override
-    // is also disabled and has no login.
+    // An operator may enable a disabled power override with its stored login, so the copy includes this login if the login exists. A deleted power
+    // override is also disabled, but has no login.
     return db.select({ path, needed: eq(status, "active").mapWith(Boolean) }).from(maasPowerCredentialOverrides);
   },
   webhookSecret: async (db) => {
     const rows = await db.select({ id: webhooks.id }).from(webhooks);
     return rows.map(({ id }) => ({ path: SECRET_PATHS.webhookSecret(id), needed: true }));
   },
-  // A node's secret user-data exists only between two stages of its deploy.
+  // A node's user-data is in the secret store only between two stages of its deploy.
   userData: async (db) => {
     const rows = await db.select({ id: nodes.id }).from(nodes);
     return rows.map(({ id }) => ({ path: SECRET_PATHS.userData(id), needed: false }));

@@ -21,7 +21,7 @@ Settings come from the environment; docs/settings.md lists them and explains how
 export const UNUSED_DATABASE =
   "No hub has started on this database yet, so there is nothing to copy. Run this command with the environment of the hub that you move, especially its DATABASE_URL or MUSTER_STATE_DIR.";
 
-/** The line that `copy-secrets` prints about one secret; null for an optional secret that does not exist. */
+/** Returns the line that `copy-secrets` prints about one secret. Returns null for an optional secret that does not exist. */
 export const lineOf = ({ path, outcome }: CopiedSecret): string | null =>
   outcome === "absent" ? null : `${TOLD[outcome].padEnd(13)}  ${path}`;
 
@@ -30,7 +30,7 @@ export const totalOf = (counts: Counts): string =>
     .map(([outcome, told]) => `${counts[outcome as Outcome]} ${told}`)
     .join(", ")}.`;
 
-/** The message after a copy of the secrets that stopped with an error. The next line of the output gives the reason why the copy stopped. */
+/** The message after a copy of the secrets that stopped with an error; the next line of the output gives the reason. */
 export const BROKEN_OFF =
   "The copy stopped, and nothing was removed. Correct the following error, then run this command again; it continues from here.";
 
@@ -42,13 +42,13 @@ export const nameOf = (store: SecretsSettings): string =>
 export const beganBy = (from: SecretsSettings, to: SecretsSettings): string =>
   `Copying every secret that the database names, from ${nameOf(from)} to ${nameOf(to)}.`;
 
-/** The advice how an operator removes a secret's wrong value from a secret store. */
+/** Returns the advice how an operator removes a secret's wrong value from a secret store. */
 const removing = (store: SecretsSettings): string =>
   store.kind === "sealed_file"
     ? `remove the folder ${store.directory}, which the next copy creates again`
     : `remove the new store's value from Vault (vault kv metadata delete ${store.mount}/...)`;
 
-/** The reasons why no hub can use the new secret store yet, with advice. The list of reasons is empty if a hub can use the new secret store. */
+/** Returns the reasons why no hub can use the new secret store yet, with advice. The list is empty if a hub can use the new secret store. */
 export function adviceOn(counts: Counts, from: SecretsSettings, to: SecretsSettings): string[] {
   const advice: string[] = [];
   if (counts.missing + counts.corrupt > 0)

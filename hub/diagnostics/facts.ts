@@ -2,12 +2,11 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { StoreState } from "../secrets/store-watch.ts";
 import type { LogRing } from "./log-ring.ts";
 
-/** A setting of the hub that is in effect, with its name. */
 export interface Setting {
   readonly name: string;
-  /** The setting's value; for a secret setting only the statement that it has a value. Null if the setting has neither a value nor a default. */
+  /** The setting's value; null if the setting has neither a value nor a default. For a secret setting, the text says only that a value is set. */
   readonly value: string | number | null;
-  /** False if the setting has its default value, because nobody has set it. */
+  /** False if nobody has set the setting, so that it has its default value. */
   readonly given: boolean;
 }
 

@@ -3,13 +3,13 @@ import { createLog, isAtLeast, type Log, type LogLevel, type LogSink } from "../
 
 const MOST_LINES = 1_000;
 const MOST_BYTES = 1_048_576;
-/** The limit of the length of one log line, so that a single line cannot displace all other lines. */
+/** The largest length of one kept log line, so that a single line cannot displace all other lines. */
 const LONGEST_LINE = 16_384;
 const LONGEST_MESSAGE = 1_000;
 
 type Line = { readonly [key: string]: Json };
 
-/** The last lines of this process's log, in memory. The kept log lines show an operator how a problem came about. */
+/** The last lines of this process's log, in memory, which show an operator how a problem came about. */
 export class LogRing {
   readonly #lines: string[] = [];
   #bytes = 0;
@@ -25,7 +25,7 @@ export class LogRing {
     }
   }
 
-  /** Returns the kept log lines, oldest first. `dropped` is the number of older lines that were removed. */
+  /** Returns the kept log lines, oldest first. `dropped` is the number of older lines that the ring has removed. */
   read(): { readonly lines: readonly Line[]; readonly dropped: number } {
     return { lines: this.#lines.map((line) => JSON.parse(line) as Line), dropped: this.#dropped };
   }
@@ -42,7 +42,7 @@ export interface KeptLog {
 }
 
 /**
- * Creates a log whose lines of `level` and above go to `sink`. The ring in memory keeps log lines of the level info and above, even if `level` is
+ * Creates a log whose lines of `level` and above go to `sink`. The ring in memory keeps every line of the level info and above, even if `level` is
  * higher.
  */
 export function createKeptLog(level: LogLevel, sink: LogSink): KeptLog {

@@ -1,16 +1,14 @@
 import { type SQL, sql } from "../db/orm.ts";
 import type { LeftOut } from "./section.ts";
 
-/**
- * SQL for a timestamp in the API's format. Without the expression of `iso`, a raw SQL statement would return a timestamp in PostgreSQL's own format.
- */
+/** Returns SQL for a timestamp in the API's format. PostgreSQL's own format of a timestamp differs from the API's format. */
 export const iso = (column: string): SQL =>
   sql.raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`);
 
-/** SQL that adds the number of rows before a LIMIT as the column `of` to each row. */
+/** SQL that adds the column `of` to each row: the number of rows that the query would return without its LIMIT. */
 export const OF = sql.raw(`(count(*) over ())::int as "of"`);
 
-/** Removes the column `of` from the rows, and adds an entry about the rows that the LIMIT cut off. */
+/** Removes the column `of` from the rows. If the LIMIT has cut off rows, `bounded` adds an entry with the number of these rows. */
 export function bounded<R extends { of: number }>(
   list: string,
   rows: readonly R[],

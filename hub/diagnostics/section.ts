@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Tx } from "../db/tx.ts";
 import type { HubFacts } from "./facts.ts";
 
-/** The entry which states that a list has more rows than the section of the diagnostics shows. */
+/** The entry that says that a list has more rows than the diagnostics show. */
 export const LeftOut = z.strictObject({ list: z.string(), shown: z.int(), of: z.int() });
 export type LeftOut = z.output<typeof LeftOut>;
 
@@ -13,7 +13,7 @@ export interface Reading<T> {
 
 interface About<S extends z.ZodType> {
   readonly name: string;
-  /** A description of the section for the API document. */
+  /** The section's description in the API document. */
   readonly about: string;
   /**
    * The schema of all data of the section. A field that the schema does not describe makes the section fail, so that no other data leaves the hub.
@@ -21,7 +21,7 @@ interface About<S extends z.ZodType> {
   readonly data: S;
 }
 
-/** A section of the diagnostics that is read from memory, so it works even if the database is unreachable. */
+/** A section of the diagnostics that the hub reads from its memory, so that the section works without the database. */
 interface HubSection<S extends z.ZodType> extends About<S> {
   read(facts: HubFacts): Reading<z.input<S>> | Promise<Reading<z.input<S>>>;
 }

@@ -11,9 +11,9 @@ import { LeftOut, type Reading, type Section } from "./section.ts";
 import { SECTIONS } from "./sections/index.ts";
 
 /**
- * The errors of a section of the diagnostics. `database_away`: the database does not answer, so the hub does not query it for the later sections.
- * `too_slow`: the database answers, but the section was not ready in time. `section_failed`: reading the section failed with an error that is neither
- * `database_away` nor `too_slow`.
+ * The errors of a section of the diagnostics. `database_away`: the database does not answer, so the hub does not query the database for later
+ * sections. `too_slow`: the database answers, but the section was not ready in time. `section_failed`: the hub could not read the section for any
+ * other reason.
  */
 const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });
@@ -41,7 +41,7 @@ type Answer = Diagnostics["sections"][string];
 
 /** The time limits for reading the diagnostics, in milliseconds. */
 export interface Patience {
-  /** PostgreSQL's own time limit for each statement, so that no statement continues after the hub has given up waiting. */
+  /** PostgreSQL's own time limit for each statement, so that no statement continues after the hub has stopped to wait. */
   readonly statement: number;
   readonly section: number;
   readonly all: number;
@@ -50,8 +50,8 @@ const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
 /**
- * Takes one diagnostics document at a time, and gives it to all requests that arrive while the document is taken. Any number of simultaneous requests
- * for diagnostics uses one database connection.
+ * Takes one diagnostics document at a time. Every request that arrives in the meantime gets this document, so simultaneous requests use only one
+ * database connection.
  */
 export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience) => Promise<Diagnostics> {
   let underWay: Promise<Diagnostics> | null = null;
@@ -63,7 +63,7 @@ export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience
   };
 }
 
-/** Reads the sections of the diagnostics one after another. If a section of the diagnostics fails, `take` still reads the other sections. */
+/** Reads the sections of the diagnostics one after another. If one section fails, `take` still reads the next sections. */
 async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
   const lastMoment = performance.now() + patience.all;
@@ -83,7 +83,7 @@ async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Di
   return { schema_version: 1, taken_at: takenAt, hub_id: hubId, version, sections };
 }
 
-/** A section that is being read, and whether the database has answered yet. */
+/** A section that the hub has begun to read, and whether the database has answered yet. */
 interface Begun {
   readonly reading: Promise<Reading<unknown>>;
   readonly answers: () => boolean;
@@ -132,14 +132,14 @@ function errorOf(error: unknown): SectionError {
   return { code: isDatabaseAway(error) ? "database_away" : "section_failed", detail };
 }
 
-/** If the name of a field in the diagnostics matches this pattern, the field's value is a secret, whatever the value looks like. */
+/** Matches the names of fields in the diagnostics whose values are secrets, whatever the values look like. */
 const SECRET_NAME =
   /(^|[_-])(secret|secret_id|password|passwd|pass|token|authorization|(consumer|access|api|private)_key)$/i;
 
 /**
- * Removes every value from the diagnostics that looks like a credential, or whose field has the name of a credential. The hub has removed credentials
- * from texts of MAAS and hosts when they arrived, but a library's logged error may still contain a credential. The diagnostics must contain no
- * credentials, because operators give the diagnostics to other people.
+ * Removes every value from the diagnostics that looks like a credential, or whose field has the name of a credential. The hub removes credentials
+ * from texts of MAAS and hosts when they arrive, but a library's logged error may still contain a credential. Operators give the diagnostics to other
+ * people.
  */
 function presentable<T>(value: T, name = ""): T {
   if (typeof value === "string")

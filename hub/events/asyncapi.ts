@@ -13,13 +13,13 @@ const schemaOf = (schema: z.ZodType): Schema => {
   return json;
 };
 
-/** The CloudEvent envelope with the data of one event type. */
+/** Returns the schema of a CloudEvent with the data of one event type. */
 const payloadOf = (type: EventType): Schema =>
   schemaOf(z.strictObject({ ...CloudEvent.shape, type: z.literal(type), data: EVENTS[type].data }));
 
 const idOf = (type: EventType): string => type.replaceAll(/[._]/g, "-");
 
-/** AsyncAPI 3.0, generated from the catalogue of events (decision P5). The document describes exactly the events of the catalogue. */
+/** Generates the AsyncAPI 3.0 document from the catalogue of events (decision P5). */
 export function asyncApiDocument(): Schema {
   const messages = Object.fromEntries(
     EVENT_TYPES.map((type) => [idOf(type), { $ref: `#/components/messages/${idOf(type)}` }]),
@@ -68,7 +68,7 @@ export function asyncApiDocument(): Schema {
   };
 }
 
-/** The catalogue of events as a table, which docs/events.md contains. */
+/** Returns the catalogue of events as a table for docs/events.md. */
 export const eventTable = (): string =>
   [
     "| type | subject | when |",

@@ -4,8 +4,8 @@ import { writeCursor } from "../db/cursor.ts";
 import type { DomainEventRow } from "../db/schema/index.ts";
 
 /**
- * A domain event as a CloudEvent 1.0 (decision P5). The extension attribute `cursor` of an event lets a client that connects later continue after
- * this event.
+ * A domain event as a CloudEvent 1.0 (decision P5). With the extension attribute `cursor` of an event, a client can later read the events after this
+ * event.
  */
 export const CloudEvent = z.strictObject({
   specversion: z.literal("1.0"),
@@ -20,7 +20,7 @@ export const CloudEvent = z.strictObject({
 });
 export type CloudEvent = z.output<typeof CloudEvent>;
 
-/** The position of an event has at most 18 digits, so that the number fits into PostgreSQL's bigint. */
+/** The position of an event in the list of events. A position has at most 18 digits, so that it fits into PostgreSQL's bigint. */
 export const Position = z.tuple([z.string().regex(/^\d{1,18}$/)]);
 export const positionOf = (row: DomainEventRow): z.output<typeof Position> => [row.seq.toString()];
 

@@ -1,13 +1,13 @@
 /**
- * The delay in seconds before each further attempt to deliver an event. The first delays are short, for a receiver that only restarts. The last
- * delays are long, so that a receiver that was down for a day still gets the event.
+ * The delays in seconds between two attempts to deliver an event. The first delays are short, for a receiver that only restarts. The last delays are
+ * long, so that a receiver that was down for a day still gets the event.
  */
 const SCHEDULE = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000] as const;
 export const MOST_ATTEMPTS = SCHEDULE.length + 1;
 const JITTER = 0.2;
 const LONGEST_RETRY_AFTER = 86_400;
 
-/** The result of an attempt to deliver an event: the receiver's status and Retry-After, or the reason why there was no answer. */
+/** The result of an attempt to deliver an event: the receiver's status and its header Retry-After, or the reason why the receiver gave no answer. */
 export type Attempted =
   | { readonly answered: true; readonly status: number; readonly retryAfterSeconds: number | null }
   | { readonly answered: false; readonly reason: string };
@@ -20,7 +20,10 @@ export type Verdict =
   /** The webhook's receiver answered 410, which means that it wants no further events (Standard Webhooks). */
   | { readonly kind: "gone" };
 
-/** The seconds that a `Retry-After` requests, as a number or as an HTTP date. Null if the header `Retry-After` is missing or cannot be parsed. */
+/**
+ * Returns the delay in seconds that a header `Retry-After` requests by a number or an HTTP date. Returns null if the header is missing or cannot be
+ * parsed.
+ */
 export function retryAfterSeconds(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text);
@@ -29,8 +32,8 @@ export function retryAfterSeconds(header: string | undefined, now: Date): number
 }
 
 /**
- * Decides whether an event is delivered, and when the hub repeats a failed delivery. `attempt` is the number of the attempt, beginning with 1.
- * `random` is a random number in [0, 1) that varies the delay.
+ * Decides whether an attempt has delivered its event, and when the hub makes the next attempt. `attempt` is the number of the attempt, beginning with
+ * 1. `random` is a random number in [0, 1) that varies the delay.
  */
 export function judgeAttempt(attempted: Attempted, attempt: number, random: number): Verdict {
   if (attempted.answered && attempted.status >= 200 && attempted.status < 300) return { kind: "delivered" };
@@ -42,6 +45,6 @@ export function judgeAttempt(attempted: Attempted, attempt: number, random: numb
   return { kind: "retry", inSeconds: Math.max(jittered, asked) };
 }
 
-/** The reason why an attempt to deliver an event failed, as a text for operators. */
+/** Returns the reason why an attempt to deliver an event failed, as a text for operators. */
 export const reasonOf = (attempted: Attempted): string =>
   attempted.answered ? `The receiver answered ${attempted.status}` : attempted.reason;

@@ -21,7 +21,7 @@ export class EventFeed {
     this.#log = log;
   }
 
-  /** The signal that aborts when the hub stops. */
+  /** The signal that aborts when the feed closes, because the hub stops. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
@@ -34,7 +34,7 @@ export class EventFeed {
     return [...this.#listeners.values()].filter((one) => one === holder).length;
   }
 
-  /** Adds a listener, and returns a signal that the feed raises when there are new events. The returned function `leave` removes the listener. */
+  /** Adds a listener, and returns a signal that the feed raises for new events. The returned function `leave` removes the listener. */
   listen(holder: string): { wake: WakeSignal; leave(): void } {
     const wake = new WakeSignal();
     this.#listeners.set(wake, holder);

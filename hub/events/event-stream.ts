@@ -11,10 +11,10 @@ const AT_ONCE = 200;
 export interface StreamRequest {
   /** The position of the last event that the stream's client already has. */
   readonly after: bigint;
-  /** The event types, or patterns of types, that the client wants. An empty list of event types means that the client wants events of all types. */
+  /** The event types, or patterns of event types, that the client wants. An empty list means that the client wants events of all types. */
   readonly types: readonly string[];
   readonly subject: string | undefined;
-  /** The name of the token of the stream's client. */
+  /** The name of the API token of the stream's client. */
   readonly holder: string;
   /** The signal that aborts when the stream's client disconnects. */
   readonly signal: AbortSignal;
@@ -26,8 +26,8 @@ export interface StreamTimes {
   readonly longestMs: number;
 }
 /**
- * An event stream ends after an hour, and the stream's client opens another stream. The limit of an hour keeps a client with a revoked token from
- * reading events for ever.
+ * An event stream ends after an hour, and its client opens another stream. The limit keeps a client with a revoked token from reading events for
+ * ever.
  */
 const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
@@ -55,7 +55,7 @@ export function eventStream(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // The end of an event stream does not wait until the client takes more data, because a client that has stopped reading would keep it open for
+        // The stream ends without waiting until its client takes more data, because a client that has stopped reading would keep the stream open for
         // ever.
         const end = (): void => {
           if (!open) return;
@@ -81,10 +81,7 @@ export function eventStream(
   );
 }
 
-/**
- * Returns a function that waits for the next text of the event stream. If there was no event during the heartbeat interval, the next text of the
- * event stream is a comment.
- */
+/** Returns a function that waits for the next text of the event stream. After a heartbeat interval without an event, this text is a comment. */
 function messages(
   db: Db,
   request: StreamRequest,
@@ -107,8 +104,8 @@ function messages(
     while (!ends.aborted) {
       const rows = await listDomainEvents(db, { after, limit: AT_ONCE });
       const last = rows.at(-1);
-      // Retention may remove events that a slow client has not taken yet. If retention has removed the next events of a stream, the stream fails, and
-      // its client learns the reason when it opens a new stream.
+      // Retention may remove events that a slow client has not taken yet. The stream then fails, and the client learns the reason when it opens
+      // another stream.
       if (read !== undefined && last !== undefined && !(await hasPosition(db, after)))
         throw new Error("events were removed before the stream's reader took them");
       if (last !== undefined) {

@@ -1,8 +1,8 @@
 import { hostFault } from "../outbound/forbidden-address.ts";
 
 /**
- * The reason why a webhook may not have this URL; null if the URL is allowed. The host name of a webhook's URL is not resolved here, because the
- * name's addresses may change; the hub checks the addresses at each connection.
+ * Returns the reason why a webhook may not have this URL, or null for an allowed URL. `addressFault` does not resolve the URL's host name, because
+ * the name's addresses may change. The hub checks the addresses at each connection.
  */
 export function addressFault(url: URL): string | null {
   const fault = hostFault(url);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ownPlaces } from "../outbound/own-places.ts";
 import { WebhookClient } from "./webhook-request.ts";
 
-/** A resolver of host names that returns the same addresses for every name. */
+/** Makes a resolver of host names that returns the same addresses for every name. */
 const standingFor = (...addresses: LookupAddress[]) =>
   ((_name: string, _options: unknown, done: (error: null, found: LookupAddress[]) => void) =>
     done(null, addresses)) as unknown as typeof lookup;

@@ -6,16 +6,13 @@ import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
 
 const ANSWER_WITHIN_MS = 15_000;
 
-/**
- * Sends events to the receivers of webhooks. The webhook client keeps its connections open for later deliveries, until `close` closes the
- * connections.
- */
+/** Sends events to the receivers of webhooks. The webhook client reuses its connections for later deliveries, and `close` closes the connections. */
 export class WebhookClient {
   readonly #http: HttpAgent;
   readonly #https: HttpsAgent;
   readonly #resolve: typeof lookup;
 
-  /** The argument `resolve` resolves the host names of webhook receivers; by default it is the system's resolver. */
+  /** The argument `resolve` resolves the host names of webhook receivers; the default is the system's resolver. */
   constructor(resolve: typeof lookup = lookup) {
     this.#resolve = resolve;
     this.#http = new HttpAgent({ keepAlive: true });
@@ -23,8 +20,8 @@ export class WebhookClient {
   }
 
   /**
-   * `post` treats a receiver's redirect as an ordinary answer. A webhook client that followed a redirect would send the signed event to an address
-   * that no operator has entered.
+   * Posts one event to a receiver. A redirect counts as an ordinary answer, because following it would send the signed event to an address that no
+   * operator has entered.
    */
   async post(
     url: string,
@@ -57,7 +54,7 @@ export class WebhookClient {
       const headers = { ...options.headers, "content-length": String(Buffer.byteLength(body)) };
       const looked = refusing(this.#resolve, target);
       const asked = send(target, { ...options, headers, method: "POST", agent, lookup: looked });
-      // The webhook client ignores errors after the answer's status, for example of an answer that never ends, because the status is enough.
+      // The webhook client ignores errors after the answer's status, for example in an answer that never ends, because the status is enough.
       asked.on("error", reject);
       asked.on("response", (answer) => {
         answer.on("error", () => undefined);
@@ -70,8 +67,8 @@ export class WebhookClient {
 }
 
 /**
- * The reason of a webhook's failed request contains only the system's error code. The full error text would name addresses and might repeat what was
- * sent.
+ * Returns the reason why a webhook's request failed, with only the system's error code. The full error text would name addresses, and might repeat
+ * the sent event.
  */
 function whyNot(error: unknown): string {
   if (error instanceof ForbiddenAddressError)

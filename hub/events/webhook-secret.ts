@@ -8,7 +8,7 @@ import { type SecretData, SecretError, type SecretStore } from "../secrets/port.
  */
 const Kept = z.object({ secret: z.string(), previous: z.string().optional(), previous_until: z.string().optional() });
 
-/** The webhook secrets that sign a delivery at the given time. */
+/** Returns the webhook secrets that sign a delivery at the given time. */
 export function signingKeys(data: SecretData, now: Date): Secret[] {
   const { secret, previous, previous_until: until } = Kept.parse(data);
   return previous !== undefined && until !== undefined && new Date(until) > now
@@ -17,9 +17,9 @@ export function signingKeys(data: SecretData, now: Date): Secret[] {
 }
 
 /**
- * Returns the stored value after a rotation to a new webhook secret. If an operator sends the present secret as the new secret, it does not become
- * its own predecessor, so a repeated request changes nothing. If a repeated rotation has a shorter overlap of the two secrets, the previous secret
- * ends at the earlier of the two end times.
+ * Returns the stored value after a rotation to a new webhook secret. If an operator sends the present secret as the new secret, the present secret
+ * does not become the previous one, so a repeated request changes nothing. If the repeated request has a shorter overlap of the two secrets, the
+ * previous secret ends earlier.
  */
 export function rotated(data: SecretData, secret: Secret, overlapSeconds: number, now: Date): SecretData {
   const kept = Kept.parse(data);
@@ -30,12 +30,12 @@ export function rotated(data: SecretData, secret: Secret, overlapSeconds: number
   return { secret: kept.secret, previous: kept.previous, previous_until: until };
 }
 
-/** The limit of attempts to store a rotated secret; there should never be more simultaneous rotations of one webhook's secret. */
+/** The largest number of attempts to store a rotated secret; there should never be so many simultaneous rotations of one webhook's secret. */
 const TRIES = 5;
 
 /**
- * Replaces the stored secrets of a webhook by check-and-set, without a lock. Of two simultaneous rotations, the second rotation finds the secret of
- * the first one and keeps it as the previous secret.
+ * Replaces the stored secrets of a webhook by check-and-set, without a lock. Of two simultaneous rotations, the second rotation finds the first
+ * rotation's secret and keeps it as the previous secret.
  */
 export async function rotateKept(
   secrets: SecretStore,

@@ -22,11 +22,11 @@ import { WebhookClient } from "./webhook-request.ts";
 import { signingKeys } from "./webhook-secret.ts";
 import { signatureOf } from "./webhook-signature.ts";
 
-/** The lease of a delivery, in seconds, is longer than the longest attempt to send it. */
+/** The lease of a delivery in seconds, which is longer than the longest attempt to send the delivery. */
 const LEASE_SECONDS = 60;
 const PER_WEBHOOK = 4;
 const LOOK_EVERY_MS = 1_000;
-/** The delay in seconds before the next attempt, if the secret store could not return the webhook's secret. */
+/** The delay in seconds before the next attempt to send a delivery, if the secret store could not return the webhook's secret. */
 const SECRET_AGAIN_SECONDS = 30;
 
 export interface WebhookSenderOptions {
@@ -46,8 +46,7 @@ interface Sending extends WebhookSenderOptions {
 /**
  * Delivers domain events to webhooks, each at least once (decision P5). Any number of hubs share the work of delivering events. If a hub is killed
  * during an attempt to deliver an event, another hub repeats the attempt with the same `webhook-id`. One loop writes the rows of deliveries, and
- * another loop sends the deliveries. Because writing the rows and sending the deliveries are separate loops, neither a flood of events nor one
- * webhook's backlog delays the sending.
+ * another loop sends the deliveries. Because of the two loops, neither a flood of events nor one webhook's backlog delays the sending.
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;
@@ -116,7 +115,7 @@ async function deliver(sending: Sending, { delivery, webhook }: ClaimedDelivery)
   const ending = endingOf(attempted, delivery.attempts);
   const failed = await inTx(async (tx) => {
     const current = ending.gone ? await lockWebhook(tx, webhook.id) : null;
-    // If the answer 410 came from a former URL of the webhook, the hub repeats the delivery to the webhook's present URL.
+    // If the answer 410 came from a former URL of the webhook, the hub sends the delivery to the webhook's present URL.
     const byFormer = ending.gone && current?.url !== webhook.url;
     const held = await endAttempt(tx, delivery, byFormer ? { ...ending, state: "pending", inSeconds: 0 } : ending);
     if (held && ending.gone && !byFormer)

@@ -1,4 +1,7 @@
-/** `npm run asyncapi`: writes the description of the events to docs/asyncapi.json, and their table into docs/events.md. */
+/**
+ * `npm run asyncapi` runs this program, which writes the description of the events to docs/asyncapi.json, and the table of events into
+ * docs/events.md.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { asyncApiDocument, eventTable } from "./asyncapi.ts";
 

@@ -4,11 +4,11 @@ import type { Question, Reply } from "./answers-thread.ts";
 import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
 
 /**
- * The limit of GPU challenges whose answers wait for a check. While this many GPU challenges wait, `AnswerChecker` refuses each new challenge. The
- * workflow stage whose challenge was refused calls `check` again later.
+ * The largest number of GPU challenges whose answers may wait for a check; above this number, `AnswerChecker` refuses a new challenge. The workflow
+ * stage of a refused challenge calls `check` again later.
  */
 const MOST_WAITING = 64;
-/** The time after which the checking thread ends if it has no work. */
+/** The time after which a checking thread without work ends. */
 const IDLE_MS = 10_000;
 
 interface Waiting {
@@ -18,7 +18,7 @@ interface Waiting {
 
 /**
  * Checks the answers of hosts in one thread, one challenge after the other, so that the checks use at most one processor of the hub. The checking
- * thread starts with the first challenge, and ends when it has had no work for a while.
+ * thread starts with a challenge, and ends after a while without work.
  */
 export class AnswerChecker {
   readonly #waiting = new Map<number, Waiting>();
@@ -74,7 +74,7 @@ export class AnswerChecker {
   }
 
   /**
-   * If the checking thread ended by itself, the callers whose answers it had not checked yet get an error. The next challenge starts a new checking
+   * If the checking thread ends by itself, the callers whose answers it has not checked get an error. The next challenge starts a new checking
    * thread.
    */
   async #lost(thread: Worker, why: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { GpuEvidence, GpuVerdict } from "./verdict.ts";
 
-/** The host whose software made the statements on which a claim about a GPU relies. */
+/** The host and its software, whose statements a claim about a GPU's memory relies on. */
 export interface ClaimingHost {
   readonly at: Date;
   readonly agentVersion: string;
@@ -11,7 +11,7 @@ export interface ClaimingHost {
 
 export interface GpuClaim {
   readonly text: string;
-  /** The kinds of memory about which the claim about a GPU says nothing. */
+  /** The kinds of memory about which the claim says nothing. */
   readonly not_covered: readonly string[];
 }
 
@@ -23,8 +23,8 @@ const NEVER_COVERED = [
 ];
 
 /**
- * The text of a claim about one GPU, for the sanitization record. The text of a claim names the host's software as the source of each statement. The
- * text of a claim never says that anything is proven, certified or securely erased, because a compromised host can compute every answer.
+ * Words a claim about one GPU's memory for the sanitization record. The text names the host's software as the source of each statement. The text
+ * never says that anything is proven, certified or securely erased, because a compromised host can compute every answer.
  */
 export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: GpuVerdict, seed: string): GpuClaim {
   const who = `At ${host.at.toISOString()}, Muster's agent ${host.agentVersion} (boot ${host.bootId}, image ${host.image ?? "unknown"}, Secure Boot ${host.secureBoot})`;

@@ -1,8 +1,8 @@
 import { sampleBlocksIn } from "../../shared/gpu-memory.ts";
 
 /**
- * Draws `count` different sample blocks of a GPU's memory, or all blocks if the GPU has fewer than `count`. The hub draws the sample blocks after the
- * host has reported its overwrite of the memory, so the host could not know the blocks before. `below(n)` returns a random integer from 0 to n - 1.
+ * Draws `count` different sample blocks of a GPU's memory, or all blocks of a GPU with fewer blocks. The hub draws the sample blocks after the host
+ * has reported the overwrite, so the host could not know the blocks before. `below(n)` returns a random integer from 0 to n - 1.
  */
 export function drawBlocks(allocatedBytes: number, count: number, below: (limit: number) => number): number[] {
   const blocks = sampleBlocksIn(allocatedBytes);

@@ -10,7 +10,7 @@ const seed = randomBytes(32).toString("hex");
 const fillTaskId = randomUUID();
 const nonce = randomBytes(16).toString("hex");
 
-/** The answer that a host computes for one sample block, written here without the code under test. */
+/** Computes a host's answer for one sample block, without the code under test. */
 const answer = (block: number, bytes: Buffer, of: { uuid?: string; taskId?: string; nonce?: string } = {}): string =>
   createHmac("sha256", Buffer.from(of.nonce ?? nonce, "hex"))
     .update(`${of.taskId ?? fillTaskId}|${of.uuid ?? UUID}|${block}|`)

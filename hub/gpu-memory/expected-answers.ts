@@ -13,7 +13,7 @@ import {
   STREAM_BLOCK_BYTES,
 } from "../../shared/gpu-memory.ts";
 
-/** The questions that the hub asked about a host's GPU memory, and the host's answers, which the hub checks. */
+/** The hub's questions about a host's GPU memory, and the host's answers, which the hub checks. */
 export const AnswersToCheck = z.strictObject({
   fill_task_id: z.uuid(),
   seed: z.string().regex(/^[0-9a-f]{64}$/),
@@ -40,7 +40,7 @@ export interface CheckedAnswers {
 
 const ZEROS = Buffer.alloc(SAMPLE_BLOCK_BYTES);
 
-/** Returns the bytes that a sample block of a GPU's memory has after the fill task has overwritten it. */
+/** Returns the bytes that a sample block of a GPU's memory must have after the fill task has overwritten the memory. */
 export function sampleBlockBytes(seed: string, gpu: number, block: number): Buffer {
   const offset = block * SAMPLE_BLOCK_BYTES;
   const counter = Buffer.alloc(4);
@@ -49,7 +49,9 @@ export function sampleBlockBytes(seed: string, gpu: number, block: number): Buff
   return createCipheriv("chacha20", Buffer.from(seed, "hex"), Buffer.concat([counter, nonce])).update(ZEROS);
 }
 
-/** Compares each answer with the answer of a host whose GPU memory has the right bytes. A missing answer of a host is not correct. */
+/**
+ * Compares each answer of a host with the right answer, which follows from the bytes of the overwritten GPU memory. A missing answer is not correct.
+ */
 export const checkAnswers = ({ fill_task_id, seed, nonce, gpus }: AnswersToCheck): CheckedAnswers[] =>
   gpus.map(({ gpu, uuid, blocks, answers }) => ({
     uuid,

@@ -5,7 +5,7 @@ import { drawBlocks } from "./draw-blocks.ts";
 import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
 import { type GpuEvidence, LEAST_QUESTIONS } from "./verdict.ts";
 
-/** The input and the result of a task `node.gpu_fill` that has ended, from the task's row in the database. */
+/** The input and the result of a finished task `node.gpu_fill`, from the task's row in the database. */
 export interface Filled {
   readonly taskId: TaskId;
   readonly input: TaskInput<"node.gpu_fill">;
@@ -15,7 +15,7 @@ export interface Challenged {
   readonly input: TaskInput<"node.gpu_challenge">;
   readonly result: TaskResult<"node.gpu_challenge">;
 }
-/** A GPU that the host's inventory contains, and whether the reset of this GPU succeeded. */
+/** A GPU in the host's inventory, and whether the reset of this GPU succeeded. */
 export interface ExpectedGpu {
   readonly uuid: string;
   readonly bytes: number | null;
@@ -23,8 +23,8 @@ export interface ExpectedGpu {
 }
 
 /**
- * The GPUs of a host that the GPU reset reported. The order of a fill task names the GPUs that the reset reported, and the verdict expects
- * evidence of each GPU. Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
+ * Returns the GPUs that a host's GPU reset reported. The order of a fill task names these GPUs, and the verdict expects evidence of each of them.
+ * Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
  */
 export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
   readonly order: TaskInput<"node.gpu_fill">["gpus"];
@@ -52,7 +52,7 @@ export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
   return { order, expected, unnamed };
 }
 
-/** The GPU in the order of a fill task. The form of a UUID tells the GPU's vendor. Returns null if the reset did not name the GPU. */
+/** Returns one GPU for the order of a fill task; the form of the UUID tells the GPU's vendor. Returns null if the reset did not name the GPU. */
 function orderOf(uuid: unknown, target: string): TaskInput<"node.gpu_fill">["gpus"][number] | null {
   const address = PciAddress.safeParse(target);
   if (!address.success) return null;
@@ -64,7 +64,7 @@ function orderOf(uuid: unknown, target: string): TaskInput<"node.gpu_fill">["gpu
 
 /**
  * Makes the input of the task by which the hub asks a host for random blocks of overwritten GPU memory. `challengeOf` asks about each GPU whose
- * memory the fill task has overwritten without a mismatch, and returns null if there is none. `below(n)` returns a random integer from 0 to n - 1,
+ * memory the fill task has overwritten without a mismatch, and returns null without such a GPU. `below(n)` returns a random integer from 0 to n - 1,
  * and `nonce` is 16 random bytes in hex.
  */
 export function challengeOf(
@@ -82,8 +82,8 @@ export function challengeOf(
 }
 
 /**
- * The questions and answers that the hub checks by its own computation. The hub takes the number of each GPU from the fill task's order, because the
- * host cannot choose this number.
+ * Returns the questions and answers that the hub checks by its own computation. The hub takes each GPU's number from the fill task's order, because
+ * the host must not choose this number.
  */
 export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersToCheck => ({
   fill_task_id: filled.taskId,
@@ -97,8 +97,8 @@ export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersT
 });
 
 /**
- * Collects for each expected GPU the evidence of the fill task and of the challenge task. If a fill or challenge task did not name a GPU, the GPU has
- * no evidence from the task.
+ * Collects for each expected GPU the evidence of the fill task and of the challenge task. A GPU that one of these tasks did not name has no evidence
+ * from the task.
  */
 export const evidenceOf = (
   expected: readonly ExpectedGpu[],

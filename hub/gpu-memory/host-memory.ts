@@ -6,12 +6,12 @@ import type { CheckedAnswers } from "./expected-answers.ts";
 import { type Challenged, evidenceOf, type Filled, gpusOfScrub } from "./gpu-evidence.ts";
 import { type GpuEvidence, type GpuRequirement, type GpuVerdict, gpuVerdict, unmetRequirement } from "./verdict.ts";
 
-/** Everything that the hub knows of the GPU memory of a host after a turnover's cleaning. */
+/** The facts that the hub knows about a host's GPU memory after a turnover's cleaning. */
 export interface HostMemoryFacts {
   readonly scrub: TaskResult<"node.gpu_scrub">;
   readonly filled: Filled | null;
   readonly challenged: Challenged | null;
-  /** The host's answers to the challenge, as the hub has checked them. */
+  /** The results of the hub's check of the host's answers to the challenge. */
   readonly checked: readonly CheckedAnswers[];
   readonly required: GpuRequirement;
   readonly host: ClaimingHost;
@@ -22,13 +22,13 @@ export interface HostMemory {
   readonly gpus: readonly RecordGpu[];
   readonly statements: readonly Statement[];
   /**
-   * The reasons, for an operator, why the cleaning of the host's GPU memory does not reach what the profile requires (decision C2). The list `unmet`
-   * is empty if the claim about each GPU has the required level, and enough of each GPU's memory was overwritten.
+   * The reasons why the cleaning of the host's GPU memory does not reach what the profile requires, as texts for an operator (decision C2). The list
+   * is empty if each GPU's claim has the required level, and enough of each GPU's memory was overwritten.
    */
   readonly unmet: readonly string[];
 }
 
-/** Judges each GPU that the reset named, and words what can be claimed about its memory (decision C2). */
+/** Judges each GPU that the reset named, and words the claim about its memory (decision C2). */
 export function judgeHostMemory(facts: HostMemoryFacts): HostMemory {
   const { scrub, filled, challenged, checked, required, host } = facts;
   const { expected } = gpusOfScrub(scrub);
@@ -50,7 +50,7 @@ export function judgeHostMemory(facts: HostMemoryFacts): HostMemory {
   };
 }
 
-/** A requirement of `reset_only` asks for no overwritten share. */
+/** Returns a GPU's entry in the sanitization record. A requirement of the level `reset_only` demands no overwritten share. */
 const recordGpu = (
   { uuid, commitment }: GpuEvidence,
   { level, share, ofBytes }: GpuVerdict,

@@ -4,7 +4,7 @@ import type { CheckedAnswers } from "./expected-answers.ts";
 
 export type GpuClaimLevel = (typeof GPU_LEVELS)[number];
 
-/** What the hub knows of one GPU of a host after the GPU's cleaning. */
+/** The evidence about one GPU of a host after the GPU's cleaning. */
 export interface GpuEvidence {
   readonly uuid: string;
   /** The size of the GPU's memory in bytes according to the inventory; null if the inventory does not name a size. */
@@ -19,9 +19,11 @@ export interface GpuVerdict {
   readonly uuid: string;
   /** The level of the claim about the GPU's memory, or null if the hub can claim nothing about it (decision C2). */
   readonly level: GpuClaimLevel | null;
-  /** The overwritten part of the GPU's memory, from 0 to 1. */
+  /** The overwritten share of the GPU's memory, from 0 to 1. */
   readonly share: number;
-  /** The size of the memory of which `share` is a part: the largest figure that inventory, management library and driver give. */
+  /**
+   * The size in bytes of the memory of which `share` is a part. The hub takes the largest size that inventory, management library and driver state.
+   */
   readonly ofBytes: number;
   /** The reasons why the claim about the GPU's memory has no higher level (decision C2), as texts for a person. */
   readonly reasons: readonly string[];
@@ -32,7 +34,10 @@ export interface GpuRequirement {
   readonly share: number;
 }
 
-/** If a host has not overwritten 10 % of a GPU's memory, 64 questions miss the fault with a probability of 0.1 %. */
+/**
+ * The smallest number of questions about a GPU's memory. If a host has not overwritten 10 % of the memory, 64 questions miss the fault with a
+ * probability of 0.1 %.
+ */
 export const LEAST_QUESTIONS = 64;
 
 export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
@@ -49,7 +54,10 @@ export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
   return { uuid, level, share, ofBytes, reasons: unverified === null ? [] : [unverified] };
 }
 
-/** A host that gives a wrong answer contradicts its own report of the overwrite, so a wrong answer also excludes the level `overwritten`. */
+/**
+ * Returns the reasons why a GPU does not reach the level `overwritten`. A wrong answer excludes the level, because it contradicts the host's own
+ * report of the overwrite.
+ */
 function whyNotOverwritten({ uuid, commitment, release, answers }: GpuEvidence, ofBytes: number): string[] {
   if (commitment === null) return [`GPU ${uuid} was not overwritten.`];
   const reasons: string[] = [];
@@ -81,7 +89,7 @@ function whyNotVerified(answers: CheckedAnswers | null, uuid: string): string | 
   return null;
 }
 
-/** The reasons why the GPUs of a host do not meet the requirement of its profile. The list of reasons is empty if the GPUs meet the requirement. */
+/** Returns the reasons why the GPUs of a host do not meet the requirement of its profile; an empty list means that they do. */
 export function unmetRequirement(
   verdicts: readonly GpuVerdict[],
   expectedUuids: readonly string[],

@@ -4,16 +4,16 @@ import { hostOf, portOf } from "./addresses.ts";
 import { ownPlaces } from "./own-places.ts";
 
 /**
- * Addresses that no webhook receiver and no MAAS region can have, but where services of a cloud, a switch or a kernel may answer. For example, the
- * forbidden address 169.254.169.254 gives out a machine's credentials. The list of forbidden addresses includes IPv6 forms that a gateway translates
- * to a forbidden IPv4 address. The list does not forbid loopback addresses, because the hub and MAAS may run on one machine.
+ * The addresses that no webhook receiver and no MAAS region may have, because services of a cloud, a switch or a kernel may answer there. For
+ * example, the address 169.254.169.254 gives out a machine's credentials. The list includes IPv6 forms that a gateway translates to a forbidden IPv4
+ * address. The list leaves out loopback addresses, because the hub and MAAS may run on one machine.
  */
 const FORBIDDEN = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
   ["169.254.0.0", 16],
   ["224.0.0.0", 3],
-  // The metadata addresses of Alibaba, Azure and Oracle.
+  // Alibaba, Azure and Oracle serve a machine's metadata at these addresses.
   ["100.100.100.200", 32],
   ["168.63.129.16", 32],
   ["192.0.0.192", 32],
@@ -23,10 +23,10 @@ for (const [network, prefix] of [
   ["::", 128],
   ["fe80::", 10],
   ["ff00::", 8],
-  // The metadata addresses of AWS and Google.
+  // AWS and Google serve a machine's metadata at these addresses.
   ["fd00:ec2::", 32],
   ["fd20:ce::254", 128],
-  // The IPv6 prefixes of NAT64 and 6to4.
+  // A NAT64 or 6to4 gateway translates addresses with these prefixes to IPv4 addresses.
   ["64:ff9b::", 96],
   ["64:ff9b:1::", 48],
   ["2002::", 16],
@@ -36,18 +36,18 @@ for (const [network, prefix] of [
 const FORBIDDEN_WORDS = "a link-local, metadata, multicast, unspecified or translated (NAT64, 6to4) address";
 
 /**
- * `isForbidden` also recognizes an IPv4 address in IPv6 notation. `isForbidden` is false for every host name; the function `refusing` checks the
- * addresses to which a host name resolves.
+ * True for a forbidden IP address, even for an IPv4 address in IPv6 notation. `isForbidden` is false for every host name; the function `refusing`
+ * checks the addresses to which a host name resolves.
  */
 const isForbidden = (address: string): boolean => {
   const family = isIP(address);
   return family !== 0 && FORBIDDEN.check(address, family === 4 ? "ipv4" : "ipv6");
 };
 
-/** True if the URL contains a forbidden address as its host, or an address of the hub itself. */
+/** True if the URL's host is a forbidden address, or an address of the hub itself. */
 export const isForbiddenHost = (url: URL): boolean => isForbidden(hostOf(url)) || ownPlaces.isOwnUrl(url);
 
-/** The reason why Muster must not store a URL; null if Muster may store the URL. */
+/** Returns the reason why Muster must not store a URL, or null if Muster may store it. */
 export const hostFault = (url: URL): string | null => {
   if (isForbidden(hostOf(url))) return `must not be ${FORBIDDEN_WORDS}`;
   return ownPlaces.isOwnUrl(url) ? "must not be an address at which this hub itself answers" : null;
@@ -58,10 +58,7 @@ export class ForbiddenAddressError extends Error {
   readonly code = "forbidden_address";
 }
 
-/**
- * Checks the addresses of a host name at each connection. The addresses of a host name may change, and may now be link-local addresses or the hub's
- * own addresses.
- */
+/** Checks the addresses of a host name at each connection, because the addresses may change to forbidden addresses or to the hub's own addresses. */
 export const refusing =
   (resolve: typeof lookup, url: URL): LookupFunction =>
   (hostname, options, done) => {

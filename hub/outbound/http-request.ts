@@ -13,12 +13,12 @@ export interface Call {
   readonly ca?: string | undefined;
   /** If `anyCertificate` is true, the connection is encrypted, but the hub accepts any certificate of the other side. */
   readonly anyCertificate?: true;
-  /** The size limit of the answer's body. */
+  /** The largest size in bytes of the answer's body. */
   readonly maxBytes?: number;
   /** The function that resolves the host name of the URL. If `lookup` is given, `httpCall` also refuses a URL with a forbidden address. */
   readonly lookup?: LookupFunction;
   /**
-   * The function that gets the parts of a successful answer's body as they arrive, so that the answer itself has no body. `httpCall` rethrows the
+   * A function that gets the parts of a successful answer's body as they arrive; the returned answer then has an empty body. `httpCall` rethrows the
    * errors that `consume` throws.
    */
   readonly consume?: (part: Buffer) => void;
@@ -34,7 +34,7 @@ export interface Answer {
 
 /** The error of a request to which the other side sent no answer or an incomplete answer. */
 export class NoAnswer extends Error {
-  /** Why no complete answer arrived: an error code of the operating system or of TLS, or `too_large`. */
+  /** The reason why no complete answer arrived: an error code of the operating system or of TLS, or `too_large`. */
   readonly reason: string;
   /** False if no byte of the request can have reached the other side, so that the request had no effect. */
   readonly sent: boolean;
@@ -46,19 +46,19 @@ export class NoAnswer extends Error {
   }
 }
 
-/** An error that has as its cause the value that `consume` threw. */
+/** An error whose cause is the value that `consume` threw. */
 class Refused extends Error {}
 
 /**
- * The size limit of an answer's body, because a longer text does not fit into a JavaScript string. A body that `consume` takes in parts has no size
- * limit.
+ * The largest size in bytes of an answer's body, because a longer text does not fit into a JavaScript string. A body that `consume` takes in parts
+ * has no size limit.
  */
 const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
 
 /**
- * Sends one HTTP request on a connection of its own. If a request used an earlier request's connection, a close by the other side would look like a
- * failed request. `httpCall` does not use `fetch`, because `fetch` gives up after 300 s without headers, and a power call to MAAS may take longer
- * (maas 2.13). `httpCall` does not follow redirects. `httpCall` throws NoAnswer, or the error that `consume` throws.
+ * Sends one HTTP request on a connection of its own. On a reused connection, a close by the other side would look like a failed request. `httpCall`
+ * does not use `fetch`, because `fetch` gives up after 300 s without headers, and a power call to MAAS may take longer (maas 2.13). `httpCall`
+ * follows no redirects. `httpCall` throws NoAnswer, or the error that `consume` throws.
  */
 export function httpCall(call: Call): Promise<Answer> {
   const secure = call.url.protocol === "https:";

@@ -18,15 +18,15 @@ const isMachines = (address: string): boolean =>
   Object.values(networkInterfaces()).some((all) => all?.some((one) => plainAddress(one.address) === address));
 
 /**
- * The one list of the addresses at which the hub's process listens. No webhook and no MAAS region may use the hub's own addresses. At one of its own
- * addresses, the hub would send itself every event in a loop, or call its own API with a MAAS token.
+ * The addresses at which the hub's process listens, which no webhook and no MAAS region may use. At one of these addresses, the hub would send itself
+ * every event in a loop, or call its own API with a MAAS token.
  */
 class OwnPlaces {
   readonly #places = new Set<Place>();
 
   /**
-   * Adds an address at which the hub's process listens, or a name by which other programs reach the hub. The function that `add` returns removes the
-   * added address or name again.
+   * Adds an address at which the hub's process listens, or a name by which other programs reach the hub. `add` returns a function that removes the
+   * address or name.
    */
   add(host: string, port: number): () => void {
     const place = { host: plainAddress(host), port };
@@ -43,7 +43,7 @@ class OwnPlaces {
     );
   }
 
-  /** True if the URL's host is the hub itself, by an address or by a name that the hub knows without a DNS query. */
+  /** True if the URL's host is the hub itself, by an address or by a name that the hub recognizes without a DNS query. */
   isOwnUrl(url: URL): boolean {
     const port = portOf(url);
     const host = hostOf(url).toLowerCase();

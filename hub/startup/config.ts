@@ -17,7 +17,7 @@ const mount = (fallback: string) =>
     .string()
     .regex(/^[\w.-]+(\/[\w.-]+)*$/, "must be a path without a slash at either end")
     .default(fallback);
-/** A setting whose value the hub never shows, because the value may contain a password or be a part of a login. */
+/** Makes a setting whose value the hub never shows, because the value may contain a password or be a part of a login. */
 const secret = <T extends z.ZodType<string>>(schema: T) => schema.transform((text) => new Secret(text));
 const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
@@ -25,13 +25,13 @@ const isOrigin = (text: string): boolean => {
 };
 
 /**
- * All settings of the hub process. The behaviour of a site (timeouts, limits, retries) is set in the site's profiles, in the database.
- * `docs/settings.md` explains each setting.
+ * All settings of the hub process. The behaviour of a site (timeouts, limits, retries) is in the site's profiles, in the database. `docs/settings.md`
+ * explains each setting.
  */
 const Env = z.object({
   /**
-   * The URL of a PostgreSQL 15+ server. Without DATABASE_URL the hub starts its embedded PostgreSQL server under the state directory, or uses the
-   * embedded server that already runs.
+   * The URL of a server with PostgreSQL 15 or later. Without DATABASE_URL the hub starts its embedded PostgreSQL server under the state directory, or
+   * uses the embedded server that already runs.
    */
   DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
   /**
@@ -39,10 +39,7 @@ const Env = z.object({
    * PostgreSQL from npm if the system has none.
    */
   MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
-  /**
-   * An existing user that runs the embedded server if the hub runs as root. Without MUSTER_POSTGRES_USER the hub creates a user that runs the
-   * embedded server.
-   */
+  /** An existing user that runs the embedded server if the hub runs as root. Without MUSTER_POSTGRES_USER the hub creates such a user. */
   MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
   /** The folder of the embedded database. The state folder also holds the sealed secrets and the admin token, unless MUSTER_SHARED_DIR is set. */
@@ -52,14 +49,17 @@ const Env = z.object({
    * folder.
    */
   MUSTER_SHARED_DIR: z.string().min(1).optional(),
-  /** The kind of the secret store: sealed files or Vault. VAULT_ADDR alone never selects Vault, because other programs also set it. */
+  /**
+   * The kind of the secret store: sealed files or Vault. The setting VAULT_ADDR alone never selects Vault, because other programs also set
+   * VAULT_ADDR.
+   */
   MUSTER_SECRETS: z.enum(["sealed_file", "vault"]).default("sealed_file"),
   /** Two paths in Vault: the mount path of KV version 2, and the mount path of AppRole below `auth/`. */
   MUSTER_VAULT_MOUNT: mount("kv"),
   MUSTER_VAULT_APPROLE_MOUNT: mount("approle"),
   /**
    * The VAULT settings have the names that Vault's own programs use. The hub reads its credentials for Vault from files, because child processes do
-   * not inherit files, and a new credential needs no restart.
+   * not inherit files, and a new credential in a file needs no restart.
    */
   VAULT_ADDR: z
     .url({ protocol: /^https?$/ })
@@ -74,30 +74,28 @@ const Env = z.object({
   /** The CA of the BMCs' certificates, in PEM. Without MUSTER_BMC_CACERT the hub accepts any certificate of a BMC. */
   MUSTER_BMC_CACERT: z.string().min(1).optional(),
   /**
-   * The folder with the agent's Debian packages that hosts fetch at their first boot. Without MUSTER_AGENT_PACKAGE_DIR, the agent packages are in the
-   * folder `agent-packages` of the shared folder.
+   * The folder with the agent's Debian packages that hosts fetch at their first boot. The default is the folder `agent-packages` in the shared
+   * folder.
    */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
   /**
-   * The address at which the hub serves the admin API and the web page. Without TLS the admin listener must be on loopback, unless a proxy does TLS.
+   * The address at which the hub serves the admin API and the web page. Without TLS the admin listener must have a loopback address, unless a proxy
+   * does TLS.
    */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
-  /**
-   * The files with the certificate and the private key of the admin API's listener, in PEM. When the certificate file or the key file of the admin
-   * API's listener changes, the hub reads both files again.
-   */
+  /** The PEM files with the certificate and the private key of the admin listener. When one of the two files changes, the hub reads both. */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
   /**
-   * Set MUSTER_HTTP_TLS_BY_PROXY to `true` if only a proxy that does TLS can reach the admin listener. With MUSTER_HTTP_TLS_BY_PROXY `true`, the
-   * admin listener may use clear text on an address that is not loopback.
+   * The value `true` means that only a proxy that does TLS can reach the admin listener. The admin listener may then use clear text on an address
+   * that is not loopback.
    */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
   /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
-  /** The URL at which hosts reach the agent listener. The host name in MUSTER_AGENT_URL becomes part of the hub's server certificate for agents. */
+  /** The URL at which hosts reach the agent listener. The host name in the URL becomes part of the hub's server certificate for agents. */
   MUSTER_AGENT_URL: z
     .url({ protocol: /^https$/ })
     .refine(
@@ -114,7 +112,7 @@ const Env = z.object({
   MUSTER_HEARTBEAT_MIN_TTL_MS: millis(10_000, 500),
   /** The time after a hub's start during which no node becomes offline (decision F2). */
   MUSTER_OFFLINE_GRACE_MS: millis(300_000, 1_000),
-  /** The number of days for which the hub keeps finished tasks, old certificates, tokens and readiness signals. */
+  /** The number of days for which the hub keeps finished tasks, old certificates, old tokens and readiness signals. */
   MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
   MUSTER_HISTORY_DAYS: z.coerce.number().int().min(30).max(36_500).default(1_095),
 });
@@ -188,7 +186,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   };
 }
 
-/** Returns the hub's settings for display. For a secret setting, the display only shows whether the setting has a value. */
+/** Returns the hub's settings for display. A secret setting shows only whether it has a value. */
 const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string, unknown>>): Setting[] =>
   Object.keys(Env.shape).map((name) => {
     const value = values[name as keyof typeof values] ?? null;
@@ -198,7 +196,10 @@ const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string,
 const refuse = (fault: string): ConfigError =>
   new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
 
-/** The admin token, MAAS tokens and BMC logins pass through the admin listener, so it must never use clear text by accident. */
+/**
+ * Returns the TLS files of the admin listener. The admin token, MAAS tokens and BMC logins pass through the admin listener, so it must never use
+ * clear text by accident.
+ */
 function adminTls(e: z.output<typeof Env>): TlsPaths | null {
   const { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile } = e;
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
@@ -238,5 +239,7 @@ function vaultConfig(e: z.output<typeof Env>): SecretsSettings {
   };
 }
 
-/** The URL at which hosts reach the hub if MUSTER_AGENT_URL is not set: the own name of the hub's machine, and the agent listener's port. */
+/**
+ * Returns the URL at which hosts reach the hub without a setting MUSTER_AGENT_URL: the host name of the hub's machine, and the agent listener's port.
+ */
 export const defaultAgentUrl = (boundPort: number): string => `https://${hostname()}:${boundPort}`;

@@ -5,8 +5,8 @@ import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts"
 import { readOrCreate } from "../secrets/read-or-create.ts";
 
 /**
- * Refuses a secret store that does not belong to the hub's database, and writes nothing into this store. A hub with another secret store than the
- * other hubs would create a second CA in its store. The other hubs could not use the hosts and credentials of a hub with a CA of its own.
+ * Refuses a secret store that does not belong to the hub's database, and writes nothing into such a store. A hub with a secret store of its own would
+ * create a second CA. Other hubs could then not use the hosts and credentials of this hub.
  */
 export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<void> {
   if ((await readSecretStoreId(db)) === null) {
@@ -21,7 +21,7 @@ export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<voi
   );
 }
 
-/** Reads the id that ties a secret store to its database; undefined if the store belongs to no database yet. */
+/** Reads the id that ties a secret store to its database. Returns undefined if the store belongs to no database yet. */
 export async function readStoreId(secrets: SecretStore): Promise<string | undefined> {
   try {
     return (await secrets.read(SECRET_PATHS.storeId))["id"];

@@ -16,7 +16,6 @@ import { inputResolvers } from "./site-services.ts";
 
 interface HostServerOptions {
   readonly at: { readonly host: string; readonly port: number };
-  /** The URL at which hosts reach the hub. */
   readonly agentUrl: string;
   readonly agentPackageDir: string;
   readonly heartbeatMinTtlMs: number;
@@ -27,7 +26,7 @@ interface HostServerOptions {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly onTaskEnded: () => void;
   readonly log: Log;
-  /** Ends the hub if the agent listener cannot start. The agent listener may fail to start when the rest of the hub has started. */
+  /** Ends the hub if the agent listener cannot start; this may happen when the rest of the hub has already started. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -38,8 +37,8 @@ interface HostServer {
 }
 
 /**
- * The parts of a hub that hosts use: the agent listener, and the facts for the first boot. The parts for hosts need the hub's keys, so they start
- * when the secret store has returned the keys. Agents repeat their attempts to connect until the agent listener starts.
+ * Starts the parts of a hub that hosts use: the agent listener, and the facts for the first boot. These parts need the hub's keys, so they start when
+ * the secret store has returned the keys. Agents repeat their attempts to connect until the agent listener starts.
  */
 export async function serveHosts(options: HostServerOptions): Promise<HostServer> {
   const { agentUrl, identity, log, fail } = options;

@@ -20,7 +20,7 @@ interface OperatorServerOptions extends Api {
   readonly facts: Facts;
 }
 
-/** The parts of a hub that operators and their programs use: the API, the page, events, and diagnostics. */
+/** Starts the parts of a hub that operators and their programs use: the API, the page, events, and diagnostics. */
 export async function serveOperators(
   options: OperatorServerOptions,
 ): Promise<{ port: number; close(): Promise<void> }> {

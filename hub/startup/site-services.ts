@@ -14,7 +14,7 @@ import { differencesFrom } from "../watcher/same-region.ts";
 import { deployedSeries } from "../workflows/provisioning/distro-series.ts";
 
 /**
- * Returns a client for a site's MAAS. The hub reads a site's MAAS token for each new client of the site, so a rotated token needs no restart
+ * Returns a client for a site's MAAS. The hub reads the site's MAAS token for each new client, so a rotated token needs no restart of the hub
  * (lifecycle 3.5).
  */
 export const siteClient =
@@ -41,7 +41,7 @@ export const siteClient =
     return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token), signal);
   };
 
-/** Checks a site's MAAS with a token that may not be stored yet, so `probeSite` creates a client of its own. */
+/** Checks a site's MAAS with the given token. `probeSite` creates a MAAS client of its own, because the token may not be stored yet. */
 export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
   probeMaas(createMaasClient({ baseUrl: site.apiBaseUrl, apiKey: token }), {
     upstreamDnsServers: site.upstreamDnsServers,
@@ -57,8 +57,8 @@ export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
   });
 
 /**
- * Compares the MAAS region at an address with the MAAS region from which Muster has read the site's machines until now. `compareRegion` creates a
- * MAAS client of its own, because the MAAS token for the address may not be stored yet.
+ * Compares the MAAS region at an address with the MAAS region from which Muster has read the site's machines. `compareRegion` creates a MAAS client
+ * of its own, because the MAAS token for the address may not be stored yet.
  */
 export const compareRegion: CompareRegion = ({ address, token, known }) =>
   differencesFrom(known, createMaasClient({ baseUrl: address, apiKey: token })).catch((error: unknown) => {

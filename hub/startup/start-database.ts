@@ -13,7 +13,7 @@ export interface DatabaseSettings {
 
 /**
  * Opens the database that the settings name, and migrates it to the schema of this version of Muster. Without a `databaseUrl`, `startDatabase` uses
- * the embedded PostgreSQL server. `startDatabase` adds to `closers` the functions that close what it opened.
+ * the embedded PostgreSQL server. `startDatabase` adds the functions that close the database to `closers`.
  */
 export async function startDatabase(
   settings: DatabaseSettings,

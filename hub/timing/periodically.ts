@@ -4,13 +4,13 @@ export interface Periodic {
   readonly everyMs: number;
   readonly turn: () => Promise<void>;
   readonly log: Log;
-  /** The log message for a failed turn of periodic work. After a failed turn of periodic work, the next turn repeats the work. */
+  /** The log message for a failed turn of periodic work; the next turn repeats the work. */
   readonly failed: string;
 }
 
 /**
- * Runs a turn of periodic work at once, and then one turn each period. If a turn of the work is still running when the next turn is due, the next
- * turn is skipped. The function `close` waits for the running turn of the work.
+ * Runs a turn of periodic work at once, and then one turn each period. If a turn is still running when the next turn is due, `periodically` skips the
+ * next turn. The function `close` waits for the running turn.
  */
 export function periodically({ everyMs, turn, log, failed }: Periodic): {
   close(): Promise<void>;

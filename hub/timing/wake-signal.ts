@@ -1,6 +1,6 @@
 import { pause } from "./pause.ts";
 
-/** A wake-up signal, which other code may raise before anything waits for the signal. A wake-up signal serves one waiter at a time. */
+/** A wake-up signal that other code may raise even before anything waits for it. A wake-up signal serves one waiter at a time. */
 export class WakeSignal {
   #raised = false;
   #asleep: AbortController | null = null;

@@ -7,7 +7,7 @@ export interface DueWork {
   readonly everyMs: number;
   readonly turn: () => Promise<unknown>;
   readonly log: Log;
-  /** The log message for a failed call of `turn`. After a failed call of `turn`, the next call repeats the work. */
+  /** The log message for a failed call of `turn`; the next call repeats the work. */
   readonly failed: string;
 }
 

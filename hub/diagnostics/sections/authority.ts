@@ -13,7 +13,7 @@ const Statement = z.strictObject({
   kind: z.enum(TRUST_KINDS),
   generation: z.int(),
   created_at: Timestamp,
-  /** The number of enrolled hosts that know the chain of signed statements about the hub's keys up to the statement number `sequence`. */
+  /** The number of enrolled hosts that know the chain of signed statements about the hub's keys up to the statement with the number `sequence`. */
   hosts: z.int(),
 });
 

@@ -19,7 +19,7 @@ const Server = z.strictObject({
 });
 const Connections = z.strictObject({
   application_name: z.string(),
-  /** The state of the database connections; null for connections of another user, whose state PostgreSQL does not show. */
+  /** The state of a group of database connections; null for connections of another user, whose state PostgreSQL does not show. */
   state: z.string().nullable(),
   count: z.int(),
   waiting_for_locks: z.int(),
@@ -46,7 +46,7 @@ const readConnections = async (tx: Tx) => {
   return bounded("connections", rows);
 };
 
-/** Reads the migrations of the database, newest first. The name of a migration is null if a newer hub made it. */
+/** Reads the migrations of the database, newest first. A migration of a newer hub has no name. */
 const readMigrations = async (tx: Tx) => {
   const { rows } = await tx.execute<{ made_at: number; of: number }>(sql`
     select created_at::float8 as made_at, ${OF} from drizzle.__drizzle_migrations

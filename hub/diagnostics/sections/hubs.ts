@@ -5,14 +5,14 @@ import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
 const MOST_HUBS = 100;
-/** The section finds hubs by the latest 1,000 workflow events, which are enough to find every hub that runs workflows. */
+/** The number of the latest workflow events by which the section finds hubs. 1,000 events are enough to find every hub that runs workflows. */
 const LATEST_EVENTS = 1_000;
 
 const Hub = z.strictObject({
   hub_id: z.uuid(),
   workflow_leases: z.int(),
   site_leases: z.int(),
-  /** The number of expired leases of workflows and sites, which the hub with these leases should have renewed. */
+  /** The number of expired leases on workflows and sites that the hub should have renewed. */
   lapsed_leases: z.int(),
   leases_until: Timestamp.nullable(),
   agent_sessions: z.int(),

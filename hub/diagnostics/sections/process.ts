@@ -40,13 +40,13 @@ const Data = z.strictObject({
   state_folder: z.strictObject({ bytes: Bytes, free_bytes: Bytes }).nullable(),
 });
 
-/** The resources that the process holds open, by Node's own names. */
+/** Returns the resources that the process holds open, by Node's own names. */
 function handles(): z.input<typeof Data>["handles"] {
   const types = Map.groupBy(process.getActiveResourcesInfo(), (type) => type);
   return [...types].map(([type, all]) => ({ type, count: all.length })).sort((a, b) => b.count - a.count);
 }
 
-/** The number of files that the hub process holds open. Null if the operating system has no folder that lists the open files. */
+/** Returns the number of files that the hub process holds open. Returns null if the operating system has no folder that lists the open files. */
 const openFiles = (): Promise<number | null> =>
   readdir("/proc/self/fd").then(
     (files) => files.length,

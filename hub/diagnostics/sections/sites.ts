@@ -28,7 +28,7 @@ const Site = z.strictObject({
   region_code: z.string(),
   status: z.string(),
   api_base_url: z.string(),
-  /** The names of the site's secrets that an operator has written; never the secrets' values. */
+  /** Tells which of the site's secrets an operator has written, and never shows a secret's value. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   active_profiles: z.int(),
   /** The state of the watcher of the site; null if the site was never watched. */
@@ -36,7 +36,7 @@ const Site = z.strictObject({
 });
 const Machines = z.strictObject({
   site_id: z.uuid(),
-  /** The name of a status that machines have in MAAS, or `absent` for machines that are gone. */
+  /** The name of a machine's status in MAAS, or `absent` for machines that are gone. */
   status: z.string(),
   power_state: z.string(),
   count: z.int(),

@@ -11,7 +11,7 @@ const MOST_FAILURES = 50;
 
 const Webhook = z.strictObject({
   id: z.uuid(),
-  /** The URL of the webhook without its path and query, which often contain the receiver's key. */
+  /** The origin of the webhook's URL, without its path and query, which often contain the receiver's key. */
   origin: z.string(),
   types: z.array(z.string()),
   active: z.boolean(),
@@ -20,7 +20,7 @@ const Webhook = z.strictObject({
   delivered: z.int(),
   dead: z.int(),
   oldest_pending_at: Timestamp.nullable(),
-  /** The number of events for which the hub has not written the rows of their deliveries yet. */
+  /** The number of events for which the hub has not yet written the rows of the webhook's deliveries. */
   events_behind: z.number(),
 });
 const Failure = z.strictObject({

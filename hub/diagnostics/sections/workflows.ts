@@ -66,7 +66,10 @@ async function readCounts(tx: Tx) {
   return bounded("counts", rows);
 }
 
-/** Reads the workflows that failed last, that have been at their stage the longest, or that have waited the longest for admission. */
+/**
+ * The workflows that the section shows: those that failed last, those that have been at their stage longest, and those that have waited longest for
+ * admission.
+ */
 const CHOSEN: readonly { readonly list: string; readonly statuses: SQL; readonly order: SQL; readonly most: number }[] =
   [
     {
