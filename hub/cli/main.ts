@@ -1,7 +1,7 @@
 /**
  * The program `muster`, with which operators call a hub. The commands of `muster` are the operations of the hub's API, which `muster` reads from the
- * hub's own API description. Exit status 0 means done, 1 a refusal of the request or a part of it, 2 a command that was not understood, and 3 an
- * unreachable hub. The command `verify-record` works without a hub, and may also end with exit status 4 (see its help).
+ * hub's own API description. Exit status 0 means success, 1 a refusal by the hub, even of only a part, 2 a wrong command line, and 3 an unreachable
+ * hub. The command `verify-record` works without a hub, and may also end with exit status 4 (see its help).
  */
 import { parseArgs } from "node:util";
 import {

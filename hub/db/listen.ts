@@ -66,7 +66,7 @@ async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady:
   }
 }
 
-/** Holds one database connection that listens, until the connection breaks or `signal` fires. */
+/** Holds one database connection that listens, until the connection breaks or `signal` aborts. */
 async function listenOnce(signal: AbortSignal, options: ListenOptions, onListening: () => void): Promise<Error> {
   const client = new Client({
     connectionString: options.url,

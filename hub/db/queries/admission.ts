@@ -17,7 +17,7 @@ export const ONBOARDINGS: Lane = sql`
   join maas_site_profiles p on p.id = o.profile_id`;
 
 /**
- * The lane of all decommissions of batches contains decommissions of every mode. The profile of a node's last onboarding limits the node's
+ * The lane of the decommissions of batches, whatever the mode of a decommission is. The profile of a node's last onboarding limits the node's
  * decommission; without an onboarding, the site's default profile does.
  */
 const BATCH_DECOMMISSIONS: Lane = sql`

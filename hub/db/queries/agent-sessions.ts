@@ -171,9 +171,8 @@ export interface Silence {
 }
 
 /**
- * `findSilentNodes` returns a silent node that is still `active` or whose session is still open, e.g. because the session's hub died.
- * `findSilentNodes` leaves out a node whose heartbeat interval exceeds half of `upForMs`, because the hub has not run long enough to judge the node
- * (decision F2).
+ * Returns the silent nodes that are still `active` or whose session is still open, e.g. because the session's hub died. `findSilentNodes` leaves out
+ * a node whose heartbeat interval exceeds half of `upForMs`, because the hub has not run long enough to judge the node (decision F2).
  */
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 

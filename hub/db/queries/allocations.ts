@@ -125,7 +125,10 @@ export async function noteAllocationProblem(tx: Tx, id: AllocationId, problem: s
   return told.length > 0;
 }
 
-/** A sweep calls `forgetAllocationProblems` with the allocations that it could not continue, so no other allocation shows an old reason. */
+/**
+ * Clears the stored problem of every allocation that is not in `stuck`. The list `stuck` contains the allocations that the latest sweep could not
+ * continue.
+ */
 export async function forgetAllocationProblems(tx: Tx, stuck: readonly AllocationId[]): Promise<void> {
   await tx
     .update(allocations)

@@ -37,8 +37,8 @@ export async function resume(tx: Tx, batch: Paused, { by, reason }: { by: string
 }
 
 /**
- * Pauses each batch of the sites whose failures have reached the batch's own limit. The caller of `stopFailedBatches` has locked the rows of the
- * sites.
+ * Pauses each batch of the sites whose number of failures has reached its `stop_after_failures`. The caller of `stopFailedBatches` has locked the
+ * rows of the sites.
  */
 export async function stopFailedBatches(tx: Tx, siteIds: readonly SiteId[]): Promise<void> {
   for (const { failures, ...batch } of await listFailedBatches(tx, siteIds)) {

@@ -85,18 +85,18 @@ export async function lockNodesWithoutBaseline(
   return rows;
 }
 
-/** The items that a comparison reads in the baseline. */
+/** The residue items that a soft reset's comparison needs in a baseline's snapshot. */
 const NEEDED = RESIDUE_ITEM_NAMES.filter((item) => ruleOf(item) !== "none" && ruleOf(item) !== "tenant");
 /**
- * True for a baseline `b` of an earlier agent version than that of the session `s` if the snapshot lacks an item. The agent of that version did not
- * report the item, and a soft reset could not compare it. SQL reads the large snapshot only if the versions differ.
+ * True for a baseline `b` whose snapshot lacks a needed residue item, if the agent of the session `s` has another version than the snapshot's agent.
+ * A soft reset cannot compare an item that the snapshot lacks. SQL reads the large snapshot only if the versions differ.
  */
 const isOutdated = sql`case when b.snapshot is null or b.agent_version is not distinct from s.agent_version then false
   else not (b.snapshot ?& ${sql.param(NEEDED)}::text[]) end`;
 
 /**
- * Finds and locks baselines without a snapshot, or with the snapshot of an agent that did not report all items. The newest task of the baseline is
- * gone, or ended without a usable snapshot more than `afterSeconds` ago.
+ * Finds and locks baselines without a snapshot, or with the snapshot of an agent that did not report all residue items. The newest task of each such
+ * baseline is gone, or ended without a usable snapshot more than `afterSeconds` ago.
  */
 export async function lockFailedBaselines(
   tx: Tx,

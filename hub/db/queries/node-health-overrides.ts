@@ -44,11 +44,11 @@ export interface HeirMachine {
 }
 
 /**
- * Deletes and returns the health overrides that gone nodes left for the machine. A gone node is deleted, or has no row because the node never enrolled.
- * The machine is the override's machine if it has the same system id at the same site. A machine that was deleted and then enlisted in MAAS has a new
- * system id and its old MAC addresses, even at another site. The hub then compares the MAC addresses with those of the tokens that the node got for
- * the override's machine. Only if no such token is left, the hub compares the MAC addresses with those of the node's inventory. The node may have got
- * tokens for other machines, and the inventory is that of the node's last machine.
+ * Deletes and returns the health overrides that gone nodes left for the machine. A gone node is deleted, or has no row because the node never
+ * enrolled. The given machine is the override's machine if both have the same system id at the same site. A machine that was deleted and then
+ * enlisted in MAAS has a new system id and its old MAC addresses, even at another site. The hub then compares the given machine's MAC addresses with
+ * those in the enrollment tokens for the override's machine. Only without such a token, the hub compares the MAC addresses with those in the gone
+ * node's inventory. The inventory describes the gone node's last machine, which may not be the override's machine.
  */
 export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealthOverride[]> => {
   const macs = sql.param(heir.macAddresses.filter(isOfOneMachine));
@@ -69,7 +69,7 @@ export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealth
     .returning();
 };
 /**
- * True if no other machine has the MAC address, which is in lower case. Software chooses locally administered MAC addresses, and several machines may
- * have the same one. The system shows the MAC address of zeros for an interface without a MAC address of its own.
+ * True for a MAC address, in lower case, that only one machine can have. Software chooses locally administered MAC addresses, so several machines may
+ * have the same one. The operating system shows the MAC address of zeros for an interface without a MAC address of its own.
  */
 const isOfOneMachine = (mac: string): boolean => /^[0-9a-f][014589cd]/.test(mac) && mac !== "00:00:00:00:00:00";

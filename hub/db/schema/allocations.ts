@@ -22,7 +22,7 @@ export const allocations = pgTable(
     /** An SSH key identifies a person, so no log and no event contains an SSH key. */
     sshKeys: text("ssh_keys").array().notNull(),
     grantsRoot: boolean("grants_root").notNull(),
-    /** How the agent found that the tenant's account could get the rights of root, for example `group docker`. */
+    /** The ways to the rights of root that the agent found for the tenant's account, for example `group docker`. */
     rootBy: text("root_by").array().notNull().default(sql`'{}'`),
     labels: jsonb("labels").$type<Readonly<Record<string, string>>>().notNull(),
     status: text("status", { enum: ALLOCATION_STATUSES }).notNull(),

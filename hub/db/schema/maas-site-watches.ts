@@ -10,7 +10,10 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   fence: bigint("fence", { mode: "number" }).notNull().default(0),
   /** Each query for MAAS's events begins somewhat below `event_cursor`, so that it overlaps with the query before (decision M8). */
   eventCursor: bigint("event_cursor", { mode: "number" }),
-  /** If MAAS later gives other content under the same event id, the region's event ids were reset. */
+  /**
+   * The content of the MAAS event with the id `event_cursor`. If MAAS later shows other content under this id, somebody has reset the region's event
+   * ids.
+   */
   eventMark: text("event_mark"),
   lastPollAt: at("last_poll_at"),
   lastSweepAt: at("last_sweep_at"),

@@ -5,9 +5,9 @@ import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The record of a node holds nothing of a provider of machines such as MAAS (lifecycle 8.1). Only the function `moveNode` writes a node's `status`.
- * The hub computes a node's `schedulable` and never stores it. What MAAS knows about the node's machine is in `node_maas_state` (lifecycle 12,
- * question 1).
+ * The record of a node contains no facts from a provider of machines such as MAAS (lifecycle 8.1). Only the function `moveNode` writes a node's
+ * `status`. The hub computes a node's `schedulable` and never stores it. The facts from MAAS about the node's machine are in `node_maas_state`
+ * (lifecycle 12, question 1).
  */
 export const nodes = pgTable(
   "nodes",

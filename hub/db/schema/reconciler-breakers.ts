@@ -11,11 +11,11 @@ export const reconcilerBreakers = pgTable(
     kind: text("kind", { enum: BREAKER_KINDS }).notNull(),
     trippedAt: at("tripped_at"),
     wouldMove: integer("would_move").notNull(),
-    /** Nodes that changed status in the breaker's window before the trip count towards the breaker's limit. */
+    /** The number of nodes that changed status in the breaker's window before the trip; these nodes count towards the breaker's limit. */
     moved: integer("moved").notNull().default(0),
     moveLimit: integer("move_limit").notNull(),
     inService: integer("in_service").notNull(),
-    /** Some of the nodes that the breaker holds back serve as examples for the operator. */
+    /** The ids of some nodes that the breaker holds back, as examples for the operator. */
     nodeIds: uuid("node_ids").array().$type<NodeId[]>().notNull(),
     resetAt: at("reset_at"),
     resetBy: text("reset_by"),

@@ -70,11 +70,11 @@ export const DecommissionState = z.object({
   erase_waived_by: z.string().nullable().optional(),
   /** True after MAAS has accepted the command to power the machine off, so that the stage `power_off_maas_node` does not repeat the command. */
   power_off_asked: z.boolean().nullable().optional(),
-  /** What the hub knows of the disks before the release of a reimage. */
+  /** The facts that the hub has read about the disks before the release of a reimage. */
   disks_before: DisksBefore.nullable().optional(),
-  /** The generation for which a person decided that the operation continues although the disks speak against their erase, and the person's name. */
+  /** The generation for which a person decided to continue although findings speak against the erase of the disks, and the person's name. */
   disks_waived: z.number().nullable().optional(),
-  /** What spoke against the erase of which disk at the last failure of the stage `check_disks`. */
+  /** The findings against the erase of the disks at the last failure of the stage `check_disks`. */
   disks_found: z.array(z.string()).max(MOST_COMPARED_DISKS).nullable().optional(),
   disks_waived_by: z.string().nullable().optional(),
   /** The generation after whose release the BMC reported the machine's power as off. */

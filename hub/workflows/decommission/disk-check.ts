@@ -7,33 +7,36 @@ import type { Db, Tx } from "../../db/tx.ts";
 import type { DecommissionInput } from "./decommission-context.ts";
 
 type Erase = DecommissionInput["erase"];
-/** An erase of kind `quick` overwrites this many bytes at both ends of a disk. */
+/** The number of bytes that a quick erase overwrites at each end of a disk. */
 const QUICK_BYTES = 2 * 1024 * 1024;
 
 /**
- * What speaks against the erase of one disk. `kept`: a block that the erase must have reached is as before the release. `missing`: the host does not
- * show the disk any more. `unproved`: the hub knows earlier content of the disk, and no block was compared.
+ * A fact that speaks against the erase of one disk. `kept`: a block that the erase must have reached is as before the release. `missing`: the host
+ * does not show the disk any more. `unproved`: the hub knows earlier content of the disk, but has compared no block.
  */
 export interface DiskFinding {
   readonly about: "kept" | "missing" | "unproved";
   readonly serial: string;
-  /** The finding in words for operators and for the sanitization record. */
+  /** The finding about the disk, in words for operators and for the sanitization record. */
   readonly text: string;
 }
 
-/** What the blocks of the disks show after the deploy of a reimage. */
+/** The result of comparing the blocks of the disks before the release and after the deploy of a reimage. */
 export interface DiskCheck {
   readonly findings: readonly DiskFinding[];
-  /** The serial numbers that the host shows now and did not show before the release. Empty if the hub knows no disk from before the release. */
+  /**
+   * The serial numbers that the host shows now and did not show before the release. The list is empty if the hub knows no disk from before the
+   * release.
+   */
   readonly added: readonly string[];
   readonly samples: readonly DiskSampleOf[];
-  /** How many blocks were compared with their content before the release. */
+  /** The number of blocks that the hub has compared with their content before the release. */
   readonly compared: number;
   readonly read: number;
   readonly unread: number;
 }
 
-/** True if an erase of the kind must have changed the block. After a quick erase, the blocks between the ends keep their content. */
+/** True if an erase of the kind `erase` must have changed the block. A quick erase does not change the blocks between the two ends of a disk. */
 export function mustChange(erase: Erase, block: number, bytes: number): boolean {
   if (erase !== "quick") return erase === "secure";
   const at = block * DISK_BLOCK_BYTES;
@@ -41,8 +44,9 @@ export function mustChange(erase: Erase, block: number, bytes: number): boolean 
 }
 
 /**
- * Compares the disks of the new system with what the earlier system's agent reported. A block with the same content as before the release shows that
- * the erase did not reach the block. Other content shows nothing by itself: a disk may return zeros, one byte or noise after an erase.
+ * Compares the disks that the new system's agent reports with the disks that the earlier system's agent reported. A block with the same content as
+ * before the release shows that the erase did not reach the block. Other content shows nothing by itself, because a disk may return zeros, one byte
+ * or noise after an erase.
  */
 export function compareDisks(
   erase: Erase,
@@ -53,7 +57,7 @@ export function compareDisks(
   const known = new Set([...before.serials, ...before.disks.flatMap(({ serial }) => serial ?? [])]);
   const shown = new Set(after.flatMap(({ serial }) => serial ?? []));
   const judged = after.flatMap((disk) => judgeDisk(erase, before.disks, disk) ?? []);
-  // The agent lists a bounded number of disks, so a disk beyond them may be there.
+  // The agent lists a bounded number of disks, so the host may have a disk that the list lacks.
   const missing = more > 0 ? [] : [...known].filter((serial) => !shown.has(serial));
   return {
     findings: [...judged.flatMap(({ finding }) => finding ?? []), ...missing.map(missingDisk)],
@@ -77,7 +81,9 @@ interface JudgedDisk {
   readonly compared: number;
 }
 
-/** Null for a disk without a serial number, because the hub cannot find that disk among those from before the release. */
+/**
+ * Judges one disk. Returns null for a disk without a serial number, because the hub cannot find such a disk among the disks from before the release.
+ */
 function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDisk): JudgedDisk | null {
   const { serial, model, bytes, sample, detail, holds_system } = disk;
   if (serial === null) return null;
@@ -88,7 +94,7 @@ function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDi
     verification_result: verification_result.slice(0, 256),
   });
   const prints = before.find((one) => one.serial === serial)?.sample?.prints ?? [];
-  /** The new system overwrites the disk that it is on, so the content of that disk is not compared. */
+  /** The new system overwrites its own disk, so the hub does not compare the content of that disk. */
   const unproved = (why: string): DiskFinding | null =>
     holds_system || prints.length === 0
       ? null
@@ -113,7 +119,7 @@ function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDi
 
 const { input, result } = TASKS["node.sample_disks"];
 
-/** The result of a task that sampled disks, with the key of its digests; null if the task did not succeed. */
+/** Returns the result of a task that sampled disks, with the key of the sample's digests. Returns null if the task did not succeed. */
 export function sampledDisks(task: Task | null) {
   if (task?.type !== "node.sample_disks" || task.state !== "succeeded") return null;
   const key = input.safeParse(task.input).data?.key;
@@ -132,12 +138,12 @@ export async function readDiskCheck(
   if (after === null) return null;
   const earlier = known?.task_id == null ? null : await readTask(db, known.task_id);
   const read = sampledDisks(earlier);
-  // Digests with another key say nothing about a block.
+  // The hub cannot compare digests that were made with different keys.
   const disks = read?.key === after.key ? read.disks : [];
   return compareDisks(erase, { disks, serials: known?.serials ?? [] }, after.disks, after.more);
 }
 
-/** What speaks against the erase of the disks. Without an erase, nothing does. */
+/** Returns the facts that speak against the erase of the disks. Without a requested erase, the list is empty. */
 export const findingsOf = (erase: Erase, { findings }: DiskCheck): readonly DiskFinding[] =>
   erase === "none" ? [] : findings;
 

@@ -3,13 +3,13 @@ import { type Evidence, failure } from "../../../shared/failures.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** How long the agent has to read the random blocks of all disks. A disk takes seconds, and a broken disk two minutes. */
+/** The seconds that the agent has to read the random blocks of all disks. A working disk takes seconds, and a broken disk two minutes. */
 const SAMPLE_SECONDS = 3_600;
 
-/** A new random number for the seed or the key of a sample, in hexadecimal digits. */
+/** Returns a new random number for the seed or the key of a sample of disk blocks, as hexadecimal digits. */
 export const newRandom = (): string => randomBytes(32).toString("hex");
 
-/** What the two orders to read random blocks of the disks have in common, the one before the release and the one after the deploy. */
+/** The common part of two orders to read random blocks of the disks: the order before the release, and the order after the deploy. */
 export const SAMPLE = {
   type: "node.sample_disks",
   undoneBy: null,

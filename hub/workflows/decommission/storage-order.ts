@@ -13,19 +13,19 @@ interface Disks {
   readonly pool: readonly string[];
 }
 
-/** The disks that the request names or the profile lists; none if the request cleans only Weka file systems. */
+/** Returns the disks that the request names or the profile lists. A request to clean only Weka file systems has no disks. */
 function disksOf(asked: Asked, policy: Policy | null): Disks {
   if (asked.storage_cleanup === "weka") return { named: [], pool: [] };
   return { named: asked.purge_disks, pool: policy?.purgeDisks ?? [] };
 }
 
-/** The disks that the host must have: disks that the request names, and disks of the profile that the hub knows in the host. */
+/** Returns the disks that the host must have: disks that the request names, and disks of the profile that the hub knows in the host. */
 export function expectedDisks(asked: Asked, policy: Policy | null, known: ReadonlySet<string>): string[] {
   const { named, pool } = disksOf(asked, policy);
   return [...new Set([...named, ...pool.filter((serial) => known.has(serial))])];
 }
 
-/** How long the agent may take for the order, whichever disks the hub knows in the host. */
+/** Returns the seconds that the agent may take for an order to clean storage, whichever disks the hub knows in the host. */
 export const storageSeconds = (asked: Asked, policy: Policy | null): number =>
   storageCleanupSeconds(storageOrder(asked, policy, "", new Set()));
 

@@ -56,7 +56,7 @@ function requirementsOf(context: DecommissionContext): Requirement[] {
   ];
 }
 
-/** The release of the host's earlier system; undefined if the host has kept its system. */
+/** Returns the facts about the release of the host's earlier system, or undefined if the host has kept its system. */
 function releaseOf(
   { decommission, state, input, node }: DecommissionContext,
   check: DiskCheck | null,
@@ -78,7 +78,10 @@ function releaseOf(
   };
 }
 
-/** The person who decided that the operation continues although the disks speak against their erase, or null. */
+/**
+ * Returns the person who decided that the operation continues although findings speak against the erase of the disks. Returns null if nobody decided
+ * so.
+ */
 const disksWaivedBy = (
   findings: readonly DiskFinding[],
   state: DecommissionContext["state"],
@@ -106,7 +109,9 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
   return recordResidue(judgement, known.success);
 }
 
-/** The purges of the turnover whose evidence does not fit the hub's order; if each evidence fits, the sanitization record has no such field. */
+/**
+ * Returns the purges of the turnover whose evidence does not fit the hub's order. If each evidence fits, the sanitization record has no such field.
+ */
 async function refusedOf(
   tx: Tx,
   { node }: DecommissionContext,

@@ -11,7 +11,9 @@ import { newRandom, SAMPLE } from "../sample-work.ts";
 import { lackOf } from "../unerased.ts";
 
 const NAMED = 5;
-/** What a person waives about a disk. A finding's text also counts blocks, and these counts may differ in the next sample. */
+/**
+ * The name under which a person waives a finding about a disk. The finding's text also counts blocks, and these counts may differ in the next sample.
+ */
 const foundName = ({ about, serial }: DiskFinding): string => `${about} ${serial}`;
 
 const CHECK: AgentWork<"node.sample_disks"> = {
@@ -29,7 +31,7 @@ const CHECK: AgentWork<"node.sample_disks"> = {
       again: again.slice(0, MOST_SAMPLED_DISKS),
     };
   },
-  // The task that read the disks before the release is of the same operation and type, and ran on the system before.
+  // The task that read the disks before the release has the same operation and type, but ran on the earlier system.
   isAskedFor: ({ state }, task) => task.id !== state.disks_before?.task_id,
   waitsFor: () => "The agent to read random blocks of the disks after their erase",
 };
@@ -46,8 +48,8 @@ function messageOf(check: DiskCheck): string {
 }
 
 /**
- * Compares the disks of the new system with those before the release. A block that an erase must have changed and that has its earlier content shows
- * that the erase did not reach the disk. The node is then barred from new work, as after every erase without evidence (decision M9).
+ * Compares the disks of the new system with the disks before the release. If a block that the erase must have changed has its earlier content, the
+ * erase did not reach the disk. The hub then bars the node from new work, as after every erase without evidence (decision M9).
  */
 export const checkDisks: DecommissionStageOf<"check_disks"> = cleaningStage({
   name: "check_disks",

@@ -33,11 +33,11 @@ const READ: AgentWork<"node.sample_disks"> = {
   waitsFor: () => "The agent to read random blocks of the disks before their erase",
 };
 
-/** The serial numbers of the disks in the node's baseline, which is from before the first tenant. */
+/** Returns the serial numbers of the disks in the node's baseline, which is from before the first tenant. */
 async function baselineDisks({ services, node }: DecommissionContext): Promise<string[]> {
   const known = await readBaseline(services.db, node.id, node.generation);
   const baseline = ResidueSnapshot.safeParse(known?.baseline.snapshot).data ?? null;
-  // The agent cuts the serial numbers of a sample too.
+  // The agent also cuts the serial numbers in its sample of the disks to 64 characters.
   return [...(disksOf(baseline) ?? [])].slice(0, MOST_SERIALS).map((serial) => serial.slice(0, 64));
 }
 
@@ -66,15 +66,16 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     };
   const verdict = judgeTask(context, READ, task);
   if (verdict?.kind !== "failed" || task === null || task.state === "queued") return verdict ?? { kind: "not_started" };
-  // The erase follows in any case, so a host whose disks cannot be read is released too. The record then says that nothing was compared.
+  // The erase follows in any case, so Muster releases even a host whose disks the agent cannot read. The sanitization record then says that the hub
+  // compared no block.
   return done(context, null, `No block is compared after the deploy. ${verdict.failure.message}`);
 }
 
 const seconds = (context: DecommissionContext): number => stageSeconds(context, READ);
 
 /**
- * Before the release of a reimage the agent reads random blocks of the disks, and the hub keeps digests of their content. After the deploy the stage
- * `check_disks` compares the same blocks. The stage changes nothing on a disk.
+ * Before the release of a reimage, the agent reads random blocks of the disks, and the hub keeps digests of the blocks' content. After the deploy,
+ * the stage `check_disks` compares the same blocks. The stage `read_disks` changes nothing on a disk.
  */
 export const readDisks: DecommissionStageOf<"read_disks"> = {
   name: "read_disks",

@@ -133,7 +133,7 @@ function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
 
 /** The reasons of a verdict that come from a person's decision: a request without an erase, or a `force` without evidence of an erase. */
 const DECIDED_BY_A_PERSON: readonly VerdictReason[] = ["erase_not_asked", "erase_waived"];
-/** A reason that a person's decision leaves only if the record names the person. */
+/** The reason of a verdict that counts as a person's decision only if the sanitization record names the person. */
 const WAIVABLE: VerdictReason = "erase_disproved";
 
 /**
