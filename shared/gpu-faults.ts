@@ -24,6 +24,12 @@ export const GPU_FAULTS = {
   gpu_busy: "End the processes and services that hold the GPU, then reset the GPU.",
   memory_fault: "Take the GPU out of service: its memory or its link reported an uncorrectable error.",
   memory_mismatch: "Take the GPU out of service: its memory returned other bytes than were written.",
+  counter_unreadable:
+    "Run a Linux kernel whose amdgpu driver has the files mem_info_vram_total, mem_info_vram_used and mem_info_gtt_used, or install hip-runtime-amd.",
+  bar_too_small:
+    "Turn on Above 4G Decoding and Resizable BAR in the firmware of the host, so that the agent can read the cleared memory, or install hip-runtime-amd.",
+  not_cleared:
+    "Install hip-runtime-amd or a newer Linux kernel: the amdgpu driver gave memory to the agent that it had not cleared.",
   deadline_passed: "Read the agent's log on the host, reset the GPU and repeat the task with a longer deadline.",
   worker_lost: "Read the log of the unit muster-work-* on the host, and repeat the task.",
   not_committed: "Run node.gpu_fill again: no worker holds this GPU's memory for this task.",

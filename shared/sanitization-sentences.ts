@@ -68,20 +68,36 @@ const NOTHING_DONE = {
  * Returns the memory of a GPU as a medium of the sanitization record. A reset of a GPU is no sanitization method, because a reset does not overwrite
  * the memory.
  */
-const gpuMedium = ({ uuid, level, bytes_overwritten, bytes_total }: RecordGpu, source: string): Medium => ({
+const gpuMedium = (
+  { uuid, level, bytes_overwritten, bytes_total, kernel_clear: clear }: RecordGpu,
+  source: string,
+): Medium => ({
   ...NOTHING_DONE,
   kind: "gpu_memory",
   model: null,
   serial: uuid,
   source,
   method: level === "overwritten" || level === "challenge_verified" ? "clear" : "none",
-  technique: level,
-  tool: "muster-agent",
+  technique: clear === undefined ? level : KERNEL_CLEAR,
+  tool: clear === undefined ? "muster-agent" : "amdgpu driver of the kernel",
   bytes_treated: bytes_overwritten,
   bytes_total,
-  verification: level === "challenge_verified" ? "questions of the hub about random blocks" : null,
-  verification_result: level === "challenge_verified" ? "answered correctly" : null,
+  ...gpuVerification(level, clear),
 });
+
+/** The technique of a GPU whose memory the kernel's driver cleared. */
+export const KERNEL_CLEAR = "overwritten (kernel clear), sampled";
+
+function gpuVerification(
+  level: RecordGpu["level"],
+  clear: RecordGpu["kernel_clear"],
+): Pick<Medium, "verification" | "verification_result"> {
+  if (clear !== undefined)
+    return { verification: `sample of ${clear.sampled_bytes} bytes by the agent`, verification_result: "zero" };
+  return level === "challenge_verified"
+    ? { verification: "questions of the hub about random blocks", verification_result: "answered correctly" }
+    : { verification: null, verification_result: null };
+}
 
 /**
  * Returns the media of a host: those that cleaning steps worked on, the memory of each judged GPU, and the media of the inventory that no step worked

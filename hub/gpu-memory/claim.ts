@@ -1,3 +1,5 @@
+import type { GpuClear } from "../../shared/gpu-memory.ts";
+import { KERNEL_CLEAR } from "../../shared/sanitization-sentences.ts";
 import type { GpuEvidence, GpuVerdict } from "./verdict.ts";
 
 /** The host and its software, whose statements a claim about a GPU's memory relies on. */
@@ -28,12 +30,13 @@ const NEVER_COVERED = [
  */
 export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: GpuVerdict, seed: string): GpuClaim {
   const who = `At ${host.at.toISOString()}, Muster's agent ${host.agentVersion} (boot ${host.bootId}, image ${host.image ?? "unknown"}, Secure Boot ${host.secureBoot})`;
-  const { commitment } = evidence;
+  const { commitment, clear } = evidence;
   if (verdict.level === null)
     return {
       text: `Muster claims nothing about the memory of GPU ${evidence.uuid}.`,
       not_covered: ["the whole memory of the GPU", ...NEVER_COVERED],
     };
+  if (verdict.level === "overwritten" && clear !== null) return clearClaim(who, evidence.uuid, clear, verdict);
   if (verdict.level === "reset_only" || commitment === null)
     return {
       text: `${who} reported that GPU ${evidence.uuid} was reset. Muster did not overwrite the memory of GPU ${evidence.uuid}. ${RELIANCE}`,
@@ -53,6 +56,17 @@ export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: Gpu
     ],
   };
 }
+
+/** The claim about a GPU whose memory the kernel's driver cleared. The claim says who wrote the zeros, and how little of them was read. */
+const clearClaim = (who: string, uuid: string, clear: GpuClear, { ofBytes }: GpuVerdict): GpuClaim => ({
+  text: `${who} reported that the amdgpu driver of the kernel gave it ${clear.cleared_bytes} of ${ofBytes} bytes on GPU ${uuid} in buffers which that driver clears, and that a sample of ${clear.sampled_bytes} bytes at random places in them was zero: ${KERNEL_CLEAR}. ${RELIANCE}`,
+  not_covered: [
+    `${ofBytes - clear.cleared_bytes} bytes of the GPU's memory that the driver does not give to a process`,
+    `${clear.cleared_bytes - clear.sampled_bytes} bytes of the GPU's memory that nobody read after the kernel's driver had cleared them`,
+    "GPU memory that the kernel's driver did not clear again, because the driver had recorded it as cleared",
+    ...NEVER_COVERED,
+  ],
+});
 
 const RELIANCE =
   "It does not show that no copy exists elsewhere, and it relies on the integrity of the host software named above.";

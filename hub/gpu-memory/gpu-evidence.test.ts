@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { MOST_GPU_BYTES } from "../../shared/gpu-memory.ts";
 import { TaskId } from "../../shared/ids.ts";
 import { WireReply } from "../../shared/protocol/frames.ts";
 import { TASKS, type TaskResult } from "../../shared/tasks/index.ts";
@@ -143,6 +144,17 @@ describe("the largest results", () => {
       commitments: numbers.map((number) =>
         commitment(number, { first_mismatch: 139 * GIB, prefill_marker_units: 1, kernels_error: "k".repeat(256) }),
       ),
+      clears: numbers.map(() => ({
+        uuid: AMD_UUID,
+        pci_address: "0000:c1:00.0",
+        cleared_bytes: MOST_GPU_BYTES,
+        total_bytes: MOST_GPU_BYTES,
+        bar_bytes: MOST_GPU_BYTES,
+        sampled_bytes: MOST_GPU_BYTES,
+        nonzero_units: MOST_GPU_BYTES,
+        allocate_ms: 86_400_000,
+        sample_ms: 86_400_000,
+      })),
       faults: numbers.map((number) => ({ target: uuid(number), fault: "memory_mismatch" })),
       driver: { version: "v".repeat(256), registry: "r".repeat(256), registry_per_device: "d".repeat(256) },
       library: { package: "p".repeat(128), is_unchanged: false },

@@ -111,7 +111,8 @@ export const evidenceOf = (
     const wasAsked = challenged?.input.gpus.some((one) => one.uuid === uuid) === true;
     const answered = challenged?.result.gpus.find((one) => one.uuid === uuid) ?? null;
     const answers = wasAsked && answered !== null && answered.answers.length > 0 ? checkedOf(checked, uuid) : null;
-    return { uuid, expectedBytes: bytes, isReset, commitment, answers, release: answered?.release ?? null };
+    const clear = filled?.result.clears?.find((one) => one.uuid === uuid) ?? null;
+    return { uuid, expectedBytes: bytes, isReset, commitment, answers, release: answered?.release ?? null, clear };
   });
 
 const checkedOf = (checked: readonly CheckedAnswers[], uuid: string): CheckedAnswers | null =>

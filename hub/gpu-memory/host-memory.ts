@@ -52,15 +52,16 @@ export function judgeHostMemory(facts: HostMemoryFacts): HostMemory {
 
 /** Returns a GPU's entry in the sanitization record. A requirement of the level `reset_only` demands no overwritten share. */
 const recordGpu = (
-  { uuid, commitment }: GpuEvidence,
+  { uuid, commitment, clear }: GpuEvidence,
   { level, share, ofBytes }: GpuVerdict,
   required: GpuRequirement,
 ): RecordGpu => ({
   uuid,
   level,
   share,
-  bytes_overwritten: share === 0 ? null : (commitment?.allocated_bytes ?? null),
+  bytes_overwritten: share === 0 ? null : (clear?.cleared_bytes ?? commitment?.allocated_bytes ?? null),
   bytes_total: ofBytes === 0 ? null : ofBytes,
   required_level: required.level,
   required_share: required.level === "reset_only" ? 0 : required.share,
+  ...(level === "overwritten" && clear !== null ? { kernel_clear: { sampled_bytes: clear.sampled_bytes } } : {}),
 });

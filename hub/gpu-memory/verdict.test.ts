@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { GpuCommitment, GpuRelease } from "../../shared/gpu-memory.ts";
+import { clearSampleOf, type GpuClear, type GpuCommitment, type GpuRelease } from "../../shared/gpu-memory.ts";
 import { GPU_LEVELS } from "../../shared/sanitization-record.ts";
 import { gpuClaim } from "./claim.ts";
 import { type GpuEvidence, gpuVerdict, LEAST_QUESTIONS, percent, unmetRequirement } from "./verdict.ts";
@@ -36,7 +36,111 @@ const GOOD: GpuEvidence = {
   commitment: COMMITMENT,
   answers: { uuid: UUID, asked: 64, correct: 64 },
   release: RELEASE,
+  clear: null,
 };
+
+const AMD = "GPU-0011223344556677";
+const GIB = 2 ** 30;
+const CLEAR: GpuClear = {
+  uuid: AMD,
+  pci_address: "0000:c1:00.0",
+  cleared_bytes: 190 * GIB,
+  total_bytes: 192 * GIB,
+  bar_bytes: 192 * GIB,
+  sampled_bytes: 64 * 2 ** 20,
+  nonzero_units: 0,
+  allocate_ms: 1,
+  sample_ms: 1,
+};
+const CLEARED: GpuEvidence = {
+  uuid: AMD,
+  expectedBytes: 192 * GIB,
+  isReset: true,
+  commitment: null,
+  answers: null,
+  release: null,
+  clear: CLEAR,
+};
+
+describe("the verdict on memory that the kernel's driver cleared", () => {
+  it("is overwritten at most, with the share of the cleared bytes", () => {
+    expect(gpuVerdict(CLEARED)).toEqual({
+      uuid: AMD,
+      level: "overwritten",
+      share: 190 / 192,
+      ofBytes: 192 * GIB,
+      reasons: [expect.stringContaining("Only an overwrite through HIP can reach challenge_verified")],
+    });
+    const asked = { uuid: AMD, asked: 64, correct: 64 };
+    expect(gpuVerdict({ ...CLEARED, answers: asked, release: RELEASE }).level).toBe("overwritten");
+    expect(gpuVerdict({ ...CLEARED, isReset: false }).level).toBe("overwritten");
+    expect(gpuVerdict({ ...CLEARED, expectedBytes: 380 * GIB }).share).toBe(0.5);
+  });
+
+  it("needs the whole of a memory that is smaller than the usual sample", () => {
+    const small = { ...CLEAR, cleared_bytes: 8 * 2 ** 20, total_bytes: 8 * 2 ** 20 };
+    expect(clearSampleOf(small.cleared_bytes)).toBe(8 * 2 ** 20);
+    const verdict = (sampled: number) =>
+      gpuVerdict({ ...CLEARED, expectedBytes: null, clear: { ...small, sampled_bytes: sampled } }).level;
+    expect([verdict(8 * 2 ** 20), verdict(8 * 2 ** 20 - 1), verdict(8 * 2 ** 20 + 1)]).toEqual([
+      "overwritten",
+      "reset_only",
+      "reset_only",
+    ]);
+  });
+
+  it.each<[string, Partial<GpuEvidence>, RegExp]>([
+    ["another GPU", { clear: { ...CLEAR, uuid: "GPU-00112233445566ff" } }, /named another GPU/],
+    ["no memory", { clear: { ...CLEAR, cleared_bytes: 0, sampled_bytes: 0 } }, /no memory/],
+    ["more memory than there is", { clear: { ...CLEAR, cleared_bytes: 193 * GIB } }, /more cleared/],
+    [
+      "no sample, because the BAR is small",
+      { clear: { ...CLEAR, sampled_bytes: 0, bar_bytes: 2 ** 28 } },
+      /268435456 of/,
+    ],
+    [
+      "no sample, because nobody knows the BAR",
+      { clear: { ...CLEAR, sampled_bytes: 0, bar_bytes: null } },
+      /an unknown/,
+    ],
+    [
+      "a sample that is too small",
+      { clear: { ...CLEAR, sampled_bytes: 64 * 2 ** 20 - 1 } },
+      /Only 67108863 of 67108864/,
+    ],
+    ["one unit that is not zero", { clear: { ...CLEAR, nonzero_units: 1 } }, /1 units that were not zero/],
+    ["a commitment besides", { commitment: { ...COMMITMENT, uuid: AMD } }, /both an overwrite of its own and a clear/],
+  ])("falls to reset_only with %s, and to nothing without a reset", (_what, change, reason) => {
+    const fallen = gpuVerdict({ ...CLEARED, ...change });
+    expect(fallen).toMatchObject({ level: "reset_only", share: 0 });
+    expect(fallen.reasons.join(" ")).toMatch(reason);
+    expect(gpuVerdict({ ...CLEARED, ...change, isReset: false }).level).toBeNull();
+  });
+
+  it("is never challenge_verified, and never overwritten without a sample that is zero (generated cases)", () => {
+    const clear = fc.record({
+      ...Object.fromEntries(
+        (["cleared_bytes", "total_bytes", "sampled_bytes"] as const).map((name) => [
+          name,
+          fc.constantFrom(0, 2 ** 20, 64 * 2 ** 20, GIB, 192 * GIB),
+        ]),
+      ),
+      nonzero_units: fc.constantFrom(0, 0, 1),
+      bar_bytes: fc.constantFrom(null, 2 ** 28, 192 * GIB),
+    });
+    fc.assert(
+      fc.property(clear, fc.boolean(), (drawn, isReset) => {
+        const whole = { ...CLEAR, ...drawn };
+        const { level, share } = gpuVerdict({ ...CLEARED, isReset, clear: whole });
+        expect(level).not.toBe("challenge_verified");
+        if (level !== "overwritten") return;
+        expect([whole.nonzero_units, whole.cleared_bytes > 0]).toEqual([0, true]);
+        expect(whole.sampled_bytes).toBeGreaterThanOrEqual(clearSampleOf(whole.cleared_bytes));
+        expect(share > 0 && share <= 1).toBe(true);
+      }),
+    );
+  });
+});
 
 describe("gpuVerdict", () => {
   it("reaches each level with exactly its evidence", () => {
@@ -122,6 +226,7 @@ describe("gpuVerdict", () => {
                   correct: Math.max(0, drawn.answers.asked - drawn.answers.missing),
                 },
           release: drawn.release === null ? null : { ...RELEASE, ...drawn.release },
+          clear: null,
         };
         const level = rank(whole);
         expect(rank({ ...whole, isReset: false })).toBeLessThanOrEqual(level);
@@ -188,9 +293,23 @@ describe("gpuClaim", () => {
     expect(claimOf({ ...GOOD, commitment: null, isReset: false }).text).toMatch(/claims nothing/);
   });
 
+  it("says of cleared memory who cleared it, how little was read, and what is not covered", () => {
+    const { text, not_covered } = claimOf(CLEARED);
+    expect(text).toBe(
+      `At 2026-11-23T07:00:00.000Z, Muster's agent 0.2.0 (boot b1, image noble, Secure Boot on) reported that the amdgpu driver of the kernel gave it 204010946560 of 206158430208 bytes on GPU ${AMD} in buffers which that driver clears, and that a sample of 67108864 bytes at random places in them was zero: overwritten (kernel clear), sampled. It does not show that no copy exists elsewhere, and it relies on the integrity of the host software named above.`,
+    );
+    expect(not_covered.slice(0, 3)).toEqual([
+      expect.stringMatching(/^2147483648 bytes .* does not give to a process$/),
+      expect.stringMatching(/^203943837696 bytes .* nobody read/),
+      expect.stringContaining("did not clear again"),
+    ]);
+    expect(claimOf({ ...CLEARED, clear: { ...CLEAR, sampled_bytes: 0 } }).text).toMatch(/did not overwrite/);
+  });
+
   it("never promises a proof, a certificate or a secure erasure", () => {
     for (const evidence of [
       GOOD,
+      CLEARED,
       { ...GOOD, answers: null },
       { ...GOOD, commitment: null },
       { ...GOOD, commitment: null, isReset: false },

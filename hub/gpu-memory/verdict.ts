@@ -1,4 +1,4 @@
-import type { GpuCommitment, GpuRelease } from "../../shared/gpu-memory.ts";
+import { clearSampleOf, type GpuClear, type GpuCommitment, type GpuRelease } from "../../shared/gpu-memory.ts";
 import { GPU_LEVELS } from "../../shared/sanitization-record.ts";
 import type { CheckedAnswers } from "./expected-answers.ts";
 
@@ -13,6 +13,8 @@ export interface GpuEvidence {
   readonly commitment: GpuCommitment | null;
   readonly answers: CheckedAnswers | null;
   readonly release: GpuRelease | null;
+  /** The report of a host whose kernel driver cleared the GPU's memory, in place of a commitment, answers and a release. */
+  readonly clear: GpuClear | null;
 }
 
 export interface GpuVerdict {
@@ -41,14 +43,18 @@ export interface GpuRequirement {
 export const LEAST_QUESTIONS = 64;
 
 export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
-  const { uuid, commitment, isReset } = evidence;
-  const ofBytes = Math.max(evidence.expectedBytes ?? 0, commitment?.total_bytes ?? 0, commitment?.visible_bytes ?? 0);
-  const contradictions = whyNotOverwritten(evidence, ofBytes);
-  if (commitment === null || contradictions.length > 0) {
+  const { uuid, commitment, clear, isReset } = evidence;
+  const sizes = [evidence.expectedBytes, commitment?.total_bytes, commitment?.visible_bytes, clear?.total_bytes];
+  const ofBytes = Math.max(0, ...sizes.map((size) => size ?? 0));
+  const contradictions =
+    clear === null ? whyNotOverwritten(evidence, ofBytes) : whyNotCleared(evidence, clear, ofBytes);
+  const bytes = clear?.cleared_bytes ?? commitment?.allocated_bytes;
+  if (bytes === undefined || contradictions.length > 0) {
     const reasons = isReset ? contradictions : [...contradictions, `GPU ${uuid} was not reset.`];
     return { uuid, level: isReset ? "reset_only" : null, share: 0, ofBytes, reasons };
   }
-  const share = commitment.allocated_bytes / ofBytes;
+  const share = bytes / ofBytes;
+  if (clear !== null) return { uuid, level: "overwritten", share, ofBytes, reasons: [onlyCleared(uuid)] };
   const unverified = whyNotVerified(evidence.answers, uuid);
   const level = unverified === null ? "challenge_verified" : "overwritten";
   return { uuid, level, share, ofBytes, reasons: unverified === null ? [] : [unverified] };
@@ -78,6 +84,32 @@ function whyNotOverwritten({ uuid, commitment, release, answers }: GpuEvidence, 
   say(
     release.nonzero_units > 0,
     `GPU ${uuid} had ${release.nonzero_units} units that were not zero after the zeroing.`,
+  );
+  return reasons;
+}
+
+const onlyCleared = (uuid: string): string =>
+  `The kernel's driver cleared the memory of GPU ${uuid}, and the hub cannot ask about memory that is zero. Only an overwrite through HIP can reach challenge_verified.`;
+
+/**
+ * The reasons why the hub does not believe that the kernel's driver cleared a GPU's memory. Without a sample nobody has seen that the memory is zero.
+ */
+function whyNotCleared({ uuid, commitment }: GpuEvidence, clear: GpuClear, ofBytes: number): string[] {
+  const { cleared_bytes: cleared, sampled_bytes: sampled, bar_bytes: bar } = clear;
+  const reasons: string[] = [];
+  const say = (isSo: boolean, reason: string) => void (isSo && reasons.push(reason));
+  say(commitment !== null, `GPU ${uuid} reported both an overwrite of its own and a clear by the kernel's driver.`);
+  say(clear.uuid !== uuid, `The worker of GPU ${uuid} named another GPU, ${clear.uuid}.`);
+  say(cleared === 0, `The driver gave no memory of GPU ${uuid} to the worker.`);
+  say(cleared > ofBytes, `GPU ${uuid} reported more cleared memory than it has.`);
+  say(
+    sampled < clearSampleOf(cleared),
+    `Only ${sampled} of ${clearSampleOf(cleared)} bytes of the memory of GPU ${uuid} were read after the kernel's driver cleared it: the host's processor reaches ${bar ?? "an unknown number of"} of ${clear.total_bytes} bytes.`,
+  );
+  say(sampled > cleared, `GPU ${uuid} reported a larger sample than the cleared memory.`);
+  say(
+    clear.nonzero_units > 0,
+    `The memory of GPU ${uuid} had ${clear.nonzero_units} units that were not zero after the kernel's driver cleared it.`,
   );
   return reasons;
 }

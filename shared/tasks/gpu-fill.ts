@@ -1,6 +1,15 @@
 import { z } from "zod";
 import { GPU_FAULT_CODES } from "../gpu-faults.ts";
-import { AmdUuid, GpuCommitment, GpuUuid, MOST_GPU_BYTES, MOST_GPUS, NvidiaUuid, PciAddress } from "../gpu-memory.ts";
+import {
+  AmdUuid,
+  GpuClear,
+  GpuCommitment,
+  GpuUuid,
+  MOST_GPU_BYTES,
+  MOST_GPUS,
+  NvidiaUuid,
+  PciAddress,
+} from "../gpu-memory.ts";
 import { cleaningStepsNamed } from "./cleaning-step.ts";
 import { defineTask } from "./define-task.ts";
 
@@ -51,6 +60,11 @@ export const gpuFill = defineTask({
   result: z.strictObject({
     steps: cleaningStepsNamed(GPU_FILL_STEPS),
     commitments: z.array(GpuCommitment).max(MOST_GPUS),
+    /**
+     * The AMD GPUs whose memory the kernel's amdgpu driver cleared, because the host has no HIP. No worker holds memory of these GPUs, and there is
+     * nothing to challenge. The member is absent if the workers overwrote all GPUs themselves.
+     */
+    clears: z.array(GpuClear).min(1).max(MOST_GPUS).optional(),
     faults: z.array(z.strictObject({ target: z.string().max(64), fault: z.enum(GPU_FAULT_CODES) })).max(MOST_GPUS),
     /** What the host says about the driver of its GPUs, or null if the driver is not loaded. */
     driver: z

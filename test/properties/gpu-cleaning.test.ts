@@ -4,7 +4,7 @@ import { gpuFill } from "../../agent/tasks/gpu-fill.ts";
 import { eq } from "../../hub/db/orm.ts";
 import { nodes, sanitizationRecords, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
-import { MOST_GPUS } from "../../shared/gpu-memory.ts";
+import { MOST_GPUS, SAMPLE_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
 import type { TaskId, WorkflowId } from "../../shared/ids.ts";
 import { SanitizationRecord } from "../../shared/sanitization-record.ts";
 import { TASKS, type TaskInput, type TaskResult } from "../../shared/tasks/index.ts";
@@ -206,6 +206,58 @@ describe("the overwrite of GPU memory", () => {
     expect(failed).toMatchObject({ failureClass: "input_config_error", failureCode: "gpu_claim_impossible" });
     expect(failed.nextAction).toContain("Lower gpu_claim_level");
     expect(await tasksOf(id)).toEqual([]);
+  });
+
+  describe("by the clearing buffers of the amdgpu driver", () => {
+    const amdUuid = (uuid: unknown): string => `GPU-00112233445566${String(uuid).slice(-2)}`;
+    const scrub = resetOf(8);
+    const amd: Scrubbed = {
+      ...scrub,
+      steps: scrub.steps.map((step) =>
+        step.step === "gpu_verify"
+          ? { ...step, evidence: { ...step.evidence, uuid: amdUuid(step.evidence["uuid"]) } }
+          : step,
+      ),
+    };
+    /** Returns the results of a simulated agent without HIP, which read `sampled` bytes of each GPU. */
+    const clearing = (sampled: number) => (task: Task) => {
+      if (task.type === "node.gpu_scrub") return amd;
+      if (task.type !== "node.gpu_fill") return resultOnCleanHost(task);
+      const filled = fillMemory(task.id, task.input as TaskInput<"node.gpu_fill">);
+      const clears = filled.commitments.map(({ uuid, pci_address, allocated_bytes: bytes }) => ({
+        ...{ uuid, pci_address, cleared_bytes: bytes, total_bytes: bytes, bar_bytes: bytes },
+        ...{ sampled_bytes: sampled, nonzero_units: 0, allocate_ms: 1, sample_ms: 1 },
+      }));
+      return { ...filled, commitments: [], clears };
+    };
+
+    it("reaches overwritten without a challenge, and the record names the technique", async () => {
+      const { id } = await start("overwritten");
+      const driver = agent(clearing(SAMPLE_BLOCK_BYTES));
+      expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+      expect(await tasksOf(id)).toEqual(["node.gpu_fill"]);
+      const { verdict, gpus, claims, media, required } = await recordOf(id);
+      expect([verdict, gpus.length]).toEqual(["clean", 8]);
+      expect(gpus[0]).toMatchObject({ level: "overwritten", kernel_clear: { sampled_bytes: SAMPLE_BLOCK_BYTES } });
+      expect(claims.filter((claim) => claim.includes("overwritten (kernel clear), sampled"))).toHaveLength(8);
+      expect(media.filter(({ technique }) => technique === "overwritten (kernel clear), sampled")).toHaveLength(8);
+      expect(required.map(({ type }) => type)).not.toContain("node.gpu_challenge");
+    });
+
+    it.each([
+      ["challenge_verified", SAMPLE_BLOCK_BYTES, "reached overwritten, and challenge_verified is required"],
+      ["overwritten", 0, "reached reset_only, and overwritten is required"],
+    ] as const)(
+      "does not return the host to the pool if the profile requires %s and %i bytes were read",
+      async (level, sampled, says) => {
+        const { id, nodeId } = await start(level);
+        const failed = await agent(clearing(sampled)).drive(id);
+        expect(failed).toMatchObject({ stage: "overwrite_gpu_memory", failureCode: "cleaning_failed" });
+        expect(failed.failureMessage).toContain(says);
+        const [node] = await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
+        expect(node?.cordonOwner).toBe(`operation:${id}`);
+      },
+    );
   });
 
   it("waits while the hub cannot check answers, and says so", async () => {

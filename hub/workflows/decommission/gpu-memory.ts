@@ -15,6 +15,13 @@ export const requiredOf = ({ profile }: Pick<DecommissionContext, "profile">): G
 export const needsOverwrite = (context: Pick<DecommissionContext, "profile" | "node">): boolean =>
   context.node.gpusTotal > 0 && requiredOf(context).level !== "reset_only";
 
+/**
+ * True if the hub accepted the GPU memory without questions, because the kernel's driver had cleared it. The hub's check of such memory names the
+ * fill in the place of the challenge.
+ */
+export const isAcceptedUnasked = (check: GpuMemoryCheck | null | undefined): boolean =>
+  check != null && check.challenge_task_id === check.fill_task_id;
+
 type Ended = Pick<Task, "id" | "state" | "input" | "result">;
 
 /** The result of the task that reset the GPUs; null if the task did not succeed or the hub cannot read its result. */
@@ -58,7 +65,7 @@ export function hostMemoryOf(
     checked: check?.checked ?? [],
     required: requiredOf(context),
     host: {
-      at: (challenge ?? tasks.scrub)?.finishedAt ?? new Date(0),
+      at: (challenge ?? fill ?? tasks.scrub)?.finishedAt ?? new Date(0),
       agentVersion: check?.agent_version ?? "of an unknown version",
       bootId: check?.boot_id ?? scrub.boot_id,
       image: null,

@@ -20,7 +20,7 @@ import { RESET_STEPS } from "../../node/gpu-reset-verdict.ts";
 import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 import { type DiskCheck, type DiskFinding, diskStatement, findingsOf, readDiskCheck } from "./disk-check.ts";
-import { hostMemoryOf, needsOverwrite } from "./gpu-memory.ts";
+import { hostMemoryOf, isAcceptedUnasked, needsOverwrite } from "./gpu-memory.ts";
 import { readKnownDisks } from "./known-disks.ts";
 import { refusedPurges } from "./purge-evidence.ts";
 import { tenantOf } from "./tenant.ts";
@@ -41,13 +41,14 @@ const RECORDED = [
  * have succeeded.
  */
 function requirementsOf(context: DecommissionContext): Requirement[] {
-  const { tenancy, input, node, decommission } = context;
+  const { tenancy, input, node, decommission, state } = context;
   const stages: readonly DecommissionStage[] = STAGES_OF_MODE[decommission.mode];
   const of = (stage: DecommissionStage, needed: boolean, requirements: readonly Requirement[]) =>
     needed && stages.includes(stage) ? requirements : [];
   const whole = (type: (typeof RECORDED)[number]): Requirement => ({ type, step: null });
   const reset = RESET_STEPS.map((step) => ({ type: "node.gpu_scrub", step }));
-  const overwrite = [whole("node.gpu_fill"), whole("node.gpu_challenge")];
+  const asked = isAcceptedUnasked(state.gpu_memory) ? [] : [whole("node.gpu_challenge")];
+  const overwrite = [whole("node.gpu_fill"), ...asked];
   return [
     ...of("revoke_users", tenancy !== null, [whole("allocation.revoke_user")]),
     ...of("cleanup_storage", input.storage_cleanup !== "none", [whole("node.storage_cleanup")]),

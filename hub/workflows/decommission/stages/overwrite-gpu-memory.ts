@@ -165,7 +165,10 @@ interface Answered {
   readonly challenged: Challenged | null;
 }
 
-/** The stage `overwrite_gpu_memory` fails if a step did not end well, or if the GPU memory does not meet the profile's requirement. */
+/**
+ * The stage `overwrite_gpu_memory` fails if a step did not end well, or if the GPU memory does not meet the profile's requirement. Without a
+ * challenge the requirement can only be met by GPUs whose memory the kernel's driver cleared.
+ */
 async function verdict(
   context: DecommissionContext,
   { scrub }: Known,
@@ -199,7 +202,7 @@ async function verdict(
     ...steps.filter(({ outcome }) => outcome !== "ok").map(({ target, message }) => `${target}: ${message}`),
     ...(memory === null ? ["the result of the reset cannot be read"] : memory.unmet),
   ];
-  if (reasons.length > 0 || memory === null || challenge === null)
+  if (reasons.length > 0 || memory === null)
     return {
       kind: "failed",
       failure: notCleaned(context, reasons, last, { gpu_claim_level: requiredOf(context).level }),
@@ -207,7 +210,7 @@ async function verdict(
     };
   const levels = memory.gpus.map(({ level }) => level);
   const done = `The memory of ${levels.length} GPUs is overwritten: ${[...new Set(levels)].join(" and ")}`;
-  return { kind: "done", message: done, details: { task_id: challenge.id }, patch: { gpu_memory: check } };
+  return { kind: "done", message: done, details: { task_id: last.id }, patch: { gpu_memory: check } };
 }
 
 /** Queues the fill, which overwrites GPU memory, or after a fill the challenge, which asks about random blocks of the memory. */
