@@ -1,7 +1,7 @@
 /**
  * The main program of the hub. The hub starts settings, database, secrets, clients, engine and listeners in this order, and stops them in reverse
- * order. The exit status is 0 after SIGTERM or SIGINT, 78 for invalid settings, and 1 for a failed start. With arguments, the program runs a command
- * instead of a hub.
+ * order. The exit status is 0 after SIGTERM or SIGINT, 78 for invalid settings, and 1 for a failed start. With arguments, the hub's program runs a
+ * command such as `copy-secrets` and no hub.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -267,7 +267,8 @@ const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || error instanceof TlsFilesError || (error instanceof SecretError && error.isRefusal);
 
 /**
- * Returns the hub's settings with the given kind of secret store. The command `copy-secrets` thus opens both secret stores in the same way as a hub.
+ * Returns the hub's settings with the given kind of secret store. By `settingsWith`, the command `copy-secrets` opens both secret stores in the same
+ * way as a hub.
  */
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
 

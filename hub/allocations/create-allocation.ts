@@ -96,7 +96,7 @@ async function nodeFor(tx: Tx, { node_id, site_id, sku_id, root }: AllocationCre
   return takeFreeNode(tx, { siteId: site_id, siteName: site.name, sku: sku_id, root });
 }
 
-/** Locks the node that a request for an allocation names. Throws an ApiError with the reason if the node cannot be allocated. */
+/** Locks the node that a request for an allocation names. `namedNode` throws an ApiError with the reason if the node cannot be allocated. */
 async function namedNode(tx: Tx, nodeId: NodeId, root: boolean): Promise<Node> {
   const node = await mustLockNode(tx, nodeId);
   const [candidate] = await readCandidates(tx, { id: nodeId }, { limit: 1, after: null });

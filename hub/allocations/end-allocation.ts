@@ -45,8 +45,9 @@ export async function releaseAllocation(
 }
 
 /**
- * Makes the allocation `ending`, and begins the turnover of its node if the node is in service and free of operations. Otherwise the sweep of
- * allocations begins the turnover later. The caller of `continueEnding` has locked the allocation and its node.
+ * Makes the allocation `ending`, and begins the turnover of its node if the node is in service and free of operations. If an operation holds the
+ * node, or the node is out of service, the sweep of allocations begins the turnover later. The caller of `continueEnding` has locked the allocation
+ * and its node.
  */
 export async function continueEnding(tx: Tx, allocation: AllocationRow, by: Ending): Promise<AllocationRow> {
   await beginEnding(tx, allocation, by);

@@ -55,8 +55,8 @@ const PAGE = 200;
 
 /**
  * Finds and locks a free node of the SKU at the site. The first pass skips nodes that another transaction has locked, so simultaneous requests for
- * allocations take different nodes. The second pass waits for the lock of each node that the first pass skipped, because such a node may still be
- * free. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
+ * allocations take different nodes. The second pass waits for the lock of each node that the first pass skipped, because a node that was locked may
+ * still be free. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
  */
 export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   const census = new Map<NodeId, Obstacle | null>();

@@ -11,8 +11,9 @@ export type GrantVerdict =
 const failed = (code: string, message: string): GrantVerdict => ({ to: "failed", code, message });
 
 /**
- * Decides from the finished task `allocation.grant_user` whether the tenant can log in. The task succeeds even if one of its steps failed, so the
- * outcomes of the steps decide (architecture 14.3). A missing task does not count as success, and neither does a result that the hub cannot read.
+ * Decides from the finished task `allocation.grant_user` whether the tenant can log in. The task `allocation.grant_user` succeeds even if one of its
+ * steps failed, so the outcomes of the steps decide (architecture 14.3). A missing task does not count as success, and neither does a result that the
+ * hub cannot read.
  */
 export function judgeGrant(task: Grant | null): GrantVerdict {
   if (task === null) return failed("task_missing", "The task that makes the account is gone, so nobody knows its end");

@@ -45,9 +45,9 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
 
 /**
  * Moves each allocation to its next status if the change needs no operator. The sweep judges finished tasks of `granting` allocations, ends
- * allocations whose host is gone, and begins due turnovers. The sweep decides from stored rows alone, so any hub may run it at any time, even after
- * another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue delays no other allocation. Returns the
- * number of changed allocations.
+ * allocations whose host is gone, and begins due turnovers. The sweep of allocations decides from stored rows alone, so any hub may run the sweep at
+ * any time, even after another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue delays no other
+ * allocation. Returns the number of changed allocations.
  */
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;
@@ -71,7 +71,7 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
 
 /**
  * Calls `handle` for one allocation in a transaction. If the allocation cannot continue, `handleOne` stores the reason in the allocation's row, and
- * the next sweep tries again. If the hub cannot store the reason, `handleOne` throws, because the fault is in the database.
+ * the next sweep tries again. If the hub cannot store why an allocation cannot continue, `handleOne` throws, because the fault is in the database.
  */
 async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number | "stuck"> {
   try {
@@ -115,8 +115,8 @@ async function endOfGoneHost(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /**
- * Makes an allocation `ending` after its planned end. The change has a transaction of its own, so the tenant's time ends even if the hub cannot begin
- * the turnover of the node yet.
+ * Makes an allocation `ending` after its planned end. The change to `ending` has a transaction of its own. The tenant's time thus ends even if the
+ * hub cannot begin the node's turnover yet.
  */
 async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
@@ -126,8 +126,8 @@ async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /**
- * Begins the turnover of an allocation after its planned end. `endDue` checks the locked allocation, because another hub or an operator may have
- * ended it since the query of the sweep.
+ * Begins the turnover of an allocation after its planned end. `endDue` checks the locked allocation once more, because another hub or an operator may
+ * have ended the allocation since the sweep's query.
  */
 async function endDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);

@@ -3,8 +3,8 @@ import { type Field, flagOf, type Operation, typesOf } from "./description.ts";
 import { typeText } from "./output.ts";
 
 /**
- * The error for a command line that the program `muster` cannot understand. The message says what the operator must write instead, and `muster` ends
- * with exit status 2.
+ * The error for a command line that the program `muster` cannot understand. A `UsageError` says how the operator must write the command, and `muster`
+ * ends with exit status 2.
  */
 export class UsageError extends Error {
   override readonly name = "UsageError";
@@ -24,8 +24,8 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
 }
 
 /**
- * The flags that every command of `muster` has. No field of the API may have the name of such a flag. For example, `muster` could take the value of a
- * field named `hub` for the address to which it sends the operator's token.
+ * The flags that every command of `muster` has. No field of the API may have the name of a flag that every command has. For example, `muster` could
+ * take the value of a field `hub` for the hub's address, and send the operator's token to that address.
  */
 export const COMMON_FLAGS = {
   hub: { type: "string" },
@@ -117,8 +117,8 @@ function bodyOf(operation: Operation, values: Values, read: (file: string) => st
 }
 
 /**
- * Returns the value of an API field from the flags of the command line. A text field takes a flag's value as it is, and every other field takes the
- * value as JSON. A repeated flag makes a list.
+ * Returns the value of an API field from the flags of the command line. An API field of type text takes a flag's value unchanged, and every other
+ * field takes the value as JSON. A repeated flag makes a list.
  */
 function fieldValue(field: Field, texts: readonly string[], read: (file: string) => string): unknown {
   const types = typesOf(field.schema);

@@ -101,7 +101,10 @@ const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
   Object.values(responses).flatMap(({ content }) => content?.["application/json"]?.schema ?? []);
 const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
 
-/** Reads the commands of `muster` from the hub's own API description. The command line thus offers only operations that the hub supports. */
+/**
+ * Reads the commands of `muster` from the hub's own API description. Because the commands come from the hub, `muster` offers only operations that the
+ * hub supports.
+ */
 export function operationsOf(document: unknown): Operation[] {
   const { paths, components } = ApiDescription.parse(document);
   const resolve = (schema: Schema): Schema => {

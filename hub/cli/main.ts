@@ -37,8 +37,8 @@ const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
 
 /**
- * Returns the present version of the API resource that an operator's command changes. The program reads the version itself, because an operator at a
- * shell means to change the resource's present state.
+ * Returns the present version of the API resource that an operator's command changes. The program `muster` reads the resource's version itself,
+ * because an operator at a shell means to change the resource's present state.
  */
 async function presentVersion(target: Target, { path }: Invocation): Promise<string> {
   const invocation = { path, query: new URLSearchParams(), body: null };
@@ -100,7 +100,10 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   if (!asksForPlan(invocation)) mustBeWhole(operation, answer);
 }
 
-/** True if the operator asked only for a plan. A plan is a success even if it says that the hub would refuse parts of the request. */
+/**
+ * True if the operator asked only for a plan. An answer with a plan is a success even if the plan says that the hub would refuse parts of the
+ * request.
+ */
 const asksForPlan = ({ body }: Invocation): boolean =>
   typeof body === "object" && body !== null && "plan" in body && body.plan === true;
 
@@ -119,7 +122,7 @@ async function describe(url: string): Promise<Operation[]> {
 }
 
 /**
- * Returns the error for an unknown command. The error suggests commands that contain all words of the unknown command, for example
+ * Returns the error for an unknown command. The error for an unknown command suggests commands that contain all words of it, for example
  * `create-maas-site-profile` for `create-profile`.
  */
 function unknownCommand(name: string | undefined, operations: readonly Operation[]): string {

@@ -16,7 +16,10 @@ interface Place {
   readonly by: NamedBy;
   readonly text: string;
   readonly put: (id: string) => void;
-  /** The id of the object, once the command line has begun to look it up. Several places of one command may share this look-up. */
+  /**
+   * The id of the place's object, once the command line has begun to look the id up. Several arguments and flags of one command may share one look-up
+   * of an id.
+   */
   id?: Promise<string>;
 }
 
@@ -47,7 +50,7 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
     const by = namedBy(field.schema);
     return by === undefined || typeof text !== "string" ? [] : [{ label, by, text, put }];
   };
-  /** Returns the places in a field of the request body that takes one object or a list of objects. */
+  /** Returns a place for each object that a field of the request body names; a field may name one object or several. */
   const ofBody = (field: Field): Place[] => {
     const [label, value, { items }] = [`--${flagOf(field)}`, fields[field.name], field.schema];
     if (items === undefined || !Array.isArray(value))
@@ -82,8 +85,9 @@ async function lookUp(place: Place, places: readonly Place[], lists: Lists): Pro
 }
 
 /**
- * Builds the request for the API list in which the command line looks for an object's name. The request filters the list by the name, and by other
- * objects that the operator's command names. For example, the command line looks for a profile's name among the profiles of the site in the command.
+ * Builds the request for the API list in which the command line looks for an object's name. The request for the API list filters the list by the
+ * object's name, and by other objects that the operator's command names. For example, the command line looks for a profile's name among the profiles
+ * of the site in the command.
  */
 async function askedFor(place: Place, list: Operation, places: readonly Place[], lists: Lists): Promise<Asked> {
   const other = (field: Field): Place | undefined =>
@@ -98,8 +102,8 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // The request also asks for items that no longer own their name, for example deleted nodes. With these items, an error can say why the hub refuses
-  // the name.
+  // The request for an API list also asks for items that no longer own their name, for example deleted nodes. If an item no longer owns its name, an
+  // error can then say why the hub refuses the name.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

@@ -4,8 +4,8 @@ import { flagOf, namedBy, typesOf } from "./description.ts";
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The columns, in order, of the table in which the command line shows an API list. The table has a column only if an item of the list has a value for
- * it. `--output json` shows all fields of the items.
+ * The columns, in order, of the table in which the command line shows an API list. A column appears in the table only if an item of the list has a
+ * value for the column. `--output json` shows all fields of the items.
  */
 const COLUMNS = [
   ["index"],
@@ -119,7 +119,10 @@ export function forPeople(answer: unknown): string {
   return `${[lines.join("\n"), ...lists.map(([name, rows]) => `\n${name}\n${tableOf(rows as Row[]).trimEnd()}`)].join("\n")}\n`;
 }
 
-/** Returns a problem document of the API (RFC 9457) as text. The document's detail says what happened, to which object, and what to do next. */
+/**
+ * Returns a problem document of the API (RFC 9457) as text. The detail of a problem document says what happened, to which object, and what to do
+ * next.
+ */
 export function problemText(status: number, problem: unknown): string {
   if (!isRow(problem)) return `The hub answered ${status} and no problem document.\n`;
   const errors = isRows(problem["errors"]) ? problem["errors"] : [];
@@ -140,8 +143,8 @@ export function overviewText(operations: readonly Operation[]): string {
 }
 
 /**
- * The type of a flag's value as the help shows it, for example `integer | null`, `active | disabled`, `list of string`, `{"user": string, "pass":
- * string}`.
+ * Returns the type of a flag's value as the help shows it, for example `integer | null`, `active | disabled`, `list of string`, `{"user": string,
+ * "pass": string}`.
  */
 export function typeText(schema: Schema): string {
   const by = namedBy(schema);

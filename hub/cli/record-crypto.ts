@@ -3,7 +3,7 @@ import type { RecordCrypto } from "../../shared/sanitization-verify.ts";
 
 const hex = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** Runs a function that reads a key or certificate. Returns null if the text is no key or certificate. */
+/** Runs a function that reads a key or certificate. `readable` returns null if the text is no key or certificate. */
 function readable<T>(read: () => T): T | null {
   try {
     return read();

@@ -85,8 +85,8 @@ interface Question {
 }
 
 /**
- * The longest time that a command waits before its second attempt, after the hub refused the command for too many requests. If the hub demands a
- * longer wait, the operator must repeat the command.
+ * The longest time that a command waits before its second attempt, after the hub refused the command for too many requests. If the hub demands a wait
+ * longer than `MOST_WAIT_SECONDS`, the operator must repeat the command.
  */
 const MOST_WAIT_SECONDS = 60;
 
@@ -98,8 +98,8 @@ function secondsToWait(response: Response): number {
 
 /**
  * Sends the request of a command to the hub. The command repeats a request only if the hub's answer says that the hub did nothing and when to send
- * the request again. Both attempts of a request carry one idempotency key; a new command gets a new key. After any other failure, the operator
- * decides whether to repeat the command.
+ * the request again. Both attempts of a request carry one idempotency key; a new command gets a new key. After any failure except a refusal with a
+ * time to wait, the operator decides whether to repeat the command.
  */
 export async function call(
   target: Target,

@@ -7,8 +7,8 @@ import { plain } from "./output.ts";
 import { RECORD_CRYPTO } from "./record-crypto.ts";
 
 /**
- * The largest size of a file that `verify-record` reads. An exported sanitization record with the longest possible chain of key statements has less
- * than half of this size.
+ * The largest size in bytes of a file that `verify-record` reads. An exported sanitization record with the longest possible chain of key statements
+ * has less than half of `MOST_BYTES`.
  */
 const MOST_BYTES = 2 * 1024 * 1024;
 /** The exit status of `verify-record` for a record whose signatures hold, if the operator gave no order key of the hub. */

@@ -4,8 +4,8 @@ import type { NamedSecret } from "./named-secrets.ts";
 
 /**
  * The result of copying the secret at one path. `absent`: an optional secret is not in the source store. `missing`: the database names the secret,
- * but the source store does not have it. `corrupt`: the secret's value in the source store cannot be read. `differs`: the target store holds another
- * value of the secret, and keeps this value.
+ * but the source store does not have it. `corrupt`: the secret's value in the source store cannot be read. `differs`: the target store already holds
+ * another value of the secret, and keeps that other value.
  */
 export type Outcome = "copied" | "there_already" | "absent" | "missing" | "corrupt" | "differs";
 export interface CopiedSecret {
@@ -14,8 +14,8 @@ export interface CopiedSecret {
 }
 /**
  * Copies the secrets one after another. `copySecrets` writes each secret by check-and-set, reads it back and compares it, and never changes the
- * source store. An operator may stop and repeat the copy of the secrets at any time. If the source or the target store cannot be used, `copySecrets`
- * throws the `SecretError` of this store.
+ * source store. An operator may stop and repeat the copy of the secrets at any time. If one of the two stores cannot be used, `copySecrets` throws
+ * that store's `SecretError`.
  */
 export async function* copySecrets(
   secrets: readonly NamedSecret[],
@@ -36,7 +36,8 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Another process wrote the secret's path in the target store first. The secret counts as copied if this process wrote the source store's value.
+    // Another process has written the secret to the target store first. If the other process wrote the source store's value, the secret counts as
+    // copied.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

@@ -8,8 +8,8 @@ it("every column that holds a secret's path is known", () => {
     .filter((one) => is(one, PgTable))
     .flatMap((table) => Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`));
   expect(columns.length).toBeGreaterThan(200);
-  // A developer must add each new column whose name suggests a secret to namedSecrets. Otherwise the developer must say in this list why the copy
-  // misses no secret.
+  // A developer must add each new database column with a secret's path to namedSecrets. For a column whose name only suggests a secret, the test's
+  // list says why the copy misses no secret.
   expect(columns.filter((name) => /[.].*(path|secret|vault|cred|password|login)/.test(name)).sort()).toEqual([
     // The column holds the name of a tenant's account, which has no password.
     "allocations.login_user",
@@ -21,7 +21,7 @@ it("every column that holds a secret's path is known", () => {
     "maas_sites.api_token_vault_path",
     "maas_sites.default_power_creds_vault_path",
     "maas_sites.deploy_password_vault_path",
-    // The column lists the secrets that a full decommission chose to remove. Power overrides and nodes also name the paths of these secrets.
+    // The column lists the secrets that a full decommission chose to remove; power overrides and nodes also name the paths of the chosen secrets.
     "node_decommissions.secrets",
   ]);
 });

@@ -17,7 +17,10 @@ const always =
   (path: string): Find =>
   async () => [{ path, needed: true }];
 
-/** Finds the secrets of later key generations. The copy leaves out the keys of an aborted key rotation, because nothing is signed with these keys. */
+/**
+ * Finds the secrets of later key generations. The copy of secrets leaves out the keys of an aborted key rotation, because nothing is signed with the
+ * keys of such a rotation.
+ */
 const later =
   (pathOf: (generation: number) => string): Find =>
   async (db) => {

@@ -48,7 +48,9 @@ const removing = (store: SecretsSettings): string =>
     ? `remove the folder ${store.directory}, which the next copy creates again`
     : `remove the new store's value from Vault (vault kv metadata delete ${store.mount}/...)`;
 
-/** Returns the reasons why no hub can use the new secret store yet, with advice. The list is empty if a hub can use the new secret store. */
+/**
+ * Returns the reasons why no hub can use the new secret store yet, with advice. The list of reasons is empty if a hub can use the new secret store.
+ */
 export function adviceOn(counts: Counts, from: SecretsSettings, to: SecretsSettings): string[] {
   const advice: string[] = [];
   if (counts.missing + counts.corrupt > 0)

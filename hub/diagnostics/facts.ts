@@ -4,9 +4,9 @@ import type { LogRing } from "./log-ring.ts";
 
 export interface Setting {
   readonly name: string;
-  /** The setting's value; null if the setting has neither a value nor a default. For a secret setting, the text says only that a value is set. */
+  /** The setting's value; null if the setting has neither a value nor a default. The display of a secret setting says only that a value is set. */
   readonly value: string | number | null;
-  /** False if nobody has set the setting, so that it has its default value. */
+  /** False if nobody has set the setting, so that the hub uses the setting's default value. */
   readonly given: boolean;
 }
 

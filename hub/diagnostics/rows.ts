@@ -8,7 +8,7 @@ export const iso = (column: string): SQL =>
 /** SQL that adds the column `of` to each row: the number of rows that the query would return without its LIMIT. */
 export const OF = sql.raw(`(count(*) over ())::int as "of"`);
 
-/** Removes the column `of` from the rows. If the LIMIT has cut off rows, `bounded` adds an entry with the number of these rows. */
+/** Removes the column `of` from the rows. If the query's LIMIT has cut off rows, `bounded` adds an entry with the number of all rows. */
 export function bounded<R extends { of: number }>(
   list: string,
   rows: readonly R[],

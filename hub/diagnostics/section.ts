@@ -13,10 +13,11 @@ export interface Reading<T> {
 
 interface About<S extends z.ZodType> {
   readonly name: string;
-  /** The section's description in the API document. */
+  /** The description of a section of the diagnostics in the API document. */
   readonly about: string;
   /**
-   * The schema of all data of the section. A field that the schema does not describe makes the section fail, so that no other data leaves the hub.
+   * The schema of all data of a section of the diagnostics. A field that the schema does not describe makes the section fail, so that no other data
+   * leaves the hub.
    */
   readonly data: S;
 }

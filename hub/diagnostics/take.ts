@@ -26,8 +26,8 @@ const answerOf = ({ data, about }: Section) =>
   z.union([z.strictObject({ took_ms: z.int(), left_out: z.array(LeftOut), data }), SectionFailed]).describe(about);
 
 /**
- * The diagnostics document, which an operator gives to a supporter. A higher `schema_version` means that fields were removed or changed; new fields
- * alone do not raise it.
+ * The diagnostics document, which an operator gives to a supporter. A higher `schema_version` means that fields of the document were removed or
+ * changed; new fields alone do not raise `schema_version`.
  */
 export const Diagnostics = z.strictObject({
   schema_version: z.literal(1),
@@ -50,7 +50,7 @@ const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
 /**
- * Takes one diagnostics document at a time. Every request that arrives in the meantime gets this document, so simultaneous requests use only one
+ * Takes one diagnostics document at a time. Every request that arrives meanwhile gets the document under way, so simultaneous requests use only one
  * database connection.
  */
 export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience) => Promise<Diagnostics> {
@@ -138,8 +138,8 @@ const SECRET_NAME =
 
 /**
  * Removes every value from the diagnostics that looks like a credential, or whose field has the name of a credential. The hub removes credentials
- * from texts of MAAS and hosts when they arrive, but a library's logged error may still contain a credential. Operators give the diagnostics to other
- * people.
+ * from texts of MAAS and hosts when they arrive, but a library's logged error may still contain a credential. The diagnostics must contain no
+ * credential, because operators give the diagnostics to other people.
  */
 function presentable<T>(value: T, name = ""): T {
   if (typeof value === "string")

@@ -7,7 +7,9 @@ export const MOST_ATTEMPTS = SCHEDULE.length + 1;
 const JITTER = 0.2;
 const LONGEST_RETRY_AFTER = 86_400;
 
-/** The result of an attempt to deliver an event: the receiver's status and its header Retry-After, or the reason why the receiver gave no answer. */
+/**
+ * The result of an attempt to deliver an event: the HTTP status and header Retry-After of the receiver's answer, or the reason why no answer came.
+ */
 export type Attempted =
   | { readonly answered: true; readonly status: number; readonly retryAfterSeconds: number | null }
   | { readonly answered: false; readonly reason: string };

@@ -26,15 +26,15 @@ export interface StreamTimes {
   readonly longestMs: number;
 }
 /**
- * An event stream ends after an hour, and its client opens another stream. The limit keeps a client with a revoked token from reading events for
- * ever.
+ * An event stream ends after an hour, and its client opens another stream. The limit of an hour keeps a client with a revoked token from reading
+ * events for ever.
  */
 const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
 /**
- * Streams domain events as server-sent events. Each CloudEvent has its cursor as `id`, so a client with `Last-Event-ID` continues where it stopped.
- * The hub reads events from the database only as fast as the client takes them. A slow client uses no memory for waiting events, and its stream ends
- * after an hour like every other stream.
+ * Streams domain events as server-sent events. Each server-sent event has the cursor of its CloudEvent as `id`, so a client that sends
+ * `Last-Event-ID` continues after that event. The hub reads events from the database only as fast as the client takes them. A slow client uses no
+ * memory for waiting events, and its stream ends after an hour like every other stream.
  */
 export function eventStream(
   db: Db,
@@ -55,7 +55,7 @@ export function eventStream(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // The stream ends without waiting until its client takes more data, because a client that has stopped reading would keep the stream open for
+        // An event stream does not wait at its end until its client takes more data. A client that has stopped reading would keep the stream open for
         // ever.
         const end = (): void => {
           if (!open) return;
@@ -81,7 +81,10 @@ export function eventStream(
   );
 }
 
-/** Returns a function that waits for the next text of the event stream. After a heartbeat interval without an event, this text is a comment. */
+/**
+ * Returns a function that waits for the next text of the event stream. After a heartbeat interval without an event, the next text of the stream is a
+ * comment.
+ */
 function messages(
   db: Db,
   request: StreamRequest,
@@ -89,8 +92,8 @@ function messages(
 ): () => Promise<string> {
   let after = request.after;
   /**
-   * `read` is the last event that the hub has read from the database, whether the stream has sent it or not. `told` is the last event whose cursor
-   * the stream has sent to its client.
+   * `read` is the last event that the hub has read from the database, whether or not the stream has sent the event. `told` is the last event whose
+   * cursor the stream has sent to its client.
    */
   let read: DomainEventRow | undefined;
   let told: DomainEventRow | undefined;
@@ -104,8 +107,8 @@ function messages(
     while (!ends.aborted) {
       const rows = await listDomainEvents(db, { after, limit: AT_ONCE });
       const last = rows.at(-1);
-      // Retention may remove events that a slow client has not taken yet. The stream then fails, and the client learns the reason when it opens
-      // another stream.
+      // Retention may remove events that a slow client has not taken yet. If the next events are gone, the event stream fails, and the client learns
+      // the reason when it opens another stream.
       if (read !== undefined && last !== undefined && !(await hasPosition(db, after)))
         throw new Error("events were removed before the stream's reader took them");
       if (last !== undefined) {

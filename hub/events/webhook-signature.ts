@@ -2,8 +2,9 @@ import { createHmac } from "node:crypto";
 import type { Secret } from "../../shared/secret.ts";
 
 /**
- * Returns the header `webhook-signature` of Standard Webhooks, with one `v1,<base64>` for each secret. A receiver thus needs only one of the two
- * secrets during a rotation. `sentAt` is the time of sending in whole seconds since 1970, like the value of the header `webhook-timestamp`.
+ * Returns the header `webhook-signature` of Standard Webhooks, with one `v1,<base64>` for each secret. With one signature for each secret, a receiver
+ * needs only one of a webhook's two secrets during a rotation. `sentAt` is the time of sending in whole seconds since 1970, like the value of the
+ * header `webhook-timestamp`.
  */
 export function signatureOf(
   secrets: readonly Secret[],

@@ -65,8 +65,8 @@ export interface AgentListener {
 }
 
 /**
- * The largest number of open connections of the agent listener, which drops further connections before TLS begins. The number is enough for the
- * sockets and requests of all agents of one hub.
+ * The largest number of open connections of the agent listener, which drops further connections before TLS begins. The limit `MAX_CONNECTIONS` is
+ * high enough for the sockets and requests of all agents of one hub.
  */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
@@ -81,8 +81,8 @@ const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
 const TICK_MS = 1_000;
 /**
- * The interval at which the agent listener checks whether its TLS certificate is due for renewal. The check normally only compares two values in
- * memory.
+ * The interval at which the agent listener checks whether its TLS certificate is due for renewal. The check of the TLS certificate normally only
+ * compares two values in memory.
  */
 const CERTIFICATE_CHECK_MS = 1_000;
 

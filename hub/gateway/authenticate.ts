@@ -85,8 +85,8 @@ export async function authenticate(
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
-  // For a renewal, the key in the request shows whether a second host uses the node's identity. `authenticate` has not parsed the renewal's request,
-  // so the function `renew` judges the key later.
+  // If a client renews a replaced certificate, the key in the request shows whether a second host uses the node's identity. `authenticate` has not
+  // parsed the renewal's request, so the function `renew` judges the key later.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))

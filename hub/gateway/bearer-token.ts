@@ -10,7 +10,7 @@ export const bearerToken = (authorization: string | undefined): string | null =>
   /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "")?.[1] ?? null;
 
 /**
- * Checks the enrollment token of a request by a host without a certificate. Checking an enrollment token does not use the token up. Throws if the
+ * Checks the enrollment token of a request by a host without a certificate. A check of an enrollment token does not consume the token. Throws if the
  * enrollment token is unknown, revoked or expired.
  */
 export async function requireToken(db: Db, text: string | null): Promise<{ text: string; token: EnrollmentToken }> {

@@ -46,7 +46,7 @@ export const NODE_RATES = {
   /** An agent renews its certificate twice a day, and retries once a minute after a failure. */
   renewal: { burst: 10, perMinute: 1 },
   /**
-   * The budget `poll` counts the HTTP requests of a long-poll agent. Such an agent sends each frame as a request of its own, in addition to its
+   * The budget `poll` counts the HTTP requests of a long-poll agent. A long-poll agent sends each frame as a request of its own, in addition to its
    * polls.
    */
   poll: { burst: 600, perMinute: 600 },
@@ -104,21 +104,21 @@ export type TokenKind = keyof typeof TOKEN_RATES;
 
 export const LIMITS = {
   /**
-   * The limits of connections that have not yet carried an authenticated request, for one address and in all. Above a limit the hub closes the oldest
-   * of these unproven connections.
+   * The limits of connections that have not yet carried an authenticated request, for one address and in all. If a hub has more unproven connections
+   * than the limit, the hub closes the oldest of them.
    */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
   /**
-   * In each interval of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all. The hub thus begins at most 1,600 TLS
-   * handshakes a second. A TLS handshake takes half a millisecond. TLS handshakes above the limit of an interval wait for the next interval.
+   * In each interval of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all. In one second the hub begins at most 1,600 TLS
+   * handshakes. A TLS handshake takes half a millisecond. TLS handshakes above the limit of an interval wait for the next interval.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
   handshakesInAll: 16,
-  /** The time after which the hub marks a node as noisy and closes its connection, if the node is over its budget without a pause. */
+  /** The milliseconds without a pause over its budget after which the hub marks a node as noisy and closes the node's connection. */
   noisyAfterMs: 30_000,
-  /** The time for which a noisy node must keep to its budgets until it is no longer noisy. */
+  /** The milliseconds for which a noisy node must keep to its budgets before the hub no longer counts the node as noisy. */
   calmAfterMs: 300_000,
   /** If more than `waitingFrames` frames or `waitingBytes` bytes of an agent wait for the hub, the hub stops reading from the agent's socket. */
   waitingFrames: 64,
@@ -141,8 +141,8 @@ const filled = ({ burst, perMinute }: Rate, bucket: Bucket | undefined, now: num
 const untilThere = ({ perMinute }: Rate, missing: number): number => Math.ceil((missing * 60_000) / perMinute);
 
 /**
- * Takes a frame's cost from its sender's token bucket, even if the bucket has too few tokens. Returns how long the hub waits until it accepts the
- * sender's next frame.
+ * Takes a frame's cost from its sender's token bucket, even if the bucket has too few tokens. `charge` returns how long the hub waits until it
+ * accepts the sender's next frame.
  */
 export function charge(
   rate: Rate,
@@ -162,5 +162,5 @@ export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { buck
     : { bucket: { tokens, at: now }, waitMs: untilThere(rate, 1 - tokens) };
 }
 
-/** True if the token bucket is full; the hub need not keep a full bucket, because a new bucket is also full. */
+/** True for a full token bucket, which the hub need not keep, because a new bucket is also full. */
 export const isFull = (rate: Rate, bucket: Bucket, now: number): boolean => filled(rate, bucket, now) >= rate.burst;

@@ -60,7 +60,7 @@ export class ConnectionAttempts {
   }
 
   /**
-   * Notes TLS handshakes that fail, with the address of the client. A client that does not trust the hub sends an alert before it has identified
+   * Notes each TLS handshake that fails, with the address of its client. A client that does not trust the hub sends an alert before it has identified
    * itself.
    */
   watchHandshakes(server: Server): void {
@@ -82,8 +82,8 @@ export class ConnectionAttempts {
 }
 
 /**
- * The kind of a failed handshake, from OpenSSL's name of the alert (RFC 8446, 6.2). OpenSSL clients report a certificate that is not valid yet as a
- * bad certificate. An alert about a bad certificate means that the hub's certificate is not valid yet by the host's clock.
+ * Returns the kind of a failed TLS handshake, by OpenSSL's name of the TLS alert (RFC 8446, 6.2). OpenSSL clients report a certificate that is not
+ * valid yet as a bad certificate. An alert about a bad certificate means that the hub's certificate is not valid yet by the host's clock.
  */
 function kindOfFailure(code: string): AttemptKind {
   if (/ALERT_(UNKNOWN_CA|DECRYPT_ERROR)$/.test(code)) return "certificate_untrusted";

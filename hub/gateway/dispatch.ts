@@ -24,7 +24,7 @@ import type { TaskSigner } from "./task-signer.ts";
 
 /**
  * Adds secret inputs, for example a token, to a task when the hub offers the task, because the task's row must not hold secrets. A resolver of secret
- * inputs throws if its secret is not available now.
+ * inputs throws if the secret that it adds is not available now.
  */
 export type InputResolvers = { readonly [T in TaskType]?: (input: TaskInput<T>, task: Task) => Promise<TaskInput<T>> };
 
@@ -35,8 +35,8 @@ export interface DispatchDependencies {
   readonly signer: TaskSigner;
   readonly resolveInput: InputResolvers;
   /**
-   * The hub calls `onTaskEnded` after tasks have ended or returned to the queue. Parts of the hub that wait for a task then read the task's state at
-   * once.
+   * The hub calls `onTaskEnded` after tasks have ended or returned to the queue. The call of `onTaskEnded` makes each part of the hub that waits for
+   * a task read the task's state at once.
    */
   readonly onTaskEnded?: (() => void) | undefined;
   readonly log: Log;
@@ -69,8 +69,8 @@ export class Dispatcher {
   }
 
   /**
-   * Compares the node's tasks with the journal in which its agent notes received tasks. `welcomed` corrects the states of the node's tasks, and then
-   * offers the queued tasks.
+   * Compares a node's tasks with the journal in which the node's agent notes received tasks. `welcomed` corrects the states of the node's tasks, and
+   * then offers the queued tasks.
    */
   async welcomed(session: Session, journal: readonly JournalledDelivery[]): Promise<void> {
     const { nodeId } = session;
@@ -84,7 +84,7 @@ export class Dispatcher {
     });
     session.settled = true;
     // If a task was cancelled while its agent had no connection, the agent would work on the task until the task's deadline. The message
-    // `task.cancel` stops the agent.
+    // `task.cancel` stops the agent's work on a cancelled task.
     for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
       session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
     for (const { id, type, state, epoch } of settled)
@@ -118,7 +118,7 @@ export class Dispatcher {
     const task = await readTask(db, frame.task_id);
     if (task === null || task.nodeId !== session.nodeId) {
       // The hub ignores an agent's reply to a task that never belonged to the agent's node. If an ignored reply is a task's result, the hub
-      // acknowledges the result, so that the agent deletes it.
+      // acknowledges the result, so that the agent deletes the result.
       if (frame.type === "task.result")
         session.channel.send({ type: "task.result_ack", task_id: frame.task_id, epoch: frame.epoch });
       return;
@@ -173,8 +173,8 @@ export class Dispatcher {
   }
 
   /**
-   * Ends the delivery of a task to an agent. Each delivery of a task has a new epoch, which is a number. A reply with an old epoch changes nothing,
-   * because the delivery with this epoch is over.
+   * Ends the delivery of a task to an agent. Each delivery of a task has a new epoch, which is a rising number. A reply with an old epoch changes
+   * nothing, because the delivery with this epoch is over.
    */
   async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {

@@ -56,8 +56,8 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   // A host may enroll several times with the same key and get a certificate each time, so a budget limits enrollment requests.
   deps.guard.asks(tokenOf, "enrollment");
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
-  // The hub signs the host's certificate before the transaction, so that no cryptography runs while the enrollment token is locked. The hub discards
-  // the certificate if it refuses the enrollment token.
+  // The hub signs the host's certificate before the transaction, so that no cryptography runs while the enrollment token is locked. If the hub
+  // refuses the enrollment token, it discards the signed certificate.
   const signed = await deps.ca.signNode(request.node_id, checked);
   const { generation, given } = await deps.inTx(async (tx) => {
     const { token, node } = await usableToken(tx, request, checked);
@@ -141,8 +141,8 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 /**
  * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). `renew` checks the caller's
  * certificate a second time while the node's row is locked. A revocation takes the same lock as a renewal, so no renewed certificate survives a
- * revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. Until a renewed certificate is used,
- * a repeated renewal with the same key gets this certificate, because the hub's answer may have been lost (decision I1).
+ * revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. If a host repeats its renewal with
+ * the same key before it uses the renewed certificate, the hub sends the renewed certificate once more (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,

@@ -55,9 +55,9 @@ export class Gateway {
   }
 
   /**
-   * Opens a session for an agent that has sent its hello message. The epoch of a session is a number, which is one higher than the epoch of the
-   * node's last session. Only the newest session of a node is valid. An offline node returns to `active`, because the hello message of its agent
-   * proves that the host is alive.
+   * Opens a session for an agent that has sent its hello message. The epoch of a session is one higher than the epoch of the node's last session.
+   * Only the newest session of a node is valid. An offline node returns to `active`, because the hello message of its agent proves that the host is
+   * alive.
    */
   async open(
     hello: Hello,
@@ -203,7 +203,8 @@ export class Gateway {
 
   async #recordEnd(session: Session, because: string): Promise<void> {
     const code = Number.parseInt(because, 10);
-    // After a close code of the list COMES_BACK the agent reconnects at once. The sweep for silent agents finds an agent that does not reconnect.
+    // After a WebSocket close code of the set COMES_BACK, the agent reconnects at once. The sweep for silent agents finds an agent that does not
+    // reconnect.
     if (COMES_BACK.has(code)) return;
     await this.#deps.inTx(async (tx) => {
       if (!(await closeSession(tx, session.nodeId, session.epoch, because))) return;

@@ -49,14 +49,14 @@ export class HandshakeQueue {
   readonly #open = new Set<Socket>();
   /** For each address, the connections whose first TLS record has arrived, in the order of arrival. */
   readonly #waiting = new Map<string, Set<Turn>>();
-  /** The number of TLS handshakes that have started since the last tick of the timer, by address. */
+  /** For each client address, the number of TLS handshakes that have started since the last tick of the queue's timer. */
   #begun = new Map<string, number>();
   #begunInAll = 0;
   #timer: NodeJS.Timeout | null = null;
 
   /**
-   * `begin` is the connection listener of Node's TLS server, which starts the handshake. The handshake queue calls `cutShort` if the client ends the
-   * connection before its first TLS record has arrived.
+   * `begin` is the connection listener of Node's TLS server; a call of `begin` starts the TLS handshake of a connection. The handshake queue calls
+   * `cutShort` if the client ends the connection before its first TLS record has arrived.
    */
   constructor(
     deps: {

@@ -178,7 +178,7 @@ function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
   throw validationFailed("request", fieldErrors(parsed.error), LIMITS);
 }
 
-/** The path of a request as answers and logs show it. `shownPath` hides a part of the path that is long enough to be a token. */
+/** Returns the path of a request as answers and logs show the path. `shownPath` hides a part of the path that is long enough to be a token. */
 const shownPath = (path: string): string => path.replace(/[^/]{32,}/g, "{...}");
 
 function problem(

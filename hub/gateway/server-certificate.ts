@@ -35,7 +35,7 @@ export class ServerCertificate {
     return this.#context;
   }
 
-  /** True if the server certificate was replaced, because it was due for renewal or because the CA has changed. */
+  /** Replaces the server certificate if it is due for renewal or the hub's CA has changed; returns true after a replacement. */
   async renewWhenDue(server: { setSecureContext(context: SecureContextOptions): void }, now: Date): Promise<boolean> {
     const isYoung = this.#notAfter.getTime() - now.getTime() > RENEW_BEFORE_MS;
     if (isYoung && this.#issuerPem === this.#ca.issuerPem) return false;

@@ -38,8 +38,8 @@ export interface Session {
 }
 
 /**
- * The hub drops a session after a silence of twice the heartbeat interval plus this time. An agent with a long poll may be silent for this time while
- * its long-poll request waits.
+ * The hub drops a session after a silence of twice the agent's heartbeat interval plus `SILENCE_MS`. An agent with a long poll may be silent for
+ * `SILENCE_MS` while its long-poll request waits.
  */
 const SILENCE_MS = 45_000;
 

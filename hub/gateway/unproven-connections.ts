@@ -10,12 +10,12 @@ const IN_FORCE: UnprovenLimits = { perAddress: LIMITS.unprovenPerAddress, inAll:
 
 /**
  * Connections that have not proven to come from a host of this hub, e.g. an incomplete TLS handshake, or a connection without a request. If too many
- * connections have not proven to come from a host, the hub closes the oldest of them. A client that holds many idle connections to the hub loses its
- * oldest connections, and cannot keep a host from connecting.
+ * connections have not proven to come from a host, the hub closes the oldest unproven connections. A client that holds many idle connections to the
+ * hub loses its oldest connections, and cannot keep a host from connecting.
  */
 export class UnprovenConnections {
   readonly #limits: UnprovenLimits;
-  /** All unproven connections, in the order in which they opened. */
+  /** All unproven connections of the agent listener, in the order in which the connections opened. */
   readonly #all = new Map<string, { readonly address: string; readonly socket: Socket }>();
   readonly #byAddress = new Map<string, Set<string>>();
 

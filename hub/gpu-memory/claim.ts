@@ -2,7 +2,7 @@ import type { GpuClear } from "../../shared/gpu-memory.ts";
 import { KERNEL_CLEAR } from "../../shared/sanitization-sentences.ts";
 import type { GpuEvidence, GpuVerdict } from "./verdict.ts";
 
-/** The host and its software, whose statements a claim about a GPU's memory relies on. */
+/** The host, its software and its boot; a claim about a GPU's memory relies on the statements of this software. */
 export interface ClaimingHost {
   readonly at: Date;
   readonly agentVersion: string;
@@ -13,7 +13,7 @@ export interface ClaimingHost {
 
 export interface GpuClaim {
   readonly text: string;
-  /** The kinds of memory about which the claim says nothing. */
+  /** The kinds of memory about which the claim about a GPU says nothing. */
   readonly not_covered: readonly string[];
 }
 
@@ -25,8 +25,8 @@ const NEVER_COVERED = [
 ];
 
 /**
- * Words a claim about one GPU's memory for the sanitization record. The text names the host's software as the source of each statement. The text
- * never says that anything is proven, certified or securely erased, because a compromised host can compute every answer.
+ * Words a claim about one GPU's memory for the sanitization record. The text of a claim names the host's software as the source of each statement.
+ * The text of a claim never says that anything is proven, certified or securely erased, because a compromised host can compute every answer.
  */
 export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: GpuVerdict, seed: string): GpuClaim {
   const who = `At ${host.at.toISOString()}, Muster's agent ${host.agentVersion} (boot ${host.bootId}, image ${host.image ?? "unknown"}, Secure Boot ${host.secureBoot})`;

@@ -13,7 +13,7 @@ import {
   STREAM_BLOCK_BYTES,
 } from "../../shared/gpu-memory.ts";
 
-/** The hub's questions about a host's GPU memory, and the host's answers, which the hub checks. */
+/** The hub's questions about a host's GPU memory, and the host's answers, which the hub checks by its own computation. */
 export const AnswersToCheck = z.strictObject({
   fill_task_id: z.uuid(),
   seed: z.string().regex(/^[0-9a-f]{64}$/),

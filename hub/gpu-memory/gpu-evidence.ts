@@ -23,8 +23,8 @@ export interface ExpectedGpu {
 }
 
 /**
- * Returns the GPUs that a host's GPU reset reported. The order of a fill task names these GPUs, and the verdict expects evidence of each of them.
- * Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
+ * Returns the GPUs that a host's GPU reset reported. The order of a fill task names the GPUs that the reset reported, and the verdict expects
+ * evidence of each of these GPUs. Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
  */
 export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
   readonly order: TaskInput<"node.gpu_fill">["gpus"];
@@ -97,8 +97,8 @@ export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersT
 });
 
 /**
- * Collects for each expected GPU the evidence of the fill task and of the challenge task. A GPU that one of these tasks did not name has no evidence
- * from the task.
+ * Collects for each expected GPU the evidence of the fill task and of the challenge task. A GPU that the fill task or the challenge task did not name
+ * has no evidence from that task.
  */
 export const evidenceOf = (
   expected: readonly ExpectedGpu[],

@@ -23,7 +23,7 @@ export interface HostMemory {
   readonly statements: readonly Statement[];
   /**
    * The reasons why the cleaning of the host's GPU memory does not reach what the profile requires, as texts for an operator (decision C2). The list
-   * is empty if each GPU's claim has the required level, and enough of each GPU's memory was overwritten.
+   * `unmet` is empty if each GPU's claim has the required level, and enough of each GPU's memory was overwritten.
    */
   readonly unmet: readonly string[];
 }

@@ -61,8 +61,8 @@ export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
 }
 
 /**
- * Returns the reasons why a GPU does not reach the level `overwritten`. A wrong answer excludes the level, because it contradicts the host's own
- * report of the overwrite.
+ * Returns the reasons why a GPU does not reach the level `overwritten`. A wrong answer excludes the level `overwritten`, because a wrong answer
+ * contradicts the host's own report of the overwrite.
  */
 function whyNotOverwritten({ uuid, commitment, release, answers }: GpuEvidence, ofBytes: number): string[] {
   if (commitment === null) return [`GPU ${uuid} was not overwritten.`];
@@ -121,7 +121,10 @@ function whyNotVerified(answers: CheckedAnswers | null, uuid: string): string | 
   return null;
 }
 
-/** Returns the reasons why the GPUs of a host do not meet the requirement of its profile; an empty list means that they do. */
+/**
+ * Returns the reasons why the GPUs of a host do not meet the requirement of its profile. The list of reasons is empty if the GPUs meet the
+ * requirement.
+ */
 export function unmetRequirement(
   verdicts: readonly GpuVerdict[],
   expectedUuids: readonly string[],

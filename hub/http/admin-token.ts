@@ -27,8 +27,8 @@ export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> 
 }
 
 /**
- * True if the given token is the admin token in the hub's own file. By this file the hub recognizes its operator even while the database with the
- * token hashes is unreachable.
+ * True if the given token is the admin token in the hub's own file. By the file of the admin token, the hub recognizes its operator even while the
+ * database with the token hashes is unreachable.
  */
 export async function isAdminToken(file: string, token: string): Promise<boolean> {
   const present = (await readOrEmpty(file)).trim();

@@ -24,7 +24,7 @@ export type ProbeMaas = (about: {
 
 /**
  * Compares the MAAS region at an address with the region that Muster knows. Returns the differences between the two regions; an empty list means that
- * they are one region. `CompareRegion` reports a MAAS error as a difference and never throws it.
+ * both addresses lead to one region. `CompareRegion` reports a MAAS error as a difference and never throws it.
  */
 export type CompareRegion = (about: {
   readonly address: string;

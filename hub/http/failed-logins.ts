@@ -3,13 +3,13 @@ import { addressKey } from "../gateway/address-budgets.ts";
 import type { ApiDependencies } from "./deps.ts";
 
 /**
- * The interval in which the hub writes at most one log line and one audit row about failed logins from one address. Without this interval an attacker
- * could fill the log and the audit.
+ * The interval in which the hub writes at most one log line and one audit row about failed logins from one address. If each failed login made a log
+ * line and an audit row, an attacker could fill the log and the audit.
  */
 const TELL_EVERY_MS = 60_000;
 /**
- * The largest number of client addresses for which the hub counts failed logins separately. All further client addresses share one counter of failed
- * logins.
+ * The largest number of client addresses for which the hub counts failed logins separately. The client addresses above `MOST_ADDRESSES` share one
+ * counter of failed logins.
  */
 const MOST_ADDRESSES = 1_000;
 const OTHERS = "others";
@@ -23,7 +23,7 @@ interface Attempt {
 interface Account {
   toldAt: number;
   untold: number;
-  /** The timer after which the hub reports the failed logins that it has counted but not reported. */
+  /** The timer at whose end the hub reports the failed logins that it has counted but not reported. */
   timer: NodeJS.Timeout | null;
 }
 
@@ -44,7 +44,7 @@ export class FailedLogins {
     this.#tellEveryMs = tellEveryMs;
   }
 
-  /** Reports the first failed login of an address at once, and the address's next failed logins together at the end of the interval. */
+  /** Reports the first failed login of an address at once, and the address's next failed logins together after `TELL_EVERY_MS`. */
   note(attempt: Attempt): void {
     const now = this.#now();
     for (const [known, { toldAt }] of this.#accounts)

@@ -212,8 +212,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     await tidy(route, call, route.after?.(call, prepared));
     return answer(c, route, body);
   } catch (error) {
-    // If the outcome of the commit is unknown, the rows of the request may exist in the database. The hub then keeps the secrets to which these rows
-    // may refer.
+    // If the outcome of a request's commit is unknown, the rows of the request may exist in the database. The hub keeps the secrets to which the rows
+    // of such a request may refer.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (!(error instanceof KeyTaken) || key === null) throw error;
     // If two simultaneous requests have one Idempotency-Key, both clients get the answer that the hub stored first.
@@ -224,8 +224,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
 }
 
 /**
- * After a request, removes things outside the database that nothing needs any more, such as a secret. If the removal fails, the client still gets the
- * request's result or error.
+ * After a request, removes things outside the database that nothing needs any more, such as a secret. If the removal of an unused secret fails, the
+ * client still gets the request's result or error.
  */
 async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
   await removal?.catch((error: unknown) => {

@@ -19,7 +19,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly deps: ApiDependencies;
 }
 
-/** An API answer with the version of its resource. To change the resource, a client sends this version in the header If-Match. */
+/** An API answer with the version of its resource. To change a resource, a client sends the version that it has read in the header If-Match. */
 export class Versioned<R> {
   readonly body: R;
   readonly etag: string;
@@ -66,7 +66,10 @@ interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, X>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "write";
-  /** True if the route's answer holds a secret. The hub never stores an answer with a secret, so such a route refuses an Idempotency-Key. */
+  /**
+   * True if the route's answer holds a secret. The hub never stores an answer with a secret, so a route whose answer holds a secret refuses an
+   * Idempotency-Key.
+   */
   readonly answersSecret?: true;
   /** Does the work of the route that must happen outside a transaction, e.g. a call to MAAS or the writing of a secret. */
   before?(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<X>;

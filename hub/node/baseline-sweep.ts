@@ -10,8 +10,8 @@ export interface BaselineSweep {
   readonly inTx: InTx;
   readonly log: Log;
   /**
-   * Another part of the hub raises `due` when an agent has ended a task. The signal starts a turn of the sweep at once, because a node without a
-   * baseline takes no work.
+   * Another part of the hub raises `due` when an agent has ended a task. After `due` is raised, the sweep for baselines runs at once, because a node
+   * without a baseline takes no work.
    */
   readonly due: WakeSignal;
 }

@@ -17,17 +17,17 @@ import type { Tx } from "../db/tx.ts";
 
 /** The largest number of baselines that one transaction handles, because the snapshot in a baseline has up to 320 KiB. */
 export const AT_ONCE = 20;
-/** The pause in seconds after the failure of a task that takes a baseline, before the hub queues another such task. */
+/** The pause in seconds after the failure of a task that takes a baseline, before the hub queues the next task for the baseline. */
 const AGAIN_AFTER_SECONDS = 3_600;
-/** The deadline in seconds of a task that takes a baseline; after the deadline the hub queues another such task. */
+/** The deadline in seconds of a task that takes a baseline; after the deadline the hub queues the next task for the baseline. */
 const DEADLINE_SECONDS = 86_400;
 const BY_HUB = { requestedBy: "hub", reason: "the generation has no complete baseline" } as const;
 
 type Generation = Pick<Node, "id" | "generation">;
 
 /**
- * Queues the agent's task that takes the baseline, a snapshot of the host, for the node's present generation. The caller knows that no tenant has used
- * the host's present system.
+ * Queues the agent's task that takes the baseline, a snapshot of the host, for the node's present generation. The caller of `orderBaseline` knows
+ * that no tenant has used the host's present system.
  */
 export async function orderBaseline(
   tx: Tx,
@@ -47,7 +47,7 @@ export async function orderBaseline(
 
 /**
  * Orders the missing baseline of one node at once: when the node comes into service, or when its tenancy ends with a new system. Without
- * `orderFirstBaseline`, the baseline would wait for the next turn of the sweep.
+ * `orderFirstBaseline`, the baseline would wait for the next turn of the sweep for baselines.
  */
 export async function orderFirstBaseline(tx: Tx, id: NodeId): Promise<void> {
   for (const node of await lockNodesWithoutBaseline(tx, 1, id)) await orderBaseline(tx, node, BY_HUB);
@@ -70,8 +70,8 @@ export async function sweepBaselines(
 }
 
 /**
- * Stores the snapshots of finished tasks as baselines. If `only` is set, `storeBaselines` handles only this node. Returns the numbers of stored and
- * refused baselines.
+ * Stores the snapshots of finished tasks as baselines. If `only` is set, `storeBaselines` handles only the node `only`. Returns the numbers of stored
+ * and refused baselines.
  */
 export async function storeBaselines(tx: Tx, only: NodeId | null = null): Promise<{ taken: number; refused: number }> {
   let [taken, refused] = [0, 0];

@@ -7,7 +7,7 @@ import type { Tx } from "../db/tx.ts";
 /**
  * Removes reports about a node that Muster does not need for decisions: conditions of unknown types, readiness signals, and the condition
  * `agent.noisy`. `clearReports` keeps the reports of the node's agent and of the hub. The condition `agent.noisy` says that the host sends more than
- * the hub allows, and the hub sets it again if that is still true.
+ * the hub allows. The hub sets `agent.noisy` again if the host still sends too much.
  */
 export async function clearReports(
   tx: Tx,

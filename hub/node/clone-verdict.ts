@@ -19,7 +19,7 @@ export interface CertificateFacts {
   readonly replaced: boolean;
   /**
    * The milliseconds since a client first presented the replaced certificate after its replacement. `seenForMs` is null if the present request is the
-   * first such request.
+   * first that presents the replaced certificate.
    */
   readonly seenForMs: number | null;
   /** The subject of the agent's request: the opening of its channel to the hub, or a new certificate for a known or for an unknown key. */
@@ -28,9 +28,9 @@ export interface CertificateFacts {
 export type CertificateVerdict = "accepted" | "revoked" | "replaced" | CloneEvidence;
 
 /**
- * An agent stores its next key and certificate on disk before it uses them, and forgets the old key and certificate afterwards. An agent never uses a
- * replaced certificate, and never requests a second successor with another key. Only a copy of the host, or a host with a restored disk, uses a
- * replaced certificate or requests a second successor with another key.
+ * An agent stores its next key and certificate on disk before their first use, and forgets the old key and certificate afterwards. An agent never
+ * uses a replaced certificate, and never requests a second successor with another key. Only a copy of the host, or a host with a restored disk, uses
+ * a replaced certificate or requests a second successor with another key.
  */
 export function certificateVerdict({ revoked, replaced, seenForMs, asks }: CertificateFacts): CertificateVerdict {
   if (revoked) return "revoked";
@@ -51,9 +51,9 @@ export interface SessionFacts {
 }
 
 /**
- * An agent opens a connection only after its last connection has ended, so two sessions of a node at once can prove a second host. Addresses of
- * sessions that were not alive at once do not prove a second host, because DHCP, NAT pools and second uplinks change them. A boot id that returns
- * after another boot id proves a second host (`boots_alternate`), once a host with the returned boot id sends a frame.
+ * An agent opens a connection only after its last connection has ended, so two sessions of a node at once can prove a second host. Different
+ * addresses of two sessions that were not alive at once prove nothing, because DHCP, NAT pools and second uplinks change addresses. A boot id that
+ * returns after another boot id proves a second host (`boots_alternate`), once a host with the returned boot id sends a frame.
  */
 export function sessionVerdict({ boot, address, displacedBefore }: SessionFacts): CloneEvidence | null {
   if (boot === "other") return "two_boots_at_once";

@@ -5,8 +5,8 @@ import type { ConditionOf, ForeignReadinessSignal } from "../../shared/readiness
 type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "message">;
 
 /**
- * In its last stage, cloud-init posts this form to the hub by its module `phone_home`. The form proves that the operating system is up, even if
- * scripts of the first boot have failed.
+ * Returns the condition that follows from the form that cloud-init's module `phone_home` posts in cloud-init's last stage. The form of `phone_home`
+ * proves that the operating system is up, even if scripts of the first boot have failed.
  */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   type: "os.booted",
@@ -45,8 +45,8 @@ export function eventCondition(event: unknown): Said | null {
 
 /**
  * Makes a readiness signal from a report of cloud-init. The signal's id is derived from the hash of the report token and the text of the report. Two
- * signals from one report therefore have one id, and only the owner of the report token can produce the id. The signal's time is the time when the
- * hub received the report, because the host's clock may be wrong during the boot.
+ * signals from one report have one id, and only the owner of the report token can produce the id. The signal's time is the time when the hub received
+ * the report, because the host's clock may be wrong during the boot.
  */
 export function reportedSignal(
   token: { sha256: string; generation: number },

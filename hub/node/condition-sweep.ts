@@ -16,8 +16,8 @@ import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 5_000;
 /**
- * The number of seconds without a sweep of conditions after which the hub assumes an outage of all hubs or of their database. During such an outage
- * no hub receives the reports of agents.
+ * The number of seconds without a sweep of conditions after which the hub assumes an outage of all hubs or of their database. During an outage of all
+ * hubs, no hub receives the reports of agents.
  */
 const OUTAGE_SECONDS = 30;
 
@@ -30,11 +30,11 @@ const AT_ONCE = 500;
 const MOST_STEPS = 20;
 
 /**
- * Finds expired conditions, reports each expired condition once, and wakes the workflows that wait on its node. Code that reads a condition compares
- * the condition's expiry with the clock, and does not rely on the sweep. An outage of the hubs must keep no work off a node (decision F2). After an
- * outage of the hubs, the sweep therefore extends conditions that were valid before the outage, so that agents can repeat their reports. Conditions
- * that had expired before the outage stay expired. Each step of the sweep is a transaction of its own, so any hub can continue after the last
- * committed step.
+ * Finds expired conditions, reports each expired condition once, and wakes the workflows that wait on the node of an expired condition. Code that
+ * reads a condition compares the condition's expiry with the clock, and does not rely on the sweep. An outage of the hubs must keep no work off a
+ * node (decision F2). After an outage of the hubs, the sweep extends conditions that were valid before the outage, so that agents can repeat their
+ * reports. Conditions that had expired before the outage stay expired. Each step of the sweep is a transaction of its own, so any hub can continue
+ * after the last committed step.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;

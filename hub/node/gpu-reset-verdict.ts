@@ -14,9 +14,12 @@ export interface GpuResetVerdict {
   readonly reasons: readonly string[];
 }
 
-/** The steps of a task `node.gpu_scrub` that concern the whole host. The GPUs are clean only if each of these steps has succeeded. */
+/** The steps of a task `node.gpu_scrub` that concern the whole host. The GPUs are clean only if each step in `OF_HOST` has succeeded. */
 const OF_HOST: readonly GpuStepName[] = ["gpu_holders", "gpu_services_stop", "gpu_services_start"];
-/** The steps of a task `node.gpu_scrub` without which no GPU counts as reset. A turnover's sanitization record also requires each of these steps. */
+/**
+ * The steps of a task `node.gpu_scrub` without which no GPU counts as reset. A turnover's sanitization record also requires each step in
+ * `RESET_STEPS`.
+ */
 export const RESET_STEPS: readonly GpuStepName[] = [...OF_HOST, "gpu_reset", "gpu_verify"];
 const SHADER: GpuStepName = "gpu_cleaner_shader";
 

@@ -81,8 +81,9 @@ const eraseOverride = async (tx: Tx, nodeId: NodeId): Promise<NodeHealthOverride
   (await listHealthOverrides(tx, [nodeId])).find(({ source }) => source === DISK_ERASE) ?? null;
 
 /**
- * Bars a node whose disks were perhaps not erased. A standing override keeps its kind of erase if that kind is stronger. An operation does not change
- * a standing override that already demands a strong enough erase, because the cause of that override still exists.
+ * Keeps new work off a node whose disks were perhaps not erased. If the node already has an override with a stronger kind of erase, the override
+ * keeps the stronger kind. An operation does not change an override that already demands a strong enough erase, because the cause of that override
+ * still exists.
  */
 export async function barUnerased(
   tx: Tx,
@@ -97,7 +98,7 @@ export async function barUnerased(
   await setHealthOverride(tx, { ...bar, source: DISK_ERASE });
 }
 
-/** Ends the bar of a node whose disks were not erased, if evidence shows a strong enough erase. */
+/** Allows new work on a node whose disks were perhaps not erased, if evidence now shows a strong enough erase. */
 export async function liftUnerased(tx: Tx, nodeId: NodeId, done: EraseKind, said: Said): Promise<void> {
   const stands = await eraseOverride(tx, nodeId);
   if (stands !== null && isEnoughErase(done, stands.neededErase))
@@ -106,8 +107,8 @@ export async function liftUnerased(tx: Tx, nodeId: NodeId, done: EraseKind, said
 
 /**
  * Moves the health overrides that deleted nodes left for a machine to the machine's present node, with their reasons, authors and times. Of two
- * overrides about an erase, the node keeps the override that needs the stronger erase. Of two overrides with any other source, the node keeps its own
- * override.
+ * overrides about an erase of disks, the node keeps the override that needs the stronger erase. If the node already has an override of another
+ * source, the node keeps its own override of that source.
  */
 export async function inheritHealthOverrides(tx: Tx, heir: HeirMachine): Promise<void> {
   const { nodeId, maasSystemId: target } = heir;

@@ -59,8 +59,8 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
 }
 
 /**
- * Records that a node has enrolled again after its identity became invalid because two hosts used it. Only an operator or an onboarding can issue the
- * enrollment token for such an enrollment.
+ * Records that a node has enrolled again after its identity became invalid because two hosts used it. After two hosts have used a node's identity,
+ * only an operator or an onboarding can issue an enrollment token for the node.
  */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const block = await endIdentityBlock(tx, node.id, node.generation);

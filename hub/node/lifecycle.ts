@@ -10,9 +10,9 @@ import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * The result of a function by which an operation changes a node's status, e.g. to `draining` (state model 3.2, decision N3). Each such function locks
- * the node's row and reads the status first. `adopted` means that the operation accepts the status that the node already has. If the function refuses
- * the change, `actual` is the node's present status, or null if the node does not exist.
+ * The result of a function by which an operation changes a node's status, e.g. to `draining` (state model 3.2, decision N3). Each function that
+ * changes a node's status locks the node's row and reads the status first. `adopted` means that the operation accepts the status that the node
+ * already has. If a function refuses to change the node's status, `actual` is the node's present status, or null if the node does not exist.
  */
 export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
@@ -55,9 +55,9 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 }
 
 /**
- * Gives up the drain of a node. The node becomes `offline`, and the next report of its agent makes it `active`. A node that was quarantined before
- * the drain becomes quarantined again, because nothing has proven the node healthy. Only the operation that owns the status `draining` may give up
- * the drain; a call for another operation changes nothing.
+ * Gives up the drain of a node. A node whose drain was given up becomes `offline`, and the next report of its agent makes the node `active`. A node
+ * that was quarantined before the drain becomes quarantined again, because nothing has proven the node healthy. Only the operation that owns a node's
+ * status `draining` may give up the node's drain; a call for another operation changes nothing.
  */
 export async function leaveDraining(
   tx: Tx,
@@ -100,7 +100,10 @@ export async function quarantineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "operator" }, why);
 }
 
-/** Ends a cancelled reimage. A node whose status is still `enrolling` becomes `quarantined`, because its host has no system on which work may run. */
+/**
+ * Ends a cancelled reimage. After a cancelled reimage, a node that is still `enrolling` becomes `quarantined`, because its host has no system on
+ * which work may run.
+ */
 export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "enrolling") return;
@@ -129,8 +132,8 @@ export async function returnCleanNode(
 }
 
 /**
- * Ends the cancelled cleaning of a node's host. If the cleaning had begun, the hub quarantines the node, because nobody knows whether the host is
- * clean. A person or a later successful cleaning ends this quarantine.
+ * Ends the cancelled cleaning of a node's host. If the cancelled cleaning had begun, the hub quarantines the node, because nobody knows whether the
+ * host is clean. A person or a later successful cleaning ends the quarantine after a cancelled cleaning.
  */
 export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reason: string): Promise<void> {
   if (begun) await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);
@@ -153,7 +156,7 @@ export async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string):
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "cleanup" }, reason);
 }
 
-/** Returns a retired node to service. The sweep for silent agents then decides whether the node is offline. */
+/** Returns a retired node to service. After a node's return to service, the sweep for silent agents decides whether the node is offline. */
 export async function activate(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
   const node = await lockNode(tx, nodeId);
   if (node?.status === "active") return { kind: "adopted", status: node.status };
@@ -180,7 +183,8 @@ export async function enterRemoving(tx: Tx, nodeId: NodeId, operationId: string,
 }
 
 /**
- * Gives up the removal of a node, after the uninstall of its agent failed or was cancelled. The node keeps its identity and its row (lifecycle 5.8).
+ * Gives up the removal of a node, after the uninstall of its agent failed or was cancelled. A node whose removal was given up keeps its identity and
+ * its row (lifecycle 5.8).
  */
 export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<boolean> {
   const node = await lockNode(tx, nodeId);

@@ -15,8 +15,8 @@ export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Makes a node that joined Muster without an onboarding `active` when its agent reports a healthy host and a successful bootstrap. Until then, the
- * node's conditions tell an operator which report of the agent is missing.
+ * Makes a node that joined Muster without an onboarding `active` when its agent reports a healthy host and a successful bootstrap. While a node of
+ * manual mode is not yet `active`, its conditions tell an operator which report of the agent is missing.
  */
 export async function admitManualNode(tx: Tx, node: Node, signal: ReadinessSignal): Promise<void> {
   if (node.onboardingMode !== "manual" || node.status !== "enrolling" || signal.generation !== node.generation) return;

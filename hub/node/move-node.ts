@@ -15,7 +15,7 @@ export type TransitionResult =
 
 /**
  * Changes a node's status; no other function writes `nodes.status`. If another transaction has changed the node's status since the caller read it,
- * `moveNode` writes nothing. It then returns the node's present status, or null for a missing node.
+ * `moveNode` writes nothing. If `moveNode` writes nothing, it returns the node's present status, or null for a missing node.
  */
 export async function moveNode(
   tx: Tx,

@@ -6,13 +6,14 @@ import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
 /**
- * The smallest number of minutes between two events `agent_noisy` of one node. A host is noisy if it sends more than the hub allows for a long time.
+ * The smallest number of minutes between two events `agent_noisy` of one node. A host is noisy if, for a long time, the host sends more than the hub
+ * allows.
  */
 const EVENT_EVERY_MINUTES = 10;
 
 /**
- * Records whether a node's host sends more than the hub allows. A noisy host becomes a condition of its node, and the beginning of the noise also an
- * event.
+ * Records whether a node's host sends more than the hub allows. For a noisy host, the hub sets a condition of the node, and records the beginning of
+ * the noise as an event.
  */
 export async function writeNoise(
   tx: Tx,

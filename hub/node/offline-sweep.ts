@@ -14,14 +14,14 @@ import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * The time in milliseconds beyond its heartbeat interval for which an agent may be silent before the hub counts the agent as unreachable. One lost
- * heartbeat must not make a node unreachable.
+ * The milliseconds beyond the heartbeat interval for which an agent may be silent before the hub counts the agent as unreachable. One lost heartbeat
+ * must not make a node unreachable.
  */
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
 /**
- * The largest number of nodes whose status one transaction of the sweep changes. While the transaction locks the sessions of these nodes, the hub
- * cannot store when it last heard any agent.
+ * The largest number of nodes whose status one transaction of the sweep changes. While a transaction of the sweep locks sessions, the hub cannot
+ * store when it last heard any agent.
  */
 const SLICE = 100;
 
@@ -31,15 +31,15 @@ export type HoldBack = (tx: Tx, nodes: readonly SilentNode[], afterOutage: boole
 export interface SweepOptions {
   readonly inTx: InTx;
   /**
-   * The time for which this hub has been running and able to search for silent nodes. The sweep does not mark a node offline if the node's heartbeat
-   * interval is more than half of `upForMs` (decision F2).
+   * The time for which this hub has been running and able to search for silent nodes. The sweep for silent nodes does not mark a node offline if the
+   * node's heartbeat interval is more than half of `upForMs` (decision F2).
    */
   readonly upForMs: number;
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
   /**
-   * True if this hub has not been running for long, or could not store when it last heard the agents. In both cases the silence of agents may be the
-   * hub's own fault.
+   * True if this hub has not been running for long, or could not store when it last heard the agents. After a start or an outage of the hub, the
+   * silence of agents may be the hub's own fault.
    */
   readonly afterOutage: boolean;
 }
@@ -56,8 +56,8 @@ export interface SweepResult {
 
 /**
  * Sets active nodes that were silent for too long to `offline`, and offline nodes that report again to `active`. An unreachable host may still work,
- * so the sweep changes only the node's status and a condition. The breaker first decides about all silent nodes together. The sweep then checks each
- * node again in the transaction that changes the node's status.
+ * so the sweep changes only the node's status and a condition. The breaker first decides about all silent nodes together. After the breaker's
+ * decision, the sweep checks each node a second time in the transaction that changes the node's status.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
@@ -121,8 +121,8 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. The sweep runs in the grace
-    // period too, because the grace period would begin again after a pause without a sweep.
+    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. The sweep for silent nodes
+    // also runs in the grace period, because the grace period would begin again after a pause without a sweep.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

@@ -94,7 +94,7 @@ const agentOf = ({ agent }: RecordSubject): SanitizationRecord["agent"] =>
 /**
  * Builds a turnover's sanitization record as the next record of the node's chain of records (architecture 14.5). `prepareRecord` does not store the
  * record, because the agent must sign the record first. If another record joins the node's chain before the agent has signed, `storeRecord` refuses
- * the prepared record. The hub locks the chain only while it builds or stores a record, and not while the agent signs.
+ * the prepared record. The hub locks the node's chain of records only while it builds or stores a record, and not while the agent signs.
  */
 export async function prepareRecord(tx: Tx, turnover: Turnover): Promise<PreparedRecord> {
   const { nodeId, startedAt, tasks, unconfirmed, ...same } = turnover;

@@ -22,8 +22,8 @@ export interface ConditionFacts {
   readonly reason: string;
   readonly generation: number;
   /**
-   * True if the condition has expired because nobody has repeated its report in time. An expired condition counts as Unknown, whatever the last
-   * report said.
+   * True if the condition has expired, because nobody has reported the condition again in time. An expired condition counts as Unknown, whatever the
+   * last report said.
    */
   readonly stale: boolean;
 }
@@ -35,8 +35,8 @@ export interface Obstacle {
 }
 
 /**
- * Decides whether a node may get new work. The hub decides for each request and never stores the answer (architecture 3). `reasons` is empty only if
- * the node may get new work.
+ * Decides whether a node may get new work. The hub decides for each request whether the node may get work, and never stores the answer (architecture
+ * 3). `reasons` is empty only if the node may get new work.
  */
 export function schedulability(
   node: SchedulingFacts,

@@ -50,7 +50,10 @@ type Items<L> = L extends readonly (infer O)[] ? O : never;
 /** A node becomes `draining` or `removing` only together with the operation that owns this status (decision N3). */
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
-/** A change of a node's status that `NODE_TRANSITIONS` allows to its owner. Code with any other change of a node's status does not compile. */
+/**
+ * A change of a node's status that `NODE_TRANSITIONS` allows, with an owner that may make the change. Code with any other change of a node's status
+ * does not compile.
+ */
 export type NodeTransition = {
   [F in NodeStatus]: {
     [T in keyof Table[F]]: { readonly from: F; readonly to: T; readonly owner: Items<Table[F][T]> } & Operation<T>;
@@ -58,7 +61,8 @@ export type NodeTransition = {
 }[NodeStatus];
 
 /**
- * Returns the allowed changes of a node's status as a Mermaid state diagram. A test compares this diagram with the diagram in docs/node-states.md.
+ * Returns the allowed changes of a node's status as a Mermaid state diagram. A test compares the diagram from `transitionsDiagram` with the diagram
+ * in docs/node-states.md.
  */
 export function transitionsDiagram(): string {
   const edges = Object.entries(NODE_TRANSITIONS).flatMap(([from, targets]) =>

@@ -5,7 +5,7 @@ export interface TurnoverFacts {
   /** True if the tenant has root rights, or could get them. */
   readonly grantsRoot: boolean;
   readonly onboardingMode: "maas" | "manual";
-  /** The profile's rules for the cleaning of its nodes, or null for a node without a profile. */
+  /** The rules of the node's profile for cleaning the node, or null for a node without a profile. */
   readonly policy: Pick<TurnoverPolicy, "turnoverMode" | "softResetAfterRoot"> | null;
 }
 
@@ -26,7 +26,7 @@ export const lacksBaseline = (facts: TurnoverFacts, hasBaseline: boolean): boole
 
 /**
  * True if a soft reset must not clean the node after its tenant (decision C4). The tenant could get root rights, and the profile does not explicitly
- * allow a soft reset after root. A node without a profile has no rule that allows such a soft reset.
+ * allow a soft reset after root. A node without a profile has no rule that allows a soft reset after root.
  */
 export const isSoftResetBarred = ({ grantsRoot, policy }: TurnoverFacts): boolean =>
   grantsRoot && policy?.softResetAfterRoot !== true;

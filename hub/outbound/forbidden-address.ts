@@ -5,15 +5,15 @@ import { ownPlaces } from "./own-places.ts";
 
 /**
  * The addresses that no webhook receiver and no MAAS region may have, because services of a cloud, a switch or a kernel may answer there. For
- * example, the address 169.254.169.254 gives out a machine's credentials. The list includes IPv6 forms that a gateway translates to a forbidden IPv4
- * address. The list leaves out loopback addresses, because the hub and MAAS may run on one machine.
+ * example, at the address 169.254.169.254 clouds give out a machine's credentials. The forbidden addresses include IPv6 forms that a gateway
+ * translates to a forbidden IPv4 address. Loopback addresses are not forbidden, because the hub and MAAS may run on one machine.
  */
 const FORBIDDEN = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
   ["169.254.0.0", 16],
   ["224.0.0.0", 3],
-  // Alibaba, Azure and Oracle serve a machine's metadata at these addresses.
+  // The addresses at which Alibaba, Azure and Oracle serve a machine's metadata.
   ["100.100.100.200", 32],
   ["168.63.129.16", 32],
   ["192.0.0.192", 32],
@@ -23,10 +23,10 @@ for (const [network, prefix] of [
   ["::", 128],
   ["fe80::", 10],
   ["ff00::", 8],
-  // AWS and Google serve a machine's metadata at these addresses.
+  // The addresses at which AWS and Google serve a machine's metadata.
   ["fd00:ec2::", 32],
   ["fd20:ce::254", 128],
-  // A NAT64 or 6to4 gateway translates addresses with these prefixes to IPv4 addresses.
+  // The prefixes of IPv6 addresses that a NAT64 or 6to4 gateway translates to IPv4 addresses.
   ["64:ff9b::", 96],
   ["64:ff9b:1::", 48],
   ["2002::", 16],

@@ -13,13 +13,13 @@ export interface Call {
   readonly ca?: string | undefined;
   /** If `anyCertificate` is true, the connection is encrypted, but the hub accepts any certificate of the other side. */
   readonly anyCertificate?: true;
-  /** The largest size in bytes of the answer's body. */
+  /** The largest size in bytes of an HTTP answer's body. */
   readonly maxBytes?: number;
   /** The function that resolves the host name of the URL. If `lookup` is given, `httpCall` also refuses a URL with a forbidden address. */
   readonly lookup?: LookupFunction;
   /**
-   * A function that gets the parts of a successful answer's body as they arrive; the returned answer then has an empty body. `httpCall` rethrows the
-   * errors that `consume` throws.
+   * A function that gets the parts of a successful answer's body as they arrive; an answer of `httpCall` with `consume` has an empty body. `httpCall`
+   * rethrows the errors that `consume` throws.
    */
   readonly consume?: (part: Buffer) => void;
 }
@@ -27,7 +27,7 @@ export interface Call {
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** The value of the answer's Date header. */
+  /** The value of the HTTP answer's Date header. */
   readonly date: string | null;
   readonly body: string;
 }

@@ -18,8 +18,8 @@ const isMachines = (address: string): boolean =>
   Object.values(networkInterfaces()).some((all) => all?.some((one) => plainAddress(one.address) === address));
 
 /**
- * The addresses at which the hub's process listens, which no webhook and no MAAS region may use. At one of these addresses, the hub would send itself
- * every event in a loop, or call its own API with a MAAS token.
+ * The addresses at which the hub's process listens, which no webhook and no MAAS region may use. If a webhook had one of the hub's own addresses, the
+ * hub would send itself every event in a loop. If a MAAS region had one, the hub would call its own API with a MAAS token.
  */
 class OwnPlaces {
   readonly #places = new Set<Place>();

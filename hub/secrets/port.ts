@@ -41,30 +41,33 @@ export class SecretError extends Error {
 }
 
 export type SecretData = Readonly<Record<string, string>>;
-/** The version of a secret, which each write of the secret changes. Only the secret store itself understands the text of a secret's version. */
+/**
+ * The version of a secret; each write of a secret gives the secret a new version. Only the secret store itself understands the text of a secret's
+ * version.
+ */
 export type SecretVersion = string & { readonly __version: never };
 /** What a write of a secret expects to replace: exactly the named version of the secret, or no secret at all. */
 export type Replaces = SecretVersion | "nothing";
 
 /**
- * The store of all secrets is Vault KV v2 or a folder of sealed files (decision P3). The database holds only the paths of secrets. The hub reads
- * secrets when it uses them and does not keep them, so a changed secret needs no restart (lifecycle 3.2). Every method of a secret store throws only
- * `SecretError`. No method of a secret store repeats a failed call.
+ * The store of all secrets is Vault KV v2 or a folder of sealed files (decision P3). The database holds only the paths of secrets. The hub reads a
+ * secret when it uses the secret and does not keep it, so a changed secret needs no restart of the hub (lifecycle 3.2). Every method of a secret
+ * store throws only `SecretError`. No method of a secret store repeats a failed call.
  */
 export interface SecretStore {
-  /** Reads a secret. Throws `secret_missing` if nothing was written at the path, or if somebody removed the secret. */
+  /** Reads a secret. `read` throws `secret_missing` if nothing was written at the path, or if somebody removed the secret. */
   read(path: string): Promise<SecretData>;
-  /** Reads a secret and its version. A later `write` can name this version as the version to replace. */
+  /** Reads a secret and its version. A later `write` can name the secret's version as the version to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
   /**
-   * Replaces all fields of the secret at the path. When `write` returns, the secret is on durable storage. With `replaces`, `write` throws
+   * Replaces all fields of the secret at a path. When `write` returns, the secret is on durable storage. With `replaces`, `write` throws
    * `secret_conflict` and writes nothing if the path holds another version of the secret. If one writer of a path uses `replaces`, all writers of
    * that path must use it.
    */
   write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
   /** Deletes every version of a secret. `remove` does not fail at a path without a secret. */
   remove(path: string): Promise<void>;
-  /** Throws the reason why the hub cannot use the secret store now; returns if the hub can. */
+  /** Throws the reason why the hub cannot use the secret store now. If the hub can use the secret store, `check` returns. */
   check(): Promise<void>;
 }
 
@@ -75,8 +78,8 @@ export const SECRET_PATHS = {
   powerOverride: (siteId: string, overrideId: string) => `kv/maas-sites/${siteId}/power/overrides/${overrideId}`,
   deployPassword: (siteId: string) => `kv/maas-sites/${siteId}/deploy-password`,
   /**
-   * The path of a node's rendered user-data, which contains the enrollment token. The user-data is stored from the stage render_cloud_init to the
-   * stage deploy_via_maas.
+   * The path of a node's rendered user-data, which contains the enrollment token. The secret store holds a node's user-data from the stage
+   * render_cloud_init to the stage deploy_via_maas.
    */
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",

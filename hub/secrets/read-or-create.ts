@@ -1,7 +1,7 @@
 import { type SecretData, SecretError, type SecretStore } from "./port.ts";
 
 /**
- * Reads the secret at the path. If the path has no secret, `readOrCreate` creates the secret with `make`. If several hubs start at once, all hubs get
+ * Reads the secret at a path. If the path has no secret, `readOrCreate` creates the secret with `make`. If several hubs start at once, all hubs get
  * the secret that the first hub created.
  */
 export async function readOrCreate(

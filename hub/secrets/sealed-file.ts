@@ -162,8 +162,8 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
 }
 
 /**
- * Writes a secret's file. When `writeDurably` returns, the file's bytes are on the disk. If `writeDurably` throws, the file has its old content or
- * does not exist.
+ * Writes a secret's file. When `writeDurably` returns, the bytes of the secret's file are on the disk. If `writeDurably` throws, the secret's file
+ * has its old content or does not exist.
  */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
   await withTemporary(file, bytes, (temporary) => rename(temporary, file));
@@ -171,14 +171,15 @@ async function writeDurably(directory: string, file: string, bytes: Buffer): Pro
 }
 
 /**
- * The age at which a file `.next` is abandoned. A writer makes a file `.next` beside a secret's file to replace the secret; another writer removes an
- * abandoned file `.next` of a writer that died.
+ * The age in milliseconds at which a writer of secrets removes another writer's file `.next`. A writer makes a file `.next` beside a secret's file to
+ * replace the secret, and may die before the file is renamed.
  */
 const CLAIM_LAPSES_MS = 10_000;
 
 /**
- * Replaces a secret's file only if the file holds the expected version (check-and-set). The check is safe even if several hubs write to one shared
- * folder. A writer links the new version's file to a name that only one writer can take, and renames this file over the old version's file.
+ * Replaces a secret's file only if the file holds the expected version (check-and-set). The check of the secret's version is safe even if several
+ * hubs write to one shared folder. A writer links the new version's file to a name that only one writer can take, and renames this file over the old
+ * version's file.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>
@@ -211,7 +212,10 @@ async function dropLapsed(next: string): Promise<void> {
   if (claimed !== null && Date.now() - claimed.mtimeMs > CLAIM_LAPSES_MS) await unlink(next).catch(() => undefined);
 }
 
-/** Calls `use` with the name of a temporary file whose content `bytes` is already on the disk. `withTemporary` then deletes the temporary file. */
+/**
+ * Calls `use` with the name of a temporary file whose content `bytes` is already on the disk. After `use`, `withTemporary` deletes the temporary
+ * file.
+ */
 async function withTemporary(file: string, bytes: Buffer, use: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(temporary, "wx", 0o600);

@@ -16,7 +16,7 @@ export interface VaultAddress {
 
 /**
  * Vault's answer to a call of the hub. The hub only compares Vault's `errors` with known texts. Vault's error texts may quote what the hub sent, so
- * no message of the hub contains them.
+ * no message of the hub contains Vault's error texts.
  */
 export type VaultAnswer =
   | { readonly ok: true; readonly body: unknown }
@@ -24,7 +24,7 @@ export type VaultAnswer =
 
 export interface VaultRequest {
   readonly method: "GET" | "POST" | "DELETE";
-  /** The path of the call to Vault below `/v1/`. `createVaultApi` encodes each segment of the path. */
+  /** The path of the call to Vault below `/v1/`. `createVaultApi` encodes each segment of the path of a call. */
   readonly path: string;
   /** The Vault token of the call; null for a login, because the hub has no token before the login. */
   readonly token: Secret | null;
@@ -42,8 +42,8 @@ const TLS_FAULT =
 /**
  * Makes calls to Vault through the library node-vault, each with one attempt, a deadline, and a closed set of errors. A call throws if Vault is
  * unreachable, sealed or not trusted, and returns any other answer. By default node-vault takes settings from the environment, and logs requests when
- * DEBUG is set. The hub sets all settings of node-vault explicitly, so that node-vault does neither. The hub's own transport replaces node-vault's
- * transport, which would follow redirects with the Vault token.
+ * DEBUG is set. The hub sets all settings of node-vault explicitly, so that node-vault reads no environment variable and logs no request. The hub's
+ * own transport replaces node-vault's transport, which would follow redirects with the Vault token.
  */
 export function createVaultApi(address: VaultAddress): VaultApi {
   const client = nodeVault({
@@ -155,8 +155,8 @@ function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A proxy in front of Vault may refuse a request with a text that is not JSON. The hub judges such a refusal by its HTTP status alone. The hub
-    // drops the JSON parser's error message, because the message quotes the answer.
+    // A proxy in front of Vault may refuse a request with a text that is not JSON. The hub judges a refusal without JSON by its HTTP status alone.
+    // The hub drops the JSON parser's error message, because the parser's message quotes the server's answer.
     if (status !== 200) return null;
     throw new NoAnswer("its answer is not JSON", true);
   }

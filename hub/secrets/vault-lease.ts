@@ -4,7 +4,7 @@ export interface Lease {
   readonly renewable: boolean;
 }
 
-/** The hub's next step for its Vault token, and the time until that step. The value is null if no renewal or login can help the hub. */
+/** The hub's next step for its Vault token, and the time until that step. The next step is null if no renewal or login can help the hub. */
 export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_in" } | null;
 
 const SHORTEST_MS = 1_000;
@@ -15,10 +15,10 @@ const SHORTEST_MS = 1_000;
 const RETRIES = 20;
 
 /**
- * Plans the renewal of the hub's Vault token at about half of the token's lease. The hub thus keeps its token during an outage of Vault. The time of
- * the renewal varies by a fifth of the lease, so that several hubs do not send their renewals to Vault at once. The argument `granted` is the lease
- * that Vault granted at the login. If a renewal's lease is shorter than the login's lease, the Vault token has reached its maximum life, and the hub
- * needs a new login.
+ * Plans the renewal of the hub's Vault token at about half of the token's lease. Because the hub renews its token early, the hub keeps the token
+ * during an outage of Vault. The time of the renewal varies by a fifth of the lease, so that several hubs do not send their renewals to Vault at
+ * once. The argument `granted` is the lease that Vault granted at the login. If a renewal's lease is shorter than the login's lease, the Vault token
+ * has reached its maximum life, and the hub needs a new login.
  */
 export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random: number): NextStep {
   if (granted.seconds <= 0) return null;

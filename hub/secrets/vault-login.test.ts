@@ -289,7 +289,7 @@ describe("the Vault token", () => {
       logins.push(await tries());
     }
     expect(logins).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5]);
-    // A changed modification time of a credential's file means that the file's content may be valid now.
+    // If the modification time of a credential's file has changed, the file's content may be valid now.
     utimesSync(secretFile, new Date(), new Date(Date.now() + 60_000));
     expect([await tries(), await tries()]).toEqual([6, 6]);
     clock.advance(60);

@@ -23,7 +23,7 @@ export type VaultCredentials =
 export interface LeaseClock {
   /** Returns the milliseconds since an arbitrary but fixed moment. */
   now(): number;
-  /** Calls `run` once after `ms` milliseconds. The returned function cancels the call. */
+  /** Calls `run` once after `ms` milliseconds. The function that `timer` returns cancels the call of `run`. */
   timer(ms: number, run: () => void): () => void;
 }
 export const systemClock: LeaseClock = {
@@ -42,7 +42,8 @@ interface Session {
 }
 
 /**
- * The content of a credential's file, and the time of the file's last change. If the file has changed since a refusal, its content may be valid now.
+ * The content of a file with a credential for Vault, and the time of the file's last change. If the file of a refused credential has changed, its
+ * content may be valid now.
  */
 interface Credential {
   readonly secret: Secret;
@@ -101,8 +102,8 @@ export class VaultLogin {
 
   /**
    * The secret store calls `another` when Vault answers 403, either because the token is no longer valid, or because its policies forbid the path. A
-   * Vault token has the policies that its role had at the login, so a new token may help. `another` returns a new token for one more call, or null if
-   * the path is forbidden.
+   * Vault token has the policies that its role had at the login, so a new token may help. `another` returns a new Vault token for one more call, or
+   * null if the path in Vault is forbidden.
    */
   async another(forbidden: Secret): Promise<Secret | null> {
     const session = this.#session;
@@ -126,8 +127,8 @@ export class VaultLogin {
   }
 
   /**
-   * The secret store calls `yetAnother` if Vault also forbids the call with the new token from `another`. `yetAnother` returns the token that has
-   * replaced the forbidden token in the meantime, or null.
+   * The secret store calls `yetAnother` if Vault also forbids the call with the new token from `another`. `yetAnother` returns the Vault token that
+   * has replaced the forbidden token in the meantime, or null.
    */
   yetAnother(forbidden: Secret): Secret | null {
     if (this.#session !== null && this.#session.token !== forbidden) return this.#session.token;
@@ -200,7 +201,7 @@ export class VaultLogin {
     throw answered;
   }
 
-  /** Opens a session with a Vault token. Returns an error if Vault refused the token, and throws every other error. */
+  /** Opens a session with a Vault token. `#openToken` returns an error if Vault refused the token, and throws every other error. */
   async #openToken(token: Secret, { tokenFile }: { tokenFile: string }): Promise<Session | SecretError> {
     const answer = await this.#api({ method: "GET", path: LOOKUP, token });
     if (!answer.ok)
@@ -244,8 +245,8 @@ export class VaultLogin {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token could not be renewed", { error });
-        // After a failed renewal, the Vault token stays valid for the rest of its lease. After the end of the lease, Vault's first answer 403 makes
-        // the hub get a new token. If the hub already uses a new token, it has already planned the new token's renewal.
+        // After a failed renewal, the Vault token stays valid for the rest of its lease. After the end of a Vault token's lease, Vault's first answer
+        // 403 makes the hub get a new token. If the hub already uses a new Vault token, the hub has already planned the new token's renewal.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });
@@ -256,7 +257,8 @@ export class VaultLogin {
     const session = this.#session;
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
-    // If the hub already uses a new token, `#renew` ignores Vault's answer about the old token. The new token's renewal is already planned.
+    // If the hub already uses a new token, `#renew` ignores Vault's answer about the old token. The hub has already planned the renewal of a new
+    // Vault token.
     if (this.#session !== session) return;
     if (!answer.ok) {
       this.#log.info("Vault no longer renews the token; logging in again", { http_status: answer.status });

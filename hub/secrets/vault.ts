@@ -18,7 +18,9 @@ export interface VaultStore extends SecretStore {
   close(): void;
 }
 
-/** Vault's answer about one version of a secret. For a deleted or destroyed version, Vault answers 404, but the answer names the version. */
+/**
+ * Vault's answer about one version of a secret. For a deleted or destroyed version of a secret, Vault answers 404, but the answer names the version.
+ */
 const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
 /**
  * Vault's answer if nothing was ever written at the path, or if the secret was removed. An answer 404 without an empty list `errors` comes from
@@ -32,8 +34,8 @@ const Mounted = z.object({
 });
 
 /**
- * The newest version of the secret at a path of Vault, and whether the secret is present. Version 0 means that nothing was ever written at the path.
- * If a secret existed but is not present now, the next write must name the secret's last version.
+ * The newest version of the secret at a path of Vault, and whether the secret is present. Version 0 of a path in Vault means that nothing was ever
+ * written at the path. If a secret existed but is not present now, the next write must name the secret's last version.
  */
 interface StoreAnswer {
   readonly version: number;
@@ -79,7 +81,7 @@ class KvStore {
         `There is no such secret in Vault below ${this.#mount}; write it first`,
       );
     const values = Values.safeParse(data);
-    // The error leaves out the findings of the zod parser on purpose, because they may quote the secret.
+    // The error for an unreadable secret leaves out the findings of the zod parser on purpose, because the findings may quote the secret.
     if (!values.success)
       throw new SecretError(
         "secret_corrupt",
@@ -121,8 +123,8 @@ class KvStore {
   }
 
   /**
-   * Asks Vault which mount contains the configured path, as Vault's own command line does before it uses a path. The mount's own path may be shorter
-   * than the configured path.
+   * Asks Vault which mount contains the configured path, as Vault's own command line does before it uses a path. The path of the mount in Vault's
+   * answer may be shorter than the configured path.
    */
   async check(): Promise<void> {
     const place = `sys/internal/ui/mounts/${this.#mount}`;

@@ -39,7 +39,10 @@ const Env = z.object({
    * PostgreSQL from npm if the system has none.
    */
   MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
-  /** An existing user that runs the embedded server if the hub runs as root. Without MUSTER_POSTGRES_USER the hub creates such a user. */
+  /**
+   * An existing user that runs the embedded server if the hub runs as root. Without MUSTER_POSTGRES_USER the hub creates a user that runs the
+   * embedded server.
+   */
   MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
   /** The folder of the embedded database. The state folder also holds the sealed secrets and the admin token, unless MUSTER_SHARED_DIR is set. */
@@ -88,14 +91,14 @@ const Env = z.object({
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
   /**
-   * The value `true` means that only a proxy that does TLS can reach the admin listener. The admin listener may then use clear text on an address
-   * that is not loopback.
+   * The value `true` of MUSTER_HTTP_TLS_BY_PROXY says that only a proxy that does TLS can reach the admin listener. With the value `true`, the admin
+   * listener may use clear text on an address that is not loopback.
    */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
   /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
-  /** The URL at which hosts reach the agent listener. The host name in the URL becomes part of the hub's server certificate for agents. */
+  /** The URL at which hosts reach the agent listener. The host name in MUSTER_AGENT_URL becomes part of the hub's server certificate for agents. */
   MUSTER_AGENT_URL: z
     .url({ protocol: /^https$/ })
     .refine(
@@ -186,7 +189,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   };
 }
 
-/** Returns the hub's settings for display. A secret setting shows only whether it has a value. */
+/** Returns the hub's settings for display. The display of a secret setting shows only whether the setting has a value. */
 const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string, unknown>>): Setting[] =>
   Object.keys(Env.shape).map((name) => {
     const value = values[name as keyof typeof values] ?? null;

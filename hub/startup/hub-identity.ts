@@ -7,12 +7,12 @@ import { periodically } from "../timing/periodically.ts";
 import { ensureSameStore } from "./same-store.ts";
 
 export interface HubIdentity {
-  /** Returns the keys by which hosts recognize this hub. Throws a `SecretError` if the hub cannot use its secret store. */
+  /** Returns the keys by which hosts recognize this hub. `keys` throws a `SecretError` if the hub cannot use its secret store. */
   keys(): HubAuthority;
   readonly isOpen: boolean;
   /**
-   * Resolves with the hub's keys when the secret store has returned them, or with null if the hub stops first. Rejects if the secret store reports
-   * another error than its absence, for example that the store belongs to another database.
+   * The promise `opened` resolves with the hub's keys when the secret store has returned them, or with null if the hub stops first. The promise
+   * rejects if the secret store is available but cannot be used, for example because the store belongs to another database.
    */
   readonly opened: Promise<HubAuthority | null>;
   close(): Promise<void>;
@@ -23,9 +23,10 @@ const TRY_AGAIN_MS = 3_000;
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Reads the hub's CA and task-signing key from the secret store, and follows their rotations. The first hub creates the keys. The hub starts even if
- * the secret store is unreachable, and repeats its request until the secret store answers. Until then, hosts and new deployments wait for the hub's
- * keys. If the secret store is reachable but returns an error, `openIdentity` throws the error at once.
+ * Reads the hub's CA and task-signing key from the secret store, and follows their rotations. The first hub that finds no keys in the secret store
+ * creates them. The hub starts even if the secret store is unreachable, and repeats its request until the secret store answers. Hosts and new
+ * deployments wait for the hub's keys until the secret store answers. If the secret store is reachable but returns an error, `openIdentity` throws
+ * the error at once.
  */
 export async function openIdentity(options: { db: Db; secrets: SecretStore; log: Log }): Promise<HubIdentity> {
   const { db, secrets, log } = options;

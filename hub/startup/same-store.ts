@@ -6,7 +6,7 @@ import { readOrCreate } from "../secrets/read-or-create.ts";
 
 /**
  * Refuses a secret store that does not belong to the hub's database, and writes nothing into such a store. A hub with a secret store of its own would
- * create a second CA. Other hubs could then not use the hosts and credentials of this hub.
+ * create a second CA. Other hubs could not use the hosts and credentials of a hub with a second CA.
  */
 export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<void> {
   if ((await readSecretStoreId(db)) === null) {
@@ -21,7 +21,7 @@ export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<voi
   );
 }
 
-/** Reads the id that ties a secret store to its database. Returns undefined if the store belongs to no database yet. */
+/** Reads the id that ties a secret store to its database. `readStoreId` returns undefined if the secret store belongs to no database yet. */
 export async function readStoreId(secrets: SecretStore): Promise<string | undefined> {
   try {
     return (await secrets.read(SECRET_PATHS.storeId))["id"];

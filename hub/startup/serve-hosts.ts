@@ -26,7 +26,7 @@ interface HostServerOptions {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly onTaskEnded: () => void;
   readonly log: Log;
-  /** Ends the hub if the agent listener cannot start; this may happen when the rest of the hub has already started. */
+  /** Ends the hub if the agent listener cannot start. The agent listener may fail after the rest of the hub has started. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -37,8 +37,8 @@ interface HostServer {
 }
 
 /**
- * Starts the parts of a hub that hosts use: the agent listener, and the facts for the first boot. These parts need the hub's keys, so they start when
- * the secret store has returned the keys. Agents repeat their attempts to connect until the agent listener starts.
+ * Starts the parts of a hub that hosts use: the agent listener, and the facts for the first boot. The parts for hosts need the hub's keys, so they
+ * start when the secret store has returned the keys. Agents repeat their attempts to connect until the agent listener starts.
  */
 export async function serveHosts(options: HostServerOptions): Promise<HostServer> {
   const { agentUrl, identity, log, fail } = options;

@@ -5,7 +5,7 @@ import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 3_600_000;
 
-/** Removes old rows from the database tables that would otherwise grow for ever. The removal runs at the hub's start and once an hour. */
+/** Removes old rows from the database tables that would otherwise grow for ever. The hub removes old rows at its start and once an hour. */
 export const startRetention = ({ db, log, days }: { db: Db; log: Log; days: KeptDays }) =>
   periodically({
     everyMs: EVERY_MS,

@@ -4,7 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   sleep(ms, undefined, { signal }).catch(() => undefined);
 
-/** Returns the result of the work, or null if the work takes longer than `ms` milliseconds. The work then continues, but nobody reads its result. */
+/**
+ * Returns the result of the work, or null if the work takes longer than `ms` milliseconds. Work that takes longer than `ms` continues, but nobody
+ * reads its result.
+ */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
   const patience = new AbortController();
   try {

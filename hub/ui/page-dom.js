@@ -74,8 +74,8 @@ const FINAL = [
   "finish",
 ];
 /**
- * A button of the operators' page carries its action in its attributes. An update of a row may keep the row's button but change the attributes, so
- * that the button does what the row now shows.
+ * A button of the operators' page carries its action in its attributes. An update of the page may keep a row's button but change the button's
+ * attributes, so that the button does what the row now shows.
  */
 const actionButton = (path, title, verb, host, more = {}) => {
   const button = make(

@@ -72,10 +72,13 @@ const nodeActions = (one) =>
     .map(([name, { title, secret, verb, body }]) =>
       actionButton(`${NODES}/${one.id}`, title, name, one.hostname, { secret, verb, body }),
     );
-/** True if two hosts used the node's identity. The hub then accepts no agent of the node until the node enrolls again. */
+/**
+ * True if two hosts used the node's identity. After two hosts used a node's identity, the hub accepts no agent of the node until the node enrolls
+ * again.
+ */
 const isBlocked = ({ type, status }) => type === "agent.identity" && status === "False";
 
-/** Shows the health overrides of a node, each with the button that removes it. The page of a node without overrides has no such section. */
+/** Shows the health overrides of a node, each with the button that removes it. The page of a node without overrides has no section for overrides. */
 function overrideSection(id, overrides) {
   const title = "Allow new work on the node although the cause of the override stands";
   const lifts = (needed) =>

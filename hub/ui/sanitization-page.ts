@@ -11,8 +11,8 @@ const STYLE = `
 `;
 
 /**
- * The content security policy of a printed page, which allows no script, no request, and only the page's own style. The page itself contains this
- * policy too, so that the policy also protects a reader who opens a saved page.
+ * The content security policy of a printed page, which allows no script, no request, and only the page's own style. A printed page contains its
+ * content security policy too, so that the policy also protects a reader who opens a saved page.
  */
 export const PRINTED_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; base-uri 'none'; form-action 'none'`;
 

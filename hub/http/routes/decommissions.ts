@@ -216,8 +216,8 @@ const getDecommission = readRoute({
 const VerbBody = z.strictObject({ reason: z.string().min(1).max(512) });
 
 /**
- * A decommission has the same verbs as an onboarding. One table says which verbs are allowed for both kinds of workflow (lifecycle 4.9, state model
- * 8).
+ * A decommission has the same verbs as an onboarding. One table says which verbs are allowed for onboardings and decommissions (lifecycle 4.9, state
+ * model 8).
  */
 const verbRoute = (verb: Verb) =>
   writeRoute({

@@ -72,8 +72,8 @@ const status = readRoute({
 });
 
 /**
- * A program at the site may call the route `wakeMaasSiteWatcher` after a change in MAAS. The call makes the site's watcher poll MAAS, and the hub
- * takes no facts from the call (decision M8).
+ * A program at the site may call the route `wakeMaasSiteWatcher` after a change in MAAS. A call of `wakeMaasSiteWatcher` makes the site's watcher
+ * poll MAAS, and the hub takes no facts from the call (decision M8).
  */
 const wake = writeRoute({
   operationId: "wakeMaasSiteWatcher",

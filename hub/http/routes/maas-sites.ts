@@ -170,8 +170,8 @@ const updateMaasSite = writeRoute({
 });
 
 /**
- * Checks whether another site already has the site's MAAS region. The check runs only if the change enables the site or gives it a new address. A
- * site that shares an old address with another site can still be changed and disabled.
+ * Checks whether another site already has the site's MAAS region. The check for a second site of the region runs only if the change enables the site
+ * or gives the site a new address. A site that shares an old address with another site can still be changed and disabled.
  */
 async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: boolean): Promise<void> {
   const enables = site.status === "disabled" && body.status === "active";

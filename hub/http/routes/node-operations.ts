@@ -25,7 +25,7 @@ const NodeCordon = z.strictObject({
 });
 const ReportsCleared = z.strictObject({ node_id: NodeId, conditions: z.int(), signals: z.int() });
 const path = "/api/v1/admin/nodes/{id}";
-/** The values that all routes for an operator's action on one node share; every such request must name a reason. */
+/** The values that all routes for an operator's action on one node share. Every request for an action on a node must name a reason. */
 const operation = {
   method: "POST",
   tag: "nodes",
@@ -58,8 +58,8 @@ const activateNode = writeRoute({
       const message = `Node ${node.hostname} is ${node.status}; only a retired node is activated.`;
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }
-    // The host of an active node may still refuse users' logins, because the node's last undrain task failed. If an operator activates an active node
-    // with such a host, the hub repeats the undrain task.
+    // The host of an active node may still refuse users' logins, because the node's last undrain task failed. If an operator activates a node that is
+    // already active, the hub repeats a failed undrain task.
     const closed = await closedHosts(tx, [node.id]);
     if (step.kind === "moved" || closed.has(node.id)) await openHost(tx, { nodeId: node.id, reason: body.reason });
     return {

@@ -127,8 +127,8 @@ const getOnboarding = readRoute({
 });
 
 /**
- * The API has one route for each verb of an onboarding (lifecycle 4.9, 4.15). The answer contains the resulting onboarding, and a client may repeat
- * the request (decision W1).
+ * The API has one route for each verb of an onboarding (lifecycle 4.9, 4.15). The answer to a verb contains the resulting onboarding, and a client
+ * may repeat the request for the verb (decision W1).
  */
 const verbRoute = (verb: Verb) =>
   writeRoute({

@@ -143,8 +143,8 @@ const getPowerOverride = readRoute({
 
 /**
  * Gives the row of a BMC login override a new version before the hub writes the login to the secret store. If two requests change one override at the
- * same time, the second fails at the row's version and writes no login. No database transaction waits for the secret store during the change of an
- * override.
+ * same time, the second request finds a new version of the row, fails, and writes no login. No database transaction waits for the secret store during
+ * the change of an override.
  */
 async function claim(deps: ApiDependencies, params: OverrideParams, version: string): Promise<void> {
   if (!(await touchPowerOverride(deps.db, params.override_id, version))) throw changedMeanwhile("override");
@@ -186,8 +186,8 @@ const updatePowerOverride = writeRoute({
 });
 
 /**
- * Refuses a change of a BMC login that a full decommission is removing from the secret store. The decommission first disables the login's row, so a
- * change based on an earlier read fails at the row's version.
+ * Refuses a change of a BMC login that a full decommission is removing from the secret store. The decommission first disables the login's row, which
+ * gives the row a new version, so a change of the row's earlier version fails.
  */
 async function mustNotBeRemoved(db: Db, id: string): Promise<void> {
   const remover = await removerOfLogin(db, id);

@@ -30,8 +30,8 @@ const nameTaken = (): ApiError =>
   });
 
 /**
- * Refuses a regular expression for disk names whose search might never end. With such a regular expression in a profile, the profile's first
- * onboarding would fail.
+ * Refuses a regular expression for disk names whose search might never end. If a profile had a regular expression whose search never ends, the
+ * profile's first onboarding would fail.
  */
 function mustEnd(pattern: string | undefined): void {
   if (pattern === undefined || !isEndless(pattern)) return;

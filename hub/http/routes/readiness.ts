@@ -71,8 +71,8 @@ async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadiness
 }
 
 /**
- * Refuses a signal id that was used for another node. Otherwise the hub would take the new signal for a repetition, and its sender would believe that
- * the hub accepted the signal.
+ * Refuses a signal id that was used for another node. If the hub took a reused signal id for a repetition, the signal's sender would believe that the
+ * hub accepted the new signal.
  */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
   if (!(await isSignalOf(tx, node.id, signalId)))

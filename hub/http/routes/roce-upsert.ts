@@ -24,9 +24,9 @@ const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
 
 /**
  * Plans an upsert of RoCE rows (lifecycle 3.3). `planRoceUpsert` refuses three kinds of rows: an invalid row, a second row for one host and
- * interface, and a row whose address belongs to another interface. A refused row does not affect the rows that `planRoceUpsert` accepts. Two rows of
- * one upsert may exchange their addresses. The interface of a refused row keeps its present address, so `planRoceUpsert` also refuses every row that
- * wants this address.
+ * interface, and a row whose address belongs to another interface. A refused RoCE row does not affect the RoCE rows that `planRoceUpsert` accepts.
+ * Two rows of one upsert may exchange their addresses. The interface of a refused row keeps its present address, so `planRoceUpsert` also refuses
+ * every row that wants the kept address.
  */
 export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
   const faults = new Map<number, string>();

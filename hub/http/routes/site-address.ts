@@ -20,11 +20,11 @@ export const isOtherAddress = (site: MaasSite, address: string | undefined): boo
 
 /**
  * Deletes what the hub has read from the site's MAAS region, before the site gets the address of another region. The hub would send the site's MAAS
- * token to the new address, where the hub has not tested the token (lifecycle 3.5). The caller therefore removes the MAAS token from the site's row
- * in the same transaction. The route for credentials tests a new MAAS token before it stores the token. `leaveRegion` throws while the site has nodes
- * with machines, or unfinished workflows. In another MAAS region the site's machines would seem deleted, or their system ids would name different
- * machines. For a new address of the same region, operators use the route `moveMaasSite`. The caller of `leaveRegion` holds the lock of the site's
- * row.
+ * token to the new address, where the hub has not tested the token (lifecycle 3.5). To prevent this, the caller of `leaveRegion` removes the MAAS
+ * token from the site's row in the transaction of `leaveRegion`. The route for credentials tests a new MAAS token before it stores the token.
+ * `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the site's machines would seem
+ * deleted, or their system ids would name different machines. For a new address of the same region, operators use the route `moveMaasSite`. The
+ * caller of `leaveRegion` holds the lock of the site's row.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);

@@ -110,8 +110,8 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
 }
 
 /**
- * Finds other sites with the MAAS region of the given site. Two such sites may exist because an older hub did not refuse the second site. Muster may
- * also have been unable to compare the regions when the second site was created.
+ * Finds other sites with the MAAS region of the given site. Two sites of one MAAS region may exist because an older hub did not refuse the second
+ * site. Muster may also have been unable to compare the two regions when the second site was created.
  */
 async function soleCheck(
   deps: ApiDependencies,

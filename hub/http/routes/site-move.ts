@@ -16,7 +16,7 @@ import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 /**
  * Gives a site the new address of its MAAS region, for example with another name or port, while the site's nodes are in service. The request must
  * contain the site's MAAS token, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a site changes only the address of
- * its MAAS region. After the move, running workflows continue, and the site's watcher continues to read MAAS events at its stored position.
+ * its MAAS region. After the move of a site, its running workflows continue, and its watcher continues to read MAAS events at the stored position.
  */
 const moveMaasSite = writeRoute({
   operationId: "moveMaasSite",
@@ -44,8 +44,8 @@ const moveMaasSite = writeRoute({
     // the two routes cannot deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    // The site's version must be the version that `moveMaasSite` read before it tested the token. A new version may mean that somebody has stored
-    // another MAAS token, which nobody has tested at the new address.
+    // The site's version must be the version that `moveMaasSite` read before it tested the token. A new version of the site may mean that somebody
+    // has stored another MAAS token, which nobody has tested at the new address.
     const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
     if (site === null)
       throw new ApiError(

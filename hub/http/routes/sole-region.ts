@@ -24,8 +24,8 @@ export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
 }
 
 /**
- * Refuses the address of a MAAS region if another site has the address in any spelling. Otherwise reserves the address for the caller until the
- * transaction ends. `pointer` names the field of the request that contains the address.
+ * Refuses the address of a MAAS region if another site has the address in any spelling. `mustBeSoleAtAddress` reserves an address that it does not
+ * refuse for the caller until the transaction ends. `pointer` names the field of the request that contains the address.
  */
 export async function mustBeSoleAtAddress(
   tx: Tx,
@@ -49,8 +49,8 @@ export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, 
 }
 
 /**
- * Returns the advice for a region that may be a copy of another site's region. If the copy contains the region's newest event, only the two addresses
- * tell the copy and the region apart.
+ * Returns the advice for a region that may be a copy of another site's region. If a copy of a MAAS region contains the region's newest event, only
+ * the two addresses tell the copy and the region apart.
  */
 const unlessCopy = ({ name }: RegionInUse["site"]): string =>
   ` If this region is a copy, write the token again after a new event in the region of site ${name}: the copy does not have that event, so the two can be distinguished.`;
@@ -65,9 +65,9 @@ function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): Api
 }
 
 /**
- * Finds other sites with the MAAS region of the given site. Two sites with one address have one region. For each further site, the hub looks at the
- * given site's address for the newest event that Muster read from the further site. Only the event's own region, or a copy of that region, can have
- * the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot compare.
+ * Finds other sites with the MAAS region of the given site. Two sites with one address have one region. For a site with another address, the hub
+ * searches the given site's region for the newest MAAS event that Muster read from the other site. Only the region in which a MAAS event happened, or
+ * a copy of that region, can have the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot compare.
  */
 export async function othersOfRegion(
   deps: ApiDependencies,
