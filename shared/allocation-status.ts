@@ -1,8 +1,6 @@
 import { z } from "zod";
 
-/**
- * The statuses of an allocation (architecture 14.1). An allocation is open until its status is `ended`, and a node has at most one open allocation.
- */
+/** An allocation is open until its status is `ended`, and a node has at most one open allocation (architecture 14.1). */
 export const ALLOCATION_STATUSES = ["granting", "active", "failed", "ending", "ended"] as const;
 export const AllocationStatus = z.enum(ALLOCATION_STATUSES);
 export type AllocationStatus = z.output<typeof AllocationStatus>;

@@ -1,15 +1,15 @@
 import type { Rule } from "./failure-rule.ts";
 
 /**
- * The failures of the class `state_ambiguity` (lifecycle 4.7): MAAS, the host and the hub do not agree, or nobody can tell what a machine is, so a
- * person must look.
+ * The failures of the class `state_ambiguity` (lifecycle 4.7) all need a person. Either MAAS, the host and the hub do not agree, or nobody can tell
+ * what a machine is.
  */
 export const STATE_AMBIGUITY = {
   retry: "never",
   endsAs: "failed_manual_intervention",
   compensate: false,
-  // A rerun from the first stage lets every stage adopt the machine's present state. After a failure of the class `state_ambiguity`, a resume at
-  // the failed stage would find the machine unchanged and fail again (lifecycle 4.9).
+  // A rerun from the first stage lets every stage of the workflow look at the machine's present state. After a failure of the class
+  // `state_ambiguity`, a resume at the failed stage would find the machine unchanged and fail again (lifecycle 4.9).
   nextVerb: "rerun",
   nextAction:
     "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",

@@ -1,4 +1,4 @@
-/** Failures of a BMC that refuses or ignores a request of MAAS or of the hub. The taxonomy in `failures.ts` includes the BMC's failures. */
+/** The failure taxonomy in `failures.ts` includes these failures of a BMC that refuses or ignores a request of MAAS or of the hub. */
 export const BMC_POWER_FAILURE = {
   retry: "bounded",
   endsAs: "failed_manual_intervention",
@@ -15,7 +15,7 @@ export const BMC_POWER_FAILURE = {
     "bmc_tool_missing",
   ],
   exceptions: {
-    // After a restart, a MAAS region answers requests before the region's rack controllers have connected to the region.
+    // After a restart, a MAAS region answers requests before its rack controllers have connected to it.
     bmc_unreachable: { retry: "until_deadline" },
     bmc_no_answer: {
       nextAction:

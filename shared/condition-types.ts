@@ -3,20 +3,20 @@ export const CONDITION_SOURCES = ["agent", "hub", "cloud-init", "external"] as c
 export type ConditionSource = (typeof CONDITION_SOURCES)[number];
 
 /**
- * The value of a condition that keeps new work off the condition's node. A stale condition has the status Unknown, which is neither True nor False.
- * The word `missing` means that no source has reported the condition in the node's present generation.
+ * A stale condition has the status Unknown, which is neither True nor False. The word `missing` means that no source has reported the condition in
+ * the node's present generation.
  */
 export type Bars = "missing_or_not_true" | "not_true" | "never";
 
 export interface ConditionRule {
   readonly sources: readonly ConditionSource[];
   /**
-   * After `lifeSeconds` seconds without a report, a condition is stale. If `lifeSeconds` is null, the condition holds until another report replaces
-   * it.
+   * After `lifeSeconds` seconds without a report, a condition is stale. If `lifeSeconds` is null, a report of the condition holds until the next
+   * report.
    */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
-  /** If a condition's reason equals `tolerates`, the condition keeps no work off the node, whatever the condition's status is. */
+  /** A condition whose reason equals `tolerates` keeps no work off the node, whatever the condition's status is. */
   readonly tolerates?: string;
 }
 
@@ -26,14 +26,14 @@ export interface ConditionRule {
  */
 export const AGENT_REPEATS_WITHIN_SECONDS = 150;
 /**
- * Up to three lost or late readiness signals of an agent in a row leave the conditions of its node valid. A condition becomes stale when four
+ * A node's conditions stay valid although up to three readiness signals of its agent in a row are late or lost. A condition becomes stale when four
  * readiness signals of the agent in a row are missing.
  */
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 
 /**
- * Muster's own condition types: the sources that may report each type, how long a report holds, and the value that keeps new work off the node. Hub
- * and agent can write only conditions of Muster's own types. External systems may use other condition names in addition (`ruleOf`).
+ * Each of Muster's own condition types has the sources that may report it, the life of a report, and the value that keeps new work off the node. Hub
+ * and agent can write only conditions of Muster's own types. External systems may report conditions with other names, for which `ruleOf` has a rule.
  */
 export const CONDITION_TYPES = {
   /** The hub itself writes the condition `agent.connected` when the agent's channel opens, closes or times out. */
@@ -46,41 +46,34 @@ export const CONDITION_TYPES = {
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
   /**
-   * An onboarding waits for the conditions `bootstrap.site` and `bootstrap.muster`. Whether a node in service gets new work depends on the health of
-   * the node's agent, not on the result of the first boot.
+   * An onboarding waits until the conditions `bootstrap.site` and `bootstrap.muster` are True. New work for a node in service depends on the health
+   * of the node's agent, not on the result of the first boot.
    */
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   /**
-   * The condition `network.roce` says whether the host has the addresses of all its RoCE rows. The onboarding writes the condition `network.roce`. A
-   * profile may allow the host to serve without its RoCE rows.
+   * The condition `network.roce` says whether the host has the addresses of all its RoCE rows. A profile may allow the host to serve without its RoCE
+   * rows.
    */
   "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
-  /**
-   * The condition `agent.noisy` says that the host sends more than its rate limit allows. While the host sends too much, the hub repeats the
-   * condition `agent.noisy`.
-   */
+  /** The condition `agent.noisy` says that the host sends more than its rate limit allows. */
   "agent.noisy": { sources: ["hub"], lifeSeconds: 1_800, bars: "never" },
   "cloud_init.done": { sources: ["cloud-init", "external"], lifeSeconds: null, bars: "never" },
 } as const satisfies Record<string, ConditionRule>;
 
 export type ConditionType = keyof typeof CONDITION_TYPES;
-/** The condition types that the source `S` may report. */
 export type ConditionTypeOf<S extends ConditionSource> = {
   [T in ConditionType]: S extends (typeof CONDITION_TYPES)[T]["sources"][number] ? T : never;
 }[ConditionType];
 
-/**
- * The rule for conditions whose name an external system chose. No decision of Muster depends on a condition whose name an external system chose. A
- * condition with an external name holds until the external system reports another value.
- */
+/** A condition whose name an external system chose decides nothing in Muster, and holds until the system reports it again. */
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
 /** Condition names that only an agent may use, including agents of other versions. */
 const AGENTS_OWN = /^(agent|bootstrap)\./;
 
 const isConditionType = (type: string): type is ConditionType => Object.hasOwn(CONDITION_TYPES, type);
 
-/** Returns the rule of a condition type, or null if no source may report conditions of the type. */
+/** Returns null if no source may report conditions of the type. */
 export function ruleOf(type: string): ConditionRule | null {
   if (isConditionType(type)) return CONDITION_TYPES[type];
   return AGENTS_OWN.test(type) ? null : EXTERNAL_RULE;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The kinds of drift between a node and its machine, as in lifecycle 6.2 and 6.4. */
+/** The kinds of drift come from lifecycle 6.2 and 6.4. */
 const DRIFT_RULES = [
   "machine_deleted",
   "released_outside",
@@ -24,12 +24,10 @@ const DRIFT_SEVERITIES = ["critical", "high", "warning", "info"] as const;
 export const DriftSeverity = z.enum(DRIFT_SEVERITIES);
 export type DriftSeverity = z.output<typeof DriftSeverity>;
 
-/** The actions that the reconciler takes on drift without an operator. */
 const DRIFT_ACTIONS = ["none", "quarantine", "update_host", "reseed_hardware_sync", "release_machine"] as const;
 export const DriftAction = z.enum(DRIFT_ACTIONS);
 export type DriftAction = z.output<typeof DriftAction>;
 
-/** A drift in the form in which the hub stores, shows and publishes it (lifecycle 6.5). */
 export const DriftDetails = z.strictObject({
   rule: DriftRule,
   severity: DriftSeverity,
@@ -38,10 +36,9 @@ export const DriftDetails = z.strictObject({
   maas_status: z.string(),
   maas_status_code: z.int().nullable(),
   expected: z.string(),
-  /** The drift's message says what happened, to which object, and what to do next. */
   message: z.string(),
   detected_at: z.string(),
-  /** Why the reconciler did not take the action that belongs to the drift. `held_back` is null if the reconciler took the action. */
+  /** Why the reconciler did not act on the drift as the drift's kind demands. `held_back` is null if the reconciler acted on the drift. */
   held_back: z.string().nullable(),
 });
 export type DriftDetails = z.output<typeof DriftDetails>;

@@ -8,8 +8,7 @@ import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
 /**
- * The data of the event at a workflow's end, with the same members for every kind of workflow. Only the event of a failed workflow has the members
- * about a failure.
+ * The event at a workflow's end has the same members for every kind of workflow. Only the event of a failed workflow has the members about a failure.
  */
 const ending = {
   status: z.enum(WORKFLOW_STATUSES),
@@ -57,23 +56,20 @@ const OnboardingStarted = z.strictObject(onboarding);
 const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
 const DecommissionStarted = z.strictObject(decommission);
 const DecommissionEnded = z.strictObject({ ...decommission, ...ending });
-/**
- * The data of each event of an allocation. An event of an allocation has the members `error_code` and `decommission_id` only if the allocation has an
- * error or a decommission.
- */
+/** An event of an allocation has `error_code` only after an error, and `decommission_id` only if a decommission cleans the node. */
 const AllocationChanged = z.strictObject({
   ...allocation,
   error_code: z.string().optional(),
   decommission_id: z.string().optional(),
 });
 
-/** The kinds of secrets of a site about which the hub warns, and the kinds of warnings (lifecycle 12, question 4). */
+/** The hub warns about some secrets of a site (lifecycle 12, question 4). */
 export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
 export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
 
 /**
- * All domain events (lifecycle 8.0), each with its description and data. The compiler refuses a domain event that is not in the list `EVENTS`. A new
- * member of a domain event must be optional, because consumers ignore unknown members.
+ * The domain events of lifecycle 8.0 each have a description and a schema of their data. A new member of a domain event must be optional, because
+ * consumers ignore unknown members.
  */
 export const EVENTS = {
   "node.onboarding.started": {
@@ -229,7 +225,7 @@ export const EVENTS = {
     data: z.strictObject({
       node_id: z.string(),
       hostname: z.string(),
-      /** Either an onboarding or a reimage provisioned the node, so one of the ids `onboarding_id` and `decommission_id` is null. */
+      /** One of the ids `onboarding_id` and `decommission_id` is null, because either an onboarding or a reimage provisioned the node. */
       onboarding_id: z.string().nullable(),
       decommission_id: z.string().nullable(),
       assignments: z.int(),

@@ -5,9 +5,9 @@ import type { Ending, Rule } from "./failure-rule.ts";
 const AWAY = { retry: "until_deadline" } as const;
 
 /**
- * The failure taxonomy of lifecycle 4.7 as data. A failure's class decides what the workflow engine does, and the failure's code says what happened.
- * Each failure class has a closed list of codes, which the compiler checks. Failure codes with `unexpected` in their name exist where an outside
- * system can give any answer.
+ * This file holds the failure taxonomy of lifecycle 4.7 as data. A failure's class decides what the workflow engine does, and the failure's code says
+ * what happened. The compiler checks that each failure class has only the codes of its closed list. Failure codes with `unexpected` in their name
+ * stand for answers of an outside system that nobody foresaw.
  */
 export const FAILURES = {
   input_config_error: {
@@ -251,7 +251,7 @@ export type FailureClass = keyof typeof FAILURES;
 export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
 export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
 
-/** The name under which a failure's evidence says that a compensation failed for good, so effects of the workflow remain outside the database. */
+/** Under this name, a failure's evidence says that a compensation failed for good, so that effects outside the database remain. */
 export const NOT_UNDONE = "compensation_failed";
 const ENDING_NOT_UNDONE: Ending = {
   endsAs: "failed_manual_intervention",
@@ -260,10 +260,7 @@ const ENDING_NOT_UNDONE: Ending = {
     "What it did could not be undone. See to what the evidence names under compensation_failed, then restart clean or cancel: either undoes it first.",
 };
 
-/**
- * The rule for a failure is the rule of the failure's class, with the exceptions for the failure's code. All decisions about a failure use the
- * function `ruleOf`.
- */
+/** The rule for a failure is the rule of its failure class, changed by the exceptions for its failure code. */
 export function ruleOf(
   failed: Pick<Failure, "class" | "code"> & { readonly evidence?: Evidence },
 ): Omit<Rule, "codes" | "exceptions"> {
@@ -273,8 +270,8 @@ export function ruleOf(
 }
 
 /**
- * A failure's evidence: facts for the operator (lifecycle 4.12), limited in size. A failure's evidence contains no secret and no complete answer of
- * another system.
+ * A failure's evidence consists of facts for the operator (lifecycle 4.12), and its size is limited. A failure's evidence contains no secret and no
+ * complete answer of another system.
  */
 export type Evidence = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
@@ -287,7 +284,6 @@ export type Failure = {
   };
 }[FailureClass];
 
-/** Makes a failure whose `message` says what happened, to which object, and what to do next. */
 export function failure<C extends FailureClass>(
   cls: C,
   code: FailureCode<C>,

@@ -1,6 +1,6 @@
 /**
- * The codes for why the agent could not overwrite the memory of a GPU, each with the operator's next action. The code of a GPU fault never changes.
- * The agent's message about a GPU fault says what happened to which GPU.
+ * Each code for a failed overwrite of a GPU's memory has the operator's next action. The code of a GPU fault never changes, because events and
+ * records contain it. The agent's message about a GPU fault says what happened to which GPU.
  */
 export const GPU_FAULTS = {
   unsupported:

@@ -1,9 +1,9 @@
 import { z } from "zod";
 
 /**
- * The agent overwrites GPU memory with a pseudo-random stream of bytes, which the hub can compute too. A worker is an agent's process that holds the
- * memory of one GPU, and numbers its allocations as one range of bytes. The stream of bytes is ChaCha20 with the task's seed as its key, and has one
- * nonce for each chunk of a GPU's memory. `CHUNK_BYTES` is the length of a chunk of GPU memory.
+ * The agent overwrites GPU memory with a pseudo-random stream of bytes, which the hub can compute as well. A worker is a process of the agent that
+ * holds the whole free memory of one GPU; it numbers the memory's bytes from 0 on. The stream of bytes is ChaCha20 with the task's seed as its key,
+ * and with a nonce of its own for each chunk of a GPU's memory.
  */
 export const CHUNK_BYTES = 2 ** 30;
 /**
@@ -11,9 +11,9 @@ export const CHUNK_BYTES = 2 ** 30;
  * sample blocks.
  */
 export const SAMPLE_BLOCK_BYTES = 64 * 1024;
-/** The length of a ChaCha20 block, which is the unit in which a worker counts differences between the GPU's memory and the stream. */
+/** The length of a ChaCha20 block, the unit in which a worker counts differences between a GPU's memory and the byte stream written to it. */
 export const STREAM_BLOCK_BYTES = 64;
-/** The unit in which a worker's scan counts GPU memory that is not zero. */
+/** The unit in which a worker counts GPU memory that is not zero. */
 export const SCAN_UNIT_BYTES = 16;
 /** Each allocation of GPU memory is a multiple of 2 MiB, which is the granularity of the GPU drivers. */
 export const ALLOCATION_STEP_BYTES = 2 * 2 ** 20;
@@ -24,7 +24,7 @@ export const MOST_GPUS = 16;
 export const MOST_SAMPLE_BLOCKS = 64;
 
 /**
- * The nonce of a chunk consists of the GPU's number in the task's order and the chunk's number in the GPU's memory. A seed belongs to one task, so
+ * A chunk's nonce consists of the GPU's number in the task's order and the chunk's number in the GPU's memory. A seed belongs to one task, so
  * ChaCha20 never uses a nonce twice with one key.
  */
 export function chunkNonce(gpu: number, chunk: number): Uint8Array {
@@ -36,14 +36,14 @@ export function chunkNonce(gpu: number, chunk: number): Uint8Array {
 }
 
 /**
- * Returns how many whole sample blocks of SAMPLE_BLOCK_BYTES bytes a GPU's memory has. The hub never asks about a shorter rest at the end of the
- * memory.
+ * Returns how many whole sample blocks of `SAMPLE_BLOCK_BYTES` bytes a GPU's memory of the given size has. The hub never asks about the shorter rest
+ * after the last whole sample block.
  */
 export const sampleBlocksIn = (bytes: number): number => Math.floor(bytes / SAMPLE_BLOCK_BYTES);
 
 /**
- * Returns the first part of the message whose HMAC answers a challenge; the second part is the bytes of a sample block. `answerPrefix` puts the task,
- * the GPU and the sample block into the message, so that an answer is valid only for these three.
+ * A worker answers the hub's challenge with an HMAC over a prefix and over the bytes of the challenged sample block. The prefix names the task, the
+ * GPU and the sample block, so that an answer is valid only for these three.
  */
 export const answerPrefix = (fillTaskId: string, uuid: string, block: number): string =>
   `${fillTaskId}|${uuid}|${block}|`;
@@ -51,7 +51,6 @@ export const answerPrefix = (fillTaskId: string, uuid: string, block: number): s
 const Bytes = z.int().min(0).max(MOST_GPU_BYTES);
 const Count = z.int().min(0).max(MOST_GPU_BYTES);
 const Milliseconds = z.int().min(0).max(86_400_000);
-/** The UUID of an NVIDIA GPU, as NVIDIA's driver tells it. */
 export const NvidiaUuid = z.string().regex(/^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 /** The UUID of an AMD GPU: the 64 bits of the file `unique_id` of the amdgpu driver, in the form of AMD's runtime ROCr. */
 export const AmdUuid = z.string().regex(/^GPU-(?!0{16})[0-9a-f]{16}$/);
@@ -60,8 +59,8 @@ export const GpuUuid = z.union([NvidiaUuid, AmdUuid]);
 export const PciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$/);
 
 /**
- * A worker's report that it has filled and checked a GPU's memory, before the hub says about which sample blocks it asks. After its commitment, the
- * worker still holds the GPU's memory.
+ * With its commitment, a worker reports that it has filled and checked a GPU's memory, before the hub chooses sample blocks for its challenge. After
+ * a worker has sent its commitment, it still holds the GPU's memory.
  */
 export const GpuCommitment = z.strictObject({
   uuid: GpuUuid,
@@ -73,24 +72,24 @@ export const GpuCommitment = z.strictObject({
   /** How many bytes of GPU memory the worker got from the driver, filled and checked. */
   allocated_bytes: Bytes,
   /**
-   * How much memory the GPU has according to NVIDIA's management library, or according to the amdgpu driver. `total_bytes` is null if neither told the
-   * size.
+   * How much memory the GPU has according to NVIDIA's management library, or according to the amdgpu driver. `total_bytes` is null if neither
+   * NVIDIA's library nor the amdgpu driver told the size of the GPU's memory.
    */
   total_bytes: Bytes.nullable(),
-  /** The part of the GPU's memory (`total_bytes`) that NVIDIA's driver keeps for itself, or null if nobody told the part. */
+  /** The part of the GPU's memory that NVIDIA's driver keeps for itself, or null if the driver did not tell it. */
   reserved_bytes: Bytes.nullable(),
   /** How much memory CUDA or HIP reports for the GPU. CUDA reports less than NVIDIA's management library. */
   visible_bytes: Bytes,
   /**
-   * Why the GPU could not run the worker's kernels, so that the host filled and compared the GPU's memory by copies. `kernels_error` is null if the
-   * GPU ran the kernels.
+   * Why the GPU could not run the worker's kernels (programs on the GPU), so that the worker filled and compared the memory by copies.
+   * `kernels_error` is null if the GPU ran the kernels.
    */
   kernels_error: z.string().max(256).nullable(),
   /** How many units of 16 bytes of the GPU's memory were not zero before the worker wrote anything. */
   prefill_nonzero_units: Count,
   /**
-   * How many units of 16 bytes of the GPU's memory still consisted of the marker, which an earlier worker of the task wrote. `prefill_marker_units`
-   * is null if the task's order has no marker.
+   * How many units of 16 bytes of the GPU's memory still held the marker that an earlier worker of the same task had written. `prefill_marker_units`
+   * is null if the task's order names no marker.
    */
   prefill_marker_units: Count.nullable(),
   /** How many blocks of 64 bytes of the GPU's memory differed from the ChaCha20 stream that the worker had written. */
@@ -105,10 +104,10 @@ export const GpuCommitment = z.strictObject({
 });
 export type GpuCommitment = z.output<typeof GpuCommitment>;
 
-/** A worker's report that it has zeroed and freed the memory of a GPU. */
+/** With its last report, a worker says that it has zeroed and freed the memory of a GPU. */
 export const GpuRelease = z.strictObject({
   zeroed_bytes: Bytes,
-  /** How many units of 16 bytes of the GPU's memory were not zero after the worker had zeroed the memory. */
+  /** How many units of 16 bytes of the GPU's memory were not zero after the worker's zeroing. */
   nonzero_units: Count,
   answer_ms: Milliseconds,
   zero_ms: Milliseconds,
@@ -146,5 +145,5 @@ export const SampleBlock = z
   .int()
   .min(0)
   .max(MOST_GPU_BYTES / SAMPLE_BLOCK_BYTES);
-/** The answer of a worker about one sample block: an HMAC-SHA256 in base64url. */
+/** A worker answers a challenge about one sample block with an HMAC-SHA256 in base64url. */
 export const GpuAnswer = z.string().regex(/^[A-Za-z0-9_-]{43}$/);

@@ -1,7 +1,4 @@
-/**
- * The kinds of evidence that two hosts use one identity (decision I1), with a description. Events, conditions and API answers contain the codes of
- * evidence that two hosts use one identity.
- */
+/** Each kind of evidence that two hosts use one identity (decision I1) has a description. */
 export const CLONE_EVIDENCE = {
   replaced_certificate: "a certificate was used again and again after the one that replaced it",
   second_key: "a certificate that was replaced already asked for a successor with a key of its own",

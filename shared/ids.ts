@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { namedBy } from "./api/extensions.ts";
 
-/** Ids with a type of their own: the compiler refuses a SiteId in place of a NodeId. */
+/** The compiler refuses a SiteId in place of a NodeId, because each kind of id is a type of its own. */
 export const NodeId = z
   .uuid()
   .meta(

@@ -4,7 +4,7 @@ import { Int4 } from "./int4.ts";
 /** The agent cuts each text of its inventory to 200 characters, the limit in the inventory's schema. */
 const Text = z.string().max(200);
 
-/** The agent's facts about its host, with sizes in bytes. The hub compares the host's inventory with the SKU. */
+/** The hub compares the inventory of a host, whose sizes are in bytes, with the node's SKU. */
 export const Inventory = z.strictObject({
   hostname: z.string().max(253),
   boot_id: z.string().max(64),

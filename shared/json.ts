@@ -3,18 +3,18 @@ import { z } from "zod";
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export const Json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 
-/** Limits for the size of JSON whose shape has no schema. */
+/** JSON that has no schema is limited in its size. */
 export interface JsonBounds {
   readonly depth: number;
-  /** The limit for the number of all values at all levels of the JSON, including the outermost value. */
+  /** The limit for the number of values at all levels of the JSON, with the outermost value. */
   readonly values: number;
   /** The limit for the total length of all texts and names in the JSON. */
   readonly characters: number;
 }
 
 /**
- * A schema for JSON of any shape and of limited size. The check of the JSON stops at the first exceeded limit, so no value makes the check slower
- * than the largest allowed value.
+ * A schema for JSON of any shape and of limited size. The check stops at the first exceeded limit, so a huge JSON value takes no longer than the
+ * largest allowed one.
  */
 export const boundedJson = (bounds: JsonBounds): z.ZodType<Json> =>
   z.custom<Json>(
@@ -41,7 +41,7 @@ function isWithin(value: unknown, { depth, values, characters }: JsonBounds): bo
 }
 
 /**
- * The canonical JSON text of a value: sorted keys, no spaces, no `undefined` members. Hub and agent sign the canonical JSON text, so its format never
+ * Canonical JSON text has sorted keys, no spaces, and no members that are `undefined`. Hub and agent sign canonical JSON texts, so their format never
  * changes.
  */
 export function canonicalJson(value: unknown): string {

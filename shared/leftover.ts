@@ -2,7 +2,6 @@ import type { Evidence } from "./failures.ts";
 
 /** An effect of a workflow that still exists outside the database after the workflow has ended. */
 export interface Leftover {
-  /** Which effect of the workflow still exists, and in which state. */
   readonly message: string;
   readonly nextAction: string;
   readonly evidence: Evidence;

@@ -1,9 +1,6 @@
 import { z } from "zod";
 
-/**
- * The reserved names: names of accounts and groups that a Linux distribution, its packages or an image owns. A tenant's account never gets a reserved
- * name.
- */
+/** A tenant's account never gets a reserved name, which is a name of accounts or groups of a Linux distribution, its packages or an image. */
 export const RESERVED_LOGIN_NAMES: ReadonlySet<string> = new Set([
   // Accounts and groups of Debian's `base-passwd` and of Red Hat's `setup`.
   ...[
@@ -73,7 +70,7 @@ export const RESERVED_LOGIN_NAMES: ReadonlySet<string> = new Set([
   ...["administrator", "maintenance", "pi"],
 ]);
 
-/** The reserved prefixes of account names, which belong to systemd, to the software of the host's operator, or to Muster. */
+/** Account names with these prefixes belong to systemd, to the software of the host's operator, or to Muster. */
 const RESERVED_PREFIXES = ["systemd", "muster", "maas", "weka", "nvidia", "nvsm", "cloud-init", "_"];
 
 const PATTERN = /^[a-z][a-z0-9_-]{0,31}$/;
@@ -81,7 +78,7 @@ const PATTERN = /^[a-z][a-z0-9_-]{0,31}$/;
 export const isReservedLoginName = (name: string): boolean =>
   RESERVED_LOGIN_NAMES.has(name) || RESERVED_PREFIXES.some((prefix) => name.startsWith(prefix));
 
-/** The name of a tenant's account on a host. The name of a tenant's account is never the name of an account that the host's own software uses. */
+/** The name of a tenant's account is never the name of an account that the host's own software uses. */
 export const LoginUser = z
   .string()
   .regex(PATTERN, "must begin with a lower-case letter and have at most 32 lower-case letters, digits, '_' and '-'")

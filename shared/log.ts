@@ -1,4 +1,4 @@
-/** Structured log lines of hub and agent: one JSON object per line, with a constant message and fields. No log line contains a secret. */
+/** Hub and agent log one JSON object per line, with a constant message and fields. No log line contains a secret. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -8,7 +8,6 @@ export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** Returns a logger that adds `fields` to each line. */
   with(fields: LogFields): Log;
 }
 
@@ -17,7 +16,7 @@ export type LogSink = (line: string, at: LogLevel) => void;
 export interface LogOutput {
   readonly sink: LogSink;
   readonly now: () => Date;
-  /** How many lines of an error's stack trace the log contains. */
+  /** The log contains this many lines of an error's stack trace. */
   readonly stackLines: number;
 }
 
@@ -41,7 +40,7 @@ export function logTo(output: LogOutput, level: LogLevel, base: LogFields = {}):
 
 export const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);
 
-/** Makes the log of a program: one JSON object per line, by default on stderr. */
+/** A program's log goes to stderr by default, one JSON object per line. */
 export const createLog = (level: LogLevel, sink: LogSink = toStderr, stackLines = 5): Log =>
   logTo({ sink, now: () => new Date(), stackLines }, level);
 

@@ -1,7 +1,4 @@
-/**
- * The techniques by which an agent may report that it purged or cleared a disk, each with its class of method (NIST SP 800-88 Rev. 2). The hub accepts
- * no other technique, and no other class for a technique.
- */
+/** The hub accepts only these techniques as the purge or clear of a disk, each with its class of method (NIST SP 800-88 Rev. 2). */
 export const PURGE_METHODS = {
   "NVMe sanitize, block erase": "purge",
   "NVMe sanitize, crypto erase": "purge",

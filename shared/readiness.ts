@@ -5,7 +5,7 @@ import { Int4 } from "./int4.ts";
 export const ConditionStatus = z.enum(["True", "False", "Unknown"]);
 export type ConditionStatus = z.output<typeof ConditionStatus>;
 
-/** A condition of a node, as in Kubernetes: its `reason` is a CamelCase word for programs, and its `message` is a sentence for people. */
+/** A node's condition resembles a condition of Kubernetes: `reason` is a CamelCase word for programs, and `message` a sentence for people. */
 export const ReportedCondition = z.strictObject({
   type: z
     .string()
@@ -20,7 +20,7 @@ export const ReportedCondition = z.strictObject({
 export type ReportedCondition = z.output<typeof ReportedCondition>;
 
 /**
- * A readiness signal, which belongs to one `generation` of the node. A readiness signal with a known `signal_id` changes nothing. The hub stores a
+ * A readiness signal belongs to one `generation` of the node. The hub ignores a readiness signal whose `signal_id` it already knows. The hub stores a
  * readiness signal of an older generation but never applies it.
  */
 export const ReadinessSignal = z.strictObject({
@@ -51,14 +51,13 @@ export const ForeignReadinessSignal = z.strictObject({
 export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
 
 /**
- * What the hub did with a readiness signal. The outcome `kept` means that the signal belongs to another generation than the node's present one, so
- * the hub only stores the signal. The outcome `known` means that the hub had already accepted a readiness signal with the signal's id.
+ * The outcome `kept` means that the hub only stored the readiness signal, because it belongs to another generation than the node's present one. The
+ * outcome `known` means that the hub had already accepted a readiness signal with the same id.
  */
 export const SignalOutcome = z.enum(["applied", "kept", "known"]);
 export type SignalOutcome = z.output<typeof SignalOutcome>;
 
-/** The sources that send readiness signals. The hub writes its own conditions directly, without a readiness signal. */
+/** The hub writes its own conditions without a readiness signal, so it is not among the senders. */
 export type ReadinessSource = Exclude<ConditionSource, "hub">;
 
-/** A condition of a type that the source `S` may report. */
 export type ConditionOf<S extends ConditionSource> = ReportedCondition & { readonly type: ConditionTypeOf<S> };

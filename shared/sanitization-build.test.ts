@@ -7,7 +7,7 @@ import { MOST_RECORD_BYTES, MOST_RECORD_TASKS, readSignable } from "./sanitizati
 import { bytesOf, readRecord } from "./sanitization-record.ts";
 import { FORBIDDEN } from "./sanitization-sentences.ts";
 
-/** Returns facts of a turnover whose texts and lists have the largest size that the schemas allow, filled with the given character. */
+/** The facts of the turnover have texts and lists of the largest size that their schemas allow, filled with the given character. */
 function largest(character: string, outcome: "ok" | "failed" | "unsupported", tasks = MOST_RECORD_TASKS): RecordFacts {
   const text = (length: number): string => character.repeat(length);
   const gpu = { level: null, share: 0, bytes_overwritten: 1, bytes_total: 1, required_level: null, required_share: 0 };

@@ -12,7 +12,7 @@ import {
 import { judge, residueVerdict } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
-/** The facts of a turnover from which the hub makes the sanitization record. */
+/** The hub makes a sanitization record from these facts of a turnover. */
 export interface RecordFacts
   extends Pick<
     SanitizationRecord,
@@ -34,25 +34,24 @@ export interface RecordFacts
     | "agent"
     | "hub"
   > {
-  /** The comparison of the host with the node's baseline, or null if no task looked for residue. */
+  /** `residue` is null if no task of the turnover compared the host with the node's baseline. */
   readonly residue: { readonly has_baseline: boolean; readonly items: readonly ResidueItem[] } | null;
   readonly known_media: readonly KnownMedium[];
-  /** What the agent of a new system read of the disks. */
+  /** What the agent of the host's new system read of the disks. */
   readonly disk_samples: readonly DiskSampleOf[];
   /** Sentences that other parts of the hub add to the sanitization record, for example about the memory of each GPU. */
   readonly statements: readonly Statement[];
-  /** Why the hub asks no agent to sign the sanitization record, or null if the hub asks an agent. */
+  /** Why the hub asks no agent to sign the sanitization record; null if the hub asks an agent. */
   readonly unsigned_reason: string | null;
 }
 
 /**
- * Limits for the size of each part of a sanitization record. If a sanitization record is too large, the hub makes the record with the next narrower
- * limits.
+ * Each part of a sanitization record is limited in size. If a sanitization record is too large, the hub makes it again with the next narrower limits.
  */
 interface Limits {
   readonly names: number;
   readonly reasonText: number;
-  /** The cleaning steps whose evidence the sanitization record contains: all steps, only the steps that are neither `ok` nor skipped, or none. */
+  /** A sanitization record contains the evidence of all cleaning steps, only of those that are neither `ok` nor skipped, or of none. */
   readonly evidence: "all" | "bad" | "none";
   readonly message: number;
   readonly goodSteps: number;
@@ -117,8 +116,8 @@ const limited = (record: SanitizationRecord, limits: Limits): SanitizationRecord
 });
 
 /**
- * Counts the steps, texts, media and sentences in a shortened sanitization record, for a comparison with the whole sanitization record. `countsOf`
- * does not count a text that the hub has shortened.
+ * Counts the parts of a sanitization record, so that the hub can say how many parts a shortened record leaves out. `countsOf` does not count a text
+ * that the hub has shortened.
  */
 function countsOf(
   { tasks, residue, media, reasons, claims, not_covered }: SanitizationRecord,
@@ -149,9 +148,8 @@ function cutOf(kept: SanitizationRecord, whole: SanitizationRecord): Sanitizatio
 }
 
 /**
- * Makes the sanitization record of a turnover, with its verdict, its claims and what the claims do not cover. The verdict of a sanitization record
- * follows from all facts of the turnover, also from facts that the record leaves out. A sanitization record that would be too large leaves out its
- * least important facts, and says how many.
+ * The verdict of a sanitization record follows from all facts of the turnover, also from facts that the record leaves out. A sanitization record that
+ * would be too large leaves out its least important facts, and says how many it leaves out.
  */
 export function buildRecord(facts: RecordFacts): { readonly record: SanitizationRecord; readonly text: string } {
   const { residue, known_media, disk_samples, statements, unsigned_reason, ...same } = facts;

@@ -7,31 +7,25 @@ import { TrustChain } from "./trust.ts";
 
 const Base64 = z.string().regex(/^[A-Za-z0-9+/]+={0,2}$/);
 
-/**
- * The hub's countersignature states which sanitization record the hub accepted, with which signature of which agent, and when. The member `format`
- * names the format of the signed text, so that a signature is never valid for a text of another format.
- */
+/** The member `format` names the format of the signed text, so that a signature is never valid for a text of another format. */
 export const Countersignature = z.strictObject({
   format: z.literal("muster-sanitization-countersignature/1"),
   record_id: z.uuid(),
   node_id: NodeId,
   sequence: z.int().min(1),
   record_sha256: Sha256,
-  /**
-   * The agent's signature in base64, and the SHA-256 of the agent's certificate in DER. Both fields about the agent's signature are null for a
-   * sanitization record that no agent signed.
-   */
+  /** The agent's signature in base64 and the SHA-256 of the agent's certificate in DER are null if no agent signed the sanitization record. */
   agent_signature: Base64.max(128).nullable(),
   agent_certificate_sha256: Sha256.nullable(),
-  /** The hub's order key that made the countersignature, as base64url of the raw key, and the generation of the order key (decision I6). */
+  /** The public order key that verifies the countersignature, as base64url of the raw key, with the generation of that key (decision I6). */
   order_key: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
   key_generation: z.int().min(1),
   countersigned_at: Timestamp,
 });
 export type Countersignature = z.output<typeof Countersignature>;
 /**
- * The facts that the hub's countersignature states about a sanitization record. When the hub signs the countersignature, it also adds its public
- * order key and the generation of that key.
+ * The hub's countersignature states which sanitization record the hub accepted, when, and with which agent's signature. The hub adds its public order
+ * key and the key's generation when it signs the countersignature.
  */
 export type Countersigned = Omit<Countersignature, "format" | "order_key" | "key_generation">;
 
@@ -43,9 +37,8 @@ export const DOCUMENT_FORMAT = "muster-sanitization-document/1";
 /** A sanitization record as the hub exports it: the exact signed texts, the signatures, and what a reader needs to verify the signatures. */
 export const SanitizationDocument = z.strictObject({
   format: z.literal(DOCUMENT_FORMAT),
-  /** The canonical JSON of the sanitization record. */
   text: z.string().min(2).max(MOST_RECORD_BYTES),
-  /** The agent's signature of the sanitization record, or null if no agent signed the record. */
+  /** `agent_signature` is null if no agent signed the sanitization record. */
   agent: z
     .strictObject({
       algorithm: z.literal(AGENT_SIGNATURE_ALGORITHM),
@@ -55,12 +48,11 @@ export const SanitizationDocument = z.strictObject({
     .nullable(),
   hub: z.strictObject({
     algorithm: z.literal("ed25519"),
-    /** The canonical JSON of the hub's countersignature. */
     text: z.string().min(2).max(4_096),
     signature: Base64.max(128),
     public_key_pem: z.string().max(256),
   }),
-  /** The statements in which each order key of the hub signs the next order key. */
+  /** In each statement, an order key of the hub signs the next order key. */
   statements: TrustChain,
 });
 export type SanitizationDocument = z.output<typeof SanitizationDocument>;

@@ -41,7 +41,7 @@ export const item = (more: Partial<ResidueItem> = {}): ResidueItem => ({
   ...more,
 });
 
-/** A release in MAAS with an erase of the disks that the hub saw. */
+/** The hub saw MAAS release the machine with an erase of its disks. */
 export const release = (more: Partial<RecordRelease> = {}): RecordRelease => ({
   maas_system_id: "x7k2pq",
   generation: 2,
@@ -103,8 +103,8 @@ const steps = fc.record({
 });
 
 /**
- * Generates facts of a turnover over the whole domain of what decides the verdict. The generated facts have few task types, steps and targets, but
- * every outcome of a step and every kind of gap.
+ * Generates facts of a turnover from the whole domain of the facts that decide the verdict. The generated facts have few task types, steps and
+ * targets, but every outcome of a step and every kind of gap.
  */
 export const anyFacts: fc.Arbitrary<RecordFacts> = fc
   .record({

@@ -10,10 +10,7 @@ export const TRUST_LEVELS = ["in_place", "reimaged", "reimaged_cold"] as const;
 export const RECORD_VERDICTS = ["clean", "not_clean", "incomplete"] as const;
 export type RecordVerdict = (typeof RECORD_VERDICTS)[number];
 
-/**
- * The reasons for the verdict of a sanitization record, each with the verdict to which the reason leads. The verdict `not_clean` takes precedence
- * over `incomplete`.
- */
+/** Each reason for the verdict of a sanitization record leads to one verdict. The verdict `not_clean` takes precedence over `incomplete`. */
 export const VERDICT_REASONS = {
   step_failed: "not_clean",
   task_failed: "not_clean",
@@ -39,11 +36,13 @@ const REASON_CODES = Object.keys(VERDICT_REASONS) as [VerdictReason, ...VerdictR
 
 const Short = z.string().max(256);
 const Name = z.string().min(1).max(64);
-/** A code that is no free text, such as the name of a task type or of a residue item. */
+/** A code is a fixed word, such as the name of a task type or of a residue item, and never free text. */
 const Code = z.string().regex(/^[A-Za-z0-9._:-]{1,64}$/);
 const Uuid = z.uuid();
 
-/** A cleaning step that the node's profile requires. A requirement whose `step` is null means all steps of the task type. */
+/**
+ * The node's profile requires this cleaning step of a turnover. If `step` is null, the node's profile requires all cleaning steps of the task type.
+ */
 const Requirement = z.strictObject({ type: Code, step: Code.nullable() });
 export type Requirement = z.output<typeof Requirement>;
 
@@ -51,10 +50,7 @@ const RecordTask = z.strictObject({
   task_id: TaskId,
   epoch: z.int().min(1),
   type: Code,
-  /**
-   * The SHA-256 of the task's result in canonical JSON. For a task that ended without a result, `result_sha256` is null, and `error` contains the
-   * task's error.
-   */
+  /** If a task ended without a result, `result_sha256` is null and `error` contains the task's error. */
   result_sha256: Sha256.nullable(),
   error: Code.nullable(),
   steps: CleaningSteps,
@@ -62,7 +58,10 @@ const RecordTask = z.strictObject({
 export type RecordTask = z.output<typeof RecordTask>;
 
 export const MOST_REFUSED = 64;
-/** A disk that a task reports as purged, although the evidence does not fit the hub's order. The record then claims no method for the disk. */
+/**
+ * A task reported the disk as purged, but the hub does not believe it, because the evidence does not fit the hub's order. The sanitization record
+ * claims no method for a disk whose purge the hub does not believe.
+ */
 const RefusedEvidence = z.strictObject({
   task_id: TaskId,
   target: Short,
@@ -78,7 +77,6 @@ const ResidueItem = z.strictObject({
   names: z.array(Short).max(MOST_RESIDUE_NAMES),
   /** The number of findings that the sanitization record does not name. */
   more: z.int().min(0),
-  /** Why the residue item is unreadable. */
   reason: Short.nullable(),
 });
 export type ResidueItem = z.output<typeof ResidueItem>;
@@ -88,13 +86,13 @@ const Residue = z.strictObject({
 });
 export type Residue = z.output<typeof Residue>;
 
-/** The levels of a claim about GPU memory, from the lowest to the highest (decision C2). */
+/** A claim about GPU memory has one of these levels, from the lowest to the highest (decision C2). */
 export const GPU_LEVELS = ["reset_only", "overwritten", "challenge_verified"] as const;
 const Share = z.number().min(0).max(1);
 /** What the hub concludes about the memory of one GPU, and what the node's profile requires. */
 const RecordGpu = z.strictObject({
   uuid: Short,
-  /** The claim level is null if the hub can claim nothing about the GPU's memory. */
+  /** `level` is null if the hub can claim nothing about the GPU's memory. */
   level: z.enum(GPU_LEVELS).nullable(),
   share: Share,
   bytes_overwritten: z.number().nullable(),
@@ -107,27 +105,31 @@ const RecordGpu = z.strictObject({
 export type RecordGpu = z.output<typeof RecordGpu>;
 
 /**
- * What shows that MAAS erased the disks of a machine when MAAS released the machine. The report of MAAS is not about single disks (decision C5).
+ * This evidence shows that MAAS erased the disks of a machine when it released the machine. The evidence concerns the whole machine, because MAAS
+ * reports nothing about single disks (decision C5).
  */
 export const ERASE_EVIDENCE = ["reported_by_maas", "none"] as const;
 export const MOST_DISK_FINDINGS = 32;
-/** How MAAS released the machine of the system that the host had before its present system. */
+/** How MAAS released the machine from the system that ran on the host before its present system. */
 const RecordRelease = z.strictObject({
   maas_system_id: Short,
   /** The generation of the node whose system MAAS released. */
   generation: z.int().min(0),
-  /** The erase of the disks for which the operation asked MAAS. */
+  /** The disk erase for which the operation asked MAAS. */
   erase: z.enum(["none", "quick", "secure"]),
   evidence: z.enum(ERASE_EVIDENCE),
-  /** The person who decided to continue without evidence of the erase, or null if no person decided so. */
+  /** The person who let the operation continue without evidence of the disk erase, or null if no person did. */
   waived_by: Short.nullable(),
-  /** What the disks of the new system show against the erase, disk by disk. The member is absent if they show nothing against it. */
+  /**
+   * What the disks show against MAAS's erase, as the agent of the new system read them, disk by disk. The list is absent if no disk shows anything
+   * against MAAS's erase.
+   */
   disk_findings: z.array(Short).min(1).max(MOST_DISK_FINDINGS).optional(),
 });
 export type RecordRelease = z.output<typeof RecordRelease>;
 
 /**
- * A medium of the host, such as a disk, with the fields of a sanitization certificate of NIST SP 800-88. A field of a medium is null if nobody
+ * A medium of the host, for example a disk, has the fields of a sanitization certificate of NIST SP 800-88. A field of a medium is null if nobody
  * reported its value.
  */
 const Medium = z.strictObject({
@@ -135,7 +137,7 @@ const Medium = z.strictObject({
   maker: Short.nullable(),
   model: Short.nullable(),
   serial: Short.nullable(),
-  /** Where the medium (for example a disk) is: the hostname of the node. */
+  /** The hostname of the node says where the medium is. */
   source: Short,
   method: z.enum(["clear", "purge", "none"]),
   technique: Short.nullable(),
@@ -148,7 +150,7 @@ const Medium = z.strictObject({
 });
 export type Medium = z.output<typeof Medium>;
 
-/** The parts that the hub may cut from a sanitization record that would be too large. */
+/** The hub may cut these parts from a sanitization record that would be too large. */
 const CUT_PARTS = [
   "steps",
   "evidence",
@@ -163,13 +165,13 @@ const CUT_PARTS = [
 
 const Sentence = z.string().min(1).max(2_048);
 
-/** A sanitization record names at most this many ways of a tenant to the rights of root. */
+/** A sanitization record names at most this many ways by which a tenant could become root. */
 export const MOST_RECORDED_WAYS = 64;
 
 /**
- * The sanitization record of one turnover (architecture 14.5, decision C1). The agent signs the canonical JSON of the sanitization record, and the
- * hub countersigns the SHA-256 of that JSON. A new member of the format must be optional, so that readers still read earlier records. A reader that
- * does not know a member refuses the record. Every other change of the format needs another name.
+ * The agent signs the canonical JSON of the sanitization record (decision C1), and the hub countersigns its SHA-256 (architecture 14.5). A new member
+ * of the sanitization record's format must be optional, so that readers still read older records. A reader refuses a sanitization record with a
+ * member that it does not know. The format gets a new name for every change other than a new optional member.
  */
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),
@@ -183,7 +185,7 @@ export const SanitizationRecord = z.strictObject({
     product: Short.nullable(),
     system_uuid: Short.nullable(),
   }),
-  /** The number of the sanitization record among the node's records, from 1 on, and the SHA-256 of the node's previous record. */
+  /** A node's sanitization records are numbered from 1 on, and each contains the SHA-256 of the record before it. */
   sequence: z.int().min(1),
   previous_sha256: Sha256.nullable(),
   allocation: z
@@ -191,9 +193,15 @@ export const SanitizationRecord = z.strictObject({
       id: Uuid,
       tenant: Short,
       login_user: Name,
-      /** True if the allocation granted the rights of root. Records that an older hub wrote without `root_by` say true also for a found way. */
+      /**
+       * True if the allocation granted the tenant the rights of root. A record that an older hub wrote, without `root_by`, is also true if the agent
+       * found another way to the rights of root.
+       */
       granted_root: z.boolean(),
-      /** The ways to the rights of root that the agent found without a grant. The member is absent if the agent found none (decision C4). */
+      /**
+       * The ways to the rights of root that the agent found although the allocation did not grant them (decision C4). `root_by` is absent if the
+       * agent found no way to the rights of root.
+       */
       root_by: z.array(Name).min(1).max(MOST_RECORDED_WAYS).optional(),
       from: Timestamp.nullable(),
       to: Timestamp.nullable(),
@@ -201,7 +209,7 @@ export const SanitizationRecord = z.strictObject({
     .nullable(),
   operation: z.strictObject({ decommission_id: WorkflowId, mode: Code, reason: Short, requested_by: Short }),
   trust: z.enum(TRUST_LEVELS),
-  /** The release of the earlier system. The member is absent if the host has kept its system. */
+  /** How MAAS released the machine from the host's earlier system. `release` is absent if the host has kept its system. */
   release: RecordRelease.optional(),
   started_at: Timestamp,
   finished_at: Timestamp,
@@ -209,7 +217,7 @@ export const SanitizationRecord = z.strictObject({
   tasks: z.array(RecordTask).max(MOST_RECORD_TASKS),
   /** Tasks of the turnover whose results the agent's journal does not have, so that the agent cannot confirm the results. */
   unconfirmed_tasks: z.array(TaskId).max(MOST_RECORD_TASKS),
-  /** The purges that the hub does not believe. The member is absent if the hub believes all purges. */
+  /** The disk purges that agents reported and that the hub does not believe. `refused_evidence` is absent if the hub believes all purges. */
   refused_evidence: z.array(RefusedEvidence).min(1).max(MOST_REFUSED).optional(),
   residue: Residue.nullable(),
   gpus: z.array(RecordGpu).max(64),
@@ -219,8 +227,8 @@ export const SanitizationRecord = z.strictObject({
   claims: z.array(Sentence).max(1_024),
   not_covered: z.array(Sentence).max(1_024),
   /**
-   * What the sanitization record leaves out because it would be too large otherwise. The SHA-256 of a task's result covers the whole result, also
-   * what the record leaves out.
+   * What the hub left out of the sanitization record to keep it below the largest size. The SHA-256 of a task's result covers the whole result,
+   * including what the sanitization record leaves out.
    */
   cut: z.array(z.strictObject({ what: z.enum(CUT_PARTS), kept: z.int().min(0), of: z.int().min(1) })),
   agent: RecordAgent.strict().nullable(),
@@ -230,19 +238,16 @@ export const SanitizationRecord = z.strictObject({
 });
 export type SanitizationRecord = z.output<typeof SanitizationRecord>;
 
-/** The length in bytes of a text in UTF-8. */
 export const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
-/**
- * Parses the text of a sanitization record. If `text` is not the canonical JSON of a sanitization record, `readRecord` returns the reason as a text.
- */
+/** Returns a text with the reason if `text` is not the canonical JSON of a sanitization record. */
 export function readRecord(text: string): SanitizationRecord | string {
   if (bytesOf(text) > MOST_RECORD_BYTES) return `it has more than ${MOST_RECORD_BYTES} bytes`;
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // If the sanitization record is not JSON, `readRecord` returns that reason as a text.
+    // If the text is not JSON, `readRecord` returns the parser's message.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

@@ -1,14 +1,15 @@
 import type { Medium, RecordRelease } from "./sanitization-record.ts";
 
-/** What a sanitization record says about the release of the earlier system in MAAS (decision C5). */
+/** This file says what a sanitization record states about MAAS's release of the machine from its earlier system (decision C5). */
 
 type Release = RecordRelease | undefined;
-/** The tool that the record names for an erase by the release. No cleaning step of the agent has this tool. */
+/** The sanitization record names this tool for a disk that MAAS erased when it released the machine. No cleaning step of the agent has this tool. */
 const TOOL = "release in MAAS";
 
 /**
- * Returns what the record says about each disk that no step of the agent worked on. The method stays `none`, because the evidence is about the whole
- * machine and names no technique. Without evidence of an erase, the record says nothing about the erase of a disk.
+ * Returns what a sanitization record says about a disk that no cleaning step of the agent worked on. The disk's method stays `none`, because MAAS's
+ * evidence is about the whole machine and names no technique. Without evidence of an erase by MAAS, the sanitization record says nothing about the
+ * erase of a disk.
  */
 export const erasedByRelease = (release: Release): Partial<Medium> =>
   release === undefined || release.evidence === "none"
@@ -22,7 +23,6 @@ export const erasedByRelease = (release: Release): Partial<Medium> =>
 
 export const isErasedByRelease = ({ tool }: Medium): boolean => tool === TOOL;
 
-/** Returns the sentences that the record claims about the release. */
 export const releaseClaims = (release: Release): string[] =>
   release === undefined || release.evidence === "none"
     ? []
@@ -34,7 +34,7 @@ const WHOLE_MACHINE =
   "The report of MAAS about the erase is about the whole machine, and does not name the kind of the erase. If a disk refuses the commands of an erase, MAAS may use a weaker technique or skip the disk, and report the same.";
 const QUICK = "An erase of kind quick overwrites only the beginning and the end of a disk.";
 
-/** Returns the sentences about what the release leaves open. */
+/** Returns sentences about what MAAS's release of the machine does not show. */
 export function releaseGaps(release: Release): string[] {
   if (release === undefined) return [];
   const { erase, evidence, waived_by: person } = release;

@@ -1,7 +1,7 @@
 import type { ResidueJudgement } from "./residue/compare.ts";
 import type { RecordFacts } from "./sanitization-build.ts";
 
-/** Returns the judgement of a residue snapshot as a sanitization record lists it: for each item, its findings or why the item is unreadable. */
+/** The sanitization record lists for each residue item its findings, or why the item is unreadable. */
 export function recordResidue(judgement: ResidueJudgement, hasBaseline: boolean): NonNullable<RecordFacts["residue"]> {
   const items = Object.entries(judgement.items).map(([item, judged]) => ({
     item,

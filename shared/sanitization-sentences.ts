@@ -44,7 +44,7 @@ export interface KnownMedium {
   readonly serial: string | null;
 }
 
-/** What the agent of a new system read of one disk, for the disk's entry in the record. */
+/** What the agent of the host's new system read of one disk. */
 export interface DiskSampleOf {
   readonly serial: string;
   readonly model: string | null;
@@ -100,8 +100,8 @@ function gpuVerification(
 }
 
 /**
- * Returns the media of a host: those that cleaning steps worked on, the memory of each judged GPU, and the media of the inventory that no step worked
- * on. A disk that no step worked on names the erase by MAAS, if anything shows this erase.
+ * The media of a host are those that cleaning steps worked on, the memory of each judged GPU, and the other media of the inventory. For a disk that
+ * no cleaning step worked on, the sanitization record names the erase by MAAS if there is evidence of it.
  */
 export function mediaOf(
   {
@@ -126,7 +126,7 @@ export function mediaOf(
   for (const { kind } of treated) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   const left = known.filter(({ kind, serial }) => {
     if (serial !== null) return !serials.has(serial);
-    // For media of the inventory without serial numbers, such as GPUs, the function compares only how many media of each kind were treated.
+    // The inventory has no serial numbers of some media, such as GPUs, so only the number of treated media of each kind is compared.
     const rest = kinds.get(kind) ?? 0;
     kinds.set(kind, rest - 1);
     return rest <= 0;
@@ -146,7 +146,7 @@ export function mediaOf(
   ];
 }
 
-/** What the agent read of a disk after the deploy, which replaces what a report about the whole machine says about the disk. */
+/** A reading of the disk by the agent after the deploy replaces what a report about the whole machine says about the disk. */
 function sampleOf(samples: readonly DiskSampleOf[], serial: string | null): Partial<Medium> {
   const found = samples.find((sample) => sample.serial === serial);
   return found === undefined
@@ -155,8 +155,8 @@ function sampleOf(samples: readonly DiskSampleOf[], serial: string | null): Part
 }
 
 /**
- * Returns a text that the host reported, for example a disk's model, in a form that a sentence of the sanitization record may contain. A text with a
- * word that no claim may contain is replaced by "without a name".
+ * A host reports texts, for example a disk's model, that a sentence of the sanitization record may contain only in a safe form. A text with a word
+ * that no claim may contain is replaced by "without a name".
  */
 const told = (value: string | null): string =>
   value === null || FORBIDDEN.test(value) || !/^[\x20-\x7e]{1,80}$/.test(value) ? "without a name" : value;
@@ -190,13 +190,13 @@ const TRUST_CLAIMS = {
   ],
 } as const satisfies Record<SanitizationRecord["trust"], readonly string[]>;
 
-/** Sentences for the sanitization record that come from the code of one kind of cleaning, for example the overwriting of GPU memory. */
+/** The code of one kind of cleaning, for example of GPU memory, adds sentences of its own to the sanitization record. */
 export interface Statement {
   readonly claim: string;
   readonly not_covered: readonly string[];
 }
 
-/** Returns the exact sentences that the sanitization record claims. A sanitization record that no agent signed claims nothing. */
+/** Returns the sentences that a sanitization record claims word for word. A sanitization record that no agent signed claims nothing. */
 export function claimsOf(record: Told, statements: readonly Statement[]): string[] {
   const { agent, tasks, media, residue, trust } = record;
   if (!record.signed_by_agent || agent === null) return [];
@@ -250,7 +250,7 @@ const untreated = (medium: Medium): string =>
 const notPossible = ({ step, type, target }: Done): string =>
   `The step ${told(step)} of ${told(type)} on ${told(target)} was not possible on this host.`;
 
-/** Returns the exact sentences about what the sanitization record does not cover. */
+/** Returns the sentences about what a sanitization record does not cover, word for word. */
 export function notCoveredBy(record: Told, statements: readonly Statement[]): string[] {
   const { trust, allocation, media, tasks } = record;
   const ways = allocation?.root_by ?? [];

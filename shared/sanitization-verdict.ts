@@ -30,15 +30,14 @@ export type Judged = Pick<
   | "unsigned_reason"
 >;
 
-/** A cleaning step, with the type and the id of its task. */
 export interface Done extends CleaningStep {
   readonly type: string;
   readonly taskId: string;
 }
 
 /**
- * Returns the last outcome of each cleaning step on each target. If a second task of a type repeats a cleaning step of the first task, the verdict
- * depends on the repetition. A cleaning step that no later task repeats keeps its outcome.
+ * Returns the last outcome of each cleaning step on each target, such as a disk. If two tasks of one type did the same cleaning step, the second
+ * task's outcome decides.
  */
 export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
   const last = new Map<string, Done>();
@@ -47,7 +46,7 @@ export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
   return [...last.values()];
 }
 
-/** Returns the last task of each type. The argument `tasks` is in the order in which the hub queued the tasks. */
+/** Returns the last task of each type. `tasks` is in the order in which the hub queued the tasks. */
 const lastTasks = (tasks: readonly RecordTask[]): readonly RecordTask[] => [
   ...new Map(tasks.map((task) => [task.type, task])).values(),
 ];
@@ -62,9 +61,9 @@ const told = (text: string): string => text.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu
 const about = (done: Done): string => `${told(done.step)} of ${done.type} on ${told(done.target)}`;
 
 /**
- * Returns why a requirement of the node's profile is not met, or null if the requirement is met. A requirement that names a cleaning step is met if
- * the step was `ok` on every target. A requirement for a whole task type is met if at least one step was `ok`, and every other step was `ok` or
- * skipped. A cleaning step may be skipped, because a host need not have everything that the task would clean.
+ * Returns why the turnover does not meet a requirement of the node's profile, or null if it meets the requirement. A requirement that names a
+ * cleaning step is met if the step was `ok` on every target. A requirement for a whole task type is met if at least one step was `ok`, and every
+ * other step was `ok` or skipped. A cleaning step may be skipped, because a host need not have everything that a task would clean.
  */
 function faultOf(requirement: Requirement, steps: readonly Done[]): Reason | null {
   const own = steps.filter((done) => meets(requirement, done));
@@ -74,7 +73,10 @@ function faultOf(requirement: Requirement, steps: readonly Done[]): Reason | nul
   return other === undefined ? null : { code: "required_not_ok", about: `${about(other)}: ${other.outcome}` };
 }
 
-/** Returns the verdict about residue on the host. If the agent read no item, nobody looked for residue, so the verdict is `unreadable`. */
+/**
+ * Returns the verdict about residue, which is what a tenant left on the host. If the agent read no residue item, the verdict about residue is
+ * `unreadable`.
+ */
 export function residueVerdict(hasBaseline: boolean, items: readonly ResidueItem[]): Residue["verdict"] {
   if (items.some(({ status }) => status === "found")) return "found";
   if (items.length === 0 || items.some(({ status }) => status === "unreadable")) return "unreadable";
@@ -99,8 +101,8 @@ function residueReasons({ residue, trust }: Judged): Reason[] {
 }
 
 /**
- * Returns why the release of the earlier system leaves a doubt about the disks. A person may decide to continue without an erase or without evidence
- * of an erase, and the decision is no evidence.
+ * Returns why MAAS's release of the earlier system leaves a doubt about the disks. If a person decided to continue without evidence of an erase, this
+ * decision is no evidence.
  */
 function releaseReasons({ release }: Judged): Reason[] {
   if (release === undefined || release.evidence !== "none") return [];
@@ -139,9 +141,9 @@ const restsOn = (record: Judged, taskId: string): boolean =>
   );
 
 /**
- * Returns the verdict of a sanitization record with all its reasons. The verdict fails closed: what nobody did, read or signed is never clean. A
- * cleaning step that is neither required nor possible on the host does not change the verdict. The record's member `not_covered` names each cleaning
- * step that was not possible on the host.
+ * Returns the verdict of a sanitization record with all its reasons. The verdict of a sanitization record fails closed: what nobody did, read or
+ * signed is never clean. A cleaning step that is neither required nor possible on the host does not change the verdict. The record's member
+ * `not_covered` names each cleaning step that was not possible on the host.
  */
 export function judge(record: Judged): { readonly verdict: RecordVerdict; readonly reasons: readonly Reason[] } {
   const steps = lastSteps(record.tasks);
@@ -160,7 +162,7 @@ export function judge(record: Judged): { readonly verdict: RecordVerdict; readon
     ...residueReasons(record),
     ...gpuReasons(record),
     ...releaseReasons(record),
-    // The new system of a host is a cleaning too, so a record with a release may require no step of the agent.
+    // The deploy of a new system is a cleaning too, so a sanitization record with MAAS's release may require no cleaning step of the agent.
     ...(record.required.length === 0 && record.release === undefined
       ? [{ code: "nothing_required", about: "no cleaning step is required" } as const]
       : []),

@@ -5,12 +5,11 @@ import { judge } from "./sanitization-verdict.ts";
 import { followTrust, sequenceOf, type Trust, type TrustChain, type VerifyText } from "./trust.ts";
 
 /**
- * The cryptographic functions that the verifier of sanitization records needs. Each cryptographic function returns null or false for unreadable
- * input.
+ * The verifier of sanitization records needs these cryptographic functions. Each cryptographic function returns null or false if its input is
+ * unreadable.
  */
 export interface RecordCrypto {
   readonly sha256: (text: string) => string;
-  /** Reads an agent's certificate in PEM. */
   readonly certificate: (pem: string) => {
     readonly serial: string;
     readonly sha256: string;
@@ -23,7 +22,6 @@ export interface RecordCrypto {
   readonly verifyOrder: VerifyText;
 }
 
-/** The kinds of faults that the verifier finds in sanitization records. */
 export const RECORD_FAULTS = [
   "document_unreadable",
   "record_unreadable",
@@ -47,15 +45,15 @@ const fault = (code: RecordFault["code"], message: string): RecordFault => ({ co
 
 export interface VerifiedRecord {
   readonly faults: readonly RecordFault[];
-  /** The sanitization record, or null if the exported document or the record's text is unreadable. */
+  /** `record` is null if the exported document or the text of its sanitization record is unreadable. */
   readonly record: SanitizationRecord | null;
   readonly sha256: string | null;
   readonly orderKey: string | null;
 }
 
 /**
- * Returns the hub's order keys that follow from one trusted order key by the chain of signed statements. A trusted order key does not vouch for
- * earlier keys, because anybody could make a statement that his own key came before the trusted key.
+ * Returns the hub's order keys that a chain of signed statements connects with one trusted order key. A trusted order key does not vouch for earlier
+ * keys, because anybody could make a statement that his own key came before the trusted key.
  */
 function keysAfter(chain: TrustChain, trusted: string, verify: VerifyText): ReadonlySet<string> {
   const keys = new Set([trusted]);
@@ -133,11 +131,11 @@ function hubFaults(
 
 /**
  * Signatures in an exported document are base64, which `openssl` reads. Signatures of task orders and of statements about the hub's keys are
- * base64url.
+ * base64url instead.
  */
 const urlSafe = (text: string): string => text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
-/** If the hub cut no cleaning step from a sanitization record, the verdict must follow from the record's steps. */
+/** Only if the hub cut no cleaning step from a sanitization record, the verdict must follow from the record's steps. */
 function verdictFaults(record: SanitizationRecord): RecordFault[] {
   if (record.cut.some(({ what }) => what === "steps")) return [];
   const { verdict } = judge(record);
@@ -183,7 +181,7 @@ export function verifyRecord(value: unknown, trusted: readonly string[], crypto:
   return { faults, record, sha256, orderKey: signed.order_key };
 }
 
-/** Verifies that sanitization records form the chain of one node without a gap, from the lowest given sequence number on. */
+/** Sanitization records must form the chain of one node without a gap, from the lowest given sequence number on. */
 export function verifyChain(verified: readonly VerifiedRecord[]): readonly RecordFault[] {
   const read = verified.flatMap(({ record, sha256 }) =>
     record === null || sha256 === null ? [] : [{ record, sha256 }],

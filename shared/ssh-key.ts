@@ -5,7 +5,7 @@ const MAX_COMMENT = 256;
 export const MIN_RSA_BITS = 2_048;
 export const MAX_RSA_BITS = 16_384;
 
-/** The fields of an SSH public key of each accepted type, in the order of RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4 and OpenSSH's PROTOCOL.u2f. */
+/** The accepted types of SSH public keys have these fields, in the order of RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4 and OpenSSH's PROTOCOL.u2f. */
 type Field =
   | { readonly kind: "text"; readonly equals: string }
   | { readonly kind: "application" }
@@ -30,8 +30,8 @@ const FIELDS: Readonly<Record<string, readonly Field[]>> = {
 export const SSH_KEY_TYPES: readonly string[] = Object.keys(FIELDS);
 
 /**
- * Returns the reason why a line is not an accepted SSH public key, or null if the line is accepted. A line must begin with the key's type, so options
- * of `authorized_keys` such as `command=` are not accepted. The key type inside the base64 text must equal the key type at the beginning of the line.
+ * A line must begin with the key's type, so options of `authorized_keys` such as `command=` are not accepted. The key type inside the base64 text
+ * must equal the key type at the beginning of the line.
  */
 export function sshKeyFault(line: string): string | null {
   if (line.length > MAX_LINE) return `is longer than ${MAX_LINE} characters`;
@@ -59,7 +59,7 @@ export function sshKeyFault(line: string): string | null {
   return null;
 }
 
-/** One line of `authorized_keys`: type, key and an optional comment. */
+/** A line of `authorized_keys` has a type, a key and an optional comment. */
 export const SshPublicKey = z
   .string()
   .min(1)
@@ -77,7 +77,7 @@ function decoded(base64: string): Uint8Array | null {
   return btoa(text) === base64 ? Uint8Array.from(text, (character) => character.charCodeAt(0)) : null;
 }
 
-/** Splits an SSH public key into its fields. Each field of an SSH public key begins with its length, a number of four bytes. */
+/** Each field of an SSH public key begins with its length, a number of four bytes. */
 function partsOf(blob: Uint8Array): Uint8Array[] | null {
   const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
   const parts: Uint8Array[] = [];

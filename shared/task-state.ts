@@ -1,4 +1,3 @@
-/** The states of a task, from its queueing to its end. */
 export const TASK_STATES = [
   "queued",
   "offered",

@@ -2,14 +2,14 @@ import { z } from "zod";
 import { canonicalJson } from "./json.ts";
 
 /**
- * The file `trust.ts` defines how a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys, a CA and an order key, have
- * generations. Each change of the hub's keys is a statement that is signed with the previous order key. All statements about the hub's keys form one
- * chain. A host that knows any key from the chain of statements can follow the signatures to the newest key, however long the host was off. Nothing
- * but a signed statement makes a host trust a new key of the hub.
+ * This file defines how a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys, which are a CA and an order key, have
+ * generations. Each change of the hub's keys is a statement that the hub signs with its previous order key. All statements about the hub's keys form
+ * one chain. A host that knows any key of the chain of statements can verify the newest key, however long the host was off. Nothing but a signed
+ * statement makes a host trust a new key of the hub.
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
-/** The phase of a key rotation after each kind of statement. */
+/** After a statement of each kind, the rotation of the hub's keys is in one of these phases. */
 export const ROTATION_PHASES = {
   announce: "announced",
   finish: "in_force",
@@ -31,33 +31,30 @@ export const TrustStatement = z.strictObject({
 });
 export type TrustStatement = z.output<typeof TrustStatement>;
 export type UnsignedStatement = Omit<TrustStatement, "signature">;
-/** A statement about the hub's keys has about 0.8 kB, so 500 statements fit into a frame. */
+/** A statement about the hub's keys has about 0.8 kB, so 500 statements fit into one message to the host. */
 export const MOST_STATEMENTS = 500;
 export const TrustChain = z.array(TrustStatement).max(MOST_STATEMENTS);
-/** The path at which the hub sends its chain of key statements to every client, without authentication. */
+/** The hub sends its chain of key statements to every client that asks for this path, without authentication. */
 export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
-/**
- * Returns the text of a statement about the hub's keys that the hub signs. The signed text of a statement begins with its purpose, so that the
- * signature of a task order is never valid for a statement.
- */
+/** The signed text of a statement about the hub's keys begins with its purpose, so that a task order's signature is never valid for a statement. */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
 
 export const TrustedKeys = z.object(Keys);
 export interface Trust {
-  /** The sequence number of the last statement about the hub's keys that the host accepted. */
+  /** The number of the last statement about the hub's keys that the host accepted. */
   readonly sequence: number;
   readonly current: z.output<typeof TrustedKeys>;
-  /** The announced keys of the hub that are not in force yet. The host trusts announced keys in addition to the current keys. */
+  /** The hub has announced these keys but does not use them yet. The host trusts announced keys in addition to the current keys. */
   readonly next: (z.output<typeof TrustedKeys> & { readonly generation: number }) | null;
 }
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;
 
 /**
- * Returns which keys the host trusts after a signed statement of the hub about the hub's keys. For an invalid statement about the hub's keys, the
- * result is the reason as text, and the host must trust nothing in the statement.
+ * Returns which keys of the hub a host trusts after a signed statement about the hub's keys. For an invalid statement, the result is the reason as
+ * text, and the host trusts no key that the statement names.
  */
 function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText): Trust | string {
   const { sequence, kind, generation, ca_pem, order_key, signature } = statement;

@@ -1,5 +1,2 @@
-/**
- * The version of this release of Muster. The hub sends its version with each welcome frame, and the agent with each hello frame, because hub and
- * agent may be of different releases.
- */
+/** Hub and agent may be of different releases, so the hub sends its version in each frame `welcome`, and the agent in each frame `hello`. */
 export const VERSION = "0.2.0";

@@ -1,20 +1,20 @@
 import type { Secret } from "./secret.ts";
 
 const REDACTED = "[redacted]";
-/** The length below which a secret is not redacted, because so short a secret would also match parts of harmless words. */
+/** Secrets below this length are not redacted, because so short a secret would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
 /**
- * A secret with more than `LONGEST_WORD` characters is treated as a document, for example user-data. An error text of another system may repeat lines
+ * A secret of more than `LONGEST_WORD` characters, for example user-data, is treated as a document. An error text of another system may repeat lines
  * of a secret document instead of the whole document.
  */
 const LONGEST_WORD = 300;
-/** When a text and a secret document share `PIECE` characters in a row, the text contains a piece of the document. */
+/** A text contains a piece of a secret document if both share `PIECE` characters in a row. */
 const PIECE = 16;
 
 /**
- * Patterns that find unknown credentials in a text. A token in base64url has small letters, capital letters and digits. The patterns for credentials
- * limit the length of names, so that the time of a search grows only in proportion to the text's length. Without a maximum length of names, a pattern
- * would scan the text `secretsecretsecret...` once for each `secret` in the text.
+ * These patterns find credentials in a text that Muster does not know. A token in base64url has small letters, capital letters and digits. The
+ * patterns for credentials limit the length of names, so that the time of a search grows only in proportion to the text's length. Without a maximum
+ * length of names, a pattern would scan the text `secretsecretsecret...` once for each `secret` in the text.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [
@@ -26,7 +26,7 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
   [/(\b(?:Bearer|Basic) +)[\w.~+/=-]{8,}/gi, `$1${REDACTED}`],
   [/\$(?:[1567]|2[abxy]|g?y)\$[^\s"',;]+/g, REDACTED],
   [/(:\/\/)[^\s/@"']+@/g, `$1${REDACTED}@`],
-  // The pattern of Vault's tokens, which are shorter than other systems' tokens.
+  // The tokens of the program Vault are shorter than the tokens of other systems.
   [/(?<![\w.-])(?:hv[sbr]|[sbr])\.[\w-]{24,}/g, REDACTED],
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{32,}/g, REDACTED],
 ];
@@ -38,7 +38,8 @@ export const withoutCredentials = (text: string, known: readonly Secret[] = []):
   allWithoutCredentials([text], known)[0] ?? "";
 
 /**
- * Redacts several texts at once, so that each long secret document is processed only once. An error of MAAS may contain dozens of texts to redact.
+ * Redacts several texts at once, so that the function processes each long secret document only once. An error of MAAS may contain dozens of texts to
+ * redact.
  */
 export function allWithoutCredentials(texts: readonly string[], known: readonly Secret[]): string[] {
   const secrets = known.map((secret) => secret.reveal()).filter((secret) => secret.length >= SHORTEST_SECRET);
@@ -71,7 +72,7 @@ function spellingsOf(secret: string): string[] {
 const toBase64 = (text: string): string =>
   btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(""));
 
-/** The readable forms of a secret: its text, its decoded form if it is base64, and the decoded forms of its base64 parts. */
+/** A secret can be read as its own text, as the text that its base64 encodes, and as the texts that its parts encode. */
 function documentsIn(secret: string): string[] {
   const message = fromBase64(secret);
   if (message === null) return [secret];
@@ -83,15 +84,12 @@ function fromBase64(text: string): string | null {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
   } catch {
-    // A secret's text that is not base64 has no decoded form.
+    // A secret that is not base64 has no decoded form.
     return null;
   }
 }
 
-/**
- * Removes from each of the texts every piece that also occurs in a secret document. The time of `withoutPiecesOf` grows only with the summed length
- * of the document and of all texts.
- */
+/** The time of `withoutPiecesOf` grows only in proportion to the summed length of the secret document and of all texts. */
 function withoutPiecesOf(document: string, texts: readonly string[]): string[] {
   const pieces = new Set<string>();
   for (const text of texts) for (let at = 0; at + PIECE <= text.length; at += 1) pieces.add(text.slice(at, at + PIECE));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The statuses of onboardings and decommissions (lifecycle 4.8, state model 4.1 and 5.1). */
+/** Onboardings and decommissions have the same statuses (lifecycle 4.8, state model 4.1 and 5.1). */
 export const WORKFLOW_STATUSES = [
   "pending",
   "running",
@@ -13,13 +13,13 @@ export const WORKFLOW_STATUSES = [
 ] as const;
 export const WorkflowStatus = z.enum(WORKFLOW_STATUSES);
 export type WorkflowStatus = z.output<typeof WorkflowStatus>;
-/** The status by which a list is filtered. `failed` means both statuses of a failed workflow. */
+/** As a filter of a list, `failed` means both statuses of a failed workflow. */
 export const StatusFilter = z.enum([...WORKFLOW_STATUSES, "failed"]);
 export type StatusFilter = z.output<typeof StatusFilter>;
 
 /**
- * The final statuses of a workflow. A workflow with a final status does nothing more, and another workflow may take its subjects. A failed workflow
- * is not final and keeps its subjects.
+ * A workflow with a final status does nothing more, and another workflow may take its subjects. A failed workflow is not final and keeps its
+ * subjects.
  */
 export const TERMINAL_WORKFLOW_STATUSES = [
   "completed",
@@ -27,14 +27,13 @@ export const TERMINAL_WORKFLOW_STATUSES = [
   "reconciled",
 ] as const satisfies readonly WorkflowStatus[];
 
-/** The operator's verbs (lifecycle 4.9) that stop a workflow. A verb that arrives during a run of a workflow's stage takes effect after the run. */
+/**
+ * With these verbs (lifecycle 4.9), an operator stops a workflow. A verb that arrives during a run of a workflow's stage takes effect after the run.
+ */
 export const STOP_VERBS = ["cancel", "restart_clean", "mark_manual_intervention"] as const;
 export type StopVerb = (typeof STOP_VERBS)[number];
 
-/**
- * The statuses of events in a workflow's history (lifecycle 4.2.1). The event status `waiting` marks a wait with a new reason, and `retrying` a
- * planned retry.
- */
+/** In a workflow's history (lifecycle 4.2.1), `waiting` marks a wait with a new reason, and `retrying` a planned retry. */
 export const STAGE_EVENT_STATUSES = [
   "started",
   "waiting",
@@ -48,8 +47,8 @@ export const STAGE_EVENT_STATUSES = [
 export type StageEventStatus = (typeof STAGE_EVENT_STATUSES)[number];
 
 /**
- * The stages that bring a machine in MAAS's status Ready into service as a node, in order. Each workflow that deploys a machine ends with the
- * provisioning stages.
+ * The provisioning stages bring a machine of MAAS's status Ready into service as a node, in this order. Each workflow that deploys a machine has the
+ * provisioning stages as its last stages.
  */
 export const PROVISIONING_STAGES = [
   "configure_storage",
@@ -66,7 +65,6 @@ export const PROVISIONING_STAGES = [
 ] as const;
 export type ProvisioningStage = (typeof PROVISIONING_STAGES)[number];
 
-/** The stages of an onboarding, in order (state model 4.2). */
 export const ONBOARDING_STAGES = [
   "load_site_config",
   "resolve_power_credentials",
@@ -78,11 +76,10 @@ export const ONBOARDING_STAGES = [
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
 /**
- * The modes of a decommission (lifecycle 5.1). The mode `drain` takes a node to `retired`. The mode `remove` takes a retired node to `deleted`. The
- * mode `release` returns the machine of a retired node to MAAS and powers the machine off (lifecycle 6.4). The mode `soft_reset` cleans a node for
- * the next tenant and keeps its system. The mode `reimage` gives the node a new system. The mode `storage_cleanup` cleans the storage of a node
- * without a tenant. The mode `full_decommission` takes a node and its host out of the fleet: a drain, a release and a remove in one operation. Each
- * mode of a decommission is a list of stages.
+ * The mode `drain` takes a node to `retired`. The mode `remove` takes a retired node to `deleted`. The mode `release` returns the machine of a
+ * retired node to MAAS and powers the machine off (lifecycle 6.4). The mode `soft_reset` cleans a node for the next tenant and keeps its system. The
+ * mode `reimage` gives the node a new system. The mode `storage_cleanup` cleans the storage of a node without a tenant. The mode `full_decommission`
+ * (lifecycle 5.1) takes a node and its host out of the fleet: a drain, a release and a remove in one operation.
  */
 export const DECOMMISSION_MODES = [
   "drain",
@@ -95,10 +92,10 @@ export const DECOMMISSION_MODES = [
 ] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
 
-/** The modes that clean a node between two tenants (architecture 14.2). */
+/** Decommissions of these modes clean a node between two tenants (architecture 14.2). */
 export const TURNOVER_MODES = ["soft_reset", "reimage"] as const satisfies readonly DecommissionMode[];
 
-/** The stages of each mode of a decommission, in order, with the names of state model 5.2. */
+/** Each mode of a decommission has its stages in order, with the names of state model 5.2. */
 export const STAGES_OF_MODE = {
   drain: ["disable_node", "drain_node", "retire_gpuaas_node"],
   release: ["release_maas_node", "power_off_maas_node"],
@@ -149,7 +146,6 @@ export const STAGES_OF_MODE = {
 } as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
 export type DecommissionStage = (typeof STAGES_OF_MODE)[DecommissionMode][number];
 
-/** All stages of decommissions, in any mode, each once. Each mode of a decommission uses some of the decommission stages. */
 export const DECOMMISSION_STAGES = [...new Set(Object.values(STAGES_OF_MODE).flat())] as [
   DecommissionStage,
   ...DecommissionStage[],

@@ -7,7 +7,7 @@ import { Reason } from "./decommissions.ts";
 import { SkuId } from "./sites.ts";
 import { Timestamp } from "./values.ts";
 
-/** The name of a tenant as the operator writes it. Muster compares the names of tenants only as whole texts. */
+/** Muster compares tenants' names only as whole texts. */
 export const Tenant = z
   .string()
   .min(1)
@@ -31,10 +31,7 @@ const Labels = z
 
 const TwoForms = "give either node_id, or sku_id and site_id";
 
-/**
- * The request for an allocation (architecture 14.1). The request for an allocation names either a node, or an SKU and a site; in the second case, the
- * hub chooses a free node.
- */
+/** The request for an allocation (architecture 14.1) names either a node, or an SKU and a site, among whose nodes the hub chooses a free one. */
 export const AllocationCreate = z
   .strictObject({
     node_id: NodeId.describe(
@@ -63,10 +60,7 @@ export const AllocationCreate = z
   });
 export type AllocationCreate = z.output<typeof AllocationCreate>;
 
-/**
- * An allocation as the API's list of allocations shows it. The API's list of allocations leaves out the tenants' SSH keys, which the API shows only
- * with a single allocation.
- */
+/** The API's list of allocations leaves out the tenants' SSH keys; only the answer about a single allocation contains them. */
 export const Allocation = z.strictObject({
   id: AllocationId,
   node_id: NodeId,
@@ -75,15 +69,17 @@ export const Allocation = z.strictObject({
   tenant: z.string(),
   login_user: z.string(),
   root: z.boolean(),
-  /** How the agent found that the tenant's account could get the rights of root without a grant, for example `group docker`. */
+  /** What gave the tenant's account the rights of root although the operator did not grant them, for example `group docker`. */
   root_by: z.array(z.string()),
   labels: z.record(z.string(), z.string()),
   status: AllocationStatus,
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),
-  /** `next_action` says what an operator does next about the allocation, or is null if the allocation needs no operator. */
   next_action: z.string().nullable(),
-  /** The ids of the task `allocation.grant_user`, which makes the tenant's account, and of the decommission that cleans the node after the tenant. */
+  /**
+   * `grant_task_id` is the id of the task that makes the tenant's account, and `decommission_id` the id of the operation that cleans the node after
+   * the tenant.
+   */
   grant_task_id: TaskId.nullable(),
   decommission_id: WorkflowId.nullable(),
   created_by: z.string(),
@@ -98,7 +94,6 @@ export type Allocation = z.output<typeof Allocation>;
 export const AllocationDetail = z.strictObject({ ...Allocation.shape, ssh_keys: z.array(z.string()) });
 export type AllocationDetail = z.output<typeof AllocationDetail>;
 
-/** A node's open allocation, as the views of the node show it. */
 export const NodeAllocation = z.strictObject({ id: AllocationId, tenant: z.string(), status: AllocationStatus });
 
 export const AllocationVerb = z.strictObject({ reason: Reason });

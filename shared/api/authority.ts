@@ -8,21 +8,21 @@ import { Timestamp } from "./values.ts";
 const keys = {
   ca_sha256: z.string(),
   ca_not_after: Timestamp,
-  /** The hub's order key, which signs task orders: base64url of the raw Ed25519 key. */
+  /** The public key with which agents check the hub's signatures of task orders: base64url of the raw Ed25519 key. */
   order_key: z.string(),
 };
 
 export const Authority = z.strictObject({
   generation: z.int(),
-  /** The sequence number of the newest statement about the hub's keys that the hub sends to hosts. */
+  /** The hub numbers its statements about its own keys; `sequence` is the number of the newest statement for hosts. */
   sequence: z.int(),
   current: z.strictObject(keys),
-  /** The next generation of the hub's keys, which is announced and not in force yet. */
+  /** The generation of hub keys that the hub has announced to hosts but does not use yet. */
   next: z.strictObject({ generation: z.int(), ...keys }).nullable(),
-  /** `hosts` is the number of all enrolled hosts, and `informed` the number of those that trust the newest statement about the hub's keys. */
+  /** `hosts` counts all enrolled hosts, and `informed` those that trust the newest statement about the hub's keys. */
   hosts: z.int(),
   informed: z.int(),
-  /** Some of the hosts that do not trust the newest statement about the hub's keys yet, the most recently seen first. */
+  /** Some of the hosts that do not trust the newest statement about the hub's keys yet, the host that the hub saw last first. */
   missing: z.array(z.strictObject({ id: NodeId, hostname: z.string(), status: NodeStatus, last_seen_at: Timestamp })),
 });
 

@@ -4,9 +4,9 @@ import { ResidueSnapshot } from "../residue/snapshot.ts";
 import { Timestamp } from "./values.ts";
 
 /**
- * The state of a node's baseline, the snapshot of the host from before the first tenant of a generation (architecture 14.4). `missing` means that
- * nobody has ordered a baseline of the node, so no turnover can find the node clean. `requested` means that an ordered baseline is not taken yet.
- * `failed` means that the newest order for a baseline failed. `taken` means that the hub has stored the baseline.
+ * A node's baseline (architecture 14.4) is a snapshot of the host from before the first tenant of a generation. `missing` means that nobody has
+ * ordered a baseline of the node, so no turnover can find the node clean. `requested` means that an ordered baseline is not taken yet. `failed` means
+ * that the agent could not carry out the newest order for a baseline.
  */
 export const BaselineState = z.strictObject({
   state: z.enum(["missing", "requested", "failed", "taken"]),
@@ -14,7 +14,10 @@ export const BaselineState = z.strictObject({
   taken_at: Timestamp.nullable(),
   boot_id: z.string().nullable(),
   agent_version: z.string().nullable(),
-  /** The items of the baseline that the agent could not read. While a node's baseline has an unreadable item, no turnover can find the node clean. */
+  /**
+   * The residue items that the agent could not read when it took the baseline. While a node's baseline has an unreadable item, no turnover can find
+   * the node clean.
+   */
   unreadable: z.array(z.strictObject({ item: z.string(), reason: z.string() })),
   requested_at: Timestamp.nullable(),
   requested_by: z.string().nullable(),

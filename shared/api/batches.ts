@@ -9,19 +9,19 @@ import { countsFailures } from "./extensions.ts";
 import { SkuId } from "./sites.ts";
 import { Hostname, Timestamp } from "./values.ts";
 
-/** The kinds of batches. All operations of one batch are onboardings, or all are decommissions of one mode. */
+/** A batch is a set of operations that one request starts: onboardings only, or decommissions of one mode only. */
 export const BATCH_KINDS = ["onboarding", "decommission"] as const;
 export type BatchKind = (typeof BATCH_KINDS)[number];
 
 /**
  * The largest number of nodes in one batch of decommissions. The hub locks all nodes of a batch in one transaction, with about ten SQL statements for
- * each node. Until the transaction ends, clients see no newer events.
+ * each node. Until the hub commits this transaction for a batch, API clients see no newer events.
  */
 export const MOST_NODES = 200;
 
-/** The largest number of failures after which a batch stops, which is the largest number of hosts in a batch of any kind. */
+/** The upper limit of `stop_after_failures` is the largest number of hosts in a batch of any kind. */
 const MOST_FAILURES = 2000;
-/** The field of both kinds of batches by which failures stop a batch. */
+/** The field `stop_after_failures` belongs to the requests for both kinds of batches. */
 export const stopAfterFailures = z
   .int()
   .min(1)
@@ -31,12 +31,12 @@ export const stopAfterFailures = z
   )
   .optional();
 
-/** The first characters of hostnames, for example the name of a rack with whose name the names of its hosts begin. */
+/** The beginning of hostnames, for example a rack's name if the names of all its hosts begin with it. */
 export const HostnamePrefix = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must be the beginning of a hostname: lower-case letters, digits and hyphens");
 
-/** The nodes of a site that a batch takes. A field that the filter does not have excludes no node. */
+/** A batch takes the nodes of its site that match every field of the filter; a field that is absent excludes no node. */
 export const NodeFilter = z.strictObject({
   status: NodeStatus.describe("Without it, nodes of every status except deleted").optional(),
   sku_id: SkuId.optional(),
@@ -44,7 +44,7 @@ export const NodeFilter = z.strictObject({
 });
 export type NodeFilter = z.output<typeof NodeFilter>;
 
-/** The mode of a batch's decommissions with the options of the mode, as in the request for one decommission (lifecycle 5.1). */
+/** The mode of a batch's decommissions and the options of the mode, as in a request for one decommission (lifecycle 5.1). */
 export const BatchOperation = z.discriminatedUnion("mode", [
   ...DecommissionCreate.options,
   z.strictObject({ mode: z.literal("storage_cleanup"), ...storageCleanupFields }),
@@ -55,8 +55,8 @@ export const BatchOperation = z.discriminatedUnion("mode", [
 export type BatchOperation = z.output<typeof BatchOperation>;
 
 /**
- * The request for a batch of decommissions (lifecycle 5.10). The request selects the nodes by their ids or by a filter. A request with a filter must
- * say how many nodes the filter matches, so that the hub refuses a filter that matches more nodes than its author meant.
+ * The request for a batch of decommissions (lifecycle 5.10) selects its nodes by ids or by a filter. A request with a filter says how many nodes the
+ * filter should match, so that the hub refuses a filter that matches another number.
  */
 export const DecommissionBatchCreate = z
   .strictObject({
@@ -86,10 +86,10 @@ export const DecommissionBatchCreate = z
   });
 export type DecommissionBatchCreate = z.output<typeof DecommissionBatchCreate>;
 
-/** A node that a request for a batch selected and for which no decommission can begin: the error of a request for the node alone. */
+/** A node that a batch's request selected but that cannot be decommissioned, with the error that a request for this node alone would get. */
 export const BatchRefusal = z.strictObject({
   node_id: NodeId,
-  /** The node's hostname; null if the site has no node with the id. */
+  /** `hostname` is null if the site has no node with the id. */
   hostname: Hostname.nullable(),
   error_code: z.enum(Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]]),
   message: z.string(),
@@ -97,10 +97,9 @@ export const BatchRefusal = z.strictObject({
 export type BatchRefusal = z.output<typeof BatchRefusal>;
 
 export const DecommissionBatchCreated = z.strictObject({
-  /** The new batch. `batch_id` is null in the answer to a request with `plan`. */
+  /** `batch_id` is null in the answer to a request with `plan`. */
   batch_id: BatchId.nullable(),
   mode: z.enum(DECOMMISSION_MODES),
-  /** How many nodes the request selected. */
   matched: z.int(),
   accepted: z.int(),
   refused: z.int().meta(countsFailures),
@@ -109,7 +108,7 @@ export const DecommissionBatchCreated = z.strictObject({
       hostname: Hostname,
       node_id: NodeId,
       node_status: NodeStatus,
-      /** The decommission of the node. `decommission_id` is null in the answer to a request with `plan`. */
+      /** `decommission_id` is null in the answer to a request with `plan`. */
       decommission_id: WorkflowId.nullable(),
       warning: z.string().nullable(),
     }),
@@ -118,29 +117,29 @@ export const DecommissionBatchCreated = z.strictObject({
 });
 export type DecommissionBatchCreated = z.output<typeof DecommissionBatchCreated>;
 
-/** The state of a batch (lifecycle 4.4, 5.10). A batch is `done` when none of its operations continues without an operator. */
+/** A batch is `done` when none of its operations continues without an operator (lifecycle 4.4, 5.10). */
 export const Batch = z.strictObject({
   batch_id: BatchId,
   kind: z.enum(BATCH_KINDS),
-  /** The mode of the batch's decommissions; null for a batch of onboardings. */
+  /** `mode` is null for a batch of onboardings. */
   mode: z.enum(DECOMMISSION_MODES).nullable(),
   site_id: SiteId,
   requested_by: z.string().nullable(),
   requested_at: Timestamp,
   started_at: Timestamp.nullable(),
-  /** When the last unfinished operation of the batch ended. The batch's `ended_at` is null until the batch is done. */
+  /** The time at which the last unfinished operation of the batch ended, or null while the batch is not done. */
   ended_at: Timestamp.nullable(),
   total: z.int(),
   succeeded: z.int(),
   failed: z.int(),
   cancelled: z.int(),
-  /** How many nodes the request selected for which no operation could begin. Refused nodes are not part of the batch's `total`. */
+  /** The number of nodes that the request selected but for which no operation could begin. The batch's `total` does not include the refused nodes. */
   refused: z.int(),
   counts: z.partialRecord(WorkflowStatus, z.int()),
   done: z.boolean(),
-  /** After how many failures no further operation of the batch begins; null if failures do not stop the batch. */
+  /** The number of failures after which the hub begins no further operation of the batch; null if failures do not stop the batch. */
   stop_after_failures: z.int().nullable(),
-  /** Why no further operation of the batch begins, and what the operator does next. `paused` is null while the batch is not paused. */
+  /** `paused` says why the hub begins no further operation of the batch; it is null while the batch is not paused. */
   paused: z
     .strictObject({
       since: Timestamp,
@@ -153,10 +152,10 @@ export const Batch = z.strictObject({
 });
 export type Batch = z.output<typeof Batch>;
 
-/** The ids of a host's operation in a batch. One of the two ids is null, according to the kind of the batch. */
+/** One of the two ids is null, because all operations of a batch are onboardings or all are decommissions. */
 const operationIds = { onboarding_id: WorkflowId.nullable(), decommission_id: WorkflowId.nullable() };
 
-/** The hosts of a batch whose operations failed with one error code, and the operator's next action. */
+/** A batch's failed operations are grouped by their error code, because one next action applies to all hosts of a group. */
 export const BatchFailure = z.strictObject({
   failure_class: z.string(),
   error_code: z.string(),
@@ -167,7 +166,10 @@ export const BatchFailure = z.strictObject({
 export type BatchFailure = z.output<typeof BatchFailure>;
 export const BatchDetail = z.strictObject({
   ...Batch.shape,
-  /** The request of a batch of decommissions. Both fields are null for a batch of onboardings; `filter` is null if the request named the nodes. */
+  /**
+   * `operation` and `filter` come from the request for a batch of decommissions. For a batch of onboardings, `operation` and `filter` are null. The
+   * `filter` of a batch of decommissions is null if the request named the nodes by their ids.
+   */
   operation: BatchOperation.nullable(),
   filter: NodeFilter.nullable(),
   failures: z.array(BatchFailure),
@@ -175,7 +177,6 @@ export const BatchDetail = z.strictObject({
 });
 export type BatchDetail = z.output<typeof BatchDetail>;
 
-/** The result of an operator's verb for a batch: for each operation, what the verb did or why the verb did nothing. */
 export const BatchVerbResult = z.strictObject({
   batch_id: BatchId,
   applied: z.int(),
@@ -186,14 +187,13 @@ export const BatchVerbResult = z.strictObject({
       hostname: Hostname,
       verb: z.string().nullable(),
       status: WorkflowStatus,
-      /** Why the operator's verb did nothing to the operation. `skipped_because` is null if the verb had an effect on the operation. */
+      /** Why the operator's verb did nothing to the operation; null if the verb had an effect. */
       skipped_because: z.string().nullable(),
     }),
   ),
 });
 export type BatchVerbResult = z.output<typeof BatchVerbResult>;
 
-/** Returns the ids of a host's operation in a batch of the given kind. */
 export const operationIdsOf = (kind: BatchKind, id: WorkflowId) => ({
   onboarding_id: kind === "onboarding" ? id : null,
   decommission_id: kind === "decommission" ? id : null,

@@ -8,15 +8,15 @@ import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress
 export const DecommissionId = idOfHostsWork("listDecommissions", "decommission_id");
 
 export const Reason = z.string().min(1).max(256);
-/** How long a decommission waits for an agent that is not connected, before a person must decide how the decommission continues. */
+/** How long a decommission waits for a disconnected agent before the decommission stops until a person decides how it continues. */
 const agent_wait_seconds = z.int().min(0).max(86_400).default(900);
 
-/** The request for a drain, which takes a node in service to `retired` (state model 3.2). */
+/** A drain takes a node in service to the status `retired` (state model 3.2). */
 export const DrainCreate = z.strictObject({
   reason: Reason,
-  /** How long logged-in users have to leave the draining host. */
+  /** How long logged-in users have to leave a host that is being drained. */
   deadline_seconds: z.int().min(0).max(86_400).default(3_600),
-  /** If `force` is true, the drain ends the login sessions that are left at the deadline. */
+  /** If `force` is true, the drain ends the login sessions that are still open after the users' time to leave. */
   force: z.boolean().default(false),
   force_release_allocation: z
     .boolean()
@@ -26,21 +26,19 @@ export const DrainCreate = z.strictObject({
 });
 export type DrainCreate = z.output<typeof DrainCreate>;
 
-/** The request for a remove, which takes a retired node to `deleted`. */
+/** A remove takes a retired node to the status `deleted`. */
 export const RemoveCreate = z.strictObject({ reason: Reason, agent_wait_seconds });
 export type RemoveCreate = z.output<typeof RemoveCreate>;
 
-/**
- * The request for a release, which gives a machine back to MAAS: a retired node's machine, or one that a removed node left deployed (lifecycle 6.4).
- */
+/** A release gives a machine back to MAAS: a retired node's machine, or a machine that a removed node left deployed (lifecycle 6.4). */
 export const ReleaseCreate = z.strictObject({ reason: Reason });
 export type ReleaseCreate = z.output<typeof ReleaseCreate>;
 
 /** Which storage a soft reset cleans (lifecycle 5.5): local folders, tenants' Weka mounts, or both. */
 const StorageScope = z.enum(["none", "local", "weka", "all"]);
-/** How MAAS erases the disks when it releases the machine (lifecycle 5.3). */
+/** How MAAS erases a machine's disks when MAAS releases the machine (lifecycle 5.3). */
 const Erase = z.enum(["none", "quick", "secure"]);
-/** The request that prepares a node for the next tenant, or takes it and its host out of the fleet, by mode (lifecycle 5.1). */
+/** A decommission's `mode` (lifecycle 5.1) says whether the node is prepared for the next tenant, or leaves the fleet with its host. */
 export const DecommissionCreate = z.discriminatedUnion("mode", [
   z.strictObject({
     mode: z.literal("soft_reset").describe("Clean the node and keep its system"),
@@ -76,7 +74,7 @@ export const DecommissionCreate = z.discriminatedUnion("mode", [
 ]);
 export type DecommissionCreate = z.output<typeof DecommissionCreate>;
 
-/** The fields of every request that cleans the storage of nodes without a tenant (lifecycle 5.5). */
+/** The fields of a request that cleans the storage of one node or of a batch of nodes, all without a tenant (lifecycle 5.5). */
 export const storageCleanupFields = {
   reason: Reason,
   scope: z
@@ -85,7 +83,7 @@ export const storageCleanupFields = {
     .default("all"),
   agent_wait_seconds,
 };
-/** The request that cleans the storage of one node without a tenant. A batch of nodes names no disks, because a disk is in one host. */
+/** Only the request for one node names disks, because a disk is in one host. */
 export const StorageCleanupCreate = z
   .strictObject({
     ...storageCleanupFields,
@@ -109,7 +107,6 @@ export const DecommissionCreated = z.strictObject({
 });
 export type DecommissionCreated = z.output<typeof DecommissionCreated>;
 
-/** The API's view of a decommission (lifecycle 5.7). */
 export const Decommission = z.strictObject({
   decommission_id: WorkflowId,
   batch_id: BatchId.nullable(),
@@ -119,7 +116,7 @@ export const Decommission = z.strictObject({
   maas_system_id: z.string().nullable(),
   mode: z.enum(DECOMMISSION_MODES),
   reason: z.string(),
-  /** When, by whom and why the decommission was allowed to continue without the agent (lifecycle 5.8). */
+  /** A person may let a decommission continue without the node's agent (lifecycle 5.8): when, who and why. */
   forced_at: Timestamp.nullable(),
   forced_by: z.string().nullable(),
   forced_reason: z.string().nullable(),

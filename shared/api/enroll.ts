@@ -2,7 +2,10 @@ import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { Int4 } from "../int4.ts";
 
-/** The URI SAN (subject alternative name) of a node's client certificate. The hub reads no other field of a node's certificate than its URI SAN. */
+/**
+ * A node's client certificate names the node in a URI SAN (subject alternative name). The hub reads no other field of a node's certificate than the
+ * URI SAN.
+ */
 export const nodeUri = (nodeId: NodeId): string => `spiffe://muster/node/${nodeId}`;
 
 export const EnrollRequest = z.strictObject({
@@ -31,7 +34,7 @@ export const EnrollResponse = z.strictObject({
   certificate_pem: z.string(),
   ca_pem: z.string(),
   not_after: z.iso.datetime({ offset: true }),
-  /** The public key of the hub's task orders: base64url of the raw 32-byte Ed25519 key. */
+  /** The public key with which the agent checks the hub's task orders: base64url of the raw 32-byte Ed25519 key. */
   task_signing_public_key: z.string(),
 });
 export type EnrollResponse = z.output<typeof EnrollResponse>;

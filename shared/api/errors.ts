@@ -51,7 +51,10 @@ export const API_ERRORS = {
 } as const satisfies Record<string, { status: number; title: string }>;
 export type ApiErrorCode = keyof typeof API_ERRORS;
 
-/** The body of an answer of the type `problem+json`. In the body of an error answer, `errors` names each invalid field with a JSON pointer. */
+/**
+ * The body of an HTTP answer of the type `application/problem+json`. In the body of an error answer, each entry of `errors` names an invalid field of
+ * the request with a JSON pointer.
+ */
 export const Problem = z.strictObject({
   type: z.string(),
   title: z.string(),
@@ -61,22 +64,20 @@ export const Problem = z.strictObject({
   instance: z.string().optional(),
   request_id: z.string().optional(),
   errors: z.array(z.strictObject({ pointer: z.string(), message: z.string() })).optional(),
-  /** Values in an error answer for API clients, for example the id of the onboarding that holds a host. */
+  /** Machine-readable values in an error answer, for example the id of the onboarding that already holds a host. */
   context: z.record(z.string(), z.string()).optional(),
 });
 export type Problem = z.output<typeof Problem>;
 
 /**
- * The error that routes and services of the hub's API throw. One place in the hub turns an `ApiError` into the body of an error answer (`Problem`).
+ * The error that routes and services of the hub's API throw. The hub turns every `ApiError` into the body of an error answer (`Problem`) in one
+ * place.
  */
 export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];
   readonly context: Problem["context"];
-  /**
-   * The number of seconds after which the client may repeat the refused request. The hub sends the waiting time of a refused request in seconds in
-   * the header Retry-After.
-   */
+  /** The header Retry-After of a refusal says after how many seconds the client may repeat the refused request. */
   readonly retryAfterSeconds: number | undefined;
   constructor(
     code: ApiErrorCode,
@@ -99,7 +100,7 @@ export class ApiError extends Error {
 
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** Makes the body of a refusal, on every listener of the hub (RFC 9457). */
+/** Makes the body of an error answer (RFC 9457) for every HTTP listener of the hub. */
 export function problemBody(error: ApiError, request: Pick<Problem, "instance" | "request_id"> = {}): Problem {
   const { status, title } = API_ERRORS[error.code];
   return {

@@ -1,28 +1,33 @@
-/** Muster's extensions of its OpenAPI document. Clients such as the command line read the OpenAPI extensions, and need no table of their own. */
+/**
+ * Muster adds fields of its own, called extensions, to its OpenAPI document. Because clients such as the command line read the OpenAPI extensions,
+ * they need no tables of their own about the API.
+ */
 
-/** Marks a number in an API answer: how many parts of a request failed although the request itself succeeded. */
+/** Marks a number in an API answer that counts how many parts of a request failed although the request itself succeeded. */
 export const countsFailures = { "x-counts-failures": true } as const;
 
-/** How a client finds an object by its name instead of its id. */
+/** How a client finds the id of an object whose name it knows. */
 interface NamedBy {
   /**
-   * The API operation that lists the objects among which the client searches. An id of another object may narrow the list: a site's id limits a list
-   * of profiles to the site.
+   * The API operation that lists the objects among which a client searches for a name. The id of another object may narrow the list: with a site's
+   * id, the API lists only the profiles of the site.
    */
   readonly list: string;
   /**
-   * The name of the field that contains an object's name. A query parameter of the API operation `list` has the same name as the field that contains
-   * an object's name. With the query parameter, the API operation `list` returns only objects with the given name.
+   * The name of the field that contains a listed object's name; a query parameter with the same name as the field limits the list to one object name.
    */
   readonly name: string;
-  /** The field with the object's id in the items of a list. */
+  /** The name of the field that contains a listed object's id. */
   readonly id: string;
   /**
-   * If the field of a listed item has one of the values, the item no longer owns its name, and another object may have the name. The member `shown`
-   * is the query parameter with which the list operation also lists items that no longer own their name.
+   * If the named field of a listed object has one of the values, the object has given up its name, and another object may have the name. `shown` is
+   * the query parameter with which the list operation also lists objects that have given up their names.
    */
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }
 
-/** Marks an id in a request that a client may look up by name. For an id that a client may look up by name, the API itself accepts only the id. */
+/**
+ * Marks an id in an API request that a client such as the command line may replace by the object's name. The API itself accepts only the id, so the
+ * client looks the name up.
+ */
 export const namedBy = (by: NamedBy) => ({ "x-named-by": by });

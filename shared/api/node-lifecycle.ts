@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { Timestamp } from "./values.ts";
 
-/** What the entries of a node's lifecycle are about (lifecycle 5.7). */
 export const LIFECYCLE_KINDS = [
   "onboarding",
   "decommission",
@@ -13,7 +12,7 @@ export const LIFECYCLE_KINDS = [
   "override",
 ] as const;
 
-/** The columns of a node's lifecycle as CSV, in this order. They are the fields of an entry in JSON. */
+/** The columns of a node's lifecycle as CSV, in the order of the list, are the fields of an entry in JSON. */
 export const LIFECYCLE_COLUMNS = [
   "at",
   "kind",
@@ -27,16 +26,16 @@ export const LIFECYCLE_COLUMNS = [
 ] as const;
 
 /**
- * One entry of a node's lifecycle. An operation, allocation or task has its beginning as its time and its present status. An entry never has the input
- * or result of a task, because they may hold personal data such as SSH keys.
+ * The time of a lifecycle entry about an operation, allocation or task is its beginning; its status is the present status. A lifecycle entry never
+ * contains the input or result of a task, because these may hold personal data such as SSH keys.
  */
 export const LifecycleEntry = z.strictObject({
   at: Timestamp,
   kind: z.enum(LIFECYCLE_KINDS),
   id: z.string(),
-  /** The onboarding or decommission to which the entry belongs. */
+  /** The onboarding or decommission to which the lifecycle entry belongs. */
   operation_id: z.string().nullable(),
-  /** The mode, stage, task type, event type, tenant or source of the entry, according to its kind. */
+  /** `subject` is a mode, stage, task type, event type, tenant or source, according to the kind of the lifecycle entry. */
   what: z.string(),
   status: z.string().nullable(),
   by: z.string().nullable(),

@@ -33,10 +33,10 @@ export const NodeSummary = z.strictObject({
   /** The hub computes `schedulable` and never stores it (architecture 3). */
   schedulable: z.boolean(),
   unschedulable_reasons: z.array(z.string()),
-  /** The owner and the reason of the node's cordon. The owner of a cordon is `operation:<id>` or `operator:<name>`. */
+  /** The owner of a cordon is `operation:<id>` or `operator:<name>`. */
   cordon_reason: z.string().nullable(),
   cordon_owner: z.string().nullable(),
-  /** The tenant's use of the node. `allocation` is null if the node has no open allocation. */
+  /** The node's open allocation, or null if the node has none. */
   allocation: NodeAllocation.nullable(),
   onboarding_mode: z.enum(["maas", "manual"]),
   maas_system_id: z.string().nullable(),
@@ -49,8 +49,8 @@ export const NodeSummary = z.strictObject({
 export type NodeSummary = z.output<typeof NodeSummary>;
 
 /**
- * A health override keeps new work off the node until a person removes it, or until its cause is gone (decision M9). A node has at most one override of
- * each source.
+ * A health override keeps new work off the node until a person removes it, or until its cause is gone (decision M9). Each source has at most one
+ * health override of a node.
  */
 export const HealthOverride = z.strictObject({
   source: z.string(),
@@ -58,7 +58,10 @@ export const HealthOverride = z.strictObject({
   reason: z.string(),
   /** `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it. */
   set_by: z.string(),
-  /** The weakest disk erase whose evidence lifts the override: an erase of this kind or a stronger one. Null if no erase lifts the override. */
+  /**
+   * The weakest kind of disk erase that lifts the health override; evidence of a stronger erase lifts the override too. `erase` is null if no erase
+   * lifts the health override.
+   */
   needed_erase: z.enum(["quick", "secure"]).nullable(),
   since: Timestamp,
 });
@@ -85,9 +88,7 @@ export const NodeDetail = z.strictObject({
   conditions: z.array(NodeCondition),
   health_overrides: z.array(HealthOverride),
   inventory: Inventory.nullable(),
-  /**
-   * The state of the node's baseline, the snapshot of the host from before the first tenant. Without a baseline, no turnover can find the node clean.
-   */
+  /** The node's baseline is the snapshot of the host from before the first tenant. Without a baseline, no turnover can find the node clean. */
   baseline: BaselineState,
   maas: z
     .strictObject({
@@ -104,7 +105,8 @@ export const NodeDetail = z.strictObject({
 export type NodeDetail = z.output<typeof NodeDetail>;
 
 /**
- * The request for a node whose host its owner installs by hand (lifecycle 2.1). A host that MAAS provisions gets its node by an onboarding instead.
+ * The request for a node that MAAS does not provision: its owner installs the host by hand (lifecycle 2.1). A host that MAAS provisions gets its node
+ * by an onboarding instead.
  */
 export const NodeCreate = z.strictObject({
   onboarding_mode: z.literal("manual"),
@@ -136,6 +138,6 @@ export const NodeReEnroll = z.strictObject({ ...BootstrapCommandCreate.shape, re
 const orderOf = <T extends string, I extends z.ZodType>({ type, input }: { readonly type: T; readonly input: I }) =>
   z.strictObject({ type: z.literal(type), input });
 
-/** The request for a task, with the task types that an operator may queue by API in this release. */
+/** The task types are those that an operator may order through the API in this release. */
 export const TaskCreate = z.discriminatedUnion("type", [orderOf(heartbeatCheck)]);
 export type TaskCreate = z.output<typeof TaskCreate>;

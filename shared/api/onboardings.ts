@@ -23,7 +23,6 @@ const host = {
 
 export const OnboardingId = idOfHostsWork("listOnboardings", "onboarding_id");
 
-/** The request for an onboarding (lifecycle 4.1). */
 export const OnboardingCreate = z.strictObject({ ...selectors, ...host });
 export type OnboardingCreate = z.output<typeof OnboardingCreate>;
 export const OnboardingCreated = z.strictObject({ onboarding_id: WorkflowId, node_id: NodeId, status: WorkflowStatus });
@@ -59,7 +58,7 @@ export const BatchCreated = z.strictObject({
 });
 export type BatchCreated = z.output<typeof BatchCreated>;
 
-/** The API's view of an onboarding (lifecycle 4.2.1), with the diagnostics of lifecycle 4.12. */
+/** The API's answer about an onboarding (lifecycle 4.2.1) includes the diagnostics of lifecycle 4.12. */
 export const Onboarding = z.strictObject({
   onboarding_id: WorkflowId,
   batch_id: BatchId.nullable(),

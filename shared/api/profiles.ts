@@ -7,14 +7,14 @@ import { Activation, siteFields } from "./sites.ts";
 import { InterfaceName, Seconds, Timestamp } from "./values.ts";
 
 /**
- * The name or tag of a commissioning or test script in MAAS. A script's name must not contain a comma, because MAAS's list separates names by commas
- * (maas 2.5).
+ * MAAS chooses commissioning and test scripts by their names or tags. The name of a MAAS script must not contain a comma, because MAAS separates the
+ * names in its list by commas (maas 2.5).
  */
 const ScriptName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");
 
-/** The settings of a profile (lifecycle 3.6, 3.7, 4.14). Every wait of an onboarding has its time-out in the profile. */
+/** Every wait of an onboarding has its time-out in the profile (lifecycle 3.6, 3.7, 4.14). */
 const profileFields = {
   name: z
     .string()
@@ -25,15 +25,15 @@ const profileFields = {
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
   /**
-   * A profile's own values, for racks or hosts that differ from the rest of the site (lifecycle 3.6). If a value of the profile is null, the site's
-   * value applies.
+   * A profile may replace values of its site, for racks or hosts that differ from the rest of the site (lifecycle 3.6). If a value of the profile is
+   * null, the site's value applies.
    */
   pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
   pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
   node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
-  /** Names or tags of MAAS's commissioning scripts. If the list of commissioning scripts is empty, MAAS chooses the scripts. */
+  /** If the list of commissioning scripts is empty, MAAS chooses the scripts. */
   commissioning_scripts: z.array(ScriptName).max(32).default([]),
-  /** Names or tags of MAAS's test scripts. If the list of test scripts is the single word `none`, MAAS runs no test script. */
+  /** If the list of test scripts is the single word `none`, MAAS runs no test script. */
   testing_scripts: z.array(ScriptName).max(32).default([]),
   strict_pxe_preflight: z
     .boolean()
@@ -75,7 +75,7 @@ const profileFields = {
     .nullable()
     .describe("Script that the first boot downloads and runs: https://...#sha256=<64 hex digits>")
     .default(null),
-  /** The first boot formats extra disks only if `initialize_extra_disks` is true, because formatting destroys data (lifecycle 4.3). */
+  /** Formatting destroys data, so the first boot of a host formats extra disks only if `initialize_extra_disks` is true (lifecycle 4.3). */
   initialize_extra_disks: z
     .boolean()
     .describe("DESTROYS DATA: the first boot partitions and formats every free disk except the root disk")
@@ -145,10 +145,7 @@ const profileFields = {
   hardware_sync_seed_timeout_seconds: Seconds.default(1800),
   hardware_sync_health_timeout_seconds: Seconds.default(2700),
   agent_enrollment_timeout_seconds: Seconds.default(1800),
-  /**
-   * The time-out of a release includes the time in which MAAS erases the machine's disks, because MAAS may be configured to erase disks at each
-   * release.
-   */
+  /** The time-out of a machine's release includes the erase of the machine's disks, because MAAS may be configured to erase disks at each release. */
   release_timeout_seconds: Seconds.default(14_400),
   power_off_timeout_seconds: Seconds.default(900),
   /**
@@ -158,7 +155,10 @@ const profileFields = {
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };
 
-/** An enrollment token must stay valid longer than the slowest deploy and first boot that the profile allows (lifecycle 12, question 2). */
+/**
+ * An enrollment token, with which a host enrolls, must stay valid longer than the slowest deploy and first boot that the profile allows (lifecycle
+ * 12).
+ */
 const tokenOutlivesDeploy = (p: {
   enrollment_token_ttl_seconds?: number | undefined;
   deploy_timeout_seconds?: number | undefined;
@@ -174,8 +174,8 @@ const ttlMessage = {
 export const ProfileCreate = z.strictObject(profileFields).refine(tokenOutlivesDeploy, ttlMessage);
 export type ProfileCreate = z.output<typeof ProfileCreate>;
 /**
- * A patch of a profile contains only the changed fields, without defaults. After merging a patch into a profile, the hub checks that enrollment
- * tokens stay valid long enough.
+ * An API request that changes a profile contains only the changed fields, and absent fields get no defaults. After the hub has merged the changed
+ * fields into a profile, it checks that enrollment tokens stay valid long enough.
  */
 export const ProfilePatch = z.strictObject({
   ...(Object.fromEntries(

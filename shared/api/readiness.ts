@@ -18,8 +18,8 @@ export const ReadinessSignalTaken = z.strictObject({
   signal_id: z.uuid(),
   outcome: SignalOutcome,
   /**
-   * The node's present generation, with which the sender of a readiness signal can compare the signal's generation. The hub stores a readiness signal
-   * of another generation but does not apply it.
+   * A host compares the node's present generation with the generation of its own readiness signal. The hub stores a readiness signal of another
+   * generation but does not apply it.
    */
   node_generation: z.int(),
 });

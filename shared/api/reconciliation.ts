@@ -5,13 +5,12 @@ import { NodeStatus } from "../node-status.ts";
 import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
 
-/** The numbers of nodes with a machine in MAAS, by what the reconciler found. */
 const counts = {
   ok: z.int(),
   drifted: z.int(),
   /** The number of drifts that a person has acknowledged. */
   acknowledged: z.int(),
-  /** The number of nodes that the reconciler has not judged since the node got its present machine. */
+  /** The number of nodes that the reconciler has not compared with MAAS since each node got its present machine. */
   unreconciled: z.int(),
 };
 export const Breaker = z.strictObject({
@@ -27,7 +26,7 @@ export const Breaker = z.strictObject({
   moved: z.int(),
   move_limit: z.int(),
   in_service: z.int(),
-  /** Some of the nodes that the breaker held back when it tripped. */
+  /** Some of the nodes whose change of status the tripped breaker prevented. */
   node_ids: z.array(NodeId),
   accept_until: Timestamp.nullable(),
   reset_at: Timestamp.nullable(),
@@ -36,7 +35,6 @@ export const Breaker = z.strictObject({
 });
 export type Breaker = z.output<typeof Breaker>;
 
-/** The API's view of the reconciler's state (lifecycle 6.6). */
 export const ReconciliationStatus = z.strictObject({
   ...counts,
   sites: z.array(
@@ -48,8 +46,8 @@ export const ReconciliationStatus = z.strictObject({
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
       /**
-       * How many machines the watcher's last sweep found but could not read. The hub treats a machine that it could not read neither as changed nor
-       * as deleted.
+       * How many machines of the site the watcher found but could not read in its last sweep. The hub treats a machine that it could not read neither
+       * as changed nor as deleted.
        */
       unreadable_machines: z.int(),
       /** How many polls of the site have failed since the last successful poll. */
@@ -74,13 +72,12 @@ export const Drift = z.strictObject({
   drift_details: DriftDetails.nullable(),
   drift_resolved_at: Timestamp.nullable(),
   acknowledged: DriftAcknowledged.nullable(),
-  /** When the reconciler put the node into quarantine. */
   quarantined_at: Timestamp.nullable(),
 });
 export type Drift = z.output<typeof Drift>;
 
 /**
- * With the action `acknowledge`, a person says that a drift is known, so the reconciler ignores the drift until the drift changes. With the action
+ * With the action `acknowledge`, a person says that a drift is known, and the reconciler ignores the drift until it changes. With the action
  * `return_to_service`, a person confirms that the cause of the node's quarantine is gone.
  */
 export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });
@@ -89,7 +86,7 @@ export type DriftResolve = z.output<typeof DriftResolve>;
 export const ReconciliationRun = z.strictObject({ site_id: SiteId });
 export const ReconciliationRequested = z.strictObject({ site_id: SiteId, requested: z.literal(true) });
 
-/** With `accept_drift`, an operator says that the drift is real, and the breaker lets every action through for a quarter of an hour. */
+/** With `accept_drift`, an operator confirms that the drift is real, and the breaker lets every change of status through for a quarter of an hour. */
 export const BreakerReset = z.strictObject({
   kind: BreakerKind.default("quarantine"),
   accept_drift: z.boolean().default(false),

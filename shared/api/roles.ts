@@ -1,3 +1,3 @@
-/** The roles of an operator's API token: a `viewer` reads, an `admin` also writes. */
+/** An API token with the role `viewer` may read, and one with the role `admin` may also write. */
 export const API_ROLES = ["admin", "viewer"] as const;
 export type ApiRole = (typeof API_ROLES)[number];

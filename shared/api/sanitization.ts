@@ -3,15 +3,12 @@ import { NodeId, WorkflowId } from "../ids.ts";
 import { RECORD_VERDICTS, SanitizationRecord, TRUST_LEVELS } from "../sanitization-record.ts";
 import { Timestamp } from "./values.ts";
 
-/**
- * The facts of a sanitization record that the API's list of records shows. Only the answers to `getSanitizationRecord` and to the export contain the
- * whole sanitization record.
- */
+/** The API's list of sanitization records shows some fields; `getSanitizationRecord` and the export show the whole sanitization record. */
 export const SanitizationSummary = z.strictObject({
   record_id: z.uuid(),
   node_id: NodeId,
   hostname: z.string(),
-  /** The number of the sanitization record in the node's chain of records, from 1 on. */
+  /** A node's sanitization records form a chain, in which each has a number, from 1 on. */
   sequence: z.int(),
   tenant: z.string().nullable(),
   allocation_id: z.uuid().nullable(),

@@ -7,7 +7,10 @@ import { Hostname, InterfaceName, IpAddress, LinuxUserName, Timestamp } from "./
 
 export const Activation = z.enum(["active", "disabled"]);
 
-/** The fields of a site that an operator writes (lifecycle 3.1, 3.6). Only the API's credentials route writes a site's secrets. */
+/**
+ * An operator writes these fields of a site (lifecycle 3.1, 3.6). A site's secrets are not among the site's fields: the API has a route of its own
+ * for credentials.
+ */
 export const siteFields = {
   name: z
     .string()
@@ -15,7 +18,7 @@ export const siteFields = {
     .max(64)
     .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
   region_code: z.string().min(1).max(64).describe("The operator's own name of the region; nodes have it too"),
-  /** Spellings of a MAAS address with and without a trailing slash or /api/2.0 are equal (maas 1.1). */
+  /** Two spellings of a MAAS address are equal if they differ only in a trailing slash or in /api/2.0 (maas 1.1). */
   api_base_url: z
     .url({ protocol: /^https?$/ })
     .refine(
@@ -60,14 +63,14 @@ export const Site = z.strictObject({
   ...siteFields,
   status: Activation,
   default_profile_id: ProfileId.nullable(),
-  /** Which secrets of the site an operator has written. The API never shows the values of a site's secrets. */
+  /** The API says only which secrets of a site an operator has written, and never shows their values. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
 export type Site = z.output<typeof Site>;
 
-/** The deploy user's password: text that a person can type at a login, and that the host's crypt(3) accepts, at most 511 bytes. */
+/** The password of the deploy user must be text that a person can type and that the host's crypt(3) accepts, at most 511 bytes. */
 const DeployPassword = z
   .string()
   .min(8)
@@ -83,10 +86,7 @@ const BmcDriver = z
     "Protocol by which MAAS and the hub control the BMC; the default is ipmi. With redfish MAAS creates no machine without known interfaces, so the hub boots such a host from the network by its BMC and claims it when it appears in MAAS",
   );
 
-/**
- * A request can write one secret of a site without the other secrets. A secret of the site that is absent from the request keeps its value (lifecycle
- * 3.5).
- */
+/** A secret of the site that is absent from a request keeps its value (lifecycle 3.5). */
 export const SiteCredentials = z
   .strictObject({
     maas_token: MaasToken.describe("API key of a MAAS administrator: consumer_key:token_key:token_secret").optional(),
@@ -99,7 +99,7 @@ export const SiteCredentials = z
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
 
-/** The request that moves a site to another address of the same MAAS region. A request to move a site must contain the site's present token. */
+/** A request that moves a site to another address of the same MAAS region must contain the site's present MAAS token. */
 export const SiteMove = z.strictObject({
   api_base_url: siteFields.api_base_url,
   maas_token: MaasToken,
@@ -107,8 +107,9 @@ export const SiteMove = z.strictObject({
 });
 
 /**
- * The checks of a site's probe. A fault in one of the first six checks, `reachable` to `sole_site`, is an error, because the fault affects the whole
- * site. A fault in a check from `credentials` to `upstream_dns` is a warning, because the fault affects only some hosts.
+ * A site's probe makes these checks of the MAAS region. A fault in one of the first six checks of a site's probe, `reachable` to `sole_site`, is an
+ * error, because it affects the whole site. A fault in a check of the site's probe from `credentials` to `upstream_dns` is a warning, because it
+ * affects only some hosts.
  */
 const PROBE_CHECKS = [
   "reachable",
@@ -127,7 +128,7 @@ const PROBE_CHECKS = [
 ] as const;
 export const SiteProbe = z.strictObject({
   maas_version: z.string().nullable(),
-  /** `clock_ahead_seconds` says how far MAAS's clock is ahead of the hub's clock, or is null if MAAS's answer had no date. */
+  /** By how many seconds MAAS's clock is ahead of the hub's clock; null if MAAS's answer had no date. */
   clock_ahead_seconds: z.int().nullable(),
   username: z.string().nullable(),
   is_superuser: z.boolean().nullable(),
@@ -136,7 +137,7 @@ export const SiteProbe = z.strictObject({
     z.strictObject({
       name: z.enum(PROBE_CHECKS),
       status: z.enum(["ok", "warning", "failed"]),
-      /** The profile that a check of the site's probe concerns. `profile` is null for a check of the whole site. */
+      /** `profile` is null for a check that concerns the whole site. */
       profile: z.string().nullable(),
       message: z.string(),
     }),
@@ -155,7 +156,7 @@ export const SkuCreate = z.strictObject({
   gpus_total: z.int().min(0).max(64),
 });
 export type SkuCreate = z.output<typeof SkuCreate>;
-/** A patch of an SKU contains only the changed fields. The id of an SKU cannot change, because nodes and onboardings refer to the id. */
+/** A request cannot change the id of an SKU, because nodes and onboardings refer to the id. */
 export const SkuPatch = z.strictObject({
   description: z.string().max(512).optional(),
   gpu_vendor: SkuCreate.shape.gpu_vendor.optional(),
@@ -178,7 +179,7 @@ export const RoceAssignmentRow = z.strictObject({
 });
 export type RoceAssignmentRow = z.output<typeof RoceAssignmentRow>;
 export type ParsedRoceRow = { readonly row: RoceAssignmentRow } | { readonly fault: string };
-/** The hub checks each RoCE row of a request alone, so that an invalid RoCE row does not stop the valid ones. */
+/** The hub checks each RoCE row of a request separately, so that an invalid RoCE row does not stop the valid ones. */
 const RoceItem = z.union([RoceAssignmentRow, z.unknown()]).transform((item): ParsedRoceRow => {
   const parsed = RoceAssignmentRow.safeParse(item);
   if (parsed.success) return { row: parsed.data };
@@ -196,7 +197,7 @@ export const RoceAssignmentUpsert = z.strictObject({
     .max(5000)
     .describe('Rows as {"hostname": "c07u41", "interface": "enp28s0np0", "ipv4_cidr": "172.30.0.1/31"}'),
 });
-/** The result of each RoCE row, in the order in which the request lists the rows. */
+/** The results have the order in which the request lists the RoCE rows. */
 export const RoceAssignmentWritten = z.strictObject({
   written: z.int(),
   failed: z.int().meta(countsFailures),
@@ -227,8 +228,8 @@ export const PowerOverrideCreate = z.strictObject({
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
 /**
- * A patch of a BMC login override cannot change the selector that says for which host the login is valid. To give a second host its own BMC login, an
- * operator creates a second BMC login override.
+ * A request cannot change the selector of a BMC login override, which says for which host the login is valid. For a second host, an operator creates
+ * a second BMC login override.
  */
 export const PowerOverridePatch = z
   .strictObject({
@@ -255,7 +256,7 @@ export const PowerOverride = z.strictObject({
   selector_type: PowerOverrideSelector,
   selector_value: z.string(),
   status: Activation,
-  /** `last_used_at` is null until an onboarding uses the BMC login, and `last_failed_at` is null until an onboarding fails because of the login. */
+  /** The times at which an onboarding last used the BMC login and last failed because of it; null if that never happened. */
   last_used_at: Timestamp.nullable(),
   last_failed_at: Timestamp.nullable(),
   last_failure_code: z.string().nullable(),

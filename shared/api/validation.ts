@@ -6,18 +6,18 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** Limits for the list of faults with which an answer describes an invalid request. */
+/** An answer about an invalid request lists at most this many faults. */
 interface Limits {
   readonly errors: number;
-  /** The maximum length of each JSON pointer and each message in an error answer, because both may repeat a text of the request. */
+  /** Error answers shorten each JSON pointer and each message, because both may repeat text of the request. */
   readonly characters?: number;
 }
 
-/** A JSON pointer by RFC 6901 for the path of a field; the pointer "" is the whole document. */
+/** Writes the path of a field as a JSON pointer (RFC 6901); the pointer "" means the whole document. */
 export const pointerTo = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** Lists the faults of a request. The list names each invalid field and each unknown field by a JSON pointer. */
+/** Names each invalid and each unknown field of a request by a JSON pointer. */
 export const fieldErrors = (error: z.ZodError): FieldError[] =>
   error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"
@@ -28,7 +28,7 @@ export const fieldErrors = (error: z.ZodError): FieldError[] =>
       : [{ pointer: pointerTo(issue.path), message: issue.message }],
   );
 
-/** Makes the error for an invalid request. The argument `what` names the invalid part of the request, for example "body". */
+/** `what` names the invalid part of the request, for example "body". */
 export function validationFailed(what: string, faults: readonly FieldError[], limits: Limits): ApiError {
   const errors = faults.slice(0, limits.errors).map(({ pointer, message }) => ({
     pointer: pointer.slice(0, limits.characters),

@@ -7,7 +7,7 @@ export const Hostname = z
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
     "must be a DNS label: lower-case letters, digits and hyphens, 63 characters at most",
   );
-/** An IP address of version 4 or 6. An IPv6 address gets the URL parser's spelling, so that equal addresses have equal texts. */
+/** An IPv6 address is written as the URL parser writes it, so that equal addresses have equal texts. */
 export const IpAddress = z.union([
   z.ipv4(),
   z.ipv6().overwrite((address) => {
@@ -18,12 +18,12 @@ export const IpAddress = z.union([
 export const MacAddress = z
   .string()
   .regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/, "must be a MAC address in lower case with colons");
-/** A Linux interface name: at most 15 bytes, no slash, no white space. */
+/** Linux accepts interface names of at most 15 bytes without slash and white space. */
 export const InterfaceName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/, "must be a Linux interface name");
 export const Ipv4Cidr = z.cidrv4();
 export const Timestamp = z.iso.datetime({ offset: true });
 export const LinuxUserName = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be a Linux user name");
-/** A duration in a profile is a number of seconds, which an operator can read. */
+/** A profile gives each duration as a number of seconds. */
 export const Seconds = z
   .int()
   .min(1)

@@ -13,8 +13,8 @@ const types = z.array(EventPattern).min(1).max(20);
 const description = z.string().max(200);
 const WHAT_SECRET = "must be whsec_ and 24 to 64 random bytes in base64, e.g. of openssl rand -base64 32";
 /**
- * A webhook's secret in the format of Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows the secret of a webhook
- * after it has stored the secret.
+ * A webhook's secret has the format of the specification Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows a
+ * webhook's secret.
  */
 const secret = z
   .string()
@@ -42,19 +42,20 @@ export const WebhookPatch = z.strictObject({
 
 export const WebhookRotate = z.strictObject({
   secret,
-  /** How long the hub also signs deliveries with the webhook's previous secret. */
+  /** For how long after a change of a webhook's secret the hub signs deliveries with the old secret too. */
   overlap_seconds: z.int().min(0).max(604_800).default(86_400),
 });
 
 export const Webhook = z.strictObject({
   id: z.uuid(),
-  /** An operator with the role `viewer` sees the webhook's URL without path and query, which often contain a secret of the receiver. */
+  /** An operator with the role `viewer` sees the webhook's URL without path and query, because these often contain a secret of the receiver. */
   url: z.string(),
   types: z.array(z.string()),
   description: z.string(),
   active: z.boolean(),
   /**
-   * Why the hub stopped sending events to the webhook. `disabled_reason` is null while the webhook delivers, and when a person stopped the webhook.
+   * Why the hub stopped sending events to the webhook by itself. `disabled_reason` is null while the hub sends events to the webhook, and if a person
+   * stopped the webhook.
    */
   disabled_reason: z.string().nullable(),
   pending: z.int(),
@@ -83,6 +84,6 @@ export type WebhookDelivery = z.output<typeof WebhookDelivery>;
 
 export const WebhookReplay = z.union([
   z.strictObject({ dead: z.literal(true) }),
-  /** Sends all events after `cursor`, a position in the list of events, to the webhook, including events that the hub has already delivered. */
+  /** `cursor` is a position in the list of events; the hub sends all events after it to the webhook, including those already delivered. */
   z.strictObject({ cursor: z.string().min(1).max(512) }),
 ]);

@@ -7,7 +7,7 @@ import { STAGE_EVENT_STATUSES, STOP_VERBS, TERMINAL_WORKFLOW_STATUSES, WorkflowS
 import { namedBy } from "./extensions.ts";
 import { Timestamp } from "./values.ts";
 
-/** A host has at most one unfinished workflow of each kind, so the hostname identifies the workflow. */
+/** A client can name a workflow by its host, because a host has at most one unfinished workflow of each kind. */
 export const idOfHostsWork = (list: string, id: string) =>
   WorkflowId.meta(
     namedBy({ list, name: "hostname", id, unless: { field: "status", values: TERMINAL_WORKFLOW_STATUSES } }),
@@ -24,20 +24,17 @@ export const StageEvent = z.strictObject({
 });
 export type StageEvent = z.output<typeof StageEvent>;
 
-/**
- * The API's view of a workflow's state, with the diagnostics of lifecycle 4.12. In the API, every kind of workflow has the same members for its
- * progress.
- */
+/** In the API, workflows of all kinds have these members for their progress, with the diagnostics of lifecycle 4.12. */
 export const workflowProgress = {
   status: WorkflowStatus,
   current_stage: z.string(),
   current_attempt: z.int(),
-  /** What the workflow's stage waits for, in words. `waiting_for` is null when the stage does not wait. */
+  /** What the workflow's stage waits for, in words; null when the stage does not wait. */
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
   /**
-   * A verb that the hub accepted during a run of the workflow's stage. A pending verb takes effect after the present run of the workflow's stage.
-   * `pending_verb` is null when no accepted verb waits for the end of a stage's run.
+   * A verb that the hub accepted while a run of the workflow's stage was under way takes effect after the run. `pending_verb` is null when no
+   * accepted verb waits for the end of a run.
    */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
@@ -45,7 +42,7 @@ export const workflowProgress = {
   error_message: z.string().nullable(),
   error_details: Json,
   next_action: z.string().nullable(),
-  /** The operator verb that continues the workflow after the operator has done `next_action` (lifecycle 4.9). */
+  /** The operator's next verb for the workflow (lifecycle 4.9), after the operator has done what `next_action` says. */
   next_verb: z.enum(NEXT_VERBS).nullable(),
   requested_by: z.string().nullable(),
   requested_at: Timestamp,

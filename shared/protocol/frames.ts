@@ -8,21 +8,21 @@ import { SignedOrder } from "../tasks/order.ts";
 import { MOST_STATEMENTS, TrustChain } from "../trust.ts";
 
 /**
- * The schemas of every message on the channel between hub and agent. The WebSocket and its long-poll fallback carry equal frames. The agent's first
- * frame is `hello`, which contains the digest of its journal of tasks. The hub sends no task to an agent before the hub has answered the agent's
- * `hello` with `welcome`.
+ * This file holds the schemas of all messages between hub and agent. A WebSocket and its fallback, a long poll over HTTP, carry the same frames
+ * between hub and agent. The agent's first frame is `hello`, which contains the digest of its journal of tasks. The hub sends no task to an agent
+ * before the hub has answered the agent's `hello` with `welcome`.
  */
 export const JOURNAL_STATES = ["received", "started", "finished", "reported"] as const;
 export type JournalState = (typeof JOURNAL_STATES)[number];
 
 const taskRef = { task_id: TaskId, epoch: PositiveInt4 };
 
-/** The size limits of a progress report fit the largest one of any task type: a drain's list of users who are still logged in. */
+/** A progress report may be as large as the largest one of any task type: a drain's list of users who are still logged in. */
 const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
-/** The size limits of a task's result fit the largest result of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
+/** A task's result may be as large as the largest one of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
 const Result = boundedJson({ depth: 8, values: 24_000, characters: 320 * 1024 });
 
-/** The reasons for which an agent refuses an order without running it. An agent never runs an order that it has refused. */
+/** The agent may refuse a task's order for these reasons, and never runs an order that it has refused. */
 const ORDER_REJECTIONS = [
   "bad_signature",
   "wrong_node",
@@ -36,7 +36,7 @@ export const OrderRejection = z.enum(ORDER_REJECTIONS);
 export type OrderRejection = z.output<typeof OrderRejection>;
 
 /**
- * The reply of a task's handler, as a frame carries it. The hub also checks each reply with the reply schema of the task's type in the task
+ * A frame carries the reply of a task's handler in a general form. The hub checks each reply against the reply schema of the task's type in the task
  * catalogue.
  */
 export const WireReply = z.discriminatedUnion("ok", [
@@ -60,8 +60,8 @@ export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
   z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
   /**
-   * The sequence number of the last statement about the hub's keys that the agent has verified and trusts. The agent sends `trust.known` only in
-   * answer to `trust.update`.
+   * The agent has verified, and trusts, all statements about the hub's keys up to this sequence number. The agent sends the frame `trust.known` only
+   * in answer to the frame `trust.update`.
    */
   z.strictObject({ type: z.literal("trust.known"), sequence: z.int().min(0).max(MOST_STATEMENTS) }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),

@@ -12,13 +12,12 @@ const entries = (...pairs: readonly (readonly [string, string])[]): ResidueReadi
 });
 const UNREADABLE: ResidueReading = { unreadable: "the disk is gone" };
 const empty = (): ResidueSnapshot => Object.fromEntries(RESIDUE_ITEM_NAMES.map((item) => [item, { entries: [] }]));
-/** Returns a residue snapshot without entries in which one item has the given reading, or is missing. */
 const withItem = (item: ResidueItem, reading: ResidueReading | undefined): ResidueSnapshot => {
   const { [item]: _replaced, ...others } = empty();
   return reading === undefined ? others : { ...others, [item]: reading };
 };
 
-/** The readings of a residue item that a comparison must tell apart: missing, unreadable, no entry, one entry, the entry changed, another entry. */
+/** A comparison must tell apart these readings of a residue item: missing, unreadable, no entry, one entry, the entry changed, another entry. */
 const READINGS = {
   missing: undefined,
   unreadable: UNREADABLE,
@@ -30,7 +29,6 @@ const READINGS = {
 type Kind = keyof typeof READINGS;
 const KINDS = Object.keys(READINGS) as Kind[];
 
-/** Returns the expected judgement of a residue item, written as a table: the findings, `clean` or `unreadable`. */
 function expected(rule: string, hasTenant: boolean, hasBaseline: boolean, before: Kind, now: Kind): string {
   if (rule === "tenant" && !hasTenant && now === "missing") return "clean";
   if (now === "missing" || now === "unreadable") return "unreadable";

@@ -1,33 +1,36 @@
 import { RESIDUE_ITEM_NAMES, type ResidueItem, type ResidueRule, ruleOf } from "./items.ts";
 import type { ResidueEntry, ResidueReading, ResidueSnapshot, ResidueTenant } from "./snapshot.ts";
 
-/** The largest number of findings that the judgement of one residue item names. */
+/** The judgement of a residue item names at most this many findings. */
 export const MOST_FOUND = 20;
 
 /**
- * Why an entry of a residue item is a finding. An entry is `added`, `changed` or `removed` compared with the baseline. A `forbidden` entry may never
- * exist, and a `tenant` entry is the tenant's own account, group or password.
+ * An entry of a residue item may be a finding for one of these reasons. Compared with the node's baseline, an entry of a residue item is `added`,
+ * `changed` or `removed`. A `forbidden` entry may never exist on a clean host; a `tenant` entry is the tenant's own account, group or password.
  */
 export type FindingKind = "added" | "changed" | "removed" | "forbidden" | "tenant";
 export interface Finding {
   readonly name: string;
   readonly kind: FindingKind;
 }
-/** The judgement of one residue item. `more` is the number of findings that the judgement does not name. */
+/** `more` is the number of findings that the judgement does not name. */
 export type ItemJudgement =
   | { readonly state: "clean" }
   | { readonly state: "found"; readonly found: readonly Finding[]; readonly more: number }
   | { readonly state: "unreadable"; readonly reason: string };
 
 export interface ResidueJudgement {
-  /** The worst judgement of all residue items: The verdict `found` is worse than `unreadable`, and `unreadable` is worse than `clean`. */
+  /**
+   * The verdict about a residue snapshot is the worst judgement of all its residue items. The verdict `found` is worse than `unreadable`, and
+   * `unreadable` is worse than `clean`.
+   */
   readonly verdict: ItemJudgement["state"];
   readonly items: Readonly<Record<ResidueItem, ItemJudgement>>;
 }
 
 /**
- * Compares a residue snapshot with the baseline of the node's generation. An item that is unreadable in the snapshot, or in a baseline that it needs,
- * is not clean. An item that needs a baseline is not clean without a baseline.
+ * An item that is unreadable in the snapshot, or in a baseline that it needs, is not clean. A residue item whose rule needs a baseline is not clean
+ * without a baseline.
  */
 export function compareResidue(
   baseline: ResidueSnapshot | null,
@@ -71,7 +74,7 @@ function judgeForbidden(now: ResidueReading): ItemJudgement {
   return found(now.entries.map(({ name }) => ({ name, kind: "forbidden" })));
 }
 
-/** Returns the differences of a residue item from the baseline, or the reason why a comparison with the baseline is not possible. */
+/** Returns why the comparison is impossible if the residue item cannot be compared with the baseline. */
 function differences(
   rule: Extract<ResidueRule, "same" | "no_more">,
   baseline: ResidueSnapshot | null,
@@ -103,7 +106,7 @@ function difference(
   return findings;
 }
 
-/** Returns the digests of a residue item's entries by name. Two entries with one name count as one entry with both digests. */
+/** Two entries with one name count as one entry with both digests. */
 function digestsOf(entries: readonly ResidueEntry[]): ReadonlyMap<string, string> {
   const digests = new Map<string, string[]>();
   for (const { name, digest } of entries) digests.set(name, [...(digests.get(name) ?? []), digest].sort());

@@ -1,19 +1,19 @@
 /**
- * The rule by which the hub judges an item of a residue snapshot. By the rule `same`, the item's entries must equal the entries of the baseline. By
- * the rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. By the rule `none`, the item must have no entry, with
- * or without a baseline. The rule `tenant` also demands an item without entries, which the agent reads only for a known tenant.
+ * By these rules, the hub judges the items of a residue snapshot. By the rule `same`, the item's entries must equal the entries of the baseline. By
+ * the rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. By the rule `none`, a residue item must have no entry.
+ * By the rule `tenant`, a residue item must have no entry either; the agent reads the item only for a known tenant.
  */
 export type ResidueRule = "same" | "no_more" | "none" | "tenant";
 
 export interface ResidueItemSpec {
-  /** The name of the residue item that operators see. */
+  /** Operators see the residue item by this name. */
   readonly title: string;
   readonly rule: ResidueRule;
   /** The parts of the host that the agent reads for the residue item. */
   readonly reads: string;
 }
 
-/** The closed list of things that a tenant can leave on a host and that the task `node.validate_clean` reads. docs/residue.md explains each item. */
+/** The closed list of residue items, which docs/residue.md explains, names what a tenant can leave on a host. */
 export const RESIDUE_ITEMS = {
   accounts: {
     title: "Accounts and groups",

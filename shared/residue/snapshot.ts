@@ -1,34 +1,29 @@
 import { z } from "zod";
 import { RESIDUE_ITEM_NAMES, type ResidueItem } from "./items.ts";
 
-/** The largest number of entries of one item in a residue snapshot. The residue item with the most entries is the list of installed packages. */
+/** A residue item may have at most this many entries in a snapshot. The list of installed packages is the residue item with the most entries. */
 export const MOST_ENTRIES = 3_000;
 /**
- * The largest length of the name of an entry in a residue snapshot, in characters. In the name of an entry, the agent escapes characters that are not
+ * The name of an entry in a residue snapshot has at most this many characters. In the name of an entry, the agent escapes characters that are not
  * printable ASCII.
  */
 export const LONGEST_NAME = 200;
-/**
- * The largest size of one item of a residue snapshot as JSON. The residue item with the list of installed packages may be larger than other items.
- */
+/** One residue item as JSON may have at most this size. The list of installed packages may be larger than the other residue items. */
 export const MAX_ITEM_BYTES = 32 * 1024;
 export const MAX_PACKAGES_BYTES = 160 * 1024;
-/** The largest size of a whole residue snapshot as JSON, which leaves room in a frame (`MAX_FRAME_BYTES`). */
+/** A whole residue snapshot as JSON may have at most this size, which leaves room in a frame of `MAX_FRAME_BYTES`. */
 export const MAX_SNAPSHOT_BYTES = 320 * 1024;
 const LONGEST_REASON = 300;
 
 /**
- * The digest of an entry in a residue snapshot: the first 96 bits of a keyed SHA-256, in base64url. The key of the digests never leaves the host, so
- * nobody else can test a guess about a digested text.
+ * The digest of an entry in a residue snapshot: the first 96 bits of a keyed SHA-256, in base64url. The key of an entry's digest never leaves the
+ * host, so nobody else can test a guess about the digested text.
  */
 const Digest = z.string().regex(/^[A-Za-z0-9_-]{16}$/);
 export const ResidueEntry = z.strictObject({ name: z.string().min(1).max(LONGEST_NAME), digest: Digest });
 export type ResidueEntry = z.output<typeof ResidueEntry>;
 
-/**
- * What the agent read for a residue item: all entries, or the reason why the agent does not know them. The agent never cuts the list of entries of a
- * residue item.
- */
+/** For a residue item, the agent tells either all entries or the reason why it could not read them. */
 export const ResidueReading = z.union([
   z.strictObject({ entries: z.array(ResidueEntry).max(MOST_ENTRIES) }),
   z.strictObject({ unreadable: z.string().min(1).max(LONGEST_REASON) }),
@@ -36,8 +31,8 @@ export const ResidueReading = z.union([
 export type ResidueReading = z.output<typeof ResidueReading>;
 
 /**
- * A residue snapshot: the state of a host, item by item. A residue snapshot lacks an item that an older agent does not know. A snapshot without a
- * known tenant also lacks the items about the tenant.
+ * A residue snapshot lacks an item that an older agent does not know. A residue snapshot of a host without a known tenant also lacks the residue
+ * items about the tenant.
  */
 export const ResidueSnapshot = z.partialRecord(
   z.enum(RESIDUE_ITEM_NAMES as [ResidueItem, ...ResidueItem[]]),
@@ -45,7 +40,7 @@ export const ResidueSnapshot = z.partialRecord(
 );
 export type ResidueSnapshot = z.output<typeof ResidueSnapshot>;
 
-/** Returns the reading of an unreadable item, with the reason cut to the length that the schema allows. */
+/** The reason why a residue item is unreadable is cut to the length that the schema allows. */
 export const unreadableBecause = (reason: string): ResidueReading => ({
   unreadable: reason.slice(0, LONGEST_REASON) || "no reason was given",
 });

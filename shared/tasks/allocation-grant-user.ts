@@ -7,8 +7,9 @@ import { defineTask } from "./define-task.ts";
 export const GRANT_STEPS = ["record", "group", "account", "home", "keys", "sudo"] as const;
 
 /**
- * Makes a tenant's account on the host (architecture 14.1): a new uid and group, a home, SSH keys, and perhaps sudo rights. No earlier allocation had
- * the account's uid and group. The task `allocation.grant_user` is not destructive: a second run finds what the first run made, and changes nothing.
+ * Makes a tenant's account on the host (architecture 14.1), with a home, SSH keys, and sudo rights if the allocation grants them. The uid and the
+ * group of the tenant's account have belonged to no earlier allocation. The task `allocation.grant_user` is not destructive: a second run finds what
+ * the first run made, and changes nothing.
  */
 export const grantUser = defineTask({
   type: "allocation.grant_user",
@@ -19,12 +20,11 @@ export const grantUser = defineTask({
     allocation_id: z.uuid(),
     login_user: LoginUser,
     ssh_keys: z.array(SshPublicKey).min(1).max(32),
-    /** True if the tenant may run all commands as root by `sudo`. */
     root: z.boolean(),
     plan: z.boolean(),
   }),
   result: z.strictObject({
-    /** The uid of the tenant's account. With `plan: true`, the uid is null if the host has no account for the allocation yet. */
+    /** `uid` is null if the order has `plan: true` and the host has no account for the allocation yet. */
     uid: z.int().nullable(),
     steps: cleaningStepsNamed(GRANT_STEPS),
   }),

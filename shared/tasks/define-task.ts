@@ -1,12 +1,11 @@
 import type { z } from "zod";
 
-/** What the hub does with an error that a task reports. */
 export type ErrorHandling = "retry" | "fail";
 
 /**
- * A task type belongs to the lane `work` or to the lane `look`. Tasks in the lane `work` change the host or take long. Tasks in the lane `look` only
- * read and take no noticeable time. A node's agent runs one task of the lane `work` and one of the lane `look` at a time. With two lanes, a short
- * task that only reads never waits behind a long task.
+ * Each task type has one of two lanes, `work` or `look`, which are queues of a node's tasks. Tasks in the lane `work` change the host or take long.
+ * Tasks in the lane `look` only read and take no noticeable time. For each node, one task of the lane `work` and one of the lane `look` run at a
+ * time. Because of the two lanes, a short task that only reads never waits behind a long task.
  */
 export type TaskLane = "work" | "look";
 
@@ -20,8 +19,8 @@ export interface TaskSpec<
   readonly type: T;
   readonly lane: TaskLane;
   /**
-   * How long one delivery of a task may run without progress. When the task's lease has expired, the hub may deliver the task once more, with a
-   * higher number of the delivery (epoch).
+   * The lease says how long one delivery of a task may run without a report of its progress. After the lease of a delivery has expired, the hub may
+   * deliver the task again, with a higher delivery number (epoch).
    */
   readonly leaseSeconds: number;
   /**
@@ -30,8 +29,8 @@ export interface TaskSpec<
    */
   readonly destructive: boolean;
   /**
-   * If `effectOnceAccepted` is true, the task takes effect only after the hub has accepted its result. If a cancel of a task with
-   * `effectOnceAccepted` comes before the hub has accepted the task's result, the cancel wins, even over a success.
+   * If `effectOnceAccepted` is true, the task takes effect only after the hub has accepted its result. If the hub cancels a task with
+   * `effectOnceAccepted` before it has accepted the result, the task has no effect, even after a success.
    */
   readonly effectOnceAccepted?: boolean;
   /**

@@ -7,10 +7,9 @@ import { defineTask } from "./define-task.ts";
 const GPU_CHALLENGE_STEPS = ["gpu_challenge"] as const;
 
 /**
- * Asks the workers of a task `node.gpu_fill` about blocks of GPU memory that the hub chose at random after the workers' commitments. A worker answers
- * with an HMAC over the bytes of each block of GPU memory that the challenge names. After its answers, a worker zeroes the GPU's memory, checks that
- * the memory is zero, and frees the memory. A worker of the GPU memory overwrite answers only one challenge. A second delivery of a challenge returns
- * the answers of the first delivery.
+ * Asks the workers of a task `node.gpu_fill` about blocks of GPU memory, which the hub chose at random after the workers' commitments. After a worker
+ * has answered the challenge, it zeroes the GPU's memory, checks that the memory is zero, and frees the memory. A worker, the process that holds the
+ * memory of one GPU, answers only one challenge. A second delivery of a challenge to the agent returns the answers of the first delivery.
  */
 export const gpuChallenge = defineTask({
   type: "node.gpu_challenge",
@@ -26,7 +25,6 @@ export const gpuChallenge = defineTask({
       .array(z.strictObject({ uuid: GpuUuid, blocks: z.array(SampleBlock).min(1).max(MOST_SAMPLE_BLOCKS) }))
       .min(1)
       .max(MOST_GPUS),
-    /** How long a worker may need to answer the challenge, and to zero and free the GPU's memory. */
     deadline_seconds: z.int().min(10).max(3_600),
   }),
   result: z.strictObject({

@@ -16,14 +16,14 @@ import { defineTask } from "./define-task.ts";
 const GPU_FILL_STEPS = ["gpu_fill"] as const;
 
 /**
- * Overwrites the memory of the host's GPUs and keeps the memory allocated (decision C2). For each GPU, a worker allocates all memory, fills it with a
- * stream that the hub's seed determines, and compares the memory with the stream. The task's result contains each worker's commitment: what the
- * worker allocated, found and compared. The workers hold the GPU memory until the task `node.gpu_challenge` asks about the memory, or until
- * `hold_seconds` have passed. When a worker no longer has to hold the GPU memory, it zeroes and frees the memory.
+ * Overwrites the memory of the host's GPUs and keeps the memory allocated until the hub's challenge (decision C2). For each GPU, a worker process
+ * allocates all memory, fills it with a stream of bytes from the hub's seed, and compares the memory with the stream. The task's result contains each
+ * worker's commitment: what the worker allocated, found and compared. The workers hold the GPU memory until the task `node.gpu_challenge` asks about
+ * it, or until `hold_seconds` have passed.
  *
  * The seed of a `node.gpu_fill` is no secret: the seed protects nothing, and the host must know the seed. The task's database row keeps the seed, so
- * that an auditor can compute the stream of bytes. A repetition with the same seed could find the bytes of the first run, so every error of the task
- * `node.gpu_fill` is final. The hub repeats a failed overwrite of GPU memory as another task with another seed.
+ * that an auditor can compute the stream of bytes. A second fill with the same seed could find the bytes of the first fill, so every error of the
+ * task `node.gpu_fill` is final. After a failed overwrite of GPU memory, the hub queues another task with another seed.
  */
 export const gpuFill = defineTask({
   type: "node.gpu_fill",
@@ -36,13 +36,15 @@ export const gpuFill = defineTask({
     /** The seed of the stream of bytes: 32 random bytes that the hub makes for one task only. */
     seed: z.string().regex(/^[0-9a-f]{64}$/),
     /**
-     * The marker, a random number from the hub, shows whether the driver clears freed GPU memory. A first worker process fills all GPU memory with
-     * the random number `marker` and ends. A second worker process counts how often the memory from the driver still contains the number `marker`,
-     * before it overwrites the GPU memory. If `marker` is null, the agent does not test whether the driver clears freed GPU memory.
+     * `marker` is a random number from the hub, by which the agent tests whether the driver clears freed GPU memory. For the test, a first worker
+     * process fills all GPU memory with the number `marker` and ends. A second worker process counts how often the memory from the driver still
+     * contains the number `marker`, before it overwrites the memory. If `marker` is null, the agent does not test whether the driver clears freed GPU
+     * memory.
      */
     marker: z.int().min(1).max(0xffff_ffff).nullable(),
     /**
-     * The GPUs of the host, as the host's inventory lists them. The position of a GPU in the list `gpus` is part of the nonces of the GPU's stream.
+     * The task's order lists the GPUs as the host's inventory does. The position of a GPU in the list `gpus` is part of the nonces of the GPU's
+     * stream.
      */
     gpus: z
       .array(
@@ -53,7 +55,7 @@ export const gpuFill = defineTask({
       )
       .min(1)
       .max(MOST_GPUS),
-    /** How long a worker may need to overwrite the memory of its GPU, until the worker sends its commitment. */
+    /** How long a worker may take to overwrite its GPU's memory and send its commitment. */
     deadline_seconds: z.int().min(10).max(3_600),
     hold_seconds: z.int().min(10).max(3_600),
   }),
@@ -66,7 +68,7 @@ export const gpuFill = defineTask({
      */
     clears: z.array(GpuClear).min(1).max(MOST_GPUS).optional(),
     faults: z.array(z.strictObject({ target: z.string().max(64), fault: z.enum(GPU_FAULT_CODES) })).max(MOST_GPUS),
-    /** What the host says about the driver of its GPUs, or null if the driver is not loaded. */
+    /** `driver` is null if the driver of the host's GPUs is not loaded. */
     driver: z
       .strictObject({
         version: z.string().max(256),
@@ -79,7 +81,7 @@ export const gpuFill = defineTask({
       })
       .nullable(),
     /**
-     * The Debian package that owns the library `libcuda.so.1` or `libamdhip64.so` of the GPUs' driver, and whether the library still has the bytes from the package. A field about the
+     * Which Debian package owns the GPU driver's library, and whether the library file still has the bytes of the package. A field about the GPU
      * driver's library is null if the agent does not know its value.
      */
     library: z.strictObject({
@@ -93,10 +95,7 @@ export const gpuFill = defineTask({
       .max(MOST_GPUS),
   }),
   errors: {
-    /**
-     * A worker of an earlier task `node.gpu_fill` still holds GPU memory, and does not end. The message of the error `earlier_worker_remains` names
-     * the worker's process.
-     */
+    /** A worker of an earlier task `node.gpu_fill` still holds GPU memory, and does not end. */
     earlier_worker_remains: "fail",
   },
 });

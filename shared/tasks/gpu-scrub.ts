@@ -5,16 +5,16 @@ import { defineTask } from "./define-task.ts";
 export const GPU_VENDORS = ["nvidia", "amd"] as const;
 export type GpuVendor = (typeof GPU_VENDORS)[number];
 
-/** The means by which the agent itself may free GPUs from a tenant's work, from the weakest to the strongest (decision C3). */
+/** The agent itself may free GPUs from a tenant's work by these means, from the weakest to the strongest (decision C3). */
 const GPU_RUNGS = ["reset", "reload"] as const;
 
-/** What the host still needs after the task `node.gpu_scrub`, and what only the hub can order: nothing, a reboot or a power cycle. */
+/** After the task `node.gpu_scrub`, the host may still need a reboot or a power cycle, which only the hub can order. */
 export const GPU_NEEDS = ["none", "reboot", "power_cycle"] as const;
 export type GpuNeed = (typeof GPU_NEEDS)[number];
 
 /**
- * The steps of the task `node.gpu_scrub`. Each GPU has one step `gpu_verify`, which decides whether the GPU counts as reset. A missing GPU also has a
- * step `gpu_verify`, with the outcome `failed`.
+ * The step `gpu_verify` decides for each GPU whether the task `node.gpu_scrub` has reset the GPU. A GPU that is missing on the host also has a step
+ * `gpu_verify`, with the outcome `failed`.
  */
 export const GPU_STEPS = [
   "gpu_switches",
@@ -31,9 +31,9 @@ export type GpuStepName = (typeof GPU_STEPS)[number];
 const MOST_GPUS = 32;
 
 /**
- * Resets the GPUs of the host and reports their state before and after the reset: the claim level `reset_only` (decision C2). The task
- * `node.gpu_scrub` is destructive, because it ends the processes that hold a GPU. After an interruption, a repetition of the task could end processes
- * of a restarted service, so the hub decides whether to repeat the task.
+ * Resets the GPUs of the host, which supports at most the claim level `reset_only` (decision C2), and reports their state before and after. The task
+ * `node.gpu_scrub` is destructive, because it ends the processes that hold a GPU. If the task was interrupted, the hub decides whether to repeat it,
+ * because a repetition could end processes of a restarted service.
  */
 export const gpuScrub = defineTask({
   type: "node.gpu_scrub",
@@ -45,36 +45,32 @@ export const gpuScrub = defineTask({
   input: z.strictObject({
     vendor: z.enum(GPU_VENDORS),
     expected_gpus: z.int().min(1).max(MOST_GPUS),
-    /** The means to free GPUs that the hub allows, which the agent tries from the weakest to the strongest. */
+    /** The hub allows the agent these means to free GPUs, from the weakest to the strongest. */
     rungs: z.array(z.enum(GPU_RUNGS)).min(1).max(GPU_RUNGS.length),
-    /**
-     * If `kill_holders` is true, the agent may end processes that hold a GPU. If `kill_holders` is false, the agent only names the processes that
-     * hold a GPU.
-     */
+    /** If `kill_holders` is true, the agent may end processes that hold a GPU. If `kill_holders` is false, the agent only names these processes. */
     kill_holders: z.boolean(),
-    /** With `plan: true`, the agent only reads the state of the GPUs. */
     plan: z.boolean(),
   }),
   result: z.strictObject({
     steps: cleaningStepsNamed(GPU_STEPS),
     needs: z.enum(GPU_NEEDS),
     /**
-     * The boot id of the host when the agent cleaned the GPUs. If the host has rebooted since the cleaning, a tenant may have used the GPUs since
-     * then.
+     * The boot id of the host at the time when the agent cleaned the GPUs. If the host has rebooted since the cleaning, a tenant may have used the
+     * GPUs since then.
      */
     boot_id: z.string().min(1).max(64),
   }),
   progress: z.strictObject({ step: z.enum(GPU_STEPS) }),
   /**
-   * The task `node.gpu_scrub` reports an error only if the task has changed nothing, or if the task's process was lost. A failure after the first
-   * change to the host is a failed step in the task's result, so that the hub gets the step's evidence.
+   * The task `node.gpu_scrub` reports an error only if the task has changed nothing, or if the task's process was lost. After the first change to the
+   * host, the task reports a failure as a failed step in its result, so that the hub gets the step's evidence.
    */
   errors: {
     /** The tool of the GPU vendor, for example `nvidia-smi`, is not installed on the host. */
     tool_missing: "fail",
     /**
-     * A program that talks to the GPU driver hangs, in this run of the task or since an earlier run. Only a reboot of the host ends a program that
-     * hangs in the GPU driver.
+     * A program that talks to the GPU driver hangs since this or an earlier run of the task. Only a reboot of the host ends a program that hangs in
+     * the GPU driver.
      */
     driver_wedged: "fail",
     /** The agent could not read the state of the GPUs before the cleaning, so it has changed nothing. */
@@ -82,8 +78,8 @@ export const gpuScrub = defineTask({
     /** The agent could not start the services that an earlier run of the task had stopped. */
     services_not_restored: "fail",
     /**
-     * The worker process that cleans the GPUs ended without a result. The agent has tried to start again the services that the worker process had
-     * stopped. The error's message says whether the services run again.
+     * The worker process that cleans the GPUs ended without a result. The agent has tried to start the services that the worker process had stopped
+     * before its end. The message of the error says whether the services run.
      */
     work_lost: "fail",
     /** The host does not run systemd, which would enforce the deadline of a program that hangs in the GPU driver. */

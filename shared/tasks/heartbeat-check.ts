@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
-/** A task that checks the whole path of a task: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
+/** The task `node.heartbeat_check` tests all that tasks need: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
 export const heartbeatCheck = defineTask({
   type: "node.heartbeat_check",
   lane: "look",

@@ -2,9 +2,8 @@ import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
 /**
- * The task `node.hw_sync_reseed` rewrites MAAS's hardware-sync credentials and units on the deployed host and starts one sync at once (lifecycle 9.1,
- * decision M3). The hub reads MAAS's token when it dispatches a hardware-sync task, and never stores the token: the task's row holds `machine_token:
- * null`.
+ * The task `node.hw_sync_reseed` writes MAAS's credentials and units for hardware sync on the host anew, and starts a sync (lifecycle 9.1, decision
+ * M3).
  */
 export const hwSyncReseed = defineTask({
   type: "node.hw_sync_reseed",
@@ -14,8 +13,8 @@ export const hwSyncReseed = defineTask({
   input: z.strictObject({
     system_id: z.string().min(1).max(41),
     /**
-     * The base URL of the rack or region with MAAS's metadata, for example `http://rack:5248/MAAS`. The agent uses the hub's `maas_url` only when the
-     * host has no metadata URL of its own.
+     * The base URL of the rack or region with MAAS's metadata, for example `http://rack:5248/MAAS`. The agent uses `maas_url` only if the host itself
+     * has no URL of the metadata.
      */
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),
@@ -33,8 +32,8 @@ export const hwSyncReseed = defineTask({
     sync_started: z.boolean(),
     endpoint: z.string(),
     /**
-     * The new interval of the host's hardware sync. `interval_seconds` is null when an operator's own timer decides the interval. Agents of older
-     * releases do not report the interval.
+     * `interval_seconds`, the interval of the host's hardware sync, is null if an operator's own timer decides the interval. Agents of older releases
+     * do not report `interval_seconds`.
      */
     interval_seconds: z.int().nullable().optional(),
   }),

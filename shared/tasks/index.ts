@@ -16,7 +16,7 @@ import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 import { validateClean } from "./validate-clean.ts";
 
-/** The catalogue of all task types. The catalogue of task types contains no shell task and no remote script on purpose (lifecycle 2.4). */
+/** The catalogue of task types contains no shell task and no remote script on purpose (lifecycle 2.4). */
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,
@@ -41,7 +41,7 @@ export type TaskResult<T extends TaskType = TaskType> = z.output<(typeof TASKS)[
 export type TaskProgress<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["progress"]>;
 
 /**
- * Errors that the agent's runner reports for any task, in addition to the task's own errors. Only the error `not_started` proves that the task did
+ * The agent may report these errors for any task, in addition to the errors of the task's type. Only the error `not_started` proves that the task did
  * nothing. A task that was interrupted, or whose handler threw, may have changed the host, so the hub does not repeat the task if it is destructive.
  */
 export const RUNNER_ERRORS = {
@@ -62,12 +62,12 @@ export type TaskReply<T extends TaskType = TaskType> =
 
 export interface TaskRun<T extends TaskType> {
   readonly taskId: TaskId;
-  /** A signal that is aborted when the hub cancels the task or the agent stops. */
+  /** The signal is aborted when the hub cancels the task or the agent stops. */
   readonly signal: AbortSignal;
   progress(progress: TaskProgress<T>): void;
 }
 
-/** One handler for each task type. A task type without a handler is a compile error. */
+/** A task type without a handler is a compile error. */
 export type TaskHandlers = {
   readonly [T in TaskType]: (input: TaskInput<T>, run: TaskRun<T>) => Promise<TaskReply<T>>;
 };

@@ -3,9 +3,8 @@ import { NodeId, TaskId } from "../ids.ts";
 import { canonicalJson, Json } from "../json.ts";
 
 /**
- * A signed task order of the hub (architecture 11): the Ed25519 signature covers node, task, epoch, type, hash of the input, lease and expiry. The
- * agent verifies an order's signature with the hub's order keys that the agent trusts. The agent refuses orders for other nodes, expired orders, and
- * every epoch at or below the highest known epoch of the task.
+ * The hub's Ed25519 signature of a task order (architecture 11) covers node, task, epoch, type, hash of the input, lease and expiry. An agent refuses
+ * orders for other nodes, expired orders, and every epoch (delivery number) at or below the task's highest known one.
  */
 export const SignedOrder = z.strictObject({
   task_id: TaskId,
@@ -17,17 +16,13 @@ export const SignedOrder = z.strictObject({
   input_sha256: z.string().regex(/^[0-9a-f]{64}$/),
   lease_seconds: z.int().min(1),
   not_after: z.iso.datetime({ offset: true }),
-  /** The hub's Ed25519 signature over the text from `orderSigningText`, in base64url. */
   signature: z.string().min(80).max(100),
 });
 export type SignedOrder = z.output<typeof SignedOrder>;
 
 export type UnsignedOrder = Omit<SignedOrder, "signature">;
 
-/**
- * Returns the exact text of a task order that the hub signs. The member `format` names the format of the signed text, so that a signature is never
- * valid for a text of another format.
- */
+/** The signed text of a task order names its format, so that the signature is never valid for a text of another format. */
 export function orderSigningText(order: UnsignedOrder): string {
   return canonicalJson({
     format: "muster-task-order/1",

@@ -2,28 +2,30 @@ import { z } from "zod";
 import { TaskId } from "../ids.ts";
 import { defineTask } from "./define-task.ts";
 
-/** How many blocks of a disk the agent describes by a digest, so that a later task can tell whether the blocks are unchanged. */
+/** The agent describes this many blocks of a disk by digests, so that a later task can tell whether the blocks are unchanged. */
 export const MOST_PRINTS = 64;
 export const MOST_SAMPLED_DISKS = 64;
 export const DISK_BLOCK_BYTES = 4096;
 
 const Random = z.string().regex(/^[0-9a-f]{64}$/);
 const Block = z.int().min(0);
-/** The first 96 bits of a keyed SHA-256 of a block. Without the key of the hub's order, nobody can test a guess about the block. */
+/**
+ * A block's digest is the first 96 bits of a keyed SHA-256 of the block. Nobody without the key from the hub's order can test a guess about a block's
+ * content.
+ */
 const Print = z.strictObject({ block: Block, digest: z.string().regex(/^[A-Za-z0-9_-]{16}$/) });
 const Count = z.int().min(0).max(10_000);
 
-/** What the blocks of a disk looked like that the agent read. */
+/** The agent read some blocks of a disk, and counts them by their content. */
 export const DiskSample = z.strictObject({
   zeros: Count,
-  /** The number of blocks that hold one byte other than zero, as some disks return after an erase. */
+  /** The number of blocks of the disk that are filled with one byte other than zero, as some disks return after an erase. */
   one_byte: Count,
-  /** The number of blocks with other content: data, or the noise that a disk returns after its key was exchanged. */
+  /** The number of blocks of the disk that hold data, or the noise that a disk returns after its encryption key was exchanged. */
   data: Count,
   unreadable: Count,
-  /** Digests of some blocks with content. */
   prints: z.array(Print).max(MOST_PRINTS),
-  /** The digests of the blocks that the order names for this disk. An unreadable block is missing. */
+  /** The digests of the disk's blocks that the order names. The digest of a block that the agent could not read is missing. */
   again: z.array(Print).max(MOST_PRINTS),
 });
 export type DiskSample = z.output<typeof DiskSample>;
@@ -35,16 +37,16 @@ export const SampledDisk = z.strictObject({
   bytes: z.number().min(0),
   /** True if the running system has its root, its boot files or its swap on the disk. */
   holds_system: z.boolean(),
-  /** What the agent read of the disk, or null if it read nothing. */
+  /** `sample` is null if the agent read nothing of the disk. */
   sample: DiskSample.nullable(),
-  /** Why the agent read nothing of the disk, or an empty text. */
+  /** Why the agent read nothing of the disk; empty if the agent read blocks. */
   detail: z.string().max(200),
 });
 export type SampledDisk = z.output<typeof SampledDisk>;
 
 /**
- * Reads random blocks of the host's disks (architecture 14.11). The task only reads. Before a release the prints describe what was on the disks, and
- * after the deploy the same blocks show whether the erase reached the disks.
+ * The task `node.sample_disks` reads random blocks of the host's disks and changes nothing (architecture 14.11). A block whose digest is the same
+ * after a deploy as before the release shows that the erase did not reach it.
  */
 export const sampleDisks = defineTask({
   type: "node.sample_disks",
@@ -53,13 +55,12 @@ export const sampleDisks = defineTask({
   destructive: false,
   worksOutside: true,
   input: z.strictObject({
-    /** The random number from which the blocks follow. */
+    /** The random number determines which blocks of a disk the agent reads. */
     seed: Random,
-    /** The key of the digests. */
+    /** The key of the keyed SHA-256 by which the agent describes blocks. */
     key: Random,
-    /** Whether the agent leaves out disks that hold the running system. */
     data_only: z.boolean(),
-    /** Blocks of which an earlier task reported digests. */
+    /** The agent also reads these blocks, of which an earlier task reported digests. */
     again: z
       .array(z.strictObject({ serial: z.string().min(1).max(64), blocks: z.array(Block).max(MOST_PRINTS) }))
       .max(MOST_SAMPLED_DISKS),
@@ -67,18 +68,18 @@ export const sampleDisks = defineTask({
   result: z.strictObject({
     boot_id: z.string().min(1).max(64),
     disks: z.array(SampledDisk).max(MOST_SAMPLED_DISKS),
-    /** How many disks the host has beyond those of the list. */
+    /** The number of disks of the host that the list leaves out. */
     more: z.int().min(0),
   }),
   progress: z.strictObject({ step: z.string().max(64), done: z.number().min(0), bytes: z.number().min(0) }),
   errors: {
-    /** The agent could not write to its own state folder, and has read nothing. */
+    /** The agent has read nothing, because it could not write to its own state folder. */
     not_recorded: "retry",
   },
 });
 
 const MOST_KNOWN_DISKS = 512;
-/** What the hub remembers of the disks before a release: the task that read them, and the serial numbers that the host must have. */
+/** Before a release, the hub stores which task read the host's disks, and the serial numbers of the disks that the host must have. */
 export const DisksBefore = z.object({ task_id: TaskId.nullable(), serials: z.array(z.string()).max(MOST_KNOWN_DISKS) });
 export type DisksBefore = z.output<typeof DisksBefore>;
 /** Each disk from before the release and each disk that the new system shows has at most one finding. */

@@ -4,18 +4,17 @@ import { AGENT_SIGNATURE_ALGORITHM, MOST_RECORD_BYTES, MOST_RECORD_TASKS } from 
 import { defineTask } from "./define-task.ts";
 
 /**
- * The agent signs a sanitization record with the key of its certificate (architecture 14.5). Before the signing, the agent compares each task's
- * result in the record with the agent's own journal of tasks. The task `node.sign_record` changes nothing on the host.
+ * With the key of its certificate, the agent signs a sanitization record (architecture 14.5). Before the agent signs, it compares each task's result
+ * in the sanitization record with its own journal of tasks. The task `node.sign_record` changes nothing on the host.
  */
 export const signRecord = defineTask({
   type: "node.sign_record",
   lane: "look",
   leaseSeconds: 60,
   destructive: false,
-  /** The canonical JSON of the sanitization record. The agent signs exactly the characters of `text`, in UTF-8. */
+  /** The agent signs exactly the characters of the sanitization record's `text`, in UTF-8. */
   input: z.strictObject({ text: z.string().min(2).max(MOST_RECORD_BYTES) }),
   result: z.strictObject({
-    /** The DER form of the ECDSA signature, in base64. */
     signature: z.string().regex(/^[A-Za-z0-9+/]{90,100}={0,2}$/),
     algorithm: z.literal(AGENT_SIGNATURE_ALGORITHM),
     certificate_serial: z.string().regex(/^[0-9a-f]{1,40}$/),

@@ -15,33 +15,28 @@ const STORAGE_STEPS = [
   "file_system",
 ] as const;
 
-/** A folder that the task `node.storage_cleanup` may empty. */
 export const ScratchFolder = z
   .string()
   .max(200)
   .refine(isScratchPath, "must be an absolute path of a folder that is not the system's");
 
-/** The serial number that the maker gave to a disk, without spaces at its ends. */
+/** The serial number of a disk comes from the disk's maker and has no spaces at its ends. */
 const DiskSerial = z
   .string()
   .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/, "must be the serial number of a disk");
 
-/** How many serial numbers a profile may list. */
 const MOST_LISTED_DISKS = 512;
-/** How many disks of a host one order names. */
 const MOST_NAMED_DISKS = 64;
 const nameOnce = (serials: readonly string[]): boolean => new Set(serials).size === serials.length;
-/** Serial numbers of data disks of one host. */
 export const NamedDisks = z.array(DiskSerial).max(MOST_NAMED_DISKS).refine(nameOnce, "must name each disk once");
-/** Serial numbers of the data disks of all hosts of a profile. */
+/** A profile names serial numbers of the data disks of all its hosts. */
 export const ListedDisks = z.array(DiskSerial).max(MOST_LISTED_DISKS).refine(nameOnce, "must name each disk once");
 
-/** The mount point of a data disk of the host. */
 export const DataShare = z.string().regex(/^[/]share\d{1,3}$/, "must be /share and a number");
 
 /**
- * Cleans the storage of a host between two tenants (lifecycle 5.5). The task `node.storage_cleanup` is destructive: a late second delivery would
- * delete the files of the next tenant. The work of `node.storage_cleanup` runs outside the agent's process.
+ * Cleans the storage of a host between two tenants (lifecycle 5.5). The task `node.storage_cleanup` is destructive: a second delivery that comes late
+ * would delete the files of the next tenant. The work of `node.storage_cleanup` runs outside the agent's process.
  */
 export const storageCleanup = defineTask({
   type: "node.storage_cleanup",
@@ -50,31 +45,32 @@ export const storageCleanup = defineTask({
   destructive: true,
   worksOutside: true,
   input: z.strictObject({
-    /** Which storage the task cleans: the host's own disks, the Weka client, or both. */
     scope: z.enum(["local", "weka", "all"]),
-    /** Whether the task empties /tmp and /var/tmp. */
     temporary: z.boolean(),
-    /** The site's scratch folders. The task skips a scratch folder that the host does not have. */
+    /** The task `node.storage_cleanup` skips a scratch folder that the host does not have. */
     scratch: z.array(ScratchFolder).max(16),
-    /** The mount points of data disks. The cleaning of a data disk fails if no file system is mounted at its mount point. */
+    /** The task fails for a data disk if no file system is mounted at the disk's mount point. */
     shares: z.array(DataShare).max(64),
-    /** Whether the task overwrites with zeros the free space of each file system that contains an emptied folder. */
+    /** If true, the task overwrites with zeros the free space of each file system in which it emptied a folder. */
     free_space: z.boolean(),
     /**
-     * The folders of the host below which a tenant's Weka file systems are mounted. The task removes the lines of the tenant's Weka file systems from
-     * /etc/fstab, and no other line.
+     * A tenant's Weka file systems are mounted below these folders of the host. From /etc/fstab, the task removes only the lines of the tenant's Weka
+     * file systems.
      */
     weka_prefixes: z.array(ScratchFolder).max(16),
     /**
-     * The data disks that the task purges, by serial number and WWN. Each of the disks must be a disk of the host. The task never purges a disk that
-     * neither `disks` nor `disk_pool` names.
+     * The task purges these data disks, which the order names by serial number and WWN (the disk's worldwide id). The task fails if a disk in `disks`
+     * is not a disk of the host. The task never purges a disk that neither `disks` nor `disk_pool` names.
      */
     disks: z
       .array(z.strictObject({ serial: z.string().min(1).max(64), wwn: z.string().min(1).max(64).nullable() }))
       .max(64),
-    /** Serial numbers of the data disks of several hosts. The task purges those that the host has, and fails if the host has none of them. */
+    /**
+     * `disk_pool` lists serial numbers of data disks of several hosts. The task purges the disks of `disk_pool` that the host has, and fails if the
+     * host has none of them.
+     */
     disk_pool: ListedDisks.exactOptional(),
-    /** From this random number the agent draws the blocks of a disk that it reads before and after a purge, in hexadecimal digits. */
+    /** This random number, in hexadecimal digits, determines which blocks of a disk the agent reads before and after a purge. */
     sample_seed: z
       .string()
       .regex(/^[0-9a-f]{64}$/)
@@ -84,7 +80,7 @@ export const storageCleanup = defineTask({
   result: z.strictObject({ steps: cleaningStepsNamed(STORAGE_STEPS) }),
   progress: z.strictObject({ step: z.string().max(64), done: z.number().min(0), bytes: z.number().min(0) }),
   errors: {
-    /** The agent could not write to its own state folder, and has cleaned nothing. */
+    /** The agent has cleaned nothing, because it could not write to its own state folder. */
     not_recorded: "retry",
   },
 });

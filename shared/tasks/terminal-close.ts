@@ -19,7 +19,7 @@ export const terminalClose = defineTask({
   result: z.strictObject({ sessions_closed: z.int().min(0), steps: cleaningStepsNamed(TERMINAL_STEPS) }),
   progress: z.null(),
   errors: {
-    /** A login session or a process on a terminal did not end. The error's message names the session or process that did not end. */
+    /** A login session or a process on a terminal did not end. */
     sessions_survive: "fail",
   },
 });

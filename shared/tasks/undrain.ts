@@ -1,10 +1,7 @@
 import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
-/**
- * Reverts the changes that the task `node.drain` made on the host, so that people can log in. The undrain task does nothing on a host without a
- * drain.
- */
+/** Reverts the changes that the task `node.drain` made on the host, so that people can log in. */
 export const undrain = defineTask({
   type: "node.undrain",
   lane: "work",
