@@ -85,8 +85,8 @@ describe("a provisioning stage", () => {
 describe("the specification", () => {
   const page = (name: string): string => readFileSync(new URL(`../docs/spec/${name}.md`, import.meta.url), "utf8");
   /**
-   * Returns the names of stages or tasks in one section of a document, in order and without repeats. `namesIn` reads a section of a document up to
-   * the first line that begins in bold, for example with **Not yet:**.
+   * Returns the names of stages or tasks in one section of a document, in order and without repeats. `namesIn` reads the document's section up to the
+   * first line that begins in bold, for example with **Not yet:**.
    */
   const namesIn = (text: string, heading: string, name: RegExp): string[] => {
     const section = text.slice(text.indexOf(`# ${heading}\n`)).split(/\n#+ /, 1)[0] ?? "";

@@ -20,7 +20,7 @@ afterAll(async () => {
 /**
  * Only one file of `hub/db/queries` may write a table, so that all rules about the table's rows are in one place. The retention, which deletes old
  * rows of many tables, is exempt from the rule that only one file writes a table. `MORE_WRITERS` lists the tables that several files write, with the
- * reason for each table. An engineer may remove tables from `MORE_WRITERS`, but may not add tables.
+ * reason for each table. Nobody may add tables to `MORE_WRITERS`.
  */
 const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly files: readonly string[] }>> = {
   nodes: {

@@ -1,6 +1,6 @@
 /**
- * Production code must write and read each column of the hub's database. The test searches the code for each column's name, so it misses an unused
- * column whose name occurs elsewhere.
+ * Production code must write and read each column of the hub's database. The test searches the code for each column's name, so the test misses an
+ * unused column whose name occurs elsewhere in the code.
  */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -17,7 +17,7 @@ const WRITTEN_ONLY: Readonly<Record<string, string>> = {
 };
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** The hub's code without comments and type members, because a column's name there is no use of the column. */
+/** The hub's code without comments and type members, because a column's name in a comment or type is no use of the column. */
 const CODE = globSync("hub/**/*.ts", { cwd: ROOT })
   .filter((path) => !/[.](test|fixture)[.]ts$|^hub\/db\/(schema|migrations)\//.test(path))
   .map((path) => readFileSync(`${ROOT}${path}`, "utf8"))

@@ -65,7 +65,7 @@ interface Running {
   stop(): void;
 }
 
-/** The benchmark changes only the install path in the start script of the agent's package. */
+/** In the start script of the agent's package, the benchmark changes only the install path. */
 async function startAgent(unpacked: string, hub: MemoryHub, host: HostFolder): Promise<Running> {
   const command = join(unpacked, "usr/bin/muster-agent");
   const text = readFileSync(command, "utf8");

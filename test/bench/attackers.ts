@@ -1,7 +1,6 @@
 /**
  * Hostile clients for the benchmark `hostile.ts`. The hostile clients run in a process with lower priority than the hub, as if they were on other
- * computers. Every attack of the hostile clients ends after a given time, and goes to 127.0.0.1 only. The program's last line of output counts the
- * hub's answers to the hostile clients by kind.
+ * computers. The last line of the output of `attackers.ts` counts the hub's answers to the hostile clients by kind.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";

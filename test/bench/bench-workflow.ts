@@ -5,7 +5,7 @@ import { failure } from "../../shared/failures.ts";
 
 /** The number of stages that a workflow of the benchmark runs after the stage `HOLD`, including the stage `TIMED`. */
 export const STAGES = 16;
-/** A stage that never ends, for workflows whose leases a hub only has to renew. */
+/** A stage that never ends, for benchmark workflows whose leases a hub only has to renew. */
 export const HOLD = "hold";
 /**
  * The stage that measures how late the hub runs a workflow. `input.due` is the workflow's due time in milliseconds since 1970, by the database's

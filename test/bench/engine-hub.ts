@@ -1,7 +1,6 @@
 /**
- * A hub process for benchmarks: engine, site watcher and connection pool are as in hub/main.ts, without the hub's listeners. The workflow of the
- * benchmark's hub process calls no other system. The benchmark's hub process reads the environment variable DATABASE_URL and, to watch sites,
- * MAAS_URL and MAAS_KEY. At SIGTERM, the benchmark's hub process writes its counters to the table `bench_hubs`.
+ * A hub process for benchmarks: engine, site watcher and connection pool are as in hub/main.ts, without the hub's listeners. At SIGTERM, the
+ * benchmark's hub process writes its counters to the table `bench_hubs`.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,7 +1,7 @@
 /**
  * A simulated MAAS region with as many deployed machines as the environment variable FLEET_MACHINES says. To save memory, all machines of the
- * simulated region share the interfaces and disks of one machine, because the benchmark changes none. The answers of the simulated region contain
- * every machine in full.
+ * simulated region share the interfaces and disks of one machine, because the benchmark changes no machine. The answers of the simulated region
+ * contain every machine in full.
  */
 import { learnHardware } from "../fakes/maas/engine/inventory.ts";
 import { blankMachine } from "../fakes/maas/http/operations/machine-form.ts";

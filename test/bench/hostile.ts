@@ -28,10 +28,7 @@ interface Look {
   readonly max: number;
 }
 
-/**
- * Measures how an attack on the hub affects good agents and `/healthz`. Clients without an identity and five enrolled hosts attack the hub for a
- * minute.
- */
+/** Measures how an attack on the hub affects good agents and `/healthz`. */
 export async function measureHostile(stateDir: string, port: number): Promise<Figure[]> {
   const hub = await startMemoryHub(stateDir, port);
   try {

@@ -13,7 +13,7 @@ const AS_COMMON_JS = PARTS.map((part) => `require(${JSON.stringify(part)});`).jo
 export async function measureHubStart(stateDir: string): Promise<Figure[]> {
   const starts = await withDatabase(stateDir, async ({ url }) => {
     const measured: { wall: number; cpu: number }[] = [];
-    // The benchmark ignores a hub's first start, in which the hub also makes certificates and keys.
+    // The benchmark of the hub's start ignores the first start, in which the hub also makes certificates and keys.
     for (let start = 0; start <= STARTS; start += 1) measured.push(await startOnce(url, stateDir));
     return measured.slice(1);
   });

@@ -1,7 +1,4 @@
-/**
- * Sweeps all machines of one site twice as a hub's watcher does, and prints the cost of each sweep. This program reads the environment variables
- * DATABASE_URL, MAAS_URL and MAAS_KEY.
- */
+/** Sweeps all machines of one site twice as a hub's watcher does, and prints the cost of each sweep. */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";

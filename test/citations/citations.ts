@@ -1,7 +1,4 @@
-/**
- * Finds the citations in a text, and the headings to which citations must lead. The module `citations.ts` has only pure functions; `repository.ts`
- * reads the texts.
- */
+/** Finds the citations in a text, and the headings to which citations must lead. */
 
 export interface Text {
   readonly path: string;
@@ -121,7 +118,7 @@ function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
   });
 }
 
-/** Finds citations of missing headings, decisions that a text cites by their id alone, and citations in old forms. */
+/** Finds citations of missing headings, decision ids without the word "decision", and citations in old forms. */
 export function citationOffences(texts: readonly Text[]): Offence[] {
   const decisions = decisionsOf(texts);
   const forms = FORMS.map((form) => ({
@@ -155,8 +152,8 @@ function resolved(from: string, to: string): string {
 }
 
 /**
- * Matches the paths and path patterns by which a text names files of the repository. A path in quotes does not match, because the path need not be a
- * file of the repository. A path that ends in `.js` does not match, because the path names a built file.
+ * Matches the paths and path patterns by which a text names files of the repository. A path in quotes does not match `PATHS`, because the path need
+ * not be a file of the repository. A path that ends in `.js` does not match `PATHS`, because the path names a built file.
  */
 const NAMED =
   /(?<![\w./"'{-])((?:docs|agent|hub|shared|cloud-init|packaging|test)[/][\w/.*-]+[.](?:md|json|ts|mjs|sh|service))(?![\w*])(?:#([\w-]+))?/g;
@@ -186,7 +183,7 @@ export function linkOffences(texts: readonly Text[], exists: (path: string) => b
 
 const PARTS = ["**Context.**", "**Decision.**", "**Cost.**"];
 
-/** Reports each page of a decision that lacks its id and title as heading, its date, a required part, or its link in the README. */
+/** Reports each page of `docs/decisions` whose heading lacks its id and title, or that lacks its date, a required part, or its link in the README. */
 export function decisionOffences(texts: readonly Text[]): Offence[] {
   const list = texts.find(({ path }) => path === "docs/decisions/README.md");
   return texts.flatMap(({ path, text }) => {

@@ -1,7 +1,6 @@
 /**
- * The imports that are allowed between the folders of the repository. `npm run check:boundaries` checks the imports of all files against the import
- * rules. Tests (`*.test.ts`, their `*.fixture.ts`, and everything in test/) may import anything. In the names of import rules, `production` means all
- * code but the tests.
+ * The imports that are allowed between the folders of the repository. Tests (`*.test.ts`, their `*.fixture.ts`, and everything in test/) may import
+ * anything. In the names of import rules, `production` means all code but the tests.
  */
 const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
 

@@ -1,6 +1,6 @@
 import { defineConfig } from "drizzle-kit";
 
-/** `npm run db:generate` writes the next database migration, which a person must review. */
+/** Configures `npm run db:generate`, which writes the next database migration for a person to review. */
 export default defineConfig({
   dialect: "postgresql",
   schema: "./hub/db/schema/index.ts",

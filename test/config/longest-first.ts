@@ -8,8 +8,8 @@ const WORKING = ["properties", "integration", "fidelity", "unit"];
 /** Test suites that wait for other processes for most of their time. */
 const WAITING = ["e2e", "db", "packages"];
 /**
- * The number of test files of the suites in `WORKING` that vitest starts after each test file of a suite in `WAITING`. Test files of both kinds side
- * by side keep the processor busy, while three test files that wait would leave the processor idle.
+ * The number of test files of the suites in `WORKING` that vitest starts after each test file of a suite in `WAITING`. A mix of working and waiting
+ * test files keeps the processor busy, while three waiting test files would leave the processor idle.
  */
 const WORKING_PER_WAITING = 2;
 

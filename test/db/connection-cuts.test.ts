@@ -22,7 +22,8 @@ const onUncaught = (error: unknown) => uncaught.push(error);
 
 beforeAll(async () => {
   test = await createTestDatabase();
-  // A pool that lost a client at each cut of connections would soon be empty, because it has one client for each worker (decision P6).
+  // A connection pool that lost a client at each cut of connections would soon be empty, because the pool has one client for each worker (decision
+  // P6).
   database = openDatabase({ url: test.url, poolSize: WORKERS, applicationName: "cut-me", log: quietLog });
   await database.db.execute(sql`create table cut_test (worker int, number int, primary key (worker, number))`);
   admin = new Client({ connectionString: test.url });

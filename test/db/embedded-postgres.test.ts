@@ -114,7 +114,7 @@ describe.each(sources)("with the %s programs", (source) => {
     expect(await readPostmaster(dataOf(stateDir))).toBeUndefined();
     const again = await start({ stateDir, source });
     expect(again).toMatchObject({ adopted: false, url: server.url });
-    // The PostgreSQL log shows a first start with a new cluster, and a second start after a clean shutdown.
+    // The PostgreSQL log must show a first start with a new cluster, and a second start after a clean shutdown.
     const told = await readFile(join(stateDir, "postgres", "server.log"), "utf8");
     expect(told.match(/database system was .*/g)?.map((line) => line.split(" at ")[0])).toEqual([
       "database system was shut down",

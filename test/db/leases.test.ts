@@ -1,5 +1,6 @@
 /**
- * A hub that has lost its database stops its running stages before another hub takes them over. Fences make the writes of a paused hub ineffective.
+ * A hub that has lost its database stops its running stages before another hub takes them over. The fences of workflows make the writes of a paused
+ * hub ineffective.
  */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** A person may edit a generated migration, so the tables that the migrations make could differ from `hub/db/schema`. */
+/** A person may edit a generated migration, so the test compares the tables that the migrations make with `hub/db/schema`. */
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as schema from "../../hub/db/schema/index.ts";

@@ -129,7 +129,7 @@ it("removes a deleted node: first its conditions, then its history and its workf
   };
   const [recently, lately, longAgo] = [await gone(1), await gone(100), await gone(500)];
   await removeOutdated(db, KEPT);
-  // The test calls the retention twice, because some rows can go only after rows of another table are gone.
+  // The test calls the retention twice, because the retention can delete some rows only after it has deleted rows of another table.
   await removeOutdated(db, KEPT);
   expect(await recently()).toEqual({ conditions: 1, events: 2, nodes: 1, steps: 1, workflows: 1 });
   expect(await lately()).toEqual({ conditions: 0, events: 1, nodes: 1, steps: 1, workflows: 1 });

@@ -1,6 +1,6 @@
 /**
- * The demo onboards hosts with a hub process, a simulated MAAS region and one real agent process for each host. `npm run demo` keeps running until
- * Ctrl-C. With `npm run demo -- --exit`, the demo ends by itself after the onboardings and a turnover of the first host.
+ * The demo onboards hosts with a hub process, a simulated MAAS region and one real agent process for each host. With `npm run demo -- --exit`, the
+ * demo ends by itself after the onboardings and a turnover of the first host.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";

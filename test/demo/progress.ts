@@ -3,10 +3,7 @@ import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 
 const stageNumber = (stage: Onboarding["current_stage"]): number => ONBOARDING_STAGES.indexOf(stage) + 1;
 
-/**
- * Returns one line about an onboarding: its stage, its attempt, and what the onboarding waits for. The line about a failed onboarding has the failure
- * class, the error code and the next action.
- */
+/** Returns one line about an onboarding: its stage, its attempt, and what the onboarding waits for. */
 function describe(onboarding: Onboarding): string {
   const done = onboarding.status === "completed" || onboarding.status === "reconciled";
   const place = done ? ONBOARDING_STAGES.length : stageNumber(onboarding.current_stage);

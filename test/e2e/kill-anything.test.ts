@@ -12,8 +12,8 @@ const HOSTS = demoHosts(8);
 const HUB_KILLS = 6;
 
 /**
- * How long the test keeps MAAS down, in milliseconds. Three attempts of one call to MAAS are shorter than the outage of MAAS, so a workflow's stage
- * has to wait.
+ * How long the test keeps MAAS down, in milliseconds. The outage of MAAS is longer than three attempts of one call to MAAS, so a workflow's stage has
+ * to wait for MAAS.
  */
 const MAAS_AWAY_MS = 8_000;
 

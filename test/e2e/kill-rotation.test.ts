@@ -173,7 +173,7 @@ async function killedInside(request: () => Promise<Answer>): Promise<void> {
   }
   await startHub();
 }
-/** Sends a request to the hub, kills the hub once the database has the new statement about keys, and restarts the hub. */
+/** Sends a rotation request to the hub, kills the hub once the database has the new statement about keys, and restarts the hub. */
 async function killedAfter(request: () => Promise<Answer>, count: number): Promise<void> {
   const answer = request().catch(() => null);
   await until("the statement to be there", async () => ((await statements()).length === count ? true : undefined), {
@@ -184,8 +184,8 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await startHub();
 }
 /**
- * A hub announces the end of a key rotation to its hosts half a minute after it has written the end. The function moves the times of all statements
- * about keys back by 31 seconds, to skip the half minute.
+ * A hub announces the end of a key rotation to its hosts half a minute after it has written the end. To skip this half minute, the test moves the
+ * times of all statements about keys back by 31 seconds.
  */
 const halfMinuteLater = () =>
   db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);

@@ -122,7 +122,8 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
       };
       const stops = mode === "release" ? { stop_after_failures: 1 } : {};
       if (mode === "release") {
-        // MAAS refuses one release. With two places, several nodes still wait when the batch stops because of the refused release.
+        // MAAS refuses the release of one node of the batch. Only two releases of the batch run at once, so several nodes still wait when the batch
+        // stops because of the refused release.
         await pool.query("update maas_site_profiles set batch_max_parallel = 2");
         const refused = { match: { op: "release" }, kind: "status", code: 400, body: "not this one" };
         await new SimulatorControl(rig.maas.control).fault(refused);

@@ -1,7 +1,6 @@
 /**
- * The recorded operations, including their failures, that the hub's MAAS client calls during an onboarding. The MAAS simulator must give the recorded
- * answers of all operations in `NEEDED`. For operations outside `NEEDED`, the fidelity suite only reports how the simulator's answers differ from the
- * recorded ones.
+ * The recorded operations, including their failures, that the hub's MAAS client calls during an onboarding. For operations outside `NEEDED`, the
+ * fidelity suite only reports how the simulator's answers differ from the recorded ones.
  */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   "who and what version": ["version", "users-whoami"],

@@ -70,7 +70,10 @@ interface MadeMachine {
   disks: boolean;
 }
 
-/** Creates a machine that a person set to Ready for the recording. MAAS never commissioned the machine, so its values are invented. */
+/**
+ * Creates a machine that a person set to Ready for the recording. MAAS never commissioned this machine of the recording, so the machine's values are
+ * invented.
+ */
 function makeReady(region: Region, made: MadeMachine): void {
   const machine = blankMachine(region);
   Object.assign(machine, {

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { execa } from "execa";
 
 /**
- * The folders in which the Debian root shows this computer's own files and stores changes in an overlay. Except for the folders in `COVERED`, all
- * folders of the Debian root begin empty.
+ * The folders in which the Debian root shows this computer's own files and stores changes in an overlay. All other folders of the Debian root than
+ * those in `COVERED` begin empty.
  */
 const COVERED = ["usr", "etc", "var/lib/dpkg"];
 const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];

@@ -112,7 +112,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
       stderr: expect.stringContaining("then run: dpkg --configure muster-hub"),
     });
     expect(await root.run(`stat -c %U /etc; ls /etc | grep -c '[.]deb$' || true`)).toMatchObject({ stdout: "root\n0" });
-    // The test follows the instruction in dpkg's error text, which must repair the installation.
+    // The test follows the instruction in the error text of the failed installation, and the instruction must repair the installation.
     rmSync(root.path(TOLD));
     expect(await root.run("dpkg --configure muster-hub")).toMatchObject({ exitCode: 0 });
     expect(told()).toEqual([agentFile("0.2.0")]);

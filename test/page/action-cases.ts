@@ -245,7 +245,7 @@ export function actionCases(stage: () => Stage): void {
     await visit.act("resume this batch", "the meal is over");
     await visit.button("resume this batch").waitFor({ state: "detached" });
     await visit.act("cancel what is under way of this batch", "enough");
-    // The dialog closes before the page sends the request.
+    // The dialog for confirmation closes before the operators' page sends its request.
     await until("the page's third request", () => (visit.written.length >= 3 ? true : undefined));
     expect(visit.written).toEqual(
       ["pause", "resume", "cancel"].map((verb) => `POST /api/v1/admin/decommission-batches/${batch}/${verb}`),

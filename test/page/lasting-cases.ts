@@ -51,8 +51,8 @@ export function lastingCases(stage: () => Stage): void {
     await visit.says(away, "The page shows the state of");
     await visit.row("Nodes", LIVE.good).waitFor();
     await visit.row("Nodes", DARK.known).getByRole("link").click();
-    // The page's notice that the hub does not answer is visible even before the click on a node. The test waits until the list of nodes has
-    // disappeared from the operators' page.
+    // The notice of the operators' page that the hub does not answer is visible even before the click on a node. The test waits until the list of
+    // nodes has disappeared from the operators' page.
     await visit.row("Nodes", LIVE.good).waitFor({ state: "detached" });
     await visit.says(away, "The hub does not answer.");
     expect(await visit.page.getByRole("main").textContent()).not.toContain(LIVE.good);

@@ -18,7 +18,7 @@ describe("the operators' page", () => {
   afterEach(() => stage?.clear());
   afterAll(() => stage?.close());
 
-  // The order of the page suite's cases matters: the first cases change no data, and the last case adds the large fleet.
+  // The order of the page suite's test cases matters: the first cases change no data, and the last case adds thousands of nodes.
   describe("logging in", () => loginCases(set));
   describe("what is shown", () => sectionCases(set));
   describe("for every reader", () => readerCases(set));

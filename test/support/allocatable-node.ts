@@ -6,7 +6,7 @@ import { type NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "..
 import { EMPTY_SNAPSHOT } from "./agent-results.ts";
 import { addNodeInService } from "./site-nodes.ts";
 
-/** Nobody has the private key that belongs to `SSH_KEY`. */
+/** `SSH_KEY` is a public key of which nobody has the private key. */
 export const SSH_KEY =
   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f tester@example";
 

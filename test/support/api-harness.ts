@@ -34,7 +34,7 @@ export interface Answer {
   readonly problem: Problem;
 }
 
-/** The answer that a test lets the simulated probe of MAAS give. */
+/** The answer of the simulated probe of MAAS, which a test may change. */
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly secrets: SecretStore;
@@ -45,8 +45,8 @@ export interface ApiHarness {
   readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
   /**
-   * How long requests for diagnostics wait for the database. The default `patience` is long, so that no test fails because the computer that runs the
-   * tests is slow.
+   * How long requests for diagnostics wait for the database. The default is long, so that no test fails because the computer that runs the tests is
+   * slow.
    */
   patience: Patience;
   diagnosticsAsked: number;
@@ -142,8 +142,7 @@ interface Options {
 
 /**
  * If given, the option `open` opens the API's database connection, for example through a proxy. By default, the API's probe of a MAAS region returns
- * `probeAnswer` and sends no request. If given, the option `probe` replaces the default probe of MAAS regions. If given, the option `tokenRates`
- * replaces the production rate limits of API tokens.
+ * `probeAnswer` and sends no request.
  */
 export async function startApi(options: Options = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();

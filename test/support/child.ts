@@ -26,7 +26,6 @@ export interface ChildOptions {
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** Starts a process. The process is ready when it prints a line with a JSON object that has the member `listening`. */
 export function startChild(options: ChildOptions): Child {
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = createWriteStream(options.logFile, { flags: "a" });

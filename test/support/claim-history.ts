@@ -3,9 +3,9 @@ import type { Pool } from "pg";
 /**
  * An SQL query that searches workflow events for a stage that ran twice at the same time, and for a step that hubs stored twice. A hub claims a
  * workflow for one run of the workflow's stage. A hub's claim of a workflow ends when the hub commits the run of the workflow's stage. The events of
- * a committed stage run name the claim under which the stage ran. A hub reads `claimed_at` while it holds the lock of the workflow's row, so
- * `claimed_at` is later than the previous claim's commit. The workflow events do not contain a hub's claim of a workflow if the hub committed no
- * step.
+ * a committed stage run name the claim under which the stage ran. A hub reads `claimed_at`, the time of a claim, while it holds the lock of the
+ * workflow's row. The time of a claim is therefore later than the commit of the previous claim. The workflow events do not contain a hub's claim of a
+ * workflow if the hub committed no step.
  */
 const FAULTS = `
   with claims as (

@@ -4,8 +4,8 @@ import type { System } from "../../agent/system/system.ts";
 const CHANGES = ["run", "write", "remove", "removeTree", "rename", "makeHome", "writeOwned", "removeConfined"] as const;
 
 /**
- * Returns the host's `System`, which calls `before` with the number of the change, counted from 1, before each call that changes the host. The call is
- * made when the promise of `before` resolves.
+ * Returns the host's `System`, which calls `before` with the number of the change, counted from 1, before each call that changes the host. The host's
+ * `System` makes the change when the promise of `before` has resolved.
  */
 export function countedSystem(system: System, before: (change: number) => Promise<void>): System {
   let changes = 0;

@@ -1,6 +1,7 @@
 /**
- * A process that gives an agent orders of every task type while the disk with the agent's state has a fault, and prints what happened as JSON. The
- * process runs in a mount namespace of its own. Usage: `disk-fault-process.ts FAULT`, where FAULT is `full` or `read-only`.
+ * A process that gives an agent orders of every task type while the disk with the agent's state has a fault. The process prints the agent's replies
+ * and changes of the host as JSON. A test starts `disk-fault-process.ts` in a mount namespace of its own. Usage: `disk-fault-process.ts FAULT`, where
+ * FAULT is `full` or `read-only`.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -16,7 +17,7 @@ const host = hostWithTenant();
 const state = host.path("var/lib/muster/agent");
 /** The size of a block of tmpfs. */
 const BLOCK = 4_096;
-/** A record of the journal with the reply to a heartbeat check has more bytes. */
+/** Fewer bytes than a journal record with the reply to a heartbeat check has. */
 const LEAST_RECORD = 300;
 const ballast = `${state}/ballast`;
 
@@ -24,7 +25,7 @@ function mount(...args: string[]): void {
   const { status, stderr } = spawnSync("mount", args, { encoding: "utf8" });
   if (status !== 0) throw new Error(`mount ${args.join(" ")}: ${stderr}`);
 }
-/** Writes to the disk until it is full, with writes that become smaller. */
+/** Fills the disk by writes that become smaller and smaller. */
 function fill(): void {
   for (const bytes of [65_536, 4_096, 512, 1])
     for (let more = true; more; ) {
@@ -42,7 +43,7 @@ const mendDisk = (): void => (fault === "full" ? rmSync(ballast) : mount("-o", "
  */
 async function agentOnBrokenDisk(): Promise<JournalledAgent> {
   await JournalledAgent.closeAll();
-  // An agent that starts removes the files of ended works, which would make room on the full disk.
+  // A starting agent removes the files of ended worker processes, which would make room on the full disk.
   rmSync(`${state}/work`, { recursive: true, force: true });
   if (fault === "full") fill();
   else mount("-o", "remount,ro", state);
@@ -71,10 +72,10 @@ for (const type of Object.keys(TASKS) as TaskType[]) {
   told.push({ type, broken, starts, changes, mended });
 }
 
-// The disk is full when a task ends: its reply reaches the hub although the journal cannot store it.
+// If the disk becomes full during a task, the task's reply reaches the hub although the journal cannot store the reply.
 await JournalledAgent.closeAll();
 const agent = await JournalledAgent.start(host, signer);
-/** How many bytes the journal's file may still grow by on a full disk. */
+/** The number of bytes by which the journal's file can still grow on a full disk. */
 const room = (): number => BLOCK - (statSync(`${state}/journal`).size % BLOCK);
 let isFull = false;
 let tasks = 0;
@@ -94,7 +95,7 @@ const next = await JournalledAgent.start(host, signer);
 next.resend();
 const afterRestart = next.replies().at(-1);
 process.stdout.write(`${JSON.stringify({ told, unstored, afterRestart })}\n`);
-// The journals of the agents are still open.
+// The journals of the agents are still open at the end of the process.
 spawnSync("umount", ["--lazy", state]);
 host.remove();
 process.exit(0);

@@ -1,6 +1,6 @@
 /**
- * A process that empties a folder as the agent's worker does, and prints the outcome. The arguments are the host's root folder, the path of the
- * folder to empty, and the use of that folder.
+ * A process that empties a folder as the agent's worker does, and prints the outcome. The arguments of the process are the host's root folder, the
+ * path of the folder to empty, and the use of that folder.
  */
 import { emptyFolderStep } from "../../agent/system/storage/empty-folder-step.ts";
 

@@ -1,6 +1,6 @@
 /**
- * A process that fills the free space of a folder's file system as the agent's worker does, and prints the outcome. The arguments are a folder and
- * the number of bytes that stay free on the folder's file system.
+ * A process that fills the free space of a folder's file system as the agent's worker does, and prints the outcome. The arguments of the process are
+ * a folder and the number of bytes that stay free on the folder's file system.
  */
 import { fillFreeSpaceStep } from "../../agent/system/storage/free-space.ts";
 

@@ -65,7 +65,7 @@ export class FleetRig {
     return watcher;
   }
 
-  /** The machine of the created node is deployed and uses hardware sync. */
+  /** Creates an active node whose machine is deployed and uses hardware sync. */
   async nodeInService(): Promise<FleetNode> {
     this.#made += 1;
     const hostname = `host-${this.#made}`;
@@ -102,7 +102,7 @@ export class FleetRig {
       nic.links = [{ id: 90_000 + nic.id, mode: "dhcp", subnetId: null, ipAddress }];
   }
 
-  /** Changes the machine in MAAS as a MAAS user other than the hub would do. */
+  /** Changes the node's machine in MAAS as a MAAS user other than the hub's would do. */
   change(machine: Machine, change: (machine: Machine) => void): void {
     const { region } = this.rig.maas.sim;
     change(machine);

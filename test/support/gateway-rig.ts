@@ -163,7 +163,7 @@ export class GatewayRig {
     await this.database.drop();
   }
 
-  /** Calls `use` with the rig, stops the agent listeners, drops the database, and returns the result of `use`. */
+  /** Calls the test's function `use` with the rig and returns its result, after it has stopped the agent listeners and dropped the database. */
   async stopAfter<T>(use: (rig: GatewayRig) => Promise<T>): Promise<T> {
     try {
       return await use(this);

@@ -19,19 +19,19 @@ const opened = new Set<Journal>();
 const forever = (): Promise<never> => new Promise(() => undefined);
 
 /**
- * The agent's journal, runner and task handlers on a folder that stands for a host, without the connection to a hub. An agent with `kill` never comes
- * back from that write of its journal. For the next agent on the host it is as dead as after `kill -9`: both leave only what is on the disk.
+ * The agent's journal, runner and task handlers on a folder that stands for a host, without the connection to a hub. With `kill` the agent waits for
+ * ever at that write of its journal. The next agent on the host finds only what is on the disk, as after a `kill -9` of the first agent.
  */
 export class JournalledAgent {
   readonly #runner: Runner;
   readonly journal: Journal;
   readonly sent: AgentFrame[];
-  /** How often a handler was called. */
+  /** The number of calls of the task handlers. */
   readonly starts: () => number;
-  /** How many calls changed the host. */
+  /** The number of calls of the task handlers that changed the host. */
   readonly changes: () => number;
   readonly isDead: () => boolean;
-  /** Sets what happens once after the journal has written the next `started`. */
+  /** Sets a function to call once after the journal has written the next state `started`. */
   readonly afterStarted: (act: () => void) => void;
 
   private constructor(
@@ -106,20 +106,22 @@ export class JournalledAgent {
     });
   }
 
-  /** Closes the journals of all agents, also of the dead ones. */
+  /** Closes the journals of all agents, including killed agents. */
   static async closeAll(): Promise<void> {
     for (const journal of opened) await journal.close();
     opened.clear();
   }
 
-  /** Gives the agent an order. The promise of `offer` never resolves if the agent dies of the order. */
   offer(order: SignedOrder): void {
     void this.#runner.offer(order);
   }
   resend(): void {
     this.#runner.resend();
   }
-  /** Tells the agent that the hub has the reply. The promise of `acknowledge` never resolves if the agent dies of the acknowledgement. */
+  /**
+   * Tells the agent that the hub has stored the task's reply. The promise of `acknowledge` never resolves if the test kills the agent while the agent
+   * handles the acknowledgement.
+   */
   acknowledge(order: SignedOrder): Promise<void> {
     return this.#runner.acknowledged(order.task_id, order.epoch, true);
   }

@@ -17,7 +17,7 @@ export function knownSecrets(): SecretSearch {
   return search;
 }
 
-/** The secrets that one test file has leaked into log lines. Each test file loads its own copy of the module `known-secrets.ts`. */
+/** The secrets that one test file has leaked into log lines. */
 const logged: Leak[] = [];
 const search = knownSecrets();
 

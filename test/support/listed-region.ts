@@ -17,10 +17,7 @@ export const event = (id: number, node: string): MaasEvent => ({
   created: "",
 });
 
-/**
- * A simulated MAAS region that consists of a list of machines and a list of events. The simulated region records the requests that it receives from a
- * hub.
- */
+/** A simulated MAAS region that consists of a list of machines and a list of events. */
 export class Region {
   machines: MaasMachine[] = [];
   /** Machines that exist in the simulated region, but that its lists of machines omit. */

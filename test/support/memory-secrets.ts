@@ -1,9 +1,6 @@
 import { type SecretData, SecretError, type SecretStore, type SecretVersion } from "../../hub/secrets/port.ts";
 
-/**
- * A hub's secret store in memory, for tests. The field `awayFor` is the number of calls that the secret store refuses before it works. The field
- * `entries` shows the content of the secret store.
- */
+/** A hub's secret store in memory, for tests. The field `awayFor` is the number of calls that the secret store refuses before it works. */
 export class MemorySecrets implements SecretStore {
   readonly entries = new Map<string, SecretData>();
   awayFor = 0;

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 /** The longest duration, in milliseconds, of a script in a mount namespace; a hanging mount must not hang the test. */
 const SCRIPT_TIMEOUT_MS = 150_000;
 
-/** True if this process may mount file systems in a mount namespace of its own. In a container, a process may be forbidden to mount file systems. */
+/** True if this process may mount file systems in a mount namespace of its own. */
 export const mayMount: boolean =
   spawnSync("unshare", ["-m", "sh", "-c", "mount -t tmpfs none /mnt"], { stdio: "ignore" }).status === 0;
 

@@ -204,8 +204,8 @@ interface HostOfNode {
 }
 
 /**
- * Simulates a host's agent after the deploy: the agent enrolls, connects and reports that it is healthy, and hardware sync works. `playAgentOn`
- * returns true if MAAS has deployed the machine.
+ * Simulates a host's agent after the deploy: the agent enrolls, connects and reports that it is healthy, and hardware sync works. Returns true if
+ * MAAS has deployed the host's machine.
  */
 export async function playAgentOn(
   { database }: Pick<TestDatabase, "database">,
@@ -216,7 +216,7 @@ export async function playAgentOn(
   if (machine?.status !== 6) return false;
   if (await isAgentIdle(database.db, nodeId, generation)) return true;
   await database.inTx(async (tx) => {
-    // The node gets a certificate, because an agent with a session must have enrolled before.
+    // The node of the simulated agent gets a certificate, because an agent with a session must have enrolled before.
     await tx
       .insert(nodeCertificates)
       .values({

@@ -95,7 +95,10 @@ function momentOf(message: Buffer): Moment | null {
   return message.subarray(5, -1).toString().toLowerCase() === "commit" ? "commit" : null;
 }
 
-/** Splits the bytes that a PostgreSQL client sends into messages. Only the first message of a client, the startup message, has no type byte. */
+/**
+ * Splits the bytes that a PostgreSQL client sends into messages of PostgreSQL's protocol. Only the first message of a client, the startup message,
+ * has no type byte.
+ */
 class Messages {
   #started = false;
   #rest: Buffer = Buffer.alloc(0);

@@ -1,7 +1,7 @@
 /**
  * A process that purges a disk of a host, or of a folder that stands for a host, as the agent's worker does. The arguments of the process are the
- * folder, the id of the task, the serial number of the disk, and the mount points from which the process may unmount the disk. With the variable
- * `restore_only` in its environment, the process only brings the file systems back.
+ * host's root folder, the id of the task, the serial number of the disk, and the mount points of the disk that the process may unmount. With the
+ * variable `restore_only` in its environment, the process only brings the file systems back.
  */
 import { purgeAndRestore } from "../../agent/system/storage/purge-and-restore.ts";
 import { PURGE_DISK } from "../../agent/system/storage/works.ts";

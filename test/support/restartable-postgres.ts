@@ -8,7 +8,7 @@ export interface RestartablePostgres {
   readonly url: string;
   /**
    * The stop mode `fast` of PostgreSQL rolls open transactions back. The stop mode `immediate` ends PostgreSQL without clean-up, so that the next
-   * start of PostgreSQL needs crash recovery. The stop mode `kill` sends SIGKILL to PostgreSQL.
+   * start of PostgreSQL needs crash recovery.
    */
   restart(how: "fast" | "immediate" | "kill", whileDown?: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;

@@ -14,9 +14,7 @@ export interface RigOptions {
   readonly stateDir: string;
   readonly machines: number;
   readonly speed: number;
-  /**
-   * How many hub processes share the database, by default one. If several hub processes share the database, the test environment has a load balancer.
-   */
+  /** How many hub processes share the database, by default one. With several hub processes the test environment has a load balancer. */
   readonly hubs?: number;
   /** The URL of the hubs' database. By default, a hub starts its own embedded database. */
   readonly databaseUrl?: string;
@@ -48,10 +46,9 @@ export interface RigHub {
   ready(): Promise<void>;
 }
 
-/** A test environment with hubs and a simulated MAAS as real processes. The test environment restarts a process that has ended. */
+/** A test environment with hubs and a simulated MAAS as real processes. */
 export interface Rig {
   readonly maas: { readonly url: string; readonly apiKey: string; readonly control: string };
-  /** A client of the hub's API, which uses the load balancer if there are several hubs. */
   readonly api: HubApi;
   readonly apiUrl: string;
   readonly adminTokenFile: string;

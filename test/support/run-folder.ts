@@ -5,8 +5,8 @@ import { databasesOutside, newHubFolder, removeHubState } from "./hub-state.ts";
 import { until } from "./until.ts";
 
 /**
- * Creates a folder in `parent` whose name contains the id of the present process. Before it creates the folder, `startRun` cleans up the folders of
- * killed test runs of the current user.
+ * Creates a folder in `parent` whose name contains the id of the present process. Before `startRun` creates the folder, it cleans up the folders that
+ * killed test runs of the current user left behind.
  */
 export async function startRun(parent: string, prefix: string, end = endRun): Promise<string> {
   mkdirSync(parent, { recursive: true });

@@ -1,9 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/**
- * A leaked secret: the secret's name, the spelling in which the search found it, and the place of the leak. The record of a leak leaves out the
- * secret's value.
- */
+/** A leaked secret: the secret's name, the spelling in which the search found it, and the place of the leak. */
 export interface Leak {
   readonly secret: string;
   readonly spelling: string;

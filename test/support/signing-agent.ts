@@ -14,10 +14,7 @@ interface SigningKey {
 }
 const KEYS = new Map<NodeId, SigningKey>();
 
-/**
- * Stores a certificate for the node, as the hub does after an enrollment and the agent's first connection. The simulated agent of the node keeps the
- * certificate's private key.
- */
+/** Stores a certificate for the node, as the hub does after an enrollment and the agent's first connection. */
 export async function certify(tx: Tx, nodeId: NodeId): Promise<void> {
   const keys = await crypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({

@@ -67,7 +67,6 @@ export class SocketAgent {
     return agent;
   }
 
-  /** Opens the simulated agent's WebSocket, sends the frame `hello`, and waits for the hub's frame `welcome`. */
   static async connect(
     rig: GatewayRig,
     identity: Identity,

@@ -11,7 +11,7 @@ import { sshKeyOf } from "./tenant-orders.ts";
 /** The command line of the agent's own program, with which the tests start worker processes. */
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../../agent/main.ts")];
 
-/** The node of all orders in the tests of killed agents. */
+/** The node of every order in the tests of killed agents. */
 export const TASK_NODE = newNodeId();
 
 /** An order's input for each task type. A task type without an input does not compile, so the tests of killed agents cover every task type. */

@@ -68,7 +68,7 @@ awk -v self=$$ 'FNR == 1 { flush() } /^(Name|Pid|PPid|Uid):/ { line = line " " $
 /**
  * An isolated environment on the computer that runs the tests, for tests that create and remove real accounts. A `TenantWorld` has its own namespaces
  * of mounts, processes and IPC, and copies of the folders that the agent's tasks change. The end of a `TenantWorld` removes its accounts, processes,
- * mounts and files, so that the computer keeps none of them.
+ * mounts and files from the computer.
  */
 export class TenantWorld {
   readonly folder = mkdtempSync(join(realpathSync(tmpdir()), "muster-tenants-"));

@@ -19,7 +19,7 @@ startWorkflowRunner({
   workflows: [
     toyWorkflow([
       toyStage("hold", async ({ workflowId }) => {
-        // The stage ignores its abort signal on purpose, like a stage that goes on after its hub has lost the workflow's lease.
+        // The toy hub's stage ignores its abort signal on purpose, like a stage that continues after its hub has lost the workflow's lease.
         await sleep(Number(process.env["HOLD_MS"]));
         return {
           kind: "done",

@@ -66,7 +66,7 @@ export const signs = (secret: string, one: Received): boolean => {
   return one.signatures.includes(`v1,${expected}`);
 };
 
-/** Starts a hub's webhook sender. The function `close` stops the sender as a stopping hub does. */
+/** The function `close` stops the webhook sender as a stopping hub does. */
 export function startSender(api: ApiHarness, secrets = api.secrets): { close(): Promise<void> } {
   const { db, inTx } = api.database.database;
   const feed = new EventFeed(db, quietLog);

@@ -1,7 +1,4 @@
-/**
- * One request that the hub accepts, for each writing route of the API. `test/integration/api/every-write.test.ts` sends the requests of
- * `write-cases.ts`.
- */
+/** One request that the hub accepts, for each writing route of the API. */
 import { randomUUID } from "node:crypto";
 import type { Route } from "../../hub/http/route.ts";
 import { VERBS } from "../../hub/workflows/engine/recovery.ts";

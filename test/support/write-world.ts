@@ -19,7 +19,7 @@ interface Host {
   readonly ipmi_ip: string;
 }
 
-/** Creates the objects that a request to a writing route needs. No two test cases share an object. */
+/** Creates the objects that a request to a writing route needs. No two test cases of writing routes share an object. */
 export class WriteWorld {
   readonly api: ApiHarness;
   readonly region: MaasSimulator;

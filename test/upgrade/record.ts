@@ -107,7 +107,7 @@ class Recorder {
     await this.#drive(id, (claimed) => claimed.status === "compensating");
   }
 
-  /** Leaves an onboarding whose agent never comes, at the deadline of the stage that waits for the agent. */
+  /** Leaves an onboarding whose agent never connects, at the deadline of the stage that waits for the agent. */
   async losesItsAgent(): Promise<void> {
     const id = await this.#start();
     await this.#drive(id, (claimed) => claimed.stage === "ensure_hardware_sync_configured", false);

@@ -1,7 +1,4 @@
-/**
- * An upgrade record: what a dead hub left in its database, its secret store and its simulated region. `record.ts` writes an upgrade record, and
- * `upgrade.test.ts` loads the record.
- */
+/** An upgrade record: what a dead hub left in its database, its secret store and its simulated region. */
 export interface UpgradeRecord {
   /** The version of the hub that wrote the record. */
   readonly version: string;
