@@ -53,11 +53,12 @@ const nameOf = (table: PgTable): string => Reflect.get(table, Symbol.for("drizzl
 const COLUMNS = Object.values<unknown>(schema)
   .filter(isTable)
   .flatMap((table) =>
-    Object.entries(getTableColumns(table)).map(([property, { name, hasDefault }]) => ({
+    Object.entries(getTableColumns(table)).map(([property, { name, hasDefault, generated }]) => ({
       of: `${nameOf(table)}.${name}`,
       property,
       name,
-      hasDefault,
+      // PostgreSQL itself writes a generated column.
+      hasDefault: hasDefault || generated !== undefined,
     })),
   );
 

@@ -48,7 +48,7 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
     hostClosed: false,
     overrides: [],
     allocation: null,
-    hasBaseline: true,
+    baselineLack: [],
     policy: null,
     gpuVendor: "nvidia",
     ...more,
@@ -87,14 +87,16 @@ describe("what keeps a node from an allocation", () => {
     ]);
   });
 
-  it("is a missing baseline if a soft reset would clean the node", () => {
+  it("is a missing or incomplete baseline if a soft reset would clean the node", () => {
     const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false, gpuClaimLevel: "reset_only" } as const;
-    const bare = { hasBaseline: false };
+    const bare = { baselineLack: null };
     expect(kinds(candidate({}, { ...bare, policy }))).toEqual(["no_baseline"]);
     expect(kinds(candidate({}, { ...bare, policy }), true)).toEqual([]);
     expect(kinds(candidate({}, { ...bare, policy: { ...policy, turnoverMode: "reimage" } }))).toEqual([]);
     expect(kinds(candidate({ onboardingMode: "manual" }, bare))).toEqual(["no_baseline"]);
     expect(kinds(candidate({ status: "offline" }, bare))).toEqual(["offline"]);
+    expect(kinds(candidate({}, { baselineLack: ["disks"], policy }))).toEqual(["incomplete_baseline"]);
+    expect(kinds(candidate({}, { baselineLack: ["disks"], policy }), true)).toEqual([]);
   });
 
   it("is a level of GPU memory that no cleaning reaches", () => {

@@ -10,7 +10,7 @@ const NODE: SchedulingFacts = {
   hostClosed: false,
   tenant: null,
   overrides: [],
-  lacksBaseline: false,
+  baselineLack: [],
   claimImpossible: null,
 };
 const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionFacts => ({
@@ -57,9 +57,15 @@ describe("a node is schedulable", () => {
     ],
     [
       "without a baseline",
-      { lacksBaseline: true },
+      { baselineLack: null },
       GOOD,
       "it has no residue baseline, so no soft reset could show that the host is clean after a tenant. The hub takes one while the agent is connected: look at get-node-baseline. For a node that already had a tenant, use take-node-baseline or reimage it",
+    ],
+    [
+      "with an incomplete baseline",
+      { baselineLack: ["disks"] },
+      GOOD,
+      "it has a residue baseline without disks, so no soft reset could show that the host is clean after a tenant. If its agent is old, update the agent: the hub then takes a new baseline unless the node had a tenant. Otherwise mend what get-node-baseline names as unreadable, and use take-node-baseline, or reimage the node",
     ],
     [
       "of a GPU level that no cleaning reaches",

@@ -1,5 +1,6 @@
 import { type Bars, CONDITION_TYPES, type ConditionRule } from "../../shared/condition-types.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { type BaselineLack, lacksNothing, toldLack } from "./baseline-lack.ts";
 
 export interface SchedulingFacts {
   readonly status: NodeStatus;
@@ -11,8 +12,8 @@ export interface SchedulingFacts {
   readonly tenant: string | null;
   /** The health overrides of the node, each of which keeps new work off the node (decision M9). */
   readonly overrides: readonly { readonly source: string; readonly reason: string }[];
-  /** True if a soft reset would clean the node after a tenant, but the node has no baseline to compare the host with. */
-  readonly lacksBaseline: boolean;
+  /** What the soft reset after the node's next tenant would miss in the baseline to compare the host with. */
+  readonly baselineLack: BaselineLack;
   /** The reason why no cleaning of the node can reach the level of GPU memory cleaning that its profile requires; null if a cleaning can. */
   readonly claimImpossible: string | null;
 }
@@ -68,7 +69,10 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
     const text = barredBy(type, bars, said, node.generation);
     if (text !== null) found.push({ kind: `without_${type}`, text });
   }
-  if (node.status === "active" && node.lacksBaseline) found.push({ kind: "no_baseline", text: NO_BASELINE });
+  if (node.status === "active" && node.baselineLack === null)
+    found.push({ kind: "no_baseline", text: `it has ${toldLack(null)}, ${NO_BASELINE}` });
+  else if (node.status === "active" && !lacksNothing(node.baselineLack))
+    found.push({ kind: "incomplete_baseline", text: `it has ${toldLack(node.baselineLack)}, ${INCOMPLETE_BASELINE}` });
   if (node.status === "active" && node.claimImpossible !== null)
     found.push({
       kind: "gpu_claim_impossible",
@@ -78,7 +82,9 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
 }
 
 const NO_BASELINE =
-  "it has no residue baseline, so no soft reset could show that the host is clean after a tenant. The hub takes one while the agent is connected: look at get-node-baseline. For a node that already had a tenant, use take-node-baseline or reimage it";
+  "so no soft reset could show that the host is clean after a tenant. The hub takes one while the agent is connected: look at get-node-baseline. For a node that already had a tenant, use take-node-baseline or reimage it";
+const INCOMPLETE_BASELINE =
+  "so no soft reset could show that the host is clean after a tenant. If its agent is old, update the agent: the hub then takes a new baseline unless the node had a tenant. Otherwise mend what get-node-baseline names as unreadable, and use take-node-baseline, or reimage the node";
 
 /**
  * Returns the reason why a condition keeps work off a node; null if the condition allows work. A condition of an earlier generation counts as

@@ -1,7 +1,8 @@
 import type { NodeRow } from "../db/queries/node-reads.ts";
+import { lackAtTurnover } from "./baseline-lack.ts";
 import { whyClaimImpossible } from "./gpu-claim.ts";
 import type { SchedulingFacts } from "./schedulable.ts";
-import { lacksBaseline, type TurnoverFacts } from "./turnover-mode.ts";
+import type { TurnoverFacts } from "./turnover-mode.ts";
 
 /** Returns the facts that decide how the hub cleans a node after a tenant with or without root rights. */
 export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy">, root: boolean): TurnoverFacts => ({
@@ -15,7 +16,7 @@ export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy
  * rights, the profile may require a reimage, and a reimage needs no baseline.
  */
 export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts {
-  const { node, hostClosed, allocation, overrides, policy, hasBaseline, gpuVendor } = row;
+  const { node, hostClosed, allocation, overrides, policy, baselineLack, gpuVendor } = row;
   const claim = { level: policy?.gpuClaimLevel ?? null, vendor: gpuVendor, gpus: node.gpusTotal };
   return {
     status: node.status,
@@ -24,7 +25,7 @@ export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts 
     hostClosed,
     tenant: allocation?.tenant ?? null,
     overrides,
-    lacksBaseline: lacksBaseline(turnoverFactsOf(row, root), hasBaseline),
+    baselineLack: lackAtTurnover(turnoverFactsOf(row, root), baselineLack),
     claimImpossible: whyClaimImpossible(claim),
   };
 }

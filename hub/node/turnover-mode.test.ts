@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lacksBaseline, mayGrantRoot, type TurnoverFacts, turnoverMode } from "./turnover-mode.ts";
+import { mayGrantRoot, type TurnoverFacts, turnoverMode } from "./turnover-mode.ts";
 
 type Policy = TurnoverFacts["policy"];
 
@@ -24,8 +24,6 @@ describe("the mode of a turnover", () => {
     ["manual", null, true, "soft_reset"],
   ] as const)("on a host of %s with %j and root %s is %s", (onboardingMode, policy, grantsRoot, mode) => {
     expect(turnoverMode({ onboardingMode, policy, grantsRoot })).toBe(mode);
-    expect(lacksBaseline({ onboardingMode, policy, grantsRoot }, false)).toBe(mode === "soft_reset");
-    expect(lacksBaseline({ onboardingMode, policy, grantsRoot }, true)).toBe(false);
   });
 
   it.each([

@@ -20,10 +20,6 @@ export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFac
   return policy.turnoverMode;
 }
 
-/** True if a soft reset would clean the node after its tenant, but the node has no baseline to compare the host with (architecture 14.4). */
-export const lacksBaseline = (facts: TurnoverFacts, hasBaseline: boolean): boolean =>
-  !hasBaseline && turnoverMode(facts) === "soft_reset";
-
 /**
  * True if a soft reset must not clean the node after its tenant (decision C4). The tenant could get root rights, and the profile does not explicitly
  * allow a soft reset after root. A node without a profile has no rule that allows a soft reset after root.

@@ -76,7 +76,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
   const shown = async (id: NodeId) => {
     const [row] = await listNodeRows(db(), { id }, { limit: 1, after: null });
     if (row === undefined) throw new Error("no such node");
-    const { reasons } = schedulability({ ...schedulingFactsOf(row, false), lacksBaseline: false }, row.conditions);
+    const { reasons } = schedulability({ ...schedulingFactsOf(row, false), baselineLack: [] }, row.conditions);
     const word = (await listConditions(db(), id)).find(({ type }) => type === "network.roce");
     return { status: row.node.status, word, barredBy: reasons.filter((reason) => reason.startsWith("network.roce")) };
   };

@@ -1,7 +1,7 @@
 import type { NodeId, TaskId } from "../../../shared/ids.ts";
-import { RESIDUE_ITEM_NAMES, ruleOf } from "../../../shared/residue/items.ts";
+import { COMPARED_ITEMS } from "../../../shared/residue/items.ts";
 import type { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
-import { and, eq, lt, sql } from "../orm.ts";
+import { and, eq, inArray, lt, sql } from "../orm.ts";
 import {
   agentSessions,
   allocations,
@@ -85,14 +85,29 @@ export async function lockNodesWithoutBaseline(
   return rows;
 }
 
-/** The residue items that a soft reset's comparison needs in a baseline's snapshot. */
-const NEEDED = RESIDUE_ITEM_NAMES.filter((item) => ruleOf(item) !== "none" && ruleOf(item) !== "tenant");
+/** SQL for what the baseline lacks (`BaselineLack`), which reads no snapshot. */
+export const baselineLack = sql<string[] | null>`case when ${nodeBaselines.snapshot} is null then null else array(
+  select item from unnest(${sql.param(COMPARED_ITEMS)}::text[]) item where not ${nodeBaselines.readItems} ? item) end`;
+
+/** Returns what the baselines of the nodes' present generations lack. A node without a baseline has no entry. */
+export async function readBaselineLacks(
+  db: Db | Tx,
+  nodeIds: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, readonly string[]>> {
+  const rows = await db
+    .select({ nodeId: nodeBaselines.nodeId, lack: baselineLack })
+    .from(nodeBaselines)
+    .innerJoin(nodes, and(eq(nodes.id, nodeBaselines.nodeId), eq(nodes.generation, nodeBaselines.generation)))
+    .where(inArray(nodes.id, [...nodeIds]));
+  return new Map(rows.flatMap(({ nodeId, lack }) => (lack === null ? [] : [[nodeId, lack]])));
+}
+
 /**
  * True for a baseline `b` whose snapshot lacks a needed residue item, if the agent of the session `s` has another version than the snapshot's agent.
  * A soft reset cannot compare an item that the snapshot lacks. SQL reads the large snapshot only if the versions differ.
  */
 const isOutdated = sql`case when b.snapshot is null or b.agent_version is not distinct from s.agent_version then false
-  else not (b.snapshot ?& ${sql.param(NEEDED)}::text[]) end`;
+  else not (b.snapshot ?& ${sql.param(COMPARED_ITEMS)}::text[]) end`;
 
 /**
  * Finds and locks baselines without a snapshot, or with the snapshot of an agent that did not report all residue items. The newest task of each such

@@ -20,6 +20,7 @@ import {
 import type { Db, Tx } from "../tx.ts";
 import { type OpenAllocation, openAllocationsOf } from "./allocations.ts";
 import { closedHosts } from "./closed-hosts.ts";
+import { baselineLack } from "./node-baselines.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
 import { listHealthOverrides } from "./node-health-overrides.ts";
 import { type TurnoverPolicy, turnoverPolicies } from "./node-profiles.ts";
@@ -33,8 +34,8 @@ export interface NodeRow {
   readonly hostClosed: boolean;
   readonly overrides: readonly NodeHealthOverride[];
   readonly allocation: OpenAllocation | null;
-  /** True if the hub has the residue snapshot of the node's present generation (architecture 14.4). */
-  readonly hasBaseline: boolean;
+  /** The items that the baseline of the node's present generation lacks; null if the node has no baseline (architecture 14.4). */
+  readonly baselineLack: readonly string[] | null;
   /** The rules of the node's profile for cleaning the node after a tenant; null for a node without a profile. */
   readonly policy: TurnoverPolicy | null;
   /** The GPU vendor of the node's SKU; null if the hub does not know the SKU. */
@@ -63,7 +64,7 @@ export async function listNodeRows(
       node: nodes,
       session: { agentVersion: agentSessions.agentVersion },
       maasSystemId: nodeMaasState.maasSystemId,
-      hasBaseline: sql<boolean>`${nodeBaselines.snapshot} is not null`,
+      baselineLack,
       gpuVendor: skus.gpuVendor,
     })
     .from(nodes)

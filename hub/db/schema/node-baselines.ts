@@ -18,6 +18,12 @@ export const nodeBaselines = pgTable(
     requestedBy: text("requested_by").notNull(),
     reason: text("reason").notNull(),
     snapshot: jsonb("snapshot"),
+    /** The names of the items that the agent could read, so that a query need not read the large snapshot. */
+    readItems: jsonb("read_items")
+      .$type<string[]>()
+      .generatedAlwaysAs(
+        sql`jsonb_path_query_array(snapshot, '$.keyvalue() ? (exists(@.value.entries)).key', '{}', true)`,
+      ),
     takenAt: at("taken_at"),
     bootId: text("boot_id"),
     agentVersion: text("agent_version"),

@@ -1,4 +1,5 @@
 import type { BaselineState } from "../../../shared/api/baselines.ts";
+import { COMPARED_ITEMS } from "../../../shared/residue/items.ts";
 import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
 import type { BaselineWithTask } from "../../db/queries/node-baselines.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
@@ -8,6 +9,7 @@ const MISSING: Omit<BaselineState, "generation"> = {
   taken_at: null,
   boot_id: null,
   agent_version: null,
+  missing_items: [],
   unreadable: [],
   requested_at: null,
   requested_by: null,
@@ -36,6 +38,7 @@ export function toBaselineState(generation: number, row: BaselineWithTask | null
     taken_at: isoOrNull(baseline.takenAt),
     boot_id: baseline.bootId,
     agent_version: baseline.agentVersion,
+    missing_items: snapshot === null ? [] : COMPARED_ITEMS.filter((item) => snapshot[item] === undefined),
     unreadable: Object.entries(snapshot ?? {}).flatMap(([item, reading]) =>
       reading !== undefined && "unreadable" in reading ? [{ item, reason: reading.unreadable }] : [],
     ),

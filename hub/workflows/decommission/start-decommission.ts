@@ -19,12 +19,13 @@ import {
   readPriorStatus,
 } from "../../db/queries/decommissions.ts";
 import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
-import { readBaseline } from "../../db/queries/node-baselines.ts";
+import { readBaselineLacks } from "../../db/queries/node-baselines.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import { holdSubjects, onboardingOfHost, subjectOf } from "../../db/queries/workflow-subjects.ts";
 import { insertWorkflows } from "../../db/queries/workflows.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
+import { type BaselineLack, lacksNothing, toldLack } from "../../node/baseline-lack.ts";
 import { moveNode } from "../../node/move-node.ts";
 import { adoptEnding, mustNotTakeFromTenant } from "./allocated-node.ts";
 import { firstStageOf } from "./decommission.ts";
@@ -64,7 +65,8 @@ export async function startDecommission(
     throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
   }
   await mustNotTakeFromTenant(tx, node, request, { actor: requestedBy, operation: id });
-  if (mode === "storage_cleanup") await mustHaveBaseline(tx, node);
+  const lack = mode === "storage_cleanup" || mode === "soft_reset" ? await readLack(tx, node.id) : [];
+  if (mode === "storage_cleanup") mustHaveBaseline(node, lack);
   const removed = node.status === "deleted";
   const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
   if (isReleasing(mode)) await mustHaveMachine(tx, node, maasSystemId, mode);
@@ -85,7 +87,7 @@ export async function startDecommission(
     priorQuarantinedBy: node.quarantinedBy,
   });
   if (mode === "soft_reset" || mode === "reimage") await adoptEnding(tx, node, id);
-  const warning = mode === "remove" ? await staysDeployed(tx, node, maasSystemId) : null;
+  const warning = mode === "remove" ? await staysDeployed(tx, node, maasSystemId) : willNotBeClean(node, lack);
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
 
@@ -108,16 +110,29 @@ async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null, 
     throw refuse("it is bound to no machine in MAAS. Find the machine there, or drain and remove the node.");
 }
 
-/** Refuses a storage cleanup of a node without a baseline, because the cleanup's stage `validate_clean_node` could only quarantine the node. */
-async function mustHaveBaseline(tx: Tx, node: Node): Promise<void> {
-  const known = await readBaseline(tx, node.id, node.generation);
-  if (known !== null && known.baseline.snapshot !== null) return;
+const readLack = async (tx: Tx, id: NodeId): Promise<BaselineLack> =>
+  (await readBaselineLacks(tx, [id])).get(id) ?? null;
+
+/**
+ * Refuses a storage cleanup of a node without a complete baseline, because the cleanup's stage `validate_clean_node` could only quarantine the node.
+ */
+function mustHaveBaseline(node: Node, lack: BaselineLack): void {
+  if (lacksNothing(lack)) return;
   throw new ApiError(
     "conflict",
-    `Node ${node.hostname} has no residue baseline, so no storage cleanup could show that its host is clean. Wait until the hub has taken the baseline (get-node-baseline), or use take-node-baseline.`,
+    `Node ${node.hostname} has ${toldLack(lack)}, so no storage cleanup could show that its host is clean. Wait until the hub has taken the baseline (get-node-baseline), or use take-node-baseline.`,
     { context: { node_id: node.id } },
   );
 }
+
+/**
+ * Warns that a soft reset cannot find the host clean. The soft reset begins all the same, because it removes the account and the data of a tenant
+ * whose allocation has ended.
+ */
+const willNotBeClean = (node: Node, lack: BaselineLack): string | null =>
+  lacksNothing(lack)
+    ? null
+    : `Node ${node.hostname} has ${toldLack(lack)}, so the soft reset cannot show that the host is clean, and ends with the node in quarantine. Reimage the node instead, or cancel and use take-node-baseline if no tenant left anything.`;
 
 /**
  * Returns the node's status that a cancel of the decommission restores. If an earlier drain left the node `draining`, the prior status is the status

@@ -221,6 +221,47 @@ describe("baselines of nodes", () => {
     expect((await read(id)).snapshot.disks).toEqual({ entries: [] });
   });
 
+  it("that lack an item keep the node from new work, and a soft reset says before it begins that it will not be clean", async () => {
+    const [old, unread, complete] = [await serving(), await serving(), await takenBaseline()];
+    await sweep();
+    const { disks: _, ...snapshot } = snapshotWith("x");
+    const ended = { state: "succeeded" } as const;
+    await finish(await newestTask(old), { ...ended, result: { boot_id: "b1", snapshot } });
+    const unreadable = { ...snapshotWith("x"), firewall: { unreadable: "no nft" } };
+    await finish(await newestTask(unread), { ...ended, result: { boot_id: "b1", snapshot: unreadable } });
+    await sweep();
+    const shown = async (id: NodeId) => {
+      const { baseline, unschedulable_reasons: reasons } = (await api.ask("GET", `/api/v1/admin/nodes/${id}`)).body;
+      return [
+        baseline.state,
+        baseline.missing_items,
+        reasons.filter((one: string) => one.includes("residue baseline")),
+      ];
+    };
+    const told = (item: string) => [
+      expect.stringContaining(`it has a residue baseline without ${item}, so no soft reset`),
+    ];
+    expect(await shown(complete)).toEqual(["taken", [], []]);
+    expect(await shown(old)).toEqual(["taken", ["disks"], told("disks")]);
+    expect(await shown(unread)).toEqual(["taken", [], told("firewall")]);
+
+    const operation = { mode: "soft_reset", storage_cleanup: "none", reason: "next tenant" };
+    const planned = { site_id: siteId, operation, node_ids: [old, complete], plan: true };
+    const { decommissions } = (await api.ask("POST", "/api/v1/admin/decommissions/batch", planned)).body;
+    const warnings = new Map(
+      decommissions.map((one: { node_id: string; warning: unknown }) => [one.node_id, one.warning]),
+    );
+    expect(warnings.get(complete)).toBe(null);
+    expect(warnings.get(old)).toContain("without disks, so the soft reset cannot show that the host is clean");
+    const cleanup = { ...planned, operation: { mode: "storage_cleanup", scope: "local", reason: "full" } };
+    const { refusals, accepted } = (await api.ask("POST", "/api/v1/admin/decommissions/batch", cleanup)).body;
+    expect([accepted, refusals]).toMatchObject([1, [{ node_id: old, error_code: "conflict" }]]);
+    expect(refusals[0].message).toContain("has a residue baseline without disks");
+
+    await allocate(old);
+    expect(await shown(old), "a tenant's node says it too").toEqual(["taken", ["disks"], told("disks")]);
+  });
+
   it("are refused if the result is no snapshot, or if a tenant got an account meanwhile", async () => {
     const [broken, shared, late] = [await serving(), await serving(), await serving()];
     await sweep();
