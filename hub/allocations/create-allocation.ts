@@ -21,7 +21,8 @@ const GRANT_DEADLINE_SECONDS = 900;
 
 /**
  * Allocates a node to a tenant (architecture 14.1): the node that the request names, or a free node of the SKU at the site. One transaction stores
- * the allocation and queues the task that makes the tenant's account. A refusal throws ApiError and writes nothing.
+ * the allocation and queues the task that makes the tenant's account. If `createAllocation` refuses the request, it throws ApiError and writes
+ * nothing.
  */
 export async function createAllocation(tx: Tx, request: AllocationCreate, createdBy: string): Promise<AllocationRow> {
   await mustEndLater(tx, request.ends_at);

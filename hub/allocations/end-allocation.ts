@@ -19,8 +19,8 @@ export interface EndRequest extends Ending {
 
 /**
  * Ends an allocation at an operator's request (architecture 14.1). While an operation holds the node, `releaseAllocation` refuses, or cancels the
- * operation if the request is forced. Not even a forced release cancels the turnover that the allocation's end has begun. A refusal throws ApiError
- * and writes nothing.
+ * operation if the request is forced. Not even a forced release cancels the turnover that the allocation's end has begun. If `releaseAllocation`
+ * refuses the request, it throws ApiError and writes nothing.
  */
 export async function releaseAllocation(
   tx: Tx,

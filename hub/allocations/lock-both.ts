@@ -7,7 +7,7 @@ import type { Tx } from "../db/tx.ts";
 
 /**
  * Locks an allocation and its node. Every transaction locks the node before the allocation, because transactions that lock in different orders can
- * deadlock. `node` is null if the node's row no longer exists. Throws `not_found` if no allocation has the id.
+ * deadlock. `node` is null if the node's row no longer exists. `lockBoth` throws `not_found` if no allocation has the id.
  */
 export async function lockBoth(
   tx: Tx,

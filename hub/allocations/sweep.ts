@@ -47,7 +47,7 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
  * Moves each allocation to its next status if the change needs no operator. The sweep judges finished tasks of `granting` allocations, ends
  * allocations whose host is gone, and begins due turnovers. The sweep of allocations decides from stored rows alone, so any hub may run the sweep at
  * any time, even after another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue delays no other
- * allocation. Returns the number of changed allocations.
+ * allocation. `sweepAllocations` returns the number of changed allocations.
  */
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;

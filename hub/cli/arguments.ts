@@ -40,7 +40,7 @@ export const COMMON_FLAGS = {
 
 type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
-/** Splits a command line into flags and positional words. Throws a `UsageError` for an unknown flag. */
+/** Splits a command line into flags and positional words. `readArguments` throws a `UsageError` for an unknown flag. */
 export function readArguments(operation: Operation, argv: readonly string[]): { values: Values; words: string[] } {
   const fields = [...operation.query, ...(operation.body ?? [])];
   const flags = fields.map((field) => [flagOf(field), { type: "string", multiple: true }] as const);

@@ -134,7 +134,10 @@ function unknownCommand(name: string | undefined, operations: readonly Operation
   return `There is no command ${name}.${advice} See: muster help`;
 }
 
-/** Runs the command `verify-record`, or shows its help. Returns false for every other command, because every other command needs a hub. */
+/**
+ * Runs the command `verify-record`, or shows its help. `runOffline` returns false for every command except `verify-record`, because the other
+ * commands of `muster` need a hub.
+ */
 function runOffline(argv: readonly string[]): boolean {
   const [command, about] = argv;
   const asksHelp = command === "help" && about === "verify-record";

@@ -90,7 +90,10 @@ interface Question {
  */
 const MOST_WAIT_SECONDS = 60;
 
-/** Returns how many seconds the command waits before it repeats a refused request. Returns zero if the command must not repeat the request. */
+/**
+ * Returns how many seconds the command waits before it repeats a refused request. `secondsToWait` returns zero if the command must not repeat the
+ * request.
+ */
 function secondsToWait(response: Response): number {
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   return response.status === 429 && seconds > 0 && seconds <= MOST_WAIT_SECONDS ? seconds : 0;

@@ -69,7 +69,7 @@ function noDatabase(error: unknown): never {
   );
 }
 
-/** Returns the kind of secret store that the command's arguments name. Returns null for arguments that `copy-secrets` does not know. */
+/** Returns the kind of secret store that the command's arguments name. `targetOf` returns null for arguments that `copy-secrets` does not know. */
 function targetOf(words: readonly string[]): StoreKind | "help" | null {
   try {
     const options = { to: { type: "string" }, help: { type: "boolean" } } as const;
@@ -102,8 +102,8 @@ async function copyAll(copying: Copying): Promise<number> {
   const advice = adviceOn(counts, from, to);
   if (advice.length === 0) {
     await refuseWhileHubsRun(db);
-    // The command writes the secret store's id to the new store last. A hub recognizes its secret store by the id, so no hub can start with an
-    // incomplete copy.
+    // The command `copy-secrets` writes the secret store's id to the new store last. A hub recognizes its secret store by the id, so no hub can start
+    // with an incomplete copy.
     if ((await copyOne(SECRET_PATHS.storeId, { id }, target)) === "differs") throw othersStore(to);
   }
   for (const line of advice.length === 0 ? doneBy(from, to) : advice) say(line);

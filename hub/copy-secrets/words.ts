@@ -21,7 +21,7 @@ Settings come from the environment; docs/settings.md lists them and explains how
 export const UNUSED_DATABASE =
   "No hub has started on this database yet, so there is nothing to copy. Run this command with the environment of the hub that you move, especially its DATABASE_URL or MUSTER_STATE_DIR.";
 
-/** Returns the line that `copy-secrets` prints about one secret. Returns null for an optional secret that does not exist. */
+/** Returns the line that `copy-secrets` prints about one secret. `lineOf` returns null for an optional secret that does not exist. */
 export const lineOf = ({ path, outcome }: CopiedSecret): string | null =>
   outcome === "absent" ? null : `${TOLD[outcome].padEnd(13)}  ${path}`;
 

@@ -23,8 +23,8 @@ export type Verdict =
   | { readonly kind: "gone" };
 
 /**
- * Returns the delay in seconds that a header `Retry-After` requests by a number or an HTTP date. Returns null if the header is missing or cannot be
- * parsed.
+ * Returns the delay in seconds that a header `Retry-After` requests by a number or an HTTP date. `retryAfterSeconds` returns null if the header is
+ * missing or cannot be parsed.
  */
 export function retryAfterSeconds(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? "";

@@ -3,8 +3,8 @@ import { plainAddress } from "../outbound/addresses.ts";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 
 /**
- * The largest number of client addresses for which the hub keeps request budgets. When more addresses send requests, the hub forgets the least
- * recently used addresses. A budget for each address cannot limit a client that owns more than `MOST_ADDRESSES` addresses.
+ * The largest number of client addresses for which the hub keeps request budgets. When more than `MOST_ADDRESSES` addresses send requests, the hub
+ * forgets the least recently used addresses. A budget for each address cannot limit a client that owns more than `MOST_ADDRESSES` addresses.
  */
 const MOST_ADDRESSES = 20_000;
 
@@ -23,8 +23,8 @@ export class AddressBudgets {
   }
 
   /**
-   * Charges one request to the budget of a client's address. Returns zero if the hub may answer the request, and otherwise the milliseconds until the
-   * address may send its next request.
+   * Charges one request to the budget of a client's address. `ask` returns zero if the hub may answer the request, and otherwise the milliseconds
+   * until the address may send its next request.
    */
   ask(address: string, kind: AddressKind): number {
     const key = `${kind} ${addressKey(address)}`;

@@ -10,8 +10,8 @@ export const bearerToken = (authorization: string | undefined): string | null =>
   /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "")?.[1] ?? null;
 
 /**
- * Checks the enrollment token of a request by a host without a certificate. A check of an enrollment token does not consume the token. Throws if the
- * enrollment token is unknown, revoked or expired.
+ * Checks the enrollment token of a request by a host without a certificate. A check of an enrollment token does not consume the token. `requireToken`
+ * throws if the enrollment token is unknown, revoked or expired.
  */
 export async function requireToken(db: Db, text: string | null): Promise<{ text: string; token: EnrollmentToken }> {
   const found = text === null ? null : await readToken(db, tokenHash(text));

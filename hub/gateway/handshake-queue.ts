@@ -115,7 +115,8 @@ export class HandshakeQueue {
 
   /**
    * Starts the TLS handshakes of waiting connections, one of each address after the other. Between two ticks of the queue's timer, `#work` starts at
-   * most `limits.perAddress` handshakes of one address and `limits.inAll` in all. The other connections wait for the timer's next tick.
+   * most `limits.perAddress` handshakes of one address and `limits.inAll` in all. Connections above the two limits wait for the next tick of the
+   * queue's timer.
    */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {

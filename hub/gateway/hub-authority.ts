@@ -143,7 +143,7 @@ export class HubAuthority {
     } satisfies TaskSigner;
   })();
 
-  /** Reads the chain of statements about the hub's keys from the database. Returns true if the chain has new statements. */
+  /** Reads the chain of statements about the hub's keys from the database. `refresh` returns true if the chain has new statements. */
   async refresh(): Promise<boolean> {
     const askedAt = performance.now();
     const chain = await readStatements(this.#db);
@@ -249,8 +249,8 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * Opens the keys that a key statement names. Throws if the secret store lacks the keys that the key statement names, or has other keys, for example
- * after a restore of the secret store to an earlier state. Hosts would refuse keys that the hub has not announced to them.
+ * Opens the keys that a key statement names. `openNamed` throws if the secret store lacks the keys that the key statement names. The secret store may
+ * have other keys after a restore to an earlier state. Hosts would refuse keys that the hub has not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");

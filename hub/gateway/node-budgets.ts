@@ -53,16 +53,16 @@ export class NodeBudgets {
   }
 
   /**
-   * Charges a request to the node's budget. Returns zero if the request is within the node's budget, otherwise the milliseconds until the budget
-   * allows the next request.
+   * Charges a request to the node's budget. `ask` returns zero if the request is within the node's budget, otherwise the milliseconds until the
+   * budget allows the next request.
    */
   ask(nodeId: NodeId, kind: NodeKind): number {
     return this.#spend(nodeId, kind, "refused", ask);
   }
 
   /**
-   * Charges a frame to the node's budget; the hub accepts the frame in any case. Returns the number of milliseconds for which the hub must not accept
-   * a further frame of the node.
+   * Charges a frame to the node's budget; the hub accepts the frame in any case. `charge` returns the number of milliseconds for which the hub must
+   * not accept a further frame of the node.
    */
   charge(nodeId: NodeId, kind: NodeKind, cost = 1): number {
     return this.#spend(nodeId, kind, "delayed", (rate, bucket, now) => charge(rate, bucket, now, cost));

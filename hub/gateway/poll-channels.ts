@@ -66,7 +66,7 @@ export class PollChannels {
     return open;
   }
 
-  /** Reports the long-poll channels that have ended. The hub calls `sweep` every second, and once when the hub stops. */
+  /** Reports each long-poll channel that has ended to the gateway. The hub calls `sweep` every second, and once when the hub stops. */
   async sweep(): Promise<void> {
     for (const [nodeId, { session, channel }] of this.#open) {
       if (channel.closed === null) continue;

@@ -3,7 +3,10 @@ import { isTaskType, RUNNER_ERRORS, TASKS } from "../../shared/tasks/index.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { TaskEnding } from "../db/queries/tasks.ts";
 
-/** The pause in seconds before the hub repeats the offer of a task. The pause doubles with each attempt of the task, up to five minutes. */
+/**
+ * The pause in seconds before the hub repeats the offer of a task. The pause before the next offer doubles with each attempt of the task, up to five
+ * minutes.
+ */
 export const retryDelaySeconds = (attempts: number): number => Math.min(300, 2 ** Math.min(attempts, 9));
 
 /**

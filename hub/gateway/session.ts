@@ -10,7 +10,7 @@ export interface Channel {
   drop(): void;
 }
 
-/** One connected agent. The session object is small, because a hub holds thousands of sessions. */
+/** The hub's session with one connected agent. The session object is small, because a hub holds thousands of sessions. */
 export interface Session {
   readonly nodeId: NodeId;
   readonly generation: number;

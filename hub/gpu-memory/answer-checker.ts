@@ -5,7 +5,7 @@ import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
 
 /**
  * The largest number of GPU challenges whose answers may wait for a check; above this number, `AnswerChecker` refuses a new challenge. The workflow
- * stage of a refused challenge calls `check` again later.
+ * stage of a refused challenge calls `check` again for the same challenge later.
  */
 const MOST_WAITING = 64;
 /** The time after which a checking thread without work ends. */

@@ -50,7 +50,8 @@ export function sampleBlockBytes(seed: string, gpu: number, block: number): Buff
 }
 
 /**
- * Compares each answer of a host with the right answer, which follows from the bytes of the overwritten GPU memory. A missing answer is not correct.
+ * Compares each answer of a host with the right answer, which follows from the bytes of the overwritten GPU memory. A missing answer of a host counts
+ * as a wrong answer.
  */
 export const checkAnswers = ({ fill_task_id, seed, nonce, gpus }: AnswersToCheck): CheckedAnswers[] =>
   gpus.map(({ gpu, uuid, blocks, answers }) => ({

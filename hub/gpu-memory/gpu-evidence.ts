@@ -52,7 +52,10 @@ export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
   return { order, expected, unnamed };
 }
 
-/** Returns one GPU for the order of a fill task; the form of the UUID tells the GPU's vendor. Returns null if the reset did not name the GPU. */
+/**
+ * Returns one GPU for the order of a fill task; the form of the UUID tells the GPU's vendor. `orderOf` returns null if the reset did not name the
+ * GPU.
+ */
 function orderOf(uuid: unknown, target: string): TaskInput<"node.gpu_fill">["gpus"][number] | null {
   const address = PciAddress.safeParse(target);
   if (!address.success) return null;

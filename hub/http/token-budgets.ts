@@ -35,8 +35,8 @@ export class TokenBudgets {
   }
 
   /**
-   * Charges a request to the budget of a known token, and throws if the budget is exhausted. Returns false for a token that the hub does not know to
-   * be valid.
+   * Charges a request to the budget of a known token, and throws if the budget is exhausted. `chargeKnown` returns false for a token that the hub
+   * does not know to be valid.
    */
   chargeKnown(tokenSha256: string, kinds: readonly TokenKind[]): boolean {
     const account = this.#accounts.get(tokenSha256);

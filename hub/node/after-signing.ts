@@ -14,7 +14,10 @@ export type AfterSigning =
 /** The largest number of characters of a sanitization record's `unsigned_reason`. */
 const MOST_REASON = 256;
 
-/** Decides the step after a task `node.sign_record`, by which the agent signs a sanitization record. Returns null while the task is not over. */
+/**
+ * Decides the step after a task `node.sign_record`, by which the agent signs a sanitization record. `afterSigning` returns null while the task is not
+ * over.
+ */
 export function afterSigning(task: Pick<Task, "state" | "result" | "errorCode" | "errorMessage">): AfterSigning | null {
   switch (task.state) {
     case "queued":

@@ -54,8 +54,8 @@ export async function orderFirstBaseline(tx: Tx, id: NodeId): Promise<void> {
 }
 
 /**
- * One turn of the sweep for baselines, which orders missing baselines, repeats failed ones after a pause, and stores snapshots. Returns the numbers
- * of ordered, stored and refused baselines.
+ * One turn of the sweep for baselines, which orders missing baselines, repeats failed ones after a pause, and stores snapshots. `sweepBaselines`
+ * returns the numbers of ordered, stored and refused baselines.
  */
 export async function sweepBaselines(
   tx: Tx,
@@ -70,8 +70,8 @@ export async function sweepBaselines(
 }
 
 /**
- * Stores the snapshots of finished tasks as baselines. If `only` is set, `storeBaselines` handles only the node `only`. Returns the numbers of stored
- * and refused baselines.
+ * Stores the snapshots of finished tasks as baselines. If `only` is set, `storeBaselines` handles only the node `only`. `storeBaselines` returns the
+ * numbers of stored and refused baselines.
  */
 export async function storeBaselines(tx: Tx, only: NodeId | null = null): Promise<{ taken: number; refused: number }> {
   let [taken, refused] = [0, 0];

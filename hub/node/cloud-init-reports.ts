@@ -34,7 +34,8 @@ const ENDINGS = {
 } as const;
 
 /**
- * Returns the condition that follows from an event of cloud-init's reporting webhook. Returns null for every event before the last event of a boot.
+ * Returns the condition that follows from an event of cloud-init's reporting webhook. `eventCondition` returns null for every event before the last
+ * event of a boot.
  */
 export function eventCondition(event: unknown): Said | null {
   const last = LastEvent.safeParse(event);

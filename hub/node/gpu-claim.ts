@@ -11,8 +11,9 @@ export interface GpuClaimFacts {
 }
 
 /**
- * Returns the reason why no host of this kind can reach the level of GPU memory cleaning that its profile requires (decision C2). Returns null if a
- * host can. The level `reset_only` requires no overwrite, and a host without GPUs has no GPU memory.
+ * Returns the reason why no host of this kind can reach the level of GPU memory cleaning that its profile requires (decision C2).
+ * `whyClaimImpossible` returns null if a host can reach the level. The level `reset_only` requires no overwrite, and a host without GPUs has no GPU
+ * memory.
  */
 export function whyClaimImpossible({ level, vendor, gpus }: GpuClaimFacts): string | null {
   if (level === null || level === "reset_only" || gpus === 0) return null;

@@ -50,8 +50,8 @@ interface Said {
 }
 
 /**
- * Removes the node's health override with the given source, and records the removal in the node's history. Returns null if the node has no such
- * override.
+ * Removes the node's health override with the given source, and records the removal in the node's history. `removeHealthOverride` returns null if the
+ * node has no such override.
  */
 export async function removeHealthOverride(
   tx: Tx,
@@ -73,7 +73,7 @@ const RANK: Readonly<Record<EraseKind, number>> = { quick: 1, secure: 2 };
 export const isEnoughErase = (done: EraseKind, needed: EraseKind | null): boolean =>
   RANK[done] >= RANK[needed ?? "secure"];
 
-/** Returns the weakest kind of erase that lifts a health override. Returns null for an override that is not about an erase. */
+/** Returns the weakest kind of erase that lifts a health override. `neededEraseOf` returns null for an override that is not about an erase. */
 export const neededEraseOf = ({ source, neededErase }: Pick<NodeHealthOverride, "source" | "neededErase">) =>
   source === DISK_ERASE ? (neededErase ?? "secure") : null;
 

@@ -76,8 +76,8 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Ends the quarantine of a node whose identity two hosts used, when the agent that enrolled again is connected (decision N4). Returns true if the
- * quarantine has ended.
+ * Ends the quarantine of a node whose identity two hosts used, when the agent that enrolled again is connected (decision N4).
+ * `liftIdentityQuarantine` returns true if the quarantine has ended.
  */
 export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
   if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;

@@ -84,7 +84,7 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
 
 const isActive = (node: SilentNode): boolean => node.status === "active";
 
-/** Records the silence of nodes whose sessions the transaction has locked. Returns the number of nodes that became offline. */
+/** Records the silence of nodes whose sessions the transaction has locked. `fallSilent` returns the number of nodes that became offline. */
 async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
   let offline = 0;
   for (const node of silent) {
@@ -98,7 +98,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Makes up to `SLICE` offline nodes whose agents report again `active`. Returns the number of nodes that became active. */
+/** Makes up to `SLICE` offline nodes whose agents report again `active`. `bringBack` returns the number of nodes that became active. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {

@@ -61,8 +61,8 @@ function readCertificate(pem: string): ReadCertificate | null {
 }
 
 /**
- * Checks that the agent that a sanitization record names signed exactly `text`, with a certificate that the hub issued to the node. Returns the
- * agent's certificate, or a text that says why the signature is wrong.
+ * Checks that the agent that a sanitization record names signed exactly `text`, with a certificate that the hub issued to the node. `checkSignature`
+ * returns the agent's certificate, or a text that says why the signature is wrong.
  */
 async function checkSignature(
   tx: Tx,

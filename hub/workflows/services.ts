@@ -12,8 +12,8 @@ import type { StageRun } from "./engine/stage.ts";
 export interface FirstBoot {
   readonly agentUrl: string;
   /**
-   * The hub's CA certificate in PEM, and the raw Ed25519 public key for signed tasks in base64url. Throws `SecretError` until the secret store has
-   * returned the hub's CA and task-signing key.
+   * The hub's CA certificate in PEM, and the raw Ed25519 public key for signed tasks in base64url. `keys` throws `SecretError` until the secret store
+   * has returned the hub's CA and task-signing key.
    */
   readonly keys: () => { readonly caBundlePem: string; readonly taskSigningPublicKey: string };
   /**

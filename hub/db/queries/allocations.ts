@@ -195,7 +195,10 @@ const onPage = ({ after, limit }: IdPage): SQL =>
 const isSettled = sql`a.status = 'granting' and not exists (select 1 from ${tasks} t where t.id = a.grant_task_id
   and t.state in ('queued', 'offered', 'running', 'cancelling'))`;
 
-/** Another hub may have changed an allocation's status since `findSettledGrants` returned the allocation's id. */
+/**
+ * True if the allocation is still `granting` and its task has ended. Another hub may have changed the allocation's status since `findSettledGrants`
+ * returned its id.
+ */
 export async function isSettledGrant(tx: Tx, id: AllocationId): Promise<boolean> {
   const { rows } = await tx.execute(sql`select 1 from ${allocations} a where a.id = ${id} and ${isSettled}`);
   return rows.length > 0;

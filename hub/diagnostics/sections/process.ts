@@ -46,7 +46,10 @@ function handles(): z.input<typeof Data>["handles"] {
   return [...types].map(([type, all]) => ({ type, count: all.length })).sort((a, b) => b.count - a.count);
 }
 
-/** Returns the number of files that the hub process holds open. Returns null if the operating system has no folder that lists the open files. */
+/**
+ * Returns the number of files that the hub process holds open. `openFiles` returns null if the operating system has no folder that lists the open
+ * files.
+ */
 const openFiles = (): Promise<number | null> =>
   readdir("/proc/self/fd").then(
     (files) => files.length,

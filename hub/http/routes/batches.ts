@@ -88,8 +88,8 @@ const cancel = (named: Named): Route =>
     body: z.strictObject({ reason, failed: z.boolean().default(false) }),
     status: 200,
     response: BatchVerbResult,
-    // `cancelBatch` cancels the batch's operations in separate transactions of a few hosts each. The route's own transaction writes only the audit
-    // row.
+    // `cancelBatch` cancels the batch's operations in separate transactions of a few hosts each. The transaction of the cancel route itself writes
+    // only the audit row.
     before: async ({ params, body, actor, requestId, deps }) => {
       const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
       const batch = { kind: named.kind, id: params.id };
@@ -110,8 +110,8 @@ const recover = (named: Named): Route =>
     body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
     status: 200,
     response: BatchVerbResult,
-    // `recoverBatch` recovers the batch's operations in separate transactions of a few hosts each. The route's own transaction writes only the audit
-    // row.
+    // `recoverBatch` recovers the batch's operations in separate transactions of a few hosts each. The transaction of the recover route itself writes
+    // only the audit row.
     before: async ({ params, body, actor, requestId, deps }) => {
       const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
       const batch = { kind: named.kind, id: params.id };

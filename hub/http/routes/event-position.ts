@@ -4,7 +4,10 @@ import type { Db, Tx } from "../../db/tx.ts";
 import { Position } from "../../events/cloud-event.ts";
 import { readCursor } from "../page.ts";
 
-/** Returns the position in the list of domain events that a client's cursor names. A client without a cursor gets position 0. */
+/**
+ * Returns the position in the list of domain events that a client's cursor names. For a client without a cursor, `positionOfCursor` returns position
+ * 0.
+ */
 export const positionOfCursor = (cursor: string | undefined): bigint =>
   BigInt(readCursor(cursor, Position)?.[0] ?? "0");
 

@@ -82,7 +82,8 @@ interface JudgedDisk {
 }
 
 /**
- * Judges one disk. Returns null for a disk without a serial number, because the hub cannot find such a disk among the disks from before the release.
+ * Judges one disk. `judgeDisk` returns null for a disk without a serial number, because the hub cannot find such a disk among the disks from before
+ * the release.
  */
 function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDisk): JudgedDisk | null {
   const { serial, model, bytes, sample, detail, holds_system } = disk;
@@ -119,7 +120,7 @@ function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDi
 
 const { input, result } = TASKS["node.sample_disks"];
 
-/** Returns the result of a task that sampled disks, with the key of the sample's digests. Returns null if the task did not succeed. */
+/** Returns the result of a task that sampled disks, with the key of the sample's digests. `sampledDisks` returns null if the task did not succeed. */
 export function sampledDisks(task: Task | null) {
   if (task?.type !== "node.sample_disks" || task.state !== "succeeded") return null;
   const key = input.safeParse(task.input).data?.key;

@@ -10,7 +10,8 @@ import { normalAddress } from "../../maas/power-address.ts";
 
 /**
  * Reserves the last machine of a removed node for a release of the machine. Until the release ends, the operation holds the machine, so that no
- * onboarding uses the machine. Throws an ApiError if MAAS has already released the machine, or if another node or workflow has the machine.
+ * onboarding uses the machine. `takeLeftMachine` throws an ApiError if MAAS has already released the machine, or if another node or workflow has the
+ * machine.
  */
 export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promise<string> {
   const refuse = (why: string, context: Record<string, string> = {}) =>

@@ -80,8 +80,8 @@ function releaseOf(
 }
 
 /**
- * Returns the person who decided that the operation continues although findings speak against the erase of the disks. Returns null if nobody decided
- * so.
+ * Returns the person who decided that the operation continues although findings speak against the erase of the disks. `disksWaivedBy` returns null if
+ * nobody decided to continue.
  */
 const disksWaivedBy = (
   findings: readonly DiskFinding[],

@@ -22,10 +22,10 @@ const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
 ];
 
 /**
- * Reserves the machine for the workflow until the workflow ends. Throws `conflicting_candidates` if the machine belongs to another node or another
- * workflow holds the machine. Two sites may be one MAAS region by mistake. A machine of another site with the same system id and BMC address counts
- * as the same machine. Two MAAS regions may use one system id for different machines. If MAAS has no BMC address to compare, two machines with one
- * system id count as the same machine.
+ * Reserves the machine for the workflow until the workflow ends. `takeMachine` throws `conflicting_candidates` if the machine belongs to another node
+ * or another workflow holds the machine. Two sites may be one MAAS region by mistake. A machine of another site with the same system id and BMC
+ * address counts as the same machine. Two MAAS regions may use one system id for different machines. If MAAS has no BMC address to compare, two
+ * machines with one system id count as the same machine.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
