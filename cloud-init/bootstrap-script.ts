@@ -4,7 +4,7 @@ import { AGENT_BODY, agentValues } from "./parts/agent-bootstrap.ts";
 import { partFile, shellScript } from "./parts/part.ts";
 
 const BootstrapInput = UserDataInput.pick({ nodeId: true, generation: true, hub: true, enrollmentToken: true }).extend({
-  /** The agent's Debian packages for hosts that a person installs in manual mode, by Debian's name of the architecture. */
+  /** Manual mode needs the agent's Debian packages, one for each of Debian's names of an architecture. */
   packages: z.record(
     z.string().regex(/^[a-z0-9]+$/),
     z.strictObject({ url: z.url({ protocol: /^https$/ }), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
@@ -21,9 +21,9 @@ fi
 `;
 
 /**
- * Renders the script that a person runs on a host in manual mode (lifecycle 2.1). The script for manual mode contains the bootstrap part that
- * installs the agent on a host. The script for manual mode first checks the host, and explains why the agent's installation cannot work there. After
- * the installation, the script for manual mode waits for the agent's enrollment. `composeBootstrapScript` throws when a value is invalid.
+ * In manual mode (lifecycle 2.1), a person runs this script on the host. The script for manual mode contains the bootstrap part that installs the
+ * agent on a host. The script for manual mode first checks the host, and says why the agent could not work there. After the installation, the script
+ * for manual mode waits for the agent's enrollment. `composeBootstrapScript` throws when a value is invalid.
  */
 export function composeBootstrapScript(values: BootstrapInput): string {
   const input = BootstrapInput.parse(values);

@@ -6,15 +6,11 @@ import { PARTS } from "./parts/index.ts";
 export const MAX_USER_DATA_BYTES = 1024 * 1024;
 
 export type UserData = {
-  /** The user-data as the MIME text that cloud-init reads. */
   readonly mime: string;
   /** The user-data as the value of `user_data` in MAAS's deploy call. */
   readonly base64: string;
-  /** The size of the user-data's `mime` text in bytes. */
   readonly bytes: number;
-  /**
-   * The parts of the user-data, in the order in which cloud-init runs them. The number `bytes` of a part is the part's size before MIME encoding.
-   */
+  /** A part's `bytes` is its size before MIME encoding. */
   readonly parts: readonly { readonly name: string; readonly contentType: string; readonly bytes: number }[];
 };
 
@@ -22,10 +18,7 @@ export type UserDataError =
   | {
       readonly code: "invalid_input";
       readonly message: string;
-      /**
-       * The path of each invalid field of the input, with the reason why the field is invalid. `issues` leaves out the invalid values, because a
-       * value may be a secret.
-       */
+      /** `issues` leaves out the invalid values, because a value may be a secret. */
       readonly issues: readonly { readonly path: string; readonly message: string }[];
     }
   | {
@@ -55,7 +48,10 @@ const sizeOf = (text: string): number => Buffer.byteLength(text, "utf8");
 const largest = (parts: readonly MimePart[]): string =>
   parts.reduce((a, b) => (sizeOf(b.content) > sizeOf(a.content) ? b : a)).name;
 
-/** Renders the user-data of one host (lifecycle 9, decision M4). `composeUserData` is a pure function: the same input gives the same bytes. */
+/**
+ * `composeUserData` renders the user-data of one host (lifecycle 9, decision M4). `composeUserData` is a pure function: the same input gives the same
+ * bytes.
+ */
 export const composeUserData = (values: UserDataValues): ComposeResult => {
   const parsed = UserDataInput.safeParse(values);
   if (!parsed.success) {

@@ -3,8 +3,8 @@ import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "..
 import { NodeId } from "../shared/ids.ts";
 
 /**
- * A text of the input that becomes one line of a systemd unit, of a table or of a header. A line break in a one-line text would add a line to the
- * file that contains the text.
+ * A text of the input that becomes one line of a systemd unit, of a table or of a header. A line break in such a text would add a line to the file
+ * that contains the text.
  */
 const OneLine = z
   .string()
@@ -31,7 +31,10 @@ const Ed25519PublicKey = z
     "must be a raw Ed25519 public key in base64url, or PEM",
   );
 
-/** The URL of the agent's package, for images that do not contain the agent. The host never installs an agent's package without its checksum. */
+/**
+ * The URL of the agent's package, for images that do not contain the agent. The host installs the agent's package only if the package has this
+ * checksum.
+ */
 const AgentPackage = z
   .strictObject({ packageUrl: lineUrl(/^https?$/).optional(), packageSha256: Sha256.optional() })
   .refine((agent) => (agent.packageUrl === undefined) === (agent.packageSha256 === undefined), {
@@ -77,15 +80,15 @@ const DeployUser = z.strictObject({
 });
 
 /**
- * The complete input from which the hub renders a host's first boot (lifecycle 9). The input of the first boot has no MAAS machine token, because
- * MAAS makes that token only at the deploy (decision M3).
+ * From this input, the hub renders a host's first boot (lifecycle 9). The input contains no MAAS token of the machine, because MAAS makes this token
+ * only at the deploy (decision M3).
  */
 export const UserDataInput = z.strictObject({
   hostname: Hostname,
   nodeId: NodeId,
   /**
-   * The node's generation, which rises with each onboarding. If the agent part runs a second time, an agent that is enrolled for the present
-   * generation keeps its identity.
+   * The node's generation, which rises with each onboarding. If cloud-init runs the agent part a second time, an agent that is enrolled for the
+   * present generation keeps its identity.
    */
   generation: z.int().min(0),
   hub: z.strictObject({
@@ -99,7 +102,6 @@ export const UserDataInput = z.strictObject({
   siteBootstrap: SiteBootstrap.optional(),
   hardwareSync: z.strictObject({
     enabled: z.boolean(),
-    /** MAAS's address for hosts whose own files name no MAAS address. */
     maasUrl: lineUrl(/^https?$/).optional(),
     intervalSeconds: z.int().min(60).max(86_400),
   }),

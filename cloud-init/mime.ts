@@ -24,10 +24,7 @@ const mimePart = (part: MimePart): string =>
     base64Lines(part.content),
   ].join("\n");
 
-/**
- * Writes the parts of the user-data as a MIME multipart/mixed document, which cloud-init reads. The names of the MIME parts are constants of this
- * folder, so the names need no quoting.
- */
+/** The names of the MIME parts are constants of this folder, so the names need no quoting. */
 export const mimeMultipart = (parts: readonly MimePart[]): string =>
   [
     `Content-Type: multipart/mixed; boundary="${BOUNDARY}"`,

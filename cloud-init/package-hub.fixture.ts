@@ -13,7 +13,6 @@ export const listenOn = async (server: Server): Promise<number> => {
   return (server.address() as AddressInfo).port;
 };
 
-/** Makes a self-signed certificate for 127.0.0.1. */
 export const selfSigned = (folder: HostFolder): { key: string; cert: string } => {
   const [key, cert] = [folder.path("tls.key"), folder.path("tls.crt")];
   const request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=hub".split(" ");
@@ -37,7 +36,6 @@ export interface PackageHub {
   readonly server: Server;
   /** The `Authorization` header of each request that the test's hub received. */
   readonly seen: (string | undefined)[];
-  /** The values from which the test renders the first boot of a host that belongs to the test's hub. */
   readonly values: UserDataInput;
 }
 

@@ -7,7 +7,6 @@ import { PARTS } from "./parts/index.ts";
 
 const CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
-/** Returns an input from which every part of the first boot is rendered. The test's input contains no real secret. */
 export const sampleValues = (): UserDataValues => ({
   hostname: "gpu-01",
   nodeId: "0b0c0a7e-6a52-4d0a-9a9d-0d3f5f3c1a11",
@@ -30,10 +29,7 @@ export const sampleValues = (): UserDataValues => ({
 export const sampleInput = (changes: Partial<UserDataValues> = {}): UserDataInput =>
   UserDataInput.parse({ ...sampleValues(), ...changes });
 
-/**
- * Renders the text of one part of the first boot. The test's input may break the schema, because the quoting must protect the shell script even
- * without the schema.
- */
+/** The test's input may break the schema, because the quoting must protect the shell script even without the schema. */
 export const renderPart = (name: string, input: UserDataInput): string => {
   const text = PARTS.find((part) => part.name === name)?.render(input);
   if (text === undefined || text === null) throw new Error(`the part ${name} was not rendered`);
@@ -42,7 +38,7 @@ export const renderPart = (name: string, input: UserDataInput): string => {
 
 export const hasCommand = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined;
 
-/** True if a tool that a test needs is missing. When the tool is missing, `skipWithout` prints that the test was skipped because of this tool. */
+/** When the tool is missing, `skipWithout` prints that the test was skipped because of this tool. */
 export const skipWithout = (command: string, debianPackage: string): boolean => {
   const there = hasCommand(command);
   if (!there) process.stderr.write(`SKIPPED: ${command} is not installed (Debian package ${debianPackage})\n`);

@@ -5,7 +5,7 @@ import { execa } from "execa";
 import type { Architecture, PackageSpec } from "./package-spec.ts";
 
 /**
- * The compressions of a Debian package: `xz` is for releases, and the fast `zstd` is for tests. Debian 12 and Ubuntu 22.04 unpack both `xz` and
+ * Debian packages can have two compressions: `xz` is for releases, and the fast `zstd` is for tests. Debian 12 and Ubuntu 22.04 unpack both `xz` and
  * `zstd`.
  */
 export const COMPRESSIONS = { xz: ["-Zxz", "-z6"], zstd: ["-Zzstd", "-z3"] } as const;
@@ -13,7 +13,7 @@ export type Compression = keyof typeof COMPRESSIONS;
 
 interface Deb {
   readonly repository: string;
-  /** The folder with the files that go into the Debian package. `packDeb` adds the folder `DEBIAN/` to the package's files. */
+  /** `packDeb` adds the folder `DEBIAN/` to the package's files. */
   readonly root: string;
   readonly spec: PackageSpec;
   readonly architecture: Architecture;
@@ -51,7 +51,6 @@ export async function packDeb(deb: Deb, out: string): Promise<string> {
   return target;
 }
 
-/** Lists the files and links of a package below its root folder, sorted by path, without the folder `DEBIAN/`. */
 async function listFiles(root: string, folder = root): Promise<string[]> {
   const found: string[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true })) {

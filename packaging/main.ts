@@ -25,10 +25,7 @@ const USAGE = `Usage: npm run package -- [options]
 
 const REPOSITORY = resolve(new URL("..", import.meta.url).pathname);
 
-/**
- * Returns the time of the repository's last commit. No file in a package has a later time than the last commit, so that the same commit gives the
- * same bytes.
- */
+/** No file in a package has a later time than the last commit, so that the same commit gives the same bytes. */
 async function commitTime(): Promise<number> {
   const given = process.env["SOURCE_DATE_EPOCH"];
   if (given !== undefined) return Number(given);

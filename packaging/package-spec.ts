@@ -1,4 +1,3 @@
-/** The description of the contents of one Debian package of this repository. `packages.ts` lists all Debian packages of the repository. */
 export interface PackageSpec {
   readonly name: string;
   /** The description of the Debian package, whose first line is the synopsis. */
@@ -11,11 +10,10 @@ export interface PackageSpec {
    * The npm packages that the package's program imports. The build automatically adds the dependencies of the npm packages that a program imports.
    */
   readonly npm: readonly string[];
-  /** npm packages with binaries for one architecture, `name-<architecture>`, for example the embedded database. */
+  /** npm packages with binaries have one name for each architecture, `name-<architecture>`, for example the embedded database. */
   readonly binaries: Readonly<Record<Architecture, readonly string[]>>;
   /** The package's commands in /usr/bin, with the program of each. */
   readonly commands: Readonly<Record<string, string>>;
-  /** The options with which Node.js runs the package's programs. */
   readonly nodeOptions: readonly string[];
   /** Files in `packaging/<home>/`, each with the path at which the Debian package installs the file. */
   readonly files: Readonly<Record<string, string>>;
@@ -32,6 +30,5 @@ export interface PackageSpec {
   readonly recommends: readonly string[];
 }
 
-/** Debian's name of each processor architecture, with the name that npm and Node.js use. */
 export const ARCHITECTURES = { amd64: "x64", arm64: "arm64" } as const;
 export type Architecture = keyof typeof ARCHITECTURES;

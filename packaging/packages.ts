@@ -67,5 +67,4 @@ export const HUB: PackageSpec = {
   recommends: ["ipmitool"],
 };
 
-/** All Debian packages of Muster, in the order of their build. */
 export const PACKAGES: readonly PackageSpec[] = [AGENT, HUB];

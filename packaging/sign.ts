@@ -8,7 +8,6 @@ import { dirname, join } from "node:path";
  */
 export const RELEASE_KEYS = "release-keys.txt";
 
-/** The names of the checksums file, its signature, and the public key for verifying it. */
 const CHECKSUMS = "SHA256SUMS";
 const SIGNATURE = `${CHECKSUMS}.sig`;
 const PUBLIC_KEY = "muster-release.pub.pem";
@@ -37,8 +36,8 @@ export async function signPackages(out: string, keyFile: string): Promise<{ fing
 }
 
 /**
- * Reads the private key for signing packages. When the signing key's file is missing, `signingKey` creates a key that only the owner can read. For a
- * release, the file of the signing key must exist already.
+ * When the signing key's file is missing, `signingKey` creates a key that only the owner can read. For a release, the file of the signing key must
+ * exist already.
  */
 async function signingKey(file: string): Promise<KeyObject> {
   const kept = await readFile(file, "utf8").catch((error: unknown) => {

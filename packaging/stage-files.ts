@@ -7,8 +7,8 @@ import { strippedName, stripTypes } from "./strip-types.ts";
 
 const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
 /**
- * Extensions of files in npm packages that Node.js does not load. Muster's package contains the licence files of npm packages, whatever their
- * extension.
+ * Extensions of files in npm packages that Node.js does not load. Muster's Debian package contains the licence files of npm packages, whatever their
+ * names end in.
  */
 const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow", ".cc", ".hh", ".h", ".inc", ".def"]);
 /** Folders of npm packages with binaries for the C library musl. The Node.js in Muster's Debian packages needs glibc. */

@@ -26,7 +26,7 @@ afterEach(() => {
 const modeOf = (name: string) => (statSync(folder.path(name)).mode & 0o777).toString(8);
 const withAgent = () => folder.tool("muster-agent");
 
-/** Bytes that look like a Debian package. The test's simulated dpkg installs the agent from any file. */
+/** The test's simulated dpkg installs the agent from any file. */
 const DEB = Buffer.from("!<arch>\ndebian-binary");
 const withDpkg = () => folder.tool("dpkg", 'cp "$root/usr/bin/systemctl" "$root/usr/bin/muster-agent"');
 

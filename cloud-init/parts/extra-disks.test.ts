@@ -61,7 +61,6 @@ const run = (disks: string, eraseSignatures = false) =>
       .map((disk) => `/dev/${disk}`)
       .join(" "),
   });
-/** Returns all calls of the test's tools that write to a disk. */
 const writes = () => folder.calls().filter((call) => /^(wipefs --all --quiet|mkfs\.ext4) /.test(call));
 const line = (device: string, number: number) =>
   `UUID=uuid-of-${device} /share${number} ext4 defaults,noatime,nofail,x-systemd.device-timeout=30s 0 2`;

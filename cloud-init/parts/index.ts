@@ -8,7 +8,6 @@ import type { Part } from "./part.ts";
 import { roceRouting } from "./roce-routing.ts";
 import { siteBootstrap } from "./site-bootstrap.ts";
 
-/** All parts of the first boot, in the order in which cloud-init runs them. */
 export const PARTS: readonly Part[] = [
   cloudConfig,
   bootstrapUnit,

@@ -16,7 +16,6 @@ export type Part = {
   readonly render: (input: UserDataInput) => string | null;
 };
 
-/** Reads the text of a file in the folder of the parts. */
 export const partFile = (name: string): string => readFileSync(new URL(name, import.meta.url), "utf8");
 
 const LIBRARY = partFile("library.sh");

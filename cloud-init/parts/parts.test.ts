@@ -35,8 +35,7 @@ describe.each(shellParts)("%s", (name) => {
     expect(check("bash", ["-n"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });
 
-  // Rule SC2016 of shellcheck warns of `$` in single quotes. The first lines of a bootstrap part set the part's values, and put each value in single
-  // quotes on purpose.
+  // Rule SC2016 of shellcheck warns of `$` in single quotes. The first lines of a bootstrap part put each value in single quotes on purpose.
   it.skipIf(skipWithout("shellcheck", "shellcheck"))("passes shellcheck", () => {
     expect(check("shellcheck", ["--exclude=SC2016", "-"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });

@@ -11,9 +11,9 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const isBlank = (text: string): boolean => /^[ \t\n\r]*$/.test(text);
 
 /**
- * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. The class `ArrayElements` only finds
- * the end of each element of the array; JSON.parse reads and checks each element. Together with JSON.parse, the class `ArrayElements` accepts exactly
- * the arrays that JSON.parse alone would accept.
+ * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. `ArrayElements` only finds the end of
+ * each element of the JSON array; `JSON.parse` reads and checks each element. Together with `JSON.parse`, the class `ArrayElements` accepts exactly
+ * the arrays that `JSON.parse` alone would accept.
  */
 export class ArrayElements {
   readonly #take: (element: unknown) => void;

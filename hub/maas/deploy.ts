@@ -6,13 +6,13 @@ import { Machine } from "./schemas.ts";
 type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "overrideFailedTesting">;
 
 /**
- * MAAS takes a list of scripts as one text with commas. The hub leaves out an empty list of scripts, because an empty text has a meaning of its own
- * in MAAS (maas 2.5).
+ * MAAS takes a list of scripts as one text in which commas separate the names. The hub leaves out an empty list of scripts, because an empty text has
+ * a meaning of its own in MAAS (maas 2.5).
  */
 const named = (field: string, scripts: readonly string[]): Record<string, string> =>
   scripts.length === 0 ? {} : { [field]: scripts.join(",") };
 
-/** The calls to MAAS that change a machine's status. Each call that changes a machine's status may wait for a BMC. */
+/** Each of these calls changes a machine's status and may therefore wait for the machine's BMC. */
 export function deploy(http: Transport): Deploy {
   const post = (systemId: string, op: string, form: Readonly<Record<string, string | boolean | number>> = {}) =>
     http.json({ method: "POST", path: machinePath(systemId), op, form, slow: true }, Machine);

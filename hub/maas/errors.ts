@@ -3,7 +3,6 @@ import type { Secret } from "../../shared/secret.ts";
 import { allWithoutCredentials } from "../../shared/without-credentials.ts";
 import { MaasError, type MaasErrorCode } from "./port.ts";
 
-/** An answer of MAAS that is not a success. */
 export interface BadAnswer {
   readonly operation: string;
   readonly method: string;
@@ -11,21 +10,21 @@ export interface BadAnswer {
   readonly retryAfter: string | null;
   readonly body: string;
   /**
-   * The secrets that the hub sent with its request to MAAS. The hub removes the request's secrets from error messages, in case MAAS's answer repeats
-   * them.
+   * The secrets in a request to MAAS must not stand in an error message. The hub removes a request's secrets from the error message, because MAAS's
+   * answer may repeat them.
    */
   readonly secrets: readonly Secret[];
 }
 
 const SNIPPET_LENGTH = 300;
 const FieldErrors = z.record(z.string(), z.union([z.array(z.coerce.string()), z.string().transform((text) => [text])]));
-/** The number of characters of MAAS's answer that the hub searches for credentials, because an answer may have megabytes. */
+/** The hub searches only this many characters of MAAS's answer for credentials, because an answer may have megabytes. */
 const LOOKED_AT = 10_000;
 const FIELD_LIMIT = 20;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
 /**
- * Texts of MAAS's IPMI and Redfish drivers which say that the BMC answered and refused the login. Some BMCs count refused logins and lock the account
- * after several refusals.
+ * With these texts, MAAS's IPMI and Redfish drivers say that the BMC answered and refused the login. Some BMCs lock an account after several refused
+ * logins.
  */
 const BMC_LOGIN_TEXT =
   /\bincorrect (user ?name|password|k_g key)\b|\baccess denied\b|\b(un|not )authorized\b|\bauthentication failed\b/i;
@@ -33,8 +32,8 @@ const BMC_LOGIN_TEXT =
 const RACK_TEXT = /rack controller|BMC task queue/i;
 
 /**
- * Maps an unsuccessful answer of MAAS to an error (maas 1.3, 1.5, 2.13). Every HTTP status and body of an answer maps to exactly one MaasError. For
- * an answer 401, the error drops the answer's body, because MAAS writes the token's real secret into it (decision M12).
+ * Each unsuccessful answer of MAAS is mapped to an error of Muster (maas 1.3, 1.5, 2.13). For an answer 401, the error drops the answer's body,
+ * because MAAS writes the token's real secret into it (decision M12).
  */
 export function errorOf(answer: BadAnswer): MaasError {
   const code = codeOf(answer);
@@ -67,8 +66,8 @@ const hintOf = (code: MaasErrorCode, { status, operation }: BadAnswer): string =
       ? ". No MAAS region answers at the site's api_base_url: correct it"
       : (HINTS[code] ?? "");
 /**
- * Every MAAS region tells its version without a token. A service that answers MAAS's version request with `not_found` or `bad_answer` is not a MAAS
- * region.
+ * Every MAAS region tells its version to clients without a token. A service that answers MAAS's version request with `not_found` or `bad_answer` is
+ * not a MAAS region.
  */
 const OF_NO_REGION: readonly MaasErrorCode[] = ["not_found", "bad_answer"];
 
@@ -130,7 +129,6 @@ function fieldErrorsIn(body: string): [string, string[]][] {
   }
 }
 
-/** The text of MAAS's answer without anything that is or looks like a credential. */
 function toldBy(answer: BadAnswer): { snippet: string; fieldErrors: Record<string, string[]> } {
   const fields = fieldErrorsIn(answer.body);
   const body = isHtml(answer) ? "an HTML page" : answer.body;

@@ -1,4 +1,3 @@
-/** An address of a machine, and the interface that has this address. */
 export interface InterfaceAddress {
   readonly interface: string;
   /** True if the interface is the machine's boot interface according to MAAS. */
@@ -7,10 +6,9 @@ export interface InterfaceAddress {
 }
 
 /**
- * Returns the addresses of a deployed host's preferred interface, which the site names (lifecycle 4.3). If the preferred interface has no address,
- * `hostAddresses` returns the addresses of the host's boot interface. MAAS orders a machine's addresses by the creation of its interfaces, so the
- * first address may be the address of a RoCE row. `hostAddresses` returns an empty list if neither the preferred interface nor the boot interface has
- * an address, as far as the hub knows.
+ * If the interface that the site prefers (lifecycle 4.3) has no address, `hostAddresses` returns the addresses of the host's boot interface. MAAS
+ * orders a machine's addresses by the creation of its interfaces, so the first address may be the address of a RoCE row. Returns an empty list if
+ * neither interface has an address that the hub knows.
  */
 export function hostAddresses(known: readonly InterfaceAddress[], preferredInterface: string): string[] {
   const preferred = known.filter((one) => one.interface === preferredInterface);

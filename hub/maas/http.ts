@@ -18,13 +18,12 @@ export interface MaasRequest {
   readonly op?: string;
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   readonly form?: Readonly<Record<string, FormValue>>;
-  /** True if the request may wait for a BMC, which takes minutes (maas 2.13). */
   readonly slow?: boolean;
-  /** The number of machines in MAAS's answer to the request. MAAS needs time for each machine in its answer (maas 6). */
+  /** The number of machines in MAAS's answer, because MAAS needs time for each machine in it (maas 6). */
   readonly machines?: number;
 }
 
-/** The facts that the hub's metrics record about the end of one request to MAAS. The labels of a `RequestReport` come from closed sets. */
+/** After each request to MAAS, the hub's metrics record these facts. The labels of these metrics come from closed sets. */
 export interface RequestReport {
   readonly operation: string;
   readonly outcome: "ok" | MaasError["code"];
@@ -43,21 +42,22 @@ export interface TransportOptions {
 }
 
 export interface Transport {
-  /** Sends a request to MAAS and parses the answer. If the answer's body does not match the schema, the error is `bad_answer`. */
+  /** If the body of MAAS's answer does not match the schema, the error is `bad_answer`. */
   json<T>(request: MaasRequest, schema: z.ZodType<T>): Promise<T>;
   text(request: MaasRequest): Promise<string>;
   /**
-   * Passes on the elements of MAAS's array as they arrive, with `undefined` for an element that is too large. If the answer's body is not an array,
-   * or is cut off, the error is `bad_answer`. If MAAS's array was cut off, the caller must not conclude anything from elements that did not arrive.
+   * Passes each element of MAAS's array on as it arrives, or `undefined` for an element that is too large. If the body of MAAS's answer is not an
+   * array, or is cut off, the error is `bad_answer`. If MAAS's array was cut off, the caller must not conclude anything from elements that did not
+   * arrive.
    */
   elements(request: MaasRequest, take: (element: unknown) => void): Promise<void>;
   clockAheadSeconds(request: MaasRequest): Promise<number | null>;
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
-/** The time that the hub allows for each machine of a list, because MAAS runs queries for each machine before it sends the first byte (maas 6). */
+/** The hub waits this much longer for each machine of a list, because MAAS runs queries for each machine before it sends the first byte (maas 6). */
 const MS_PER_MACHINE = 100;
-/** The size limit for one machine in MAAS's answer, although a host with many network cards and disks needs only tens of kilobytes. */
+/** One machine in MAAS's answer may have at most this size; even a host with many network cards and disks needs only tens of kilobytes. */
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -72,7 +72,7 @@ function secondsAhead(date: string | null, now: number): number | null {
 }
 
 /**
- * The only way to send a request to MAAS: one attempt, a deadline, and a closed set of errors. A request to MAAS never follows redirects, because
+ * All requests to MAAS go through this function, with one attempt, a deadline, and a closed set of errors. The function follows no redirects, because
  * MAAS redirects to plain HTTP (maas 1.1).
  */
 export function createTransport(options: TransportOptions): Transport {
@@ -128,7 +128,7 @@ export function createTransport(options: TransportOptions): Transport {
           return used;
         },
         (error: unknown) => {
-          // The request to MAAS was cancelled while it waited for the limiter.
+          // The caller cancelled the request to MAAS while the request waited for the limiter.
           const told =
             error instanceof MaasError ? error : noAnswer(error, { operation, request, base, timedOut: false });
           report(told.code);
@@ -168,7 +168,7 @@ async function exchangeArray(call: Call, take: (element: unknown) => void): Prom
     array.push(part);
   };
   const answer = await httpCall({ ...call, consume }).catch((error: unknown) => {
-    // MAAS or the network cut the answer short, because neither the request's deadline nor a cancel has ended the request.
+    // MAAS or the network cut the answer short, because the request ended neither by its deadline nor by a cancel.
     if (begun && !call.signal.aborted && error instanceof NoAnswer) array.end();
     throw error;
   });
@@ -230,10 +230,7 @@ function noAnswer(error: unknown, { operation, request: { method }, base, timedO
   });
 }
 
-/**
- * The name of a request to MAAS in metrics and errors, for example `POST machines/{id}/?op=deploy`. The request's name is a label from a closed set,
- * so `{id}` replaces numbers and system ids.
- */
+/** In metrics and errors, the request's name (`POST machines/{id}/?op=deploy`) has `{id}` for numbers and system ids, so that there are few names. */
 function nameOf(request: MaasRequest): string {
   const path = request.path.replace(
     /(machines|nodes|blockdevices|interfaces|subnets|vlans|fabrics)\/[^/]+\//g,

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RequestLimiter } from "./limiter.ts";
 
-/** Returns functions with which a test starts and ends requests, the list of running requests, and the list of all started requests. */
 function bench(limiter: RequestLimiter) {
   const running = new Map<string, () => void>();
   const done: Promise<void>[] = [];

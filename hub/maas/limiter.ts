@@ -1,4 +1,4 @@
-/** The limit of simultaneous requests to one site, with a lower limit for requests that wait for a BMC (decisions M13, P13). */
+/** For each site, the limiter limits simultaneous requests, and has a lower limit for requests that wait for a BMC (decisions M13, P13). */
 export interface Limits {
   readonly total: number;
   readonly slow: number;
@@ -11,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * The limiter serves requests to a site in the order of their arrival. A slow request that waits for its turn does not block the quick requests that
- * arrived after it.
+ * The limiter serves the requests to one site in the order of their arrival. A slow request that waits for its turn does not block the quick requests
+ * that arrived after it.
  */
 export class RequestLimiter {
   readonly #limits: Limits;

@@ -3,8 +3,8 @@ import { MaasError, type MaasMachine, type MachineList, type UnreadableMachine }
 import { Machine, MachineIdentity } from "./schemas.ts";
 
 /**
- * Reads the machines of MAAS's answer one by one as they arrive. A region with ten thousand machines answers with hundreds of megabytes, of which
- * Muster uses less than a tenth. The result lists machines whose data does not match the schema separately.
+ * A region with ten thousand machines answers with hundreds of megabytes, of which Muster uses less than a tenth. A machine whose data does not match
+ * the schema is in a separate list of the result.
  */
 export async function readMachineList(
   http: Transport,

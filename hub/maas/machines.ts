@@ -21,9 +21,9 @@ type Machines = Pick<
 >;
 
 const List = z.array(Machine);
-/** The request for machines' power parameters, whose answer is MAAS's only short list of machines. */
+/** MAAS's only short list of machines is the answer with the machines' power parameters. */
 const POWERS = { method: "GET", path: "machines/", op: "power_parameters" } as const;
-/** The number of system ids that one request to MAAS names, so that the request line stays below the limit of web servers. */
+/** One request to MAAS names at most this many system ids, because web servers limit the length of the request line. */
 const IDS_PER_REQUEST = 500;
 
 export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;
@@ -63,7 +63,7 @@ export function machines(http: Transport): Machines {
       };
     },
     listMachines: () => readWholeFleet(http),
-    // The hub compares the answer with the hostname, because MAAS ignores a filter that it does not know and answers with all machines (maas 2.1).
+    // The hub compares the hostnames in MAAS's answer, because MAAS ignores a filter that it does not know and answers with all machines (maas 2.1).
     findByHostname: async (hostname) => (await list({ hostname })).filter((machine) => machine.hostname === hostname),
     findByMac: async (mac) =>
       (await list({ mac_address: mac.toLowerCase() })).filter((machine) =>

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Secret } from "../../shared/secret.ts";
 
-/** The three parts of a MAAS API key, `consumer_key:token_key:token_secret`. */
 export interface ApiKey {
   readonly consumerKey: string;
   readonly tokenKey: string;

@@ -2,44 +2,39 @@ import type { Secret } from "../../shared/secret.ts";
 import type { InterfaceAddress } from "./host-address.ts";
 
 /**
- * The calls that the hub makes to a MAAS region (maas 2). One instance of `MaasPort` talks to one site with one token. No method of `MaasPort`
- * repeats a failed call, because the workflow engine repeats the stage. Every method of `MaasPort` throws `MaasError` only. If a changing call times
- * out, its outcome is unknown (`error.outcomeUnknown`): read the machine's state, and never simply repeat the call (decision M13).
+ * One instance of `MaasPort` talks to one site with one token. No method of `MaasPort` repeats a failed call, because the workflow engine repeats the
+ * stage. Every method of `MaasPort` throws `MaasError` only. If a changing call times out, its outcome is unknown (`error.outcomeUnknown`): read the
+ * machine's state, and never simply repeat the call (decision M13).
  */
 export interface MaasPort {
   version(): Promise<{ version: string; capabilities: readonly string[] }>;
   /**
-   * Returns how many whole seconds MAAS's clock is ahead of the hub's clock. `clockAheadSeconds` is null if MAAS's answer has no date. The call
-   * `clockAheadSeconds` needs no valid token.
+   * `clockAheadSeconds` returns by how many seconds MAAS's clock is ahead of the hub's, or null if MAAS's answer has no date. MAAS answers the call
+   * `clockAheadSeconds` without a valid token.
    */
   clockAheadSeconds(): Promise<number | null>;
   /** The call `whoami` proves that the token is valid; the call `version` does not prove it (decision M1). */
   whoami(): Promise<{ username: string; isSuperuser: boolean }>;
   rackControllers(): Promise<readonly MaasRack[]>;
-  /** The names and tags of the scripts that MAAS has. */
   scripts(type: "commissioning" | "testing"): Promise<ReadonlySet<string>>;
   bootResources(): Promise<readonly { name: string; architecture: string; type: string }[]>;
   getConfig(name: string): Promise<unknown>;
   setConfig(name: string, value: string): Promise<void>;
 
-  /** Reads one machine, and returns null if MAAS answers 404. */
   readMachine(systemId: string): Promise<MaasMachine | null>;
   /** Reads many machines in one request to MAAS. If MAAS does not know some of the ids, `readMachines` returns only the known machines. */
   readMachines(systemIds: readonly string[]): Promise<MachineList>;
   /** Reads all machines of the region, which takes minutes in a large region. If no machine of the list can be parsed, the error is `bad_answer`. */
   listMachines(): Promise<MachineList>;
-  /**
-   * Finds machines whose hostname in MAAS is exactly `hostname`. The hub checks the hostnames in MAAS's answer, because MAAS ignores filters that it
-   * does not know.
-   */
+  /** The hub checks the hostnames in MAAS's answer, because MAAS ignores filters that it does not know. */
   findByHostname(hostname: string): Promise<readonly MaasMachine[]>;
   findByMac(mac: string): Promise<readonly MaasMachine[]>;
   /**
-   * Returns the BMC addresses by system id, in MAAS's spelling; an address is "" if MAAS does not know the BMC's address (decision M6). The parser
-   * drops the BMC passwords that MAAS's answer contains.
+   * Returns the BMC's address of each machine by system id; an address is "" if MAAS does not know it (decision M6). The parser drops the BMC
+   * passwords that MAAS's answer contains.
    */
   powerAddresses(only?: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** The system ids of all machines of the region. The answer with all system ids has a hundredth of the size of `listMachines`. */
+  /** MAAS's answer with all system ids has a hundredth of the size of its list of machines. */
   systemIds(): Promise<ReadonlySet<string>>;
 
   /** Creates the machine in MAAS without commissioning it. */
@@ -49,14 +44,11 @@ export interface MaasPort {
     input: { hostname?: string; power?: PowerLogin; enableHwSync?: boolean },
   ): Promise<MaasMachine>;
   /**
-   * Deletes the machine's record in MAAS, in any status and without a change of its power (maas 2.12). If MAAS does not know the machine, the error is
-   * `not_found`. MAAS refuses to delete a locked machine with `forbidden`.
+   * Deletes the machine's record in MAAS, in any status and without a change of its power (maas 2.12). If MAAS does not know the machine, the error
+   * of the deletion is `not_found`. MAAS refuses to delete a locked machine with `forbidden`.
    */
   deleteMachine(systemId: string): Promise<void>;
-  /**
-   * The argument `scripts` names the commissioning scripts by name or tag. If the list of commissioning scripts is empty or missing, MAAS chooses the
-   * scripts.
-   */
+  /** `scripts` names commissioning scripts by name or tag. If the list of commissioning scripts is empty or missing, MAAS chooses the scripts. */
   commission(systemId: string, scripts?: MaasScripts): Promise<MaasMachine>;
   abort(systemId: string, comment: string): Promise<MaasMachine>;
   deploy(
@@ -67,12 +59,12 @@ export interface MaasPort {
   powerOff(systemId: string): Promise<void>;
   queryPowerState(systemId: string): Promise<string>;
   overrideFailedTesting(systemId: string): Promise<MaasMachine>;
-  /** The machine's own MAAS token, or null before the deploy call (decision M3). */
+  /** The machine's own MAAS token is null before the machine's first deploy (decision M3). */
   getMachineToken(systemId: string): Promise<MachineToken | null>;
 
   /**
-   * How MAAS's release script erased each disk in the machine's newest release with release scripts. Returns null if MAAS stored no output of the
-   * script. MAAS before 3.5 has no release scripts and answers with `rejected_input` (maas 2.9).
+   * Tells how MAAS's release script erased each disk in the newest release of the machine with release scripts. The result is null if MAAS stored no
+   * output of its release script. MAAS before 3.5 has no release scripts and answers with `rejected_input` (maas 2.9).
    */
   wipedDisks(systemId: string): Promise<readonly WipedDisk[] | null>;
   blockDevices(systemId: string): Promise<readonly MaasBlockDevice[]>;
@@ -123,16 +115,11 @@ export interface MachineToken {
   readonly tokenSecret: Secret;
 }
 
-/**
- * The fields of a MAAS machine that Muster uses. The parser of MAAS's large answer about a machine drops each field that `MaasMachine` does not list.
- */
+/** The parser of MAAS's large answer about a machine drops each field that `MaasMachine` does not list. */
 export interface MaasMachine {
   readonly systemId: string;
   readonly hostname: string;
-  /**
-   * The machine's integer status code in MAAS, see `status.ts`. The parser accepts an unknown status code, and the parts of the hub that need the
-   * status report `unknown_maas_status`.
-   */
+  /** The parser accepts an unknown status code, and the parts of the hub that need the status report `unknown_maas_status`. */
   readonly status: number;
   readonly statusName: string;
   readonly statusMessage: string;
@@ -141,10 +128,7 @@ export interface MaasMachine {
   readonly owner: string | null;
   readonly locked: boolean;
   readonly ipAddresses: readonly string[];
-  /**
-   * The machine's addresses with their interfaces, as far as MAAS reports them. `hostAddresses` chooses the host's own address among the machine's
-   * addresses.
-   */
+  /** `hostAddresses` chooses the host's own address among these addresses of the machine. */
   readonly interfaceAddresses: readonly InterfaceAddress[];
   readonly macAddresses: readonly string[];
   readonly osystem: string;
@@ -156,15 +140,13 @@ export interface MaasMachine {
   readonly hardwareUuid: string | null;
 }
 
-/** MAAS's answer about many machines. If the hub cannot parse one machine, the list still contains the other machines. */
+/** If the hub cannot parse one machine, the list still contains the other machines. */
 export interface MachineList {
-  /** The machines that the hub could parse, each machine once. */
   readonly machines: readonly MaasMachine[];
-  /** Machines that exist in MAAS, but whose data the hub could not parse. */
+  /** Machines that MAAS lists, but whose data the hub could not parse. */
   readonly unreadable: readonly UnreadableMachine[];
 }
 export interface UnreadableMachine {
-  /** The machine's system id; null if the hub could not read the id. */
   readonly systemId: string | null;
   readonly problem: string;
 }
@@ -217,7 +199,6 @@ export interface MaasSubnet {
 
 export interface MaasEvent {
   readonly id: number;
-  /** The system id of the event's machine. */
   readonly node: string;
   readonly hostname: string;
   readonly level: string;
@@ -226,7 +207,7 @@ export interface MaasEvent {
   readonly created: string;
 }
 
-/** The kinds of failure of a call to MAAS. Every failing HTTP answer of MAAS and every transport error has exactly one `MaasErrorCode`. */
+/** Each failing HTTP answer of MAAS and each transport error has exactly one `MaasErrorCode`. */
 export const MAAS_ERRORS = [
   "unreachable",
   "timeout",
@@ -247,16 +228,15 @@ export type MaasErrorCode = (typeof MAAS_ERRORS)[number];
 
 export class MaasError extends Error {
   readonly code: MaasErrorCode;
-  /** The name of the failed call, for example `POST machines/{id}/?op=deploy`. */
   readonly operation: string;
   readonly httpStatus: number | null;
   /** True if the failed call to MAAS may have taken effect in MAAS. */
   readonly outcomeUnknown: boolean;
-  /** The seconds in MAAS's header Retry-After, or null if MAAS sent none. */
   readonly retryAfterSeconds: number | null;
-  /** A short, sanitized piece of MAAS's answer. If MAAS answered 401, the error's `snippet` of the answer is always empty (decision M12). */
+  /**
+   * A short piece of MAAS's answer, without credentials. If MAAS answered 401, the error's `snippet` of the answer is always empty (decision M12).
+   */
   readonly snippet: string;
-  /** The field errors in MAAS's answer 400, if the answer contained field errors. */
   readonly fieldErrors: Readonly<Record<string, readonly string[]>>;
   constructor(init: {
     code: MaasErrorCode;

@@ -6,7 +6,7 @@ import { secondsOf } from "./sync-interval.ts";
 
 type Check = SiteProbe["checks"][number];
 
-/** The features that a profile of a site requires of the site's MAAS. */
+/** A profile of a site requires these features of the site's MAAS. */
 export interface ProbedProfile {
   readonly name: string;
   /** The image's series in the form that MAAS's deploy call takes, for example `ubuntu/noble`. */
@@ -27,16 +27,18 @@ interface ProbedSite {
 
 /** The age in seconds above which MAAS refuses an OAuth timestamp; MAAS accepts any timestamp in the future (maas 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
-/** Network delay cannot explain a larger difference than this number of seconds between the clocks of hub and MAAS, so one clock is wrong. */
+/**
+ * If the clocks of hub and MAAS differ by more than this number of seconds, one clock is wrong, because network delay cannot explain the difference.
+ */
 const SKEW_SECONDS = 30;
 /** A system id that no machine has. For an unknown system id, MAAS gives an administrator an empty answer, and answers 403 to any other user. */
 const NO_MACHINE = "none";
 
 /**
- * Checks whether the hub can work with a site's MAAS region and its token. `version/` answers anybody, so the probe proves the token by the call
- * `whoami`, and by a read that only administrators may do (decision M1). After the check of the token, the probe checks racks, images, scripts and
- * settings, whose faults would otherwise show up only during workflows. For the probe, a refused token or an unreachable region is a failed check
- * with its reason, not an exception.
+ * The probe finds out whether the hub can work with a site's MAAS region and its token. `version/` answers anybody, so the probe proves the token by
+ * the call `whoami`, and by a read that only administrators may do (decision M1). After the check of the token, the probe checks racks, images,
+ * scripts and settings, whose faults would otherwise show up only during workflows. A refused token or an unreachable region is a failed check of the
+ * probe with a reason, not an exception.
  */
 export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {
   const probe: Probe = {
@@ -174,7 +176,7 @@ async function scriptChecks(maas: MaasPort, profiles: readonly ProbedProfile[]):
   });
 }
 
-/** Checks a setting of the MAAS region that makes every release erase disks, whether the hub requests the erasing or not (maas 2.9). */
+/** If the MAAS region's setting makes every release erase disks, the erase happens whether the hub requests it or not (maas 2.9). */
 async function eraseCheck(maas: MaasPort): Promise<Check> {
   const erases = (await maas.getConfig("enable_disk_erasing_on_release")) === true;
   return erases

@@ -1,6 +1,6 @@
 import type { MaasUser } from "./same-owner.ts";
 
-/** The hub's user in MAAS, for the test. The present name of the test's user is muster, and the former names are hub and admin. */
+/** The test's user of MAAS is now called muster, and was called hub and admin before. */
 const muster: MaasUser = { name: "muster", formerNames: ["hub", "admin"] };
 
 /** Each test case names the machine's owner before and now, the user of the hub's token, and whether both owners are the same user. */

@@ -9,7 +9,7 @@ export interface SiteAddress {
   readonly baseUrl: string;
 }
 
-/** Creates MAAS clients for all sites of this hub. All MAAS clients of a site share one limit of requests (decision M13). */
+/** All MAAS clients of a site share one limit of requests (decision M13). */
 export class SiteClients {
   readonly #limiters = new Map<string, RequestLimiter>();
   readonly #onRequest: ((siteId: string, report: RequestReport) => void) | undefined;

@@ -3,8 +3,7 @@ import type { MaasPort } from "./port.ts";
 const UNIT_SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
 
 /**
- * Returns the seconds of a duration in MAAS's form, which has systemd's units, largest first, for example `1h 30m`. `secondsOf` returns null for any
- * other text than a duration.
+ * MAAS writes a duration with the units of systemd, largest first, for example `1h 30m`. Returns null for a text that is no duration of this kind.
  */
 export function secondsOf(text: string): number | null {
   if (!/^\s*(\d+\s*[dhms]\s*)+$/.test(text)) return null;
@@ -14,7 +13,6 @@ export function secondsOf(text: string): number | null {
   );
 }
 
-/** Returns the duration in MAAS's form for a number of seconds, for example `1h30m`. */
 export function durationOf(seconds: number): string {
   const parts = [
     [Math.floor(seconds / 3600), "h"],
@@ -27,8 +25,8 @@ export function durationOf(seconds: number): string {
 const SETTING = "hardware_sync_interval";
 
 /**
- * Sets the interval of hardware sync that MAAS gives to machines at their next deploy. MAAS has one interval for the whole region, and each machine
- * keeps the interval of its deploy (maas 4.6). `assertSyncInterval` returns MAAS's previous value if the hub has changed the value, else null.
+ * MAAS gives a machine the interval of hardware sync at the machine's next deploy. MAAS has one interval for the whole region, and each machine keeps
+ * the interval of its deploy (maas 4.6). `assertSyncInterval` returns MAAS's previous value if the hub has changed the value, else null.
  */
 export async function assertSyncInterval(maas: MaasPort, seconds: number): Promise<{ before: unknown } | null> {
   const before = await maas.getConfig(SETTING);

@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { Transport } from "./http.ts";
 import type { MaasPort, WipedDisk, WipeMethod } from "./port.ts";
 
-/** The name of MAAS's release script that erases disks. */
 const SCRIPT = "wipe-disks";
 /** The parser reads at most this many characters of the script's output. A host with a hundred disks causes some ten thousand characters. */
 const MAX_OUTPUT = 256 * 1024;
@@ -19,7 +18,9 @@ const LAST_WORDS: readonly (readonly [words: RegExp, method: WipeMethod])[] = [
 ];
 const FAILED = /^(\S+): (?:wipefs failed|OS error while wiping|failed to be quickly wiped)/;
 
-/** Reads from the output of MAAS's release script how the script erased each disk that it lists. A disk without known last words has the method `none`. */
+/**
+ * From the output of MAAS's release script, the parser reads how the script erased each disk. A disk without known last words has the method `none`.
+ */
 export function parseWipe(output: string): readonly WipedDisk[] {
   const methods = new Map<string, WipeMethod>();
   const failed = new Set<string>();

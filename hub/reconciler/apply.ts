@@ -15,7 +15,7 @@ import { driftStatusOf, type Judged } from "./judged.ts";
 import type { Finding } from "./rules.ts";
 
 /**
- * The numbers of actions that one pass of the reconciler may still take. `reseeds` is the number of hosts that may still get a task that rewrites the
+ * In one pass, the reconciler takes at most these numbers of actions. `reseeds` is the number of hosts that may still get a task that rewrites the
  * files of MAAS's hardware sync. `enablings` is the number of machines whose hardware sync the reconciler may still enable.
  */
 export interface SyncBudget {
@@ -23,7 +23,7 @@ export interface SyncBudget {
   enablings: number;
 }
 export interface ApplyOptions {
-  /** The reason why the reconciler takes no action on a node, in words; null if the reconciler takes actions. */
+  /** The reason why the reconciler must not act on a node, in words; null if it may act. */
   readonly heldBack: string | null;
   readonly now: Date;
   readonly maasUser: MaasUser | null;
@@ -31,8 +31,8 @@ export interface ApplyOptions {
 }
 
 /**
- * Writes a node's drift to the database and takes the actions that follow from it. Returns the calls to MAAS that the drift requires and that
- * `applyJudgement` has not made. The caller of `applyJudgement` has locked the node's row.
+ * Writes a node's drift to the database and takes the actions that follow from it. Returns the calls to MAAS that the drift requires and that the
+ * caller still has to make. The caller has locked the node's row in the database.
  */
 export async function applyJudgement(
   tx: Tx,
@@ -90,8 +90,8 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // Updating the stored address of the node's host ends the drift of the address. If the drift of the address is not the node's first drift, the
-      // node keeps its first drift, and operators still see the first drift.
+      // Updating the stored address of the node's host ends the drift of the address. If the drift of the address is not the node's most urgent
+      // drift, operators still see the most urgent drift.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }
@@ -116,14 +116,13 @@ async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
   if (moved) await writeDrift(tx, node.id, { quarantined: false });
 }
 
-/** The deadline of a task that repairs a host's hardware sync, in seconds. */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Orders the agent to repair the host's hardware sync, at most once in each interval of the hardware sync. Without the limit of one task in each sync
- * interval, a host with a hardware sync beyond repair would get tasks for ever (lifecycle 9.1). While MAAS reports the host's hardware sync as
- * disabled, the hub repeats its request that MAAS enables the hardware sync. An earlier request to enable the sync may have had no effect, because a
- * hub died or MAAS refused the request.
+ * Orders the agent to repair the host's hardware sync, at most once in each interval of the hardware sync. Without a limit, a host whose hardware
+ * sync cannot be repaired would get tasks for ever (lifecycle 9.1). While MAAS reports the host's hardware sync as disabled, the hub repeats its
+ * request that MAAS enables the hardware sync. An earlier request to enable the sync may have had no effect, because a hub died or MAAS refused the
+ * request.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

@@ -1,5 +1,3 @@
-/** The breaker that limits how many nodes change status at once (decision F1), as pure functions. */
-
 const LEAST = 5;
 const SHARE = 0.2;
 /**
@@ -7,7 +5,6 @@ const SHARE = 0.2;
  * same limit as one large sweep.
  */
 export const BREAKER_WINDOW_SECONDS = 600;
-/** The number of seconds for which the breaker stays closed after a person confirmed that the reconciler's observations are right. */
 export const ACCEPT_SECONDS = 900;
 
 /**

@@ -1,22 +1,21 @@
 import type { DriftAcknowledged, DriftDetails } from "../../shared/drift.ts";
 import type { Finding, Judgement } from "./rules.ts";
 
-/** The drift of a node as the database holds it. */
 export interface DriftRecord {
   readonly driftDetected: boolean;
   readonly driftDetails: DriftDetails | null;
   readonly driftAcknowledged: DriftAcknowledged | null;
 }
-/** The machine's status in MAAS, or the statement that the machine is gone. */
 export interface DriftStatus {
   readonly name: string;
   readonly code: number | null;
 }
 
 /**
- * The ways in which a judgement about a node changes its stored drift. `raised`: a new drift. `updated`: a known drift with different details.
- * `same`: the stored drift does not change. `resolved`: the drift is over. `forgotten`: an acknowledged drift is over. `acknowledged`: a person knows
- * of the drift, so the reconciler does nothing. `resolved_beside`: the node's drift is acknowledged, and another drift that the node showed is over.
+ * A judgement about a node changes the node's stored drift in one of these ways. `raised`: the drift is new. `updated`: the stored drift gets
+ * different details. `same`: the stored drift does not change. `resolved`: the node no longer has the drift. `forgotten`: the node no longer has the
+ * drift that a person acknowledged. `acknowledged`: a person knows of the drift, so the reconciler does nothing. `resolved_beside`: a person
+ * acknowledged the node's drift, and another drift of the node is over.
  */
 export type DriftStep =
   | { readonly kind: "raised" | "updated"; readonly details: DriftDetails }

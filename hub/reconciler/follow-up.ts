@@ -6,10 +6,7 @@ import type { InTx } from "../db/tx.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
 
-/**
- * A call to MAAS that a drift requires, and that the reconciler makes after it has recorded the drift. If a needed call to MAAS was not made or
- * failed, the reconciler requests the call once more when it next judges the node.
- */
+/** If the reconciler did not make a needed call to MAAS, or the call failed, the next judgement of the node requires the call again. */
 export type FollowUp =
   | {
       readonly kind: "enable_hardware_sync";
@@ -28,10 +25,7 @@ interface FollowUpServices {
 /** The reconciler's name as the requester of its operations. */
 const RECONCILER = "reconciler";
 
-/**
- * Makes a call to MAAS that a drift requires. If MAAS refuses the call, `followUp` only logs the refusal, and the drift that caused the call stays
- * visible.
- */
+/** If MAAS refuses the call, `followUp` only logs the refusal, and the drift that caused the call stays visible. */
 export async function followUp(services: FollowUpServices, asked: FollowUp): Promise<void> {
   const { log } = services;
   try {

@@ -5,7 +5,6 @@ import type { MaasUser } from "../maas/same-owner.ts";
 import type { DriftStatus } from "./drift-record.ts";
 import { type Judgement, judgeDrift, type MachineFacts, type NodeFacts } from "./rules.ts";
 
-/** A node together with the reconciler's judgement about its drift. */
 export interface Judged {
   readonly row: DriftRow;
   readonly judgement: Extract<Judgement, { kind: "judged" }>;

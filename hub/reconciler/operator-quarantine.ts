@@ -12,7 +12,7 @@ import { moveNode } from "../node/move-node.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { conflict, vouchFor } from "./resolve.ts";
 
-/** The result of an operator's action on a node. `prior` is the node's status before the action. */
+/** `prior` is the node's status before the action. */
 export interface Moved {
   readonly prior: NodeStatus;
   readonly status: NodeStatus;
@@ -50,7 +50,8 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
 
 /**
  * Returns a quarantined node to service because a person asked for it, whoever quarantined the node (decision N4). A person can vouch for a host, but
- * not for an invalid identity, or for a machine that is not deployed in MAAS. If `liftQuarantine` throws an ApiError, it has written nothing.
+ * not for a host with an invalid identity, or for a machine that is not deployed in MAAS. If `liftQuarantine` throws an ApiError, it has written
+ * nothing.
  */
 export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);

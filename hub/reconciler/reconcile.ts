@@ -42,16 +42,16 @@ export interface SitePoll {
    * whose facts changed.
    */
   readonly read: "some" | "all";
-  /** Machines that MAAS no longer lists and whose absence is not confirmed yet. */
+  /** Machines that MAAS no longer lists, although no direct read has confirmed their absence yet. */
   readonly unconfirmed: readonly string[];
 }
 
-/** The number of nodes that the reconciler changes in one transaction. */
+/** In one transaction, the reconciler changes at most this many nodes. */
 const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
 /**
- * The number of hosts whose hardware sync the reconciler repairs in one pass. The next pass of the reconciler repairs the hardware sync of further
- * hosts.
+ * In one pass, the reconciler repairs the hardware sync of at most this many hosts. The next pass of the reconciler repairs the hardware sync of
+ * further hosts.
  */
 const SYNCS_PER_PASS = 20;
 
@@ -222,7 +222,6 @@ function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
 const hasOtherOwner = ({ state, machine }: DriftRow): boolean =>
   state.maasOwner !== null && machine !== null && machine.owner !== null && machine.owner !== state.maasOwner;
 
-/** False if the node has no drift and had none before, because the reconciler writes nothing about such a node. */
 const mayChange = ({ row: { state, node }, judgement }: Judged): boolean =>
   judgement.findings.length > 0 ||
   judgement.heal ||

@@ -19,7 +19,7 @@ export interface Resolution {
   readonly status: NodeStatus;
 }
 
-/** Resolves a drift because a person asked for it (lifecycle 6.6). If `resolveDrift` throws an ApiError, it has written nothing. */
+/** A person resolves a drift (lifecycle 6.6). If `resolveDrift` throws an ApiError, it has written nothing. */
 export async function resolveDrift(
   tx: Tx,
   nodeId: NodeId,

@@ -46,14 +46,12 @@ const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
 });
 const judge = (n: Partial<NodeFacts>, m: Partial<MachineFacts> | null = {}, p: Partial<PolicyFacts> = {}) =>
   judgeDrift(node(n), m === null ? null : machine(m), policy(p));
-/** Returns the rule, severity and action of each drift of the node, or the reason why `judgeDrift` does not judge the node. */
 const said = (...facts: Parameters<typeof judge>): string[] | string => {
   const judgement = judge(...facts);
   if (judgement.kind === "not_judged") return judgement.why;
   return judgement.findings.map(({ rule, severity, action }) => `${rule} ${severity} ${action}`);
 };
 
-/** Returns the message of the node's most urgent drift. */
 const text = (...facts: Parameters<typeof judge>): string | undefined => {
   const judgement = judge(...facts);
   return judgement.kind === "judged" ? judgement.findings[0]?.message : undefined;

@@ -9,7 +9,7 @@ import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
  * machine, the rules of drift leave out a node that an operation holds.
  */
 
-/** The meaning of a MAAS status for a machine whose node is in service. */
+/** Each MAAS status has one of these meanings for a machine whose node is in service. */
 export type Meaning =
   | "deployed"
   | "released_outside"
@@ -18,7 +18,7 @@ export type Meaning =
   | "recommissioned_outside"
   | "rescue_mode";
 
-/** The meanings of all 23 statuses of MAAS, by status code (decision M2). */
+/** The table has a meaning for each of MAAS's 23 status codes (decision M2). */
 export const MEANINGS = {
   [S.new]: "released_outside",
   [S.commissioning]: "recommissioned_outside",
@@ -67,22 +67,25 @@ export interface NodeFacts {
   readonly status: NodeStatus;
   readonly hostname: string;
   readonly host: string | null;
-  /** The owner of the node's machine in MAAS when the node came into service. Null while the machine's owner in MAAS is not known. */
+  /** The owner that the machine had in MAAS when its node came into service. Null while the machine's owner in MAAS is not known. */
   readonly machineOwner: string | null;
   /** True if an unfinished operation holds the node. */
   readonly held: boolean;
-  /** The time when the reconciler quarantined the node; null if the node has no quarantine by the reconciler (decision N4). */
+  /** The time at which the reconciler quarantined the node; null if the node has no quarantine by the reconciler (decision N4). */
   readonly quarantinedAt: Date | null;
-  /** The time when the hub last heard from the agent of the node's present generation; null if the hub has never heard from this agent. */
+  /** The time at which the hub last heard from the agent of the node's present generation; null if the hub never heard from it. */
   readonly agentSeenAt: Date | null;
   readonly agentConnected: boolean;
   /** Seconds since the node was retired; null if the node is not retired, or if this time is unknown. */
   readonly retiredForSeconds: number | null;
-  /** True if Muster has released the node's machine before. A system that is deployed on a machine after its release belongs to somebody else. */
+  /**
+   * True if Muster has released the node's machine before. A system that somebody deploys on the machine after Muster released it belongs to somebody
+   * else.
+   */
   readonly machineReleased: boolean;
   /**
    * `asked` is the sync interval that the hub last ordered the agent to set, and `set` is the sync interval that the agent has set. `syncSeed` is
-   * null if the agent has never carried out an order to set the interval. `set` is null if the agent could not set the interval of the host's
+   * null if the agent has never carried out an order to set the interval of hardware sync. `set` is null if the agent could not set the interval of
    * hardware sync.
    */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
@@ -95,23 +98,22 @@ export interface MachineFacts {
   readonly powerState: string;
   readonly owner: string | null;
   readonly locked: boolean;
-  /** The host's addresses; the list is empty if the hub does not know them. */
+  /** The list of the host's addresses is empty if the hub does not know them. */
   readonly hostAddresses: readonly string[];
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
-  /** The time when the watcher last saw a change of the machine. */
   readonly changedAt: Date;
-  /** The time when the watcher last read the machine. The data about the machine is as old as the watcher's reading. */
+  /** The hub's data about the machine is as old as the watcher's last reading of the machine. */
   readonly readAt: Date;
 }
 export interface PolicyFacts {
   readonly requireHwSync: boolean;
-  /** The sync interval that the profile requires. Null if the profile's sync interval is not known. */
+  /** The profile requires this interval of the host's hardware sync. Null if the profile's sync interval is not known. */
   readonly syncIntervalSeconds: number | null;
   /** The seconds for which a retired node keeps its machine; null if the node keeps the machine until a person releases it. */
   readonly retiredReleaseAfterSeconds: number | null;
-  /** The hub's user in MAAS; null while this user is not known. */
+  /** The hub's user in MAAS; null while the hub does not know it. */
   readonly maasUser: MaasUser | null;
 }
 
@@ -186,8 +188,8 @@ const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentConnected && isSameSystem(node, machine);
 
 /**
- * Returns the drift that keeps the node from being in service. Returns null if the machine is deployed and, as far as is known, still runs the node's
- * own system.
+ * Returns the drift that keeps the node from being in service. Returns null if the machine is deployed and, as far as the hub knows, still runs the
+ * node's own system.
  */
 function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding | null {
   const name = nameOf(node, machine);
@@ -248,8 +250,8 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 /**
  * If a machine's owner has changed in MAAS, somebody has deployed the machine once more, or the MAAS user that owns the machine was renamed. A report
  * of the node's own agent after the change of the owner proves that the MAAS user was renamed. The hub knows the former names of its MAAS user only
- * for the token with which it saw them. If both the machine's owner and the site's token are new, `otherOwner` waits for a report of the node's
- * agent. If the node's own agent stays silent after a change of the machine's owner, the machine was deployed once more.
+ * for the token with which it saw these names. If both the machine's owner and the site's token are new, `otherOwner` waits for a report of the
+ * node's agent. If the node's own agent stays silent after a change of the machine's owner, the machine was deployed once more.
  */
 function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
   if (node.machineOwner === null || isSameOwner(node.machineOwner, machine.owner, maasUser)) return null;
@@ -291,10 +293,7 @@ function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
   return { kind: "judged", findings: [waits], heal: false };
 }
 
-/**
- * A retired node's machine uses power for nothing (lifecycle 6.4). A release is destructive, so the reconciler releases a retired node's machine only
- * if the system on the machine is surely the node's own.
- */
+/** A release is destructive, so the reconciler releases a retired node's machine only if the system on the machine is surely the node's own. */
 function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
   if (machine.absent || MEANING_OF[machine.status] !== "deployed") return [];
   const name = nameOf(node, machine);
@@ -342,7 +341,7 @@ const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
 const SYNC_TOLERANCE = 1.5;
 /**
  * True if the host's hardware sync had stopped when the watcher last read the machine. A hardware sync causes no event, so `syncStopped` uses the
- * time of the watcher's reading instead of the present time. If the version of MAAS does not report hardware syncs, `syncStopped` is false.
+ * time of the watcher's reading instead of the present time. For a version of MAAS that does not report hardware syncs, `syncStopped` returns false.
  */
 function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds, readAt } = machine;

@@ -3,14 +3,12 @@ import { presentAmong } from "../db/queries/maas-machines.ts";
 import type { Db } from "../db/tx.ts";
 import { MaasError, type MaasMachine, type MaasPort } from "../maas/port.ts";
 
-/** The limit of direct reads of missing machines in one poll. */
+/** One poll of a site reads at most this many missing machines directly. */
 const MAX_CONFIRMATIONS = 100;
 
 export interface Confirmed {
   readonly gone: readonly string[];
-  /** Machines that were missing from MAAS's list, but still exist. */
   readonly present: readonly MaasMachine[];
-  /** Missing machines above one poll's limit of direct reads, which the next polls must read directly. */
   readonly left: readonly string[];
 }
 const NOTHING: Confirmed = { gone: [], present: [], left: [] };

@@ -2,9 +2,8 @@ import type { MaasSiteWatch } from "../db/schema/index.ts";
 import { MaasError, type MaasEvent, type MaasPort } from "../maas/port.ts";
 import { EVENTS_PER_REQUEST, type FeedPlace, queryFrom, readFeed, wordOf } from "./plan.ts";
 
-/** The result of one reading of a site's events from MAAS. */
 export interface Feed {
-  /** The position up to which the hub has read the events feed; null until a poll has read the feed. */
+  /** The hub has read MAAS's events up to this position; null until a poll has read the feed of events. */
   readonly place: FeedPlace | null;
   readonly reset: boolean;
   readonly changed: readonly string[];
@@ -14,7 +13,8 @@ export interface Feed {
 }
 
 /**
- * The limit of requests for events in one poll. If MAX_FEED_REQUESTS requests do not return all new events, the next poll of the site reads the rest.
+ * One poll makes at most this many requests for events. If MAX_FEED_REQUESTS requests do not return all new events, the next poll of the site reads
+ * the rest.
  */
 const MAX_FEED_REQUESTS = 20;
 

@@ -23,7 +23,6 @@ const asObserved = (machine: MaasMachine): ObservedMachine => ({
   syncIntervalSeconds: machine.syncIntervalSeconds,
 });
 
-/** The machines of one reading of a site from MAAS. */
 export interface Seen {
   readonly machines: readonly MaasMachine[];
   /** The time when the reading of the machines began, by the database's clock; null means that the reading began at the present time. */

@@ -1,5 +1,3 @@
-/** The decisions of a poll of a site's MAAS, as pure functions. */
-
 /**
  * MAAS commits events in another order than their ids, so each poll also reads the last few events that earlier polls have read (maas 2.15, decision
  * M8).
@@ -38,11 +36,10 @@ interface FeedEvent {
 export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} ${created} ${type}`.slice(0, 200);
 
 /**
- * Evaluates MAAS's answer to a request for events. `seen` holds the content of processed events that the request reads a second time, by id. Each
- * request also asks for the event at the cursor, which is the newest processed event. An answer without any event at or above the cursor means that
- * MAAS's event ids went back, for example after MAAS's database was restored from a backup. If MAAS's event ids went back and have passed the cursor
- * since, an event in `seen` has other content in MAAS's answer. If `seen` is empty, the event at the cursor decides: MAAS's ids went back if MAAS's
- * answer lacks this event or shows it with other content.
+ * `seen` holds the content of processed events that the request reads a second time, by id. Each request also asks for the event at the cursor, which
+ * is the newest processed event. An answer without any event at or above the cursor means that MAAS's event ids went back, for example after MAAS's
+ * database was restored from a backup. If MAAS's event ids went back and have passed the cursor since, an event in `seen` has other content in MAAS's
+ * answer. If `seen` is empty, the event at the cursor decides: MAAS's ids went back if MAAS's answer lacks this event or shows it with other content.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,
@@ -64,7 +61,6 @@ export function readFeed(
   };
 }
 
-/** Returns the machines that one poll reads: machines that changed, and machines that a stage waits on. */
 export const toRead = (changed: readonly string[], waitedOn: readonly string[]): string[] =>
   [...new Set([...waitedOn, ...changed])].sort();
 

@@ -23,16 +23,13 @@ export interface PollDependencies {
   /** The time in milliseconds between MAAS's last list of machines or machine ids and the hub's request for the next list of ids. */
   readonly rollCallMs?: number;
   /**
-   * The watcher calls `onSweepEnded` at the end of a sweep that ran in parallel with the polls. The poll after the end of a sweep stores the sweep's
-   * result.
+   * The watcher calls `onSweepEnded` at the end of a sweep that was slower than the poll that began it. The poll after the end of a sweep stores the
+   * sweep's result.
    */
   readonly onSweepEnded?: () => void;
 }
 
-/**
- * The data that one hub remembers about a site between polls. A hub's memory about a site only saves work: without this memory a poll reads more than
- * necessary.
- */
+/** A hub's memory of a site only saves work: without it, a poll reads more than necessary. */
 export interface PollMemory {
   /** The content of processed events that the next poll reads a second time, by event id. */
   readonly seen: Map<number, string>;
@@ -54,7 +51,6 @@ export interface PollMemory {
   readonly rereads: RepeatedReadings;
   /** The list of all machine ids that the hub has requested from MAAS and not used yet. */
   rollCall: RollCall | null;
-  /** The time when the hub last requested the list of all machines or the list of all machine ids from MAAS. */
   calledAt: number;
   /** The machines that are missing from MAAS's last list of ids and that the hub must still read directly. */
   unanswered: readonly string[];
@@ -122,7 +118,6 @@ export async function pollSite(
   };
 }
 
-/** The results of a poll that the hub has stored. */
 export interface PollResult {
   /** `all` means that the poll read every machine of the site. */
   readonly read: "some" | "all";
@@ -189,10 +184,7 @@ async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: PollMemo
   return { ids, all: each || memory.pollsSinceWaited + 1 >= POLLS_PER_WAITED_READ };
 }
 
-/**
- * Returns the machines that are missing in MAAS's list of ids. `callTheRoll` requests the list of ids from MAAS if the hub has read no list of
- * machines for a while.
- */
+/** `callTheRoll` requests the list of ids from MAAS if the hub has read no list of machines for a while. */
 async function callTheRoll(
   { db, log, rollCallMs = ROLL_CALL_MS }: PollDependencies,
   siteId: SiteId,
@@ -225,10 +217,7 @@ interface PollFindings {
   readonly memory: PollMemory;
 }
 
-/**
- * Stores the poll's readings in one transaction. The last step of the transaction checks that this hub still watches the site. Returns false if
- * another hub watches the site now.
- */
+/** Stores the poll's readings in one transaction. The last step of the transaction checks that this hub still watches the site. */
 async function keep(
   deps: PollDependencies,
   siteId: SiteId,
@@ -315,7 +304,7 @@ function settleSweep(memory: PollMemory, list: SweptList | null, confirmed: Conf
   }
 }
 
-/** The limit of machines that one log line names. */
+/** One log line names at most this many machines. */
 const MACHINES_NAMED = 20;
 
 /**

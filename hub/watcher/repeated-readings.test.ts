@@ -19,7 +19,6 @@ const UP = "User powering up node";
 const poll = (rereads: RepeatedReadings, seen: MaasMachine, now: number, ...news: MaasEvent[]): void =>
   rereads.polled(news, { asked: [seen.systemId], machines: [seen] }, now);
 
-/** Returns the times, in seconds, at which polls read the machine during two hours, if every reading shows the state `seen`. */
 function reads(rereads: RepeatedReadings, seen: MaasMachine, from = 0): number[] {
   const at: number[] = [];
   for (let now = from + 5_000; now <= from + 7_200_000; now += 5_000) {

@@ -5,10 +5,7 @@ import type { MaasEvent, MaasMachine } from "../maas/port.ts";
  * the power has changed. If a host's power changes without MAAS, MAAS learns the change minutes later from the BMC and sends no event.
  */
 
-/**
- * A machine that the watcher must read repeatedly, although no event names it. If `key` changes, there is a new reason to read the machine, and the
- * machine's series of readings starts from the beginning.
- */
+/** If `key` changes, there is a new reason to read the machine, and the machine's series of readings starts from the beginning. */
 export interface MachineToReread {
   readonly systemId: string;
   readonly key: string;

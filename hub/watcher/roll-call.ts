@@ -39,7 +39,6 @@ export class RollCall {
     return call;
   }
 
-  /** The result of the request to MAAS for the list of machine ids; null while the request is under way. */
   get end(): End | null {
     return this.#end;
   }

@@ -10,7 +10,6 @@ export interface SweptList {
   readonly unreadable: MachineList["unreadable"];
   /** The time when the sweep began to read machines, by the database's clock. */
   readonly readSince: string;
-  /** Machines that were known before the sweep and that are missing in MAAS's list of machines. */
   readonly missing: readonly string[];
 }
 type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
@@ -20,7 +19,6 @@ type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
  * machine during a sweep, the poll's reading is newer than the sweep's.
  */
 export class Sweep {
-  /** The time at which somebody requested this sweep of the site; null if nobody requested the sweep. */
   readonly requestedAt: Date | null;
   readonly beganAt = performance.now();
   readonly #ended: Promise<void>;
@@ -55,12 +53,10 @@ export class Sweep {
     return sweep;
   }
 
-  /** The result of the sweep; null while the sweep is under way, and after the hub has stored the sweep's list of machines. */
   get end(): SweepEnd | null {
     return this.toConfirm === null ? this.#end : null;
   }
 
-  /** Calls the function `then` when the sweep of the site is over. */
   whenEnded(then: () => void): void {
     void this.#ended.then(then);
   }

@@ -18,10 +18,7 @@ export interface WatcherOptions {
   readonly db: Db;
   readonly inTx: InTx;
   readonly hubId: string;
-  /**
-   * Creates a client for a site's MAAS, with the site's token from the secret store. The argument `signal` ends the client's requests to MAAS when
-   * the watcher closes.
-   */
+  /** The argument `signal` ends the client's requests to MAAS when the watcher closes. */
   readonly clientFor: (siteId: SiteId, signal: AbortSignal) => Promise<MaasPort>;
   readonly log: Log;
   readonly pollIntervalMs: number;
@@ -39,7 +36,6 @@ export interface SitePollResult extends PollResult {
   readonly maas: MaasPort;
 }
 export interface Watcher {
-  /** Polls a site now, if this hub watches the site. */
   wake(siteId: SiteId): void;
   close(): Promise<void>;
 }
@@ -49,7 +45,7 @@ export interface Watcher {
  * of the lease.
  */
 const LEASE_SECONDS = 3;
-/** The watcher renews its leases, and searches the database for new sites and for requested polls, three times during the length of a lease. */
+/** Three times during a lease, the watcher renews its leases and searches the database for new sites and for requested polls. */
 const KEEP_EVERY_MS = 1_000;
 const LEAST_KEEP_MS = 100;
 /** The largest random delay in milliseconds, so that hubs which wait for the same lease do not try to take it at the same moment. */
@@ -160,7 +156,6 @@ class SiteLoop {
     );
   }
 
-  /** Polls the site once, and returns the pause before the next poll in milliseconds. */
   async #poll(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;

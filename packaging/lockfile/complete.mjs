@@ -9,8 +9,8 @@ const FILE = new URL("../../package-lock.json", import.meta.url);
 const OS = /^(android|darwin|linux|win32|freebsd|openharmony|sunos|netbsd|openbsd|aix)$/;
 
 /**
- * Reads the platform from an npm package's name. For example, `@scope/cli-linux-x64-musl` is for the system linux, the processor x64 and the C
- * library musl. `platformOf` returns null for a package's name without a platform.
+ * For example, `@scope/cli-linux-x64-musl` is for the system linux, the processor x64 and the C library musl. Returns null for a name without a
+ * platform.
  */
 function platformOf(name) {
   const [os = "", cpu = "", abi = ""] = (name.split("/").pop() ?? "").replace(/^(cli|binding|node)-/, "").split("-");
