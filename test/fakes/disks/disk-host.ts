@@ -31,11 +31,14 @@ export interface DriveState {
   /** The field CMIC of an NVMe disk, by which the disk says that it has several controllers, and the controllers' numbers. */
   readonly cmic: number;
   readonly controllers: readonly number[];
-  /** How many bytes of the simulated disk belong to no namespace. */
+  /** The number of bytes of the simulated disk that belong to no namespace. */
   readonly unallocated: number;
   /** The word 59 in a SATA disk's answer to IDENTIFY DEVICE, which names the sanitize commands that the disk knows. */
   readonly word59: number;
-  /** The word 128 of IDENTIFY DEVICE, which tells of the security feature set. The bits 1 and 2 say that a password is set and that it locks the disk. */
+  /**
+   * The word 128 in a SATA disk's answer to IDENTIFY DEVICE, which describes the disk's security feature set. Its bit 1 says that a password is set,
+   * and bit 2 that the password locks the disk.
+   */
   readonly word128: number;
   /** The state of the disk's sanitize operation as in the NVMe log: 0 never, 1 done, 2 running, 3 failed. */
   readonly status: number;
@@ -47,7 +50,7 @@ export interface DriveState {
   /**
    * How the simulated disk treats a command. With `other`, the disk does another command than the tool sent. With `late`, the disk begins the command
    * although it reports an error. With `lost`, the disk begins the command while the tool ends with an error of the kernel. With `mute`, the disk
-   * tells no status while the command runs.
+   * does not answer questions about its status while the command runs.
    */
   readonly accepts: "accepted" | "refused" | "other" | "late" | "lost" | "mute";
   /** Whether the tool exits with status 0 although the disk refused the tool's command. */
@@ -150,7 +153,7 @@ export class DiskHost extends HostFolder {
     writeFileSync(this.path("state/identify"), identifyBytes(told));
     writeFileSync(this.path("state/id-ns"), namespaceBytes(0x11, 0x0a));
     writeFileSync(this.path("state/controller-list"), controllerBytes(this.#state.controllers));
-    // The tool adds the bits of the password to the word.
+    // The simulated hdparm chooses the answer whose word 128 has the bits of the present password.
     for (const bits of [0, 2, 6])
       this.write(`state/istdout-${bits}`, istdout({ ...told, word128: told.word128 | bits }));
     if (!this.has("state/password")) this.write("state/password", "0\n");
@@ -165,14 +168,14 @@ export class DiskHost extends HostFolder {
   fill(text: string): void {
     writeFileSync(this.loop, Buffer.alloc(BYTES, `${text} `), { flag: "r+" });
   }
-  /** Whether the tenant's text is still on the simulated disk. */
+  /** True if the tenant's text is still on the simulated disk. */
   hasSecret(): boolean {
     return readFileSync(this.loop).includes(SECRET);
   }
   parts(folder: string): string[] {
     return readdirSync(this.path(folder));
   }
-  /** The calls of the host's tools that erase a disk. */
+  /** Returns the calls of the host's tools that erase a disk. */
   commands(): string[] {
     return this.calls().filter((call) => /^nvme (sanitize|format)|know-what/.test(call));
   }

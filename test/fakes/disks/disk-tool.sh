@@ -6,7 +6,7 @@ tool=$1
 shift
 cd "$MUSTER_ROOT/state" || exit 1
 echo "$tool $*" >>../calls
-# A test can let a program run at a chosen call: the program `at-id-ctrl-2` runs at the second call of `id-ctrl`.
+# A test can make the script run a program at a chosen call, for example the program `at-id-ctrl-2` at the second call of `id-ctrl`.
 count=$(grep -c "^$tool $1" ../calls)
 if [ -x "at-$1-$count" ]; then "./at-$1-$count"; fi
 for fact in device status action looks fails erases accepts exitsWell sanicap namespaces password; do
@@ -35,7 +35,7 @@ refuse() {
   [ "$exitsWell" = true ]
   exit
 }
-# The kernel ends a disk command that takes too long, but the disk may go on with the command.
+# The kernel ends a disk command that takes too long, but the disk may continue the command.
 lose() {
   echo "$tool: Input/output error" >&2
   exit 1
@@ -67,7 +67,7 @@ case "$tool $1" in
   fi
   if [ "$accepts" = mute ] && [ "$status" = 2 ]; then lose; fi
   look
-  # The bytes of the NVMe sanitize log. The first field SPROG is 655 of 65,536 while the sanitize runs, and SSTAT, SCDW10 and zeros follow.
+  # The bytes of the NVMe sanitize log: the field SPROG, which is 655 of 65,536 while the sanitize runs, then SSTAT, SCDW10 and zeros.
   if [ "$status" = 2 ]; then printf '\217\002'; else printf '\377\377'; fi
   # Bit 8 of SSTAT in the NVMe sanitize log says that nobody wrote to the disk since the sanitize.
   erased=0
@@ -85,7 +85,8 @@ case "$tool $1" in
 'hdparm -V') echo 'hdparm v9.65' ;;
 'hdparm --Istdout') cat "istdout-$password" ;;
 'hdparm --user-master')
-  # The arguments are `--user-master u COMMAND PASSWORD DEVICE`. The fact `password` is 0, 2 (a password is set) or 6 (it locks the disk).
+  # The arguments of hdparm are `--user-master u COMMAND PASSWORD DEVICE`. The simulated disk's fact `password` is 0 without a password, 2 if a
+  # password is set, and 6 if the password locks the disk.
   [ "$4" = MusterErase ] || exit 5
   case $3 in
   --security-set-pass) [ "$password" = 0 ] && echo 2 >password ;;

@@ -1,7 +1,7 @@
-# Makes the folder $1 the root folder of a host with its own mounts, in a mount namespace of its own. The host has the programs of this machine, but for
-# those in its folder usr/bin, and the sysfs and devices of the folder. The functions below work on the host's data disk.
+# Makes the folder $1 the root folder of a simulated host, in a mount namespace of its own. Except for the programs in its folder usr/bin, the host
+# has the programs of this computer. The host has the sysfs and devices of the folder. The functions in this script work on the host's data disk.
 cd "$1"
-# The folders var and run are not those of this machine, because the agent keeps its state there.
+# The host does not have this computer's folders var and run, because the agent keeps its state in them.
 mkdir -p host scratch usr/bin var/lib run dev/disk/by-uuid dev/disk/by-label
 mount --rbind / host
 mount --rbind /proc proc
@@ -18,7 +18,7 @@ ln -s "$disk" "dev/$(basename "$(cat state/device)")"
 ln -s "../../$disk" "dev/disk/by-uuid/$uuid"
 : >calls
 
-# Kills the worker before or after a program works, if the test has made the file `kill-before-umount` or `kill-after-umount`.
+# If the test has made a file such as `kill-before-umount` or `kill-after-umount`, the simulated program kills the worker before or after its work.
 for tool in umount mount mkfs.ext4 blkid; do
   cat >"usr/bin/$tool" <<EOF
 #!/bin/sh
@@ -33,17 +33,17 @@ EOF
   chmod 755 "usr/bin/$tool"
 done
 
-# at CALL SCRIPT: runs a script at a call of the disk's tool, for example at the second `id-ctrl`.
+# at CALL SCRIPT: makes the disk's tool run a script at one of its calls, for example at the second call of `id-ctrl`.
 at() {
   printf '#!/bin/sh\n%s\n' "$2" >"state/at-$1"
   chmod 755 "state/at-$1"
 }
-# Kills the worker that called the disk's tool. The script of `at` is a child of the tool.
+# A command for `at` that kills the worker that called the disk's tool, because the script of `at` is a child of the tool.
 kill_worker='kill -9 $(cut -d " " -f 4 /proc/$PPID/stat)'
 
-# worker TASK: purges the disk as a worker process of the task does.
+# worker TASK: purges the host's data disk as a worker process of the task does.
 worker() { chroot . "$node" "$program" / "$1" S-1 "${2-/scratch}" 2>>worker-log || true; }
-# Gives the disk its file system of the beginning, with data of a tenant.
+# Gives the host's data disk the file system with which each test begins, with data of a tenant.
 begin() {
   while umount scratch other 2>/dev/null; do :; done
   while umount scratch 2>/dev/null; do :; done
@@ -59,7 +59,7 @@ begin() {
   chmod 1771 scratch
   echo TENANT-SECRET >scratch/file
 }
-# told: what the disk is now.
+# told: prints file system, owner, mode, mount and files of the host's data disk, and whether the disk has the tenant's text.
 told() {
   sync
   secret=no

@@ -3,8 +3,7 @@ import { HostFolder } from "../hub/host-folder.ts";
 
 /**
  * A folder that stands for a host with AMD GPUs. Small programs stand for the tools of the simulated host, and share the host's state in files. The
- * simulated outputs of amd-smi follow the field names that AMD documents and that published outputs of amd-smi show. No simulated output comes from a
- * real AMD GPU.
+ * simulated outputs of amd-smi follow the field names that AMD documents and that published outputs of amd-smi show.
  */
 
 /** The amd-smi of ROCm 6 prints a list of GPUs. The amd-smi of ROCm 7 prints an object with the list in `gpu_data`. */

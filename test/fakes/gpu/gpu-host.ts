@@ -14,8 +14,8 @@ const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
 const AGENT_PROGRAM = [process.execPath, join(import.meta.dirname, "../../../agent/main.ts")];
 
 /**
- * A stand-in for systemd-run, which starts the given program in a new session and ends the program at its deadline. As under systemd, the started
- * program outlives the process that called the stand-in for systemd-run.
+ * A stand-in for systemd-run, which starts the given program in a new session and ends the program at its deadline. As under systemd, the program
+ * outlives the process that called the stand-in for systemd-run.
  */
 const SYSTEMD_RUN = `deadline=600
 while [ "$1" != -- ]; do

@@ -6,8 +6,7 @@ import { type Driver, gpuXml, XML_HEAD, XML_TAIL, type XmlGpu } from "./nvidia-x
 
 /**
  * A folder that stands for a host with NVIDIA GPUs. Small programs stand for the tools of the simulated host. The simulated tools share the host's
- * state in files: services, kernel modules, GPUs, and processes that hold a device. The simulated tools refuse what real tools refuse, for example a
- * reset of a GPU that a process holds.
+ * state in files: services, kernel modules, GPUs, and processes that hold a device.
  */
 
 const DRIVER: Driver = "575.51.02";

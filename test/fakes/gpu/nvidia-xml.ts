@@ -1,7 +1,4 @@
-/**
- * Outputs of `nvidia-smi -q -x` for tests. These outputs of `nvidia-smi` have the field names of NVIDIA's documentation and of published outputs. No
- * output in this file comes from a real NVIDIA GPU.
- */
+/** Outputs of `nvidia-smi -q -x` for tests. These outputs of `nvidia-smi` have the field names of NVIDIA's documentation and of published outputs. */
 
 /** Versions of NVIDIA's driver whose outputs differ in the fields that Muster reads. */
 export type Driver = "470.256.02" | "525.147.05" | "555.42.06" | "575.51.02" | "590.44.01";

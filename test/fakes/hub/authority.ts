@@ -64,7 +64,7 @@ export class TestAuthority {
   }
 }
 
-/** Tests compare the public keys of certificate requests, because two requests of one host differ in their signatures. */
+/** Tests compare the public keys of certificate requests, because two requests of one host for one key differ in their signatures. */
 export const publicKeyOf = (csrPem: string): string =>
   new x509.Pkcs10CertificateRequest(csrPem).publicKey.toString("base64");
 

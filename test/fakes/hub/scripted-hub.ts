@@ -17,8 +17,8 @@ interface Refusal {
 }
 
 /**
- * A simulated hub for tests of the agent, which speaks the hub's side of the agent protocol and has no database. The simulated hub records the
- * agent's frames in lists. A test sets the answers and faults of the simulated hub through public members.
+ * A simulated hub for tests of the agent, which speaks the hub's side of the agent protocol and has no database. A test sets the answers and faults
+ * of the simulated hub through public members.
  */
 export class ScriptedHub {
   readonly authority: TestAuthority;

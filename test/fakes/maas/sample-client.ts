@@ -49,7 +49,6 @@ export class SampleClient {
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 
-  /** Calls the simulated MAAS API and returns the body of the answer. */
   async get<Body = Record<string, unknown>>(
     method: string,
     path: string,
@@ -66,8 +65,8 @@ export class SampleClient {
         method,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-    // After a restart of the simulator, the first request on an old HTTP connection fails. The client repeats only a failed GET, because only a GET
-    // is safe to repeat.
+    // After a restart of the simulator, the first request on an old HTTP connection fails. The sample client repeats only a failed GET, because only
+    // a GET is safe to repeat.
     const response = await ask().catch((error: unknown) => {
       if (method !== "GET") throw error;
       return ask();
@@ -83,7 +82,7 @@ export class SampleClient {
     });
   }
 
-  /** Polls a function until the function returns a value. The long deadline of `waitFor` ends only a wait that can never succeed. */
+  /** The long deadline of `waitFor` ends only a wait that can never succeed. */
   async waitFor<Value>(what: string, ask: () => Promise<Value | null> | Value | null): Promise<Value> {
     const deadline = Date.now() + 60_000;
     while (Date.now() < deadline) {

@@ -20,13 +20,11 @@ export interface MaasSimulatorOptions {
   speed?: number;
   /** The durations of the simulated region's actions, in simulated seconds, with `DEFAULT_TIMINGS` as defaults. */
   timings?: Partial<Timings>;
-  /**
-   * The number of simulated servers in the racks at the first start. At the simulator's first start, MAAS has no machine for any simulated server.
-   */
+  /** The number of simulated servers in the racks at the first start. */
   machines?: number;
   /** The API key of a new region's administrator. A region from a state file keeps the API key in that file. */
   apiKey?: string;
-  /** The file with the state of the simulated region. Without a file, a restart of the simulator loses the state. */
+  /** The file with the state of the simulated region. */
   stateFile?: string;
   /** The folder in which each deployed machine's simulated host has a subfolder. Without `hostsDir`, the simulator plays no hosts. */
   hostsDir?: string;

@@ -1,7 +1,4 @@
-/**
- * The clock of the simulated Vault, which only a test moves. The timers of the simulated clock fire in the order in which they are due. The work of a
- * fired timer ends before the clock's next timer fires.
- */
+/** The clock of the simulated Vault, which only a test moves. The work of a fired timer ends before the clock's next timer fires. */
 export class VaultClock {
   #now = Date.parse("2026-01-01T00:00:00Z");
   readonly #timers = new Map<number, { readonly at: number; readonly run: () => void }>();

@@ -92,7 +92,7 @@ export class KvMount {
     return dataReply(made === undefined ? null : this.#metadata(entry.current, made));
   }
 
-  /** Deletes the newest version of a secret. Vault could undelete this version. */
+  /** Deletes the newest version of a secret. In Vault the operation `undelete` could restore the deleted version. */
   deleteNewest(path: string): VaultReply {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);

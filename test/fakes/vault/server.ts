@@ -11,7 +11,7 @@ export interface VaultServer {
   silent: boolean;
   /** The simulated Vault calls `arriving` with a request's method and path, and answers only when the promise has resolved. */
   arriving: (call: string) => Promise<void>;
-  /** Redirects all requests to another Vault server, as a standby server without request forwarding does. */
+  /** Makes the simulated Vault redirect all requests to another Vault server, as a standby server without request forwarding does. */
   redirect(to: string): void;
   close(): Promise<void>;
 }

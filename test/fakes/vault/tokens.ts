@@ -60,7 +60,7 @@ interface Role {
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
-  /** Changes the terms of the tokens that Vault issues at later logins. Tokens from previous logins keep their policies. */
+  /** Changes the policies and lifetimes of the tokens that Vault issues at later logins. Tokens from previous logins keep their policies. */
   change(terms: Partial<TokenTerms>): void;
 }
 

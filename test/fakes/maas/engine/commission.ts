@@ -34,7 +34,7 @@ function chosen(
 const DEFAULT_TESTS = SCRIPTS.filter((one) => one.name === "smartctl-validate");
 const BUILT_IN = SCRIPTS.filter((one) => one.type === "commissioning");
 
-/** Starts a commissioning run of a machine, unless the machine's BMC fails. Throws when the machine's status does not allow a commissioning run. */
+/** Starts a commissioning run of a machine, unless the machine's BMC fails. */
 export async function commission(
   region: Region,
   machine: Machine,

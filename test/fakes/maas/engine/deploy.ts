@@ -90,7 +90,7 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
     throw stateConflict(`No machine with system ID ${machine.systemId} available.`);
   const system = chooseSystem(region, request.distroSeries);
   requireNetwork(machine);
-  // In MAAS 3.5 a deploy call fails when the power-on fails. In MAAS 3.7 the deploy call only starts a workflow of MAAS.
+  // In MAAS 3.5 a deploy call fails when the power-on fails.
   if (region.version === "3.5.12") await requireBmcOrFallBack(region, machine, user, request);
   if (!allows("deploy", machine.status))
     throw stateConflict(`Can't deploy a machine that is in the '${STATUS_LABEL[machine.status]}' state`);

@@ -52,9 +52,9 @@ function learnDisks(region: Region, machine: Machine, box: Hardware): void {
 }
 
 /**
- * A commissioning run recognizes interfaces by MAC address and disks by serial number, so each keeps its id. A commissioning run replaces the subnet
- * links of the machine's interfaces, unless its request sets `skip_networking`. A commissioning run replaces the machine's storage layout, unless its
- * request sets `skip_storage`.
+ * A commissioning run recognizes interfaces by MAC address and disks by serial number, so that each interface and disk keeps its id. A commissioning
+ * run replaces the subnet links of the machine's interfaces, unless its request sets `skip_networking`. A commissioning run replaces the machine's
+ * storage layout, unless its request sets `skip_storage`.
  */
 export function learnHardware(region: Region, machine: Machine): void {
   const box = region.hardwareOf(machine);

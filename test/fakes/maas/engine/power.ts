@@ -29,8 +29,8 @@ function requireRack(region: Region): void {
 }
 
 /**
- * Throws the error of a failed power call if the rack controller cannot use the machine's BMC. The error of a failing BMC comes only after the time
- * `bmcTimeout`.
+ * Throws the error of a failed power call if the rack controller cannot use the machine's BMC. A broken BMC makes the power call fail only after the
+ * time `bmcTimeout`.
  */
 export async function requireBmc(region: Region, machine: Machine): Promise<Bmc> {
   if (machine.powerType === "")

@@ -75,8 +75,8 @@ export class Region {
    */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
   /**
-   * By how many milliseconds the region's clock is ahead of the real clock for clients. The simulated region's jobs become due by the real clock,
-   * without `clockAheadMs`. A restart of the simulator resets `clockAheadMs` to 0.
+   * By how many milliseconds the clock that the simulated region shows to clients is ahead of the real clock. The simulated region's jobs become due
+   * by the real clock, without `clockAheadMs`. A restart of the simulator resets `clockAheadMs` to 0.
    */
   clockAheadMs = 0;
   noncesForgottenAt = 0;

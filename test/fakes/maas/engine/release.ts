@@ -38,8 +38,8 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A test or the control API may have changed the machine's status since the release began. A machine that is no longer Releasing becomes Releasing
-  // once more, because in MAAS only Releasing comes before Ready and New.
+  // If a test or the control API has changed the machine's status since the release began, the machine becomes Releasing once more. In MAAS a release
+  // reaches Ready or New only from the status Releasing.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);
@@ -158,7 +158,7 @@ export function finishAbort(region: Region, machine: Machine, from: number): voi
   }
 }
 
-/** Sets a machine's status back to the status that it had before the tests. If the tests followed a commissioning run, the machine becomes Ready. */
+/** Sets a machine's status back to the status before the tests. If the tests followed a commissioning run, the machine becomes Ready. */
 export function leaveTesting(region: Region, machine: Machine): Status {
   const back = machine.previousStatus === STATUS.commissioning ? STATUS.ready : machine.previousStatus;
   if (back === STATUS.ready || back === STATUS.new) {

@@ -202,10 +202,7 @@ export const SCRIPTS: readonly Script[] = [
   }),
 ];
 
-/**
- * Selects commissioning or test scripts by name or tag. The word `none` picks no script. `pickScripts` returns `{ unknown }` for a word that is
- * neither a script's name nor a tag.
- */
+/** Selects commissioning or test scripts by name or tag. `pickScripts` returns `{ unknown }` for a word that is neither a script's name nor a tag. */
 export function pickScripts(type: Script["type"], words: readonly string[]): Script[] | { unknown: string } {
   if (words.length === 1 && words[0] === "none") return [];
   const picked = new Set<Script>();

@@ -67,8 +67,8 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
     },
-    // Each file in `run/sessions` stands for one login session on the simulated host. The name of a session's file is the session's id. The content
-    // of a session's file is the rest of the session's line in the output of `loginctl`.
+    // Each file in `run/sessions` stands for one login session on the simulated host. The file's name is the session's id, and the file's content is
+    // the rest of the session's line in the output of `loginctl`.
     {
       path: "usr/bin/loginctl",
       mode: 0o755,

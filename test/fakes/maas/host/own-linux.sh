@@ -49,8 +49,7 @@ rmdir /run/muster/old
 
 
 printf '%s\n' "$supervisor" >/run/simulated-host.json
-# Some kernel settings are readable only for the root user of this computer. The simulated host shows an empty file for a kernel setting that its own
-# root user may not read.
+# The simulated host shows an empty file for a kernel setting that only the root user of this computer may read.
 find /proc/sys/kernel /proc/sys/fs /proc/sys/vm /proc/sys/user -type f ! -readable 2>/dev/null | while read -r setting; do
   mount --bind /dev/null "$setting"
 done

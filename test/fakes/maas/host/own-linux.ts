@@ -91,7 +91,6 @@ export async function startOwnLinux(host: OwnLinux): Promise<ChildProcess> {
   }
 }
 
-/** Connects each connection to a port of the host with the same port of this computer. */
 function serve(port: number, server: Server): void {
   server.on("connection", (inner) => {
     const outer = connect(port, "127.0.0.1");
@@ -184,7 +183,7 @@ async function runAgent(root: string): Promise<ChildProcess> {
 }
 
 async function main(words: readonly string[]): Promise<number> {
-  // A stop of the host sends SIGTERM to the whole process group, but `own-linux.ts` ends only when the host has ended.
+  // A stop of the simulated host sends SIGTERM to the whole process group, but `own-linux.ts` ends only when the host has ended.
   process.on("SIGTERM", () => undefined);
   const [first = "", folder = ""] = words;
   const child =
@@ -202,6 +201,6 @@ if (import.meta.main) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   }
-  // `process.exit` also ends the open connections to the ended host.
+  // `process.exit` ends the connections to the ended host that are still open.
   process.exit();
 }

@@ -3,7 +3,7 @@ import { Refusal } from "../engine/refusal.ts";
 import type { Region } from "../engine/region.ts";
 import type { User } from "../state/model.ts";
 
-/** The maximum age, in seconds, of the timestamp in a signed request. A signed request with a timestamp in the future is valid. */
+/** The maximum age, in seconds, of the timestamp in a signed request. */
 const MAX_AGE_S = 300;
 /** How long the simulator remembers used OAuth nonces, in milliseconds. MAAS itself keeps OAuth nonces for a day. */
 const NONCE_KEEP_MS = 900_000;
@@ -82,7 +82,7 @@ function useNonce(region: Region, oauth: OAuth): void {
 
 /**
  * Returns the user whose token signed the request, or null for an unsigned request. For an invalid signature, `authenticate` throws 401 with MAAS's
- * error text for this case.
+ * error text.
  */
 export function authenticate(region: Region, request: IncomingMessage): User | null {
   const oauth = oauthOf(request);

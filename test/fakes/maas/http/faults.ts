@@ -64,7 +64,7 @@ export class FaultBook {
     this.#faults = [];
   }
 
-  /** Counts a request for the first fault that matches it, and returns the fault if it has begun, otherwise null. */
+  /** Counts the request for the first fault that matches the request, and returns the fault if it has begun, otherwise null. */
   take(request: RequestShape): Fault | null {
     const fault = this.#faults.find(({ match }) => fits(match, request));
     if (fault === undefined) return null;
@@ -90,7 +90,7 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
 /**
  * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. `echoOf` does not refuse the hostname,
  * because a client of MAAS takes a refused hostname for a conflict with another machine. If the form has user data, the refusal also repeats all
- * lines of the user data's scripts that contain `=`. A real host whose installer prints its scripts would show the same script lines.
+ * lines of the user data's scripts that contain `=`.
  */
 export function echoOf(form: Fields): Reply {
   const refused = form.entries().filter(([name]) => name !== "hostname");

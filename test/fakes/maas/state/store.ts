@@ -6,7 +6,7 @@ const DEBOUNCE_MS = 20;
 
 /**
  * Keeps the simulated region's state in one JSON file, or stores nothing if there is no path. Each write renames a complete new state file over the
- * old one, so that a kill never leaves half a state.
+ * old file, so that a kill never leaves half a state.
  */
 export class StateStore {
   readonly #path: string | null;

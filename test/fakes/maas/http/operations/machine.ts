@@ -122,8 +122,7 @@ export function broken(call: Call): Reply {
   const machine = editable(call);
   const before = readBefore(call.region, machine);
   markBroken(call.region, machine, call.user, call.form.get("comment"));
-  // For a machine that was Deployed, the answer to `mark_broken` still shows the old boot disk and network. In MAAS 3.7 the answer to `mark_broken`
-  // also shows the machine's old installation.
+  // For a machine that was Deployed, the answer to `mark_broken` still shows the old boot disk and network.
   if (before.status !== STATUS.deployed) return show(call, machine);
   const view = viewMachineAfter(call.region, machine, before, "stale");
   return json(
