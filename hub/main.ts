@@ -252,7 +252,9 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => runner.close());
 }
 
-/** Closes all parts of the hub, in the reverse order of their start. If one part fails to close, `closeAll` still closes the next parts. */
+/**
+ * Closes all parts of the hub, in the reverse order of their start. If one part of the hub fails to close, `closeAll` still closes the next parts.
+ */
 async function closeAll(closers: Closer[], log: Log): Promise<void> {
   for (const close of closers.splice(0).reverse()) {
     try {
@@ -317,7 +319,8 @@ async function main(): Promise<void> {
   process.exit(0);
 }
 
-// Node's diagnostic reports leave out the environment variables. Operators pass the reports on, and DATABASE_URL may hold a password.
+// Node's diagnostic reports leave out the environment variables. Operators pass diagnostic reports on, and the environment variable DATABASE_URL may
+// hold a password.
 if (process.report !== undefined) process.report.excludeEnv = true;
 const words = process.argv.slice(2);
 await (words.length === 0 ? main() : command(words));

@@ -14,8 +14,8 @@ import { heldError, mustLockNode } from "../workflows/decommission/start-decommi
 import { obstaclesToAllocation, readCandidates, takeFreeNode } from "./free-node.ts";
 
 /**
- * The deadline in seconds of the task in which the agent makes the tenant's account. After the deadline the allocation becomes `failed`
- * (docs/timeouts.md).
+ * The deadline in seconds of the task in which the agent makes the tenant's account. If the agent has not made the account before the deadline, the
+ * allocation becomes `failed` (docs/timeouts.md).
  */
 const GRANT_DEADLINE_SECONDS = 900;
 

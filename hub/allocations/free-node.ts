@@ -16,8 +16,8 @@ export interface Candidate {
 }
 
 /**
- * Returns all reasons why a node cannot be allocated now, the most important one first. An empty list means that Muster can allocate the node. A
- * tenant gets root rights only on a node that MAAS can deploy again, or whose profile allows a soft reset after root (decision C4).
+ * Returns all reasons why a node cannot be allocated now, the most important one first. An empty list of reasons means that Muster can allocate the
+ * node. A tenant gets root rights only on a node that MAAS can deploy again, or whose profile allows a soft reset after root (decision C4).
  */
 export function obstaclesToAllocation({ row, heldBy }: Candidate, root: boolean): Obstacle[] {
   const found = obstaclesOf(schedulingFactsOf(row, root), row.conditions);

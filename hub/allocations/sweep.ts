@@ -115,8 +115,8 @@ async function endOfGoneHost(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /**
- * Makes an allocation `ending` after its planned end. The change to `ending` has a transaction of its own. The tenant's time thus ends even if the
- * hub cannot begin the node's turnover yet.
+ * Makes an allocation `ending` after its planned end. The change to `ending` has a transaction of its own, so that the tenant's time ends even before
+ * the hub can begin the node's turnover.
  */
 async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);

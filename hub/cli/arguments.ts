@@ -118,7 +118,7 @@ function bodyOf(operation: Operation, values: Values, read: (file: string) => st
 
 /**
  * Returns the value of an API field from the flags of the command line. An API field of type text takes a flag's value unchanged, and every other
- * field takes the value as JSON. A repeated flag makes a list.
+ * field takes the value as JSON. A flag that a command line repeats makes a list of values.
  */
 function fieldValue(field: Field, texts: readonly string[], read: (file: string) => string): unknown {
   const types = typesOf(field.schema);

@@ -5,7 +5,7 @@ import { forPeople } from "./output.ts";
 type Item = Readonly<Record<string, unknown>>;
 interface Lists {
   readonly operations: readonly Operation[];
-  /** Reads all items of an API list; `asked` holds the parameters for the list's operation. */
+  /** Reads all items of an API list. The argument `asked` holds the parameters for the operation that lists the items. */
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
 }
 

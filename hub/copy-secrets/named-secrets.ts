@@ -56,8 +56,8 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   deployPassword: ofSites(maasSites.deployPasswordVaultPath),
   powerOverride: async (db) => {
     const { vaultPath: path, status } = maasPowerCredentialOverrides;
-    // An operator may enable a disabled power override with its stored login, so the copy includes this login if the login exists. A deleted power
-    // override is also disabled, but has no login.
+    // An operator may enable a disabled power override with its stored login, so the copy includes this login if the login exists. A power override
+    // that an operator deleted is also disabled, but has no login.
     return db.select({ path, needed: eq(status, "active").mapWith(Boolean) }).from(maasPowerCredentialOverrides);
   },
   webhookSecret: async (db) => {

@@ -63,7 +63,7 @@ export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience
   };
 }
 
-/** Reads the sections of the diagnostics one after another. If one section fails, `take` still reads the next sections. */
+/** Reads the sections of the diagnostics one after another. If one section of the diagnostics fails, `take` still reads the next sections. */
 async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
   const lastMoment = performance.now() + patience.all;

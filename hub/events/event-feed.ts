@@ -34,7 +34,9 @@ export class EventFeed {
     return [...this.#listeners.values()].filter((one) => one === holder).length;
   }
 
-  /** Adds a listener, and returns a signal that the feed raises for new events. The returned function `leave` removes the listener. */
+  /**
+   * Adds a listener, and returns a signal that the feed raises for new events. The function `leave` in the result of `listen` removes the listener.
+   */
   listen(holder: string): { wake: WakeSignal; leave(): void } {
     const wake = new WakeSignal();
     this.#listeners.set(wake, holder);

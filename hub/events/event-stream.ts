@@ -11,7 +11,7 @@ const AT_ONCE = 200;
 export interface StreamRequest {
   /** The position of the last event that the stream's client already has. */
   readonly after: bigint;
-  /** The event types, or patterns of event types, that the client wants. An empty list means that the client wants events of all types. */
+  /** The event types, or patterns of event types, that the client wants. If `types` is empty, the client wants events of all types. */
   readonly types: readonly string[];
   readonly subject: string | undefined;
   /** The name of the API token of the stream's client. */
@@ -107,8 +107,8 @@ function messages(
     while (!ends.aborted) {
       const rows = await listDomainEvents(db, { after, limit: AT_ONCE });
       const last = rows.at(-1);
-      // Retention may remove events that a slow client has not taken yet. If the next events are gone, the event stream fails, and the client learns
-      // the reason when it opens another stream.
+      // Retention may remove events that a slow client has not taken yet. If retention has removed the next events of a stream, the stream fails, and
+      // its client learns the reason when it opens another stream.
       if (read !== undefined && last !== undefined && !(await hasPosition(db, after)))
         throw new Error("events were removed before the stream's reader took them");
       if (last !== undefined) {

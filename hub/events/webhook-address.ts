@@ -2,7 +2,7 @@ import { hostFault } from "../outbound/forbidden-address.ts";
 
 /**
  * Returns the reason why a webhook may not have this URL, or null for an allowed URL. `addressFault` does not resolve the URL's host name, because
- * the name's addresses may change. The hub checks the addresses at each connection.
+ * the name's addresses may change. The hub checks the addresses of a webhook's host name at each connection.
  */
 export function addressFault(url: URL): string | null {
   const fault = hostFault(url);

@@ -67,8 +67,8 @@ export class WebhookClient {
 }
 
 /**
- * Returns the reason why a webhook's request failed, with only the system's error code. The full error text would name addresses, and might repeat
- * the sent event.
+ * Returns the reason why a webhook's request failed, with only the system's error code. The full text of a request's error would name addresses, and
+ * might repeat the sent event.
  */
 function whyNot(error: unknown): string {
   if (error instanceof ForbiddenAddressError)

@@ -18,7 +18,7 @@ export function signingKeys(data: SecretData, now: Date): Secret[] {
 
 /**
  * Returns the stored value after a rotation to a new webhook secret. If an operator sends the present secret as the new secret, the present secret
- * does not become the previous one, so a repeated request changes nothing. If the repeated request has a shorter overlap of the two secrets, the
+ * does not become the previous one, so a repeated request changes nothing. If a repeated request asks for a shorter overlap of the two secrets, the
  * previous secret ends earlier.
  */
 export function rotated(data: SecretData, secret: Secret, overlapSeconds: number, now: Date): SecretData {

@@ -119,8 +119,8 @@ describe("a node's budgets", () => {
   });
 
   /**
-   * The test sends as many requests and frames as `agent/agent.ts` can send. The agent sends most at the shortest heartbeat interval, with
-   * connections that break at once, and at a first boot.
+   * The test sends as many requests and frames as `agent/agent.ts` can send. An agent sends most at the shortest heartbeat interval, with connections
+   * that break at once, and at a first boot.
    */
   it("are never reached by an agent, neither one that reconnects all the time nor one that sends everything for an hour", () => {
     const { time, budgets } = clock();

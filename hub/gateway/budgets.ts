@@ -66,12 +66,15 @@ export const NODE_RATES = {
    * task with each heartbeat until the hub acknowledges the result.
    */
   task: { burst: 600, perMinute: 300 },
-  /** The budget `cloudInit` counts reports of cloud-init with the node's report token. One boot of a host sends about eighty reports. */
+  /**
+   * The budget `cloudInit` counts reports of cloud-init with the node's report token. During one boot of a host, cloud-init sends about eighty
+   * reports.
+   */
   cloudInit: { burst: 400, perMinute: 120 },
 } as const satisfies Record<string, Rate>;
 export type NodeKind = keyof typeof NODE_RATES;
 
-/** The budgets of one address: an IPv4 address, or the /64 of an IPv6 address. A thousand hosts may share one address. */
+/** The budgets of one address: an IPv4 address, or the /64 of an IPv6 address. A thousand hosts may share one address, for example behind a NAT. */
 export const ADDRESS_RATES = {
   /** The budget `connection` counts new connections of one address, before TLS begins. */
   connection: { burst: 5_000, perMinute: 6_000 },
@@ -111,7 +114,8 @@ export const LIMITS = {
   unprovenInAll: 6_000,
   /**
    * In each interval of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all. In one second the hub begins at most 1,600 TLS
-   * handshakes. A TLS handshake takes half a millisecond. TLS handshakes above the limit of an interval wait for the next interval.
+   * handshakes. A TLS handshake takes half a millisecond of the hub's event loop. TLS handshakes above the limit of an interval wait for the next
+   * interval.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,

@@ -60,7 +60,7 @@ export function authorityOf(caPem: string): (certificate: X509Certificate) => bo
   return (certificate) => certificate.verify(publicKey);
 }
 
-/** Says what to do if a key of the hub is missing in the secret store: create the key, or refuse because an existing key was lost. */
+/** The hub's reaction if one of its keys is missing in the secret store: to create the key, or to refuse because the key was lost. */
 export type MissingKey = "make" | "refuse";
 
 /**

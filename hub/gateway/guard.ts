@@ -46,7 +46,7 @@ export class Guard {
   /**
    * The error for a refused request: the given error, or "too many requests" if the address was refused too often. The budget for refusals counts
    * only refused requests, so other clients at the same address do not affect a client with a valid token or certificate. When the hub refuses an
-   * address, it also ends the connection, so the budget for new connections limits the cost of refusals.
+   * address, the hub also ends the connection, so the budget for new connections limits the cost of refusals.
    */
   refused(socket: Peer, error: ApiError): ApiError {
     const address = plainAddress(socket.remoteAddress);

@@ -189,8 +189,8 @@ export class HubAuthority {
   }
 
   /**
-   * Adds a signed statement about the hub's next keys to the chain of key statements, in the transaction `tx`. The new statement names only the keys
-   * that the caller has read before. If the hub's keys have changed since the caller read them, `state` refuses the statement.
+   * Adds a signed statement about the hub's next keys to the chain of key statements, in the transaction `tx`. A new key statement names only keys
+   * that the caller of `state` has read before. If the hub's keys have changed since the caller read them, `state` refuses the statement.
    */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);

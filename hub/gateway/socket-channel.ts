@@ -14,8 +14,8 @@ import type { Channel, Session } from "./session.ts";
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
 /**
- * The number of unread bytes above which the hub closes the connection to an agent that does not read them. After the close the agent reconnects; its
- * tasks wait in the database.
+ * The number of unread bytes above which the hub closes the connection to a slow agent. After the close of its connection, the agent reconnects; the
+ * agent's tasks wait in the database.
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -110,7 +110,7 @@ export class SocketChannel implements Channel {
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
       // The hub cannot process an agent's frame while, for example, the database is unreachable. After an error with an agent's frame, the hub closes
-      // the connection. The agent then reconnects and repeats the frames that the hub has not acknowledged.
+      // the connection. After the close, the agent reconnects and repeats the frames that the hub has not acknowledged.
       this.#log.warn("an agent's frame could not be processed", { node_id: this.#identity.nodeId, error });
       this.#socket.close(1011, "try again");
     });

@@ -57,7 +57,10 @@ export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: Gpu
   };
 }
 
-/** The claim about a GPU whose memory the kernel's driver cleared. The claim says who wrote the zeros, and how little of them was read. */
+/**
+ * The claim about a GPU whose memory the kernel's driver cleared. The claim about a cleared GPU says who wrote the zeros, and how little of the
+ * memory the host read afterwards.
+ */
 const clearClaim = (who: string, uuid: string, clear: GpuClear, { ofBytes }: GpuVerdict): GpuClaim => ({
   text: `${who} reported that the amdgpu driver of the kernel gave it ${clear.cleared_bytes} of ${ofBytes} bytes on GPU ${uuid} in buffers which that driver clears, and that a sample of ${clear.sampled_bytes} bytes at random places in them was zero: ${KERNEL_CLEAR}. ${RELIANCE}`,
   not_covered: [

@@ -92,7 +92,8 @@ const onlyCleared = (uuid: string): string =>
   `The kernel's driver cleared the memory of GPU ${uuid}, and the hub cannot ask about memory that is zero. Only an overwrite through HIP can reach challenge_verified.`;
 
 /**
- * The reasons why the hub does not believe that the kernel's driver cleared a GPU's memory. Without a sample nobody has seen that the memory is zero.
+ * The reasons why the hub does not believe that the kernel's driver cleared a GPU's memory. Without a sample of the cleared memory, nobody has seen
+ * that the memory is zero.
  */
 function whyNotCleared({ uuid, commitment }: GpuEvidence, clear: GpuClear, ofBytes: number): string[] {
   const { cleared_bytes: cleared, sampled_bytes: sampled, bar_bytes: bar } = clear;

@@ -97,7 +97,7 @@ export interface Ending {
   readonly reason: string;
   readonly forced: boolean;
   readonly actor: string;
-  /** The decommission that takes the node from the tenant, if one does. */
+  /** The decommission that takes the node from the tenant; undefined if no decommission does. */
   readonly operation?: WorkflowId;
 }
 

@@ -113,7 +113,8 @@ export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Prom
 
 /**
  * Ends the cordon of the operation that cleaned the node. With `endsQuarantine`, `returnCleanNode` also ends a quarantine that a cleanup set, because
- * the host is proven clean (decision N4). A quarantine that a person or another part of the hub set stays.
+ * the host is proven clean (decision N4). `returnCleanNode` never ends a quarantine that a person set, or that a part of the hub other than a cleanup
+ * set.
  */
 export async function returnCleanNode(
   tx: Tx,

@@ -6,8 +6,8 @@ import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
 /**
- * The smallest number of minutes between two events `agent_noisy` of one node. A host is noisy if, for a long time, the host sends more than the hub
- * allows.
+ * The smallest number of minutes between two events of the type `agent_noisy` for one node. A host is noisy if, for a long time, the host sends more
+ * than the hub allows.
  */
 const EVENT_EVERY_MINUTES = 10;
 

@@ -37,7 +37,7 @@ export interface Obstacle {
 
 /**
  * Decides whether a node may get new work. The hub decides for each request whether the node may get work, and never stores the answer (architecture
- * 3). `reasons` is empty only if the node may get new work.
+ * 3). The list `reasons` is empty only if the node may get new work.
  */
 export function schedulability(
   node: SchedulingFacts,

@@ -12,8 +12,8 @@ export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy
 });
 
 /**
- * Returns the facts that decide whether a node may get new work. If `root` is true, the work is a tenant with root rights. After a tenant with root
- * rights, the profile may require a reimage, and a reimage needs no baseline.
+ * Returns the facts that decide whether a node may get new work. If `root` is true, the new work is an allocation to a tenant with root rights. After
+ * a tenant with root rights, the profile may require a reimage, and a reimage needs no baseline.
  */
 export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts {
   const { node, hostClosed, allocation, overrides, policy, baselineLack, gpuVendor } = row;

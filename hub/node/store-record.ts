@@ -28,8 +28,8 @@ export type Countersign = (facts: Countersigned) => {
 
 /**
  * The stored sanitization record, or the reason why the hub did not store it. After `chain_moved` or `tasks_unconfirmed`, the caller builds the
- * sanitization record again. After `tasks_unconfirmed`, the new record lists `tasks` as unconfirmed. After `signature_wrong`, the caller treats the
- * sanitization record as one that the agent has not signed.
+ * sanitization record again. After `tasks_unconfirmed`, the new sanitization record lists the tasks in `tasks` as unconfirmed. After
+ * `signature_wrong`, the caller treats the sanitization record as one that the agent has not signed.
  */
 export type StoredRecord =
   | { readonly stored: SanitizationRecordRow }

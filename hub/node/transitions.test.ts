@@ -4,8 +4,8 @@ import { NODE_STATUSES, type NodeStatus } from "../../shared/node-status.ts";
 import { NODE_TRANSITIONS, type NodeTransition, transitionsDiagram } from "./transitions.ts";
 
 /**
- * For each pair of node statuses, the owners that may make the change from the first status to the second; `-` means that no owner may. If a pair of
- * statuses is missing in `EXPECTED`, the test does not compile (state model 3.2, 3.3, decision N2).
+ * For each pair of node statuses, the owners that may make the change from the first status to the second; The text `-` means that no owner may make
+ * the change. If a pair of statuses is missing in `EXPECTED`, the test does not compile (state model 3.2, 3.3, decision N2).
  */
 const EXPECTED: Record<NodeStatus, Record<NodeStatus, string>> = {
   bootstrap_issued: row({ enrolling: "admin_api onboarding", retired: "operator" }),

@@ -19,14 +19,14 @@ const isMachines = (address: string): boolean =>
 
 /**
  * The addresses at which the hub's process listens, which no webhook and no MAAS region may use. If a webhook had one of the hub's own addresses, the
- * hub would send itself every event in a loop. If a MAAS region had one, the hub would call its own API with a MAAS token.
+ * hub would send itself every event in a loop. If a MAAS region had one of the hub's own addresses, the hub would call its own API with a MAAS token.
  */
 class OwnPlaces {
   readonly #places = new Set<Place>();
 
   /**
    * Adds an address at which the hub's process listens, or a name by which other programs reach the hub. `add` returns a function that removes the
-   * address or name.
+   * added address or name.
    */
   add(host: string, port: number): () => void {
     const place = { host: plainAddress(host), port };

@@ -154,7 +154,7 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
       if (!hasCode(error, "EEXIST"))
         throw unusable("The key of the secret store could not be made; check the disk and the folder's owner", error);
     } finally {
-      // The temporary file may not exist, for example if the disk was full. A temporary file that stays behind does no harm.
+      // A new key's temporary file may not exist, for example if the disk was full. A temporary file that stays behind does no harm.
       await unlink(fresh).catch(() => undefined);
     }
   }

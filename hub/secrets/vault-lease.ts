@@ -9,8 +9,8 @@ export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_
 
 const SHORTEST_MS = 1_000;
 /**
- * The hub repeats a failed renewal or login after the lease of its Vault token divided by `RETRIES`. Several repetitions fit into one lease, and a
- * long lease causes few requests to Vault.
+ * The hub repeats a failed renewal or login after the lease of its Vault token divided by `RETRIES`. Several repetitions of a failed renewal fit into
+ * one lease, and a long lease causes few requests to Vault.
  */
 const RETRIES = 20;
 

@@ -161,8 +161,8 @@ class KvStore {
   }
 
   /**
-   * Calls Vault, and repeats a refused call with another token, because a refused call had no effect. A third call follows if somebody revoked the
-   * second token before the second call arrived.
+   * Calls Vault, and repeats a refused call with another token, because a refused call had no effect. `#ask` calls Vault a third time if the second
+   * token was revoked before the second call arrived.
    */
   async #ask(method: "GET" | "POST" | "DELETE", place: string, body?: unknown): Promise<VaultAnswer> {
     const call = (token: Secret): Promise<VaultAnswer> => this.#api({ method, path: place, token, body });

@@ -45,7 +45,10 @@ const Env = z.object({
    */
   MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
-  /** The folder of the embedded database. The state folder also holds the sealed secrets and the admin token, unless MUSTER_SHARED_DIR is set. */
+  /**
+   * The state folder, which holds the embedded database. The state folder also holds the sealed secrets and the admin token, unless MUSTER_SHARED_DIR
+   * is set.
+   */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
   /**
    * The folder of the sealed secrets and the admin token. All hubs of one database share the folder MUSTER_SHARED_DIR; by default it is the state
@@ -77,8 +80,8 @@ const Env = z.object({
   /** The CA of the BMCs' certificates, in PEM. Without MUSTER_BMC_CACERT the hub accepts any certificate of a BMC. */
   MUSTER_BMC_CACERT: z.string().min(1).optional(),
   /**
-   * The folder with the agent's Debian packages that hosts fetch at their first boot. The default is the folder `agent-packages` in the shared
-   * folder.
+   * The folder with the agent's Debian packages that hosts fetch at their first boot. The default of MUSTER_AGENT_PACKAGE_DIR is the folder
+   * `agent-packages` in the shared folder.
    */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
   /**
@@ -87,12 +90,15 @@ const Env = z.object({
    */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
-  /** The PEM files with the certificate and the private key of the admin listener. When one of the two files changes, the hub reads both. */
+  /**
+   * The PEM files with the certificate and the private key of the admin listener. When the certificate file or the key file changes, the hub reads
+   * both files.
+   */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
   /**
-   * The value `true` of MUSTER_HTTP_TLS_BY_PROXY says that only a proxy that does TLS can reach the admin listener. With the value `true`, the admin
-   * listener may use clear text on an address that is not loopback.
+   * The value `true` of MUSTER_HTTP_TLS_BY_PROXY says that only a proxy that does TLS can reach the admin listener. If only a proxy that does TLS
+   * reaches the admin listener, the listener may use clear text on an address other than loopback.
    */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
   /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
@@ -127,7 +133,7 @@ export interface Config {
   readonly databasePoolSize: number;
   readonly stateDir: string;
   readonly sharedDir: string;
-  /** The address of the admin listener; `tls` is null if the listener uses clear text. */
+  /** The address of the admin listener. The field `tls` is null if the admin listener uses clear text. */
   readonly http: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly agentPackageDir: string;

@@ -15,7 +15,7 @@ const kindOf = (status) => {
   return status.startsWith("failed") || status === "quarantined" || status === "offline" ? "bad" : "busy";
 };
 const tag = (status, kind = kindOf(status)) => make("span", words(status), `tag ${kind}`);
-/** Shows a time in the time zone and format of the person at the browser. */
+/** Shows a time in the time zone and format of the browser's user. */
 const time = (iso) => (iso ? new Date(iso).toLocaleString() : "never");
 /** Marks a table row by the target of its first link, so that the row keeps focus and selection when rows above it appear or disappear. */
 const keyed = (row) => {

@@ -110,8 +110,8 @@ const isOutdated = sql`case when b.snapshot is null or b.agent_version is not di
   else not (b.snapshot ?& ${sql.param(COMPARED_ITEMS)}::text[]) end`;
 
 /**
- * Finds and locks baselines without a snapshot, or with the snapshot of an agent that did not report all residue items. The newest task of each such
- * baseline is gone, or ended without a usable snapshot more than `afterSeconds` ago.
+ * Finds and locks baselines without a snapshot, or with the snapshot of an agent that did not report all residue items. The newest task of each
+ * baseline that `lockFailedBaselines` finds is gone, or ended without a usable snapshot more than `afterSeconds` ago.
  */
 export async function lockFailedBaselines(
   tx: Tx,

@@ -46,9 +46,10 @@ export interface HeirMachine {
 /**
  * Deletes and returns the health overrides that gone nodes left for the machine. A gone node is deleted, or has no row because the node never
  * enrolled. The given machine is the override's machine if both have the same system id at the same site. A machine that was deleted and then
- * enlisted in MAAS has a new system id and its old MAC addresses, even at another site. The hub then compares the given machine's MAC addresses with
- * those in the enrollment tokens for the override's machine. Only without such a token, the hub compares the MAC addresses with those in the gone
- * node's inventory. The inventory describes the gone node's last machine, which may not be the override's machine.
+ * enlisted in MAAS has a new system id and its old MAC addresses, even at another site. If the system ids differ, the hub compares the given
+ * machine's MAC addresses with those in the enrollment tokens for the override's machine. If no enrollment token is left, the hub compares the given
+ * machine's MAC addresses with those in the gone node's inventory. The inventory describes the gone node's last machine, which may not be the
+ * override's machine.
  */
 export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealthOverride[]> => {
   const macs = sql.param(heir.macAddresses.filter(isOfOneMachine));

@@ -131,7 +131,7 @@ export interface CompensationPlan {
   readonly endsAs: WorkflowStatus;
   /** The number of the present attempt to compensate the first stage in `stages`. */
   readonly attempt: number;
-  /** The time in ISO 8601 when the compensation of the first stage in `stages` began; the compensation's deadline counts from this time. */
+  /** The time in ISO 8601 when the compensation of the first stage in `stages` began; the compensation's deadline counts from `startedAt`. */
   readonly startedAt: string | null;
   /** The stage at which the verb restart_clean begins the workflow anew, with an empty state. */
   readonly restartAt?: string;

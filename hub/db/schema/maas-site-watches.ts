@@ -11,8 +11,8 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   /** Each query for MAAS's events begins somewhat below `event_cursor`, so that it overlaps with the query before (decision M8). */
   eventCursor: bigint("event_cursor", { mode: "number" }),
   /**
-   * The content of the MAAS event with the id `event_cursor`. If MAAS later shows other content under this id, somebody has reset the region's event
-   * ids.
+   * The content of the MAAS event with the id `event_cursor`. If MAAS later shows other content under the id `event_cursor`, the region's event ids
+   * were reset.
    */
   eventMark: text("event_mark"),
   lastPollAt: at("last_poll_at"),

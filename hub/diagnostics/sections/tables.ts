@@ -5,8 +5,8 @@ import { iso } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
 /**
- * The largest number of rows that the diagnostics count in a database table. For a larger table, `estimated_rows` says roughly how many rows the
- * table has.
+ * The largest number of rows that the diagnostics count in a database table. For a table with more rows than `MOST_COUNTED`, `estimated_rows` says
+ * roughly how many rows the table has.
  */
 const MOST_COUNTED = 50_000;
 

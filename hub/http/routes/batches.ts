@@ -146,7 +146,9 @@ const pausing = (named: Named, verb: "pause" | "resume"): Route =>
     },
   });
 
-/** The routes that both kinds of batches, onboardings and decommissions, have in common. A route that creates a batch is separate for each kind. */
+/**
+ * The routes that both kinds of batches, onboardings and decommissions, have in common. Each kind of batch has its own route that creates a batch.
+ */
 const routesOf = (kind: BatchKind, what: string): Route[] => {
   const named = { kind, what, path: `/api/v1/admin/${kind}-batches`, tag: `${kind}s` };
   return [list(named), get(named), cancel(named), recover(named), pausing(named, "pause"), pausing(named, "resume")];

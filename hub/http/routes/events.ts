@@ -16,8 +16,8 @@ const tag = "events";
  */
 const MOST_STREAMS = 100;
 /**
- * The largest number of event streams that one hub serves to one token at once. Because of this limit, a client that forgets to close its event
- * streams cannot block clients with another token.
+ * The largest number of event streams that one hub serves to one token at once. Because of `MOST_STREAMS_OF_ONE`, a client that forgets to close its
+ * event streams cannot block clients with another token.
  */
 export const MOST_STREAMS_OF_ONE = 20;
 
@@ -34,8 +34,8 @@ const listEvents = readRoute({
   read: async ({ query, deps }) => {
     const after = positionOfCursor(query.cursor);
     const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1 });
-    // The hub checks the client's position after it has read the page's events. The later check proves that retention had removed none of the page's
-    // events before the read.
+    // The hub checks the client's position after it has read the page's events. A check of the position after the read proves that retention had
+    // removed none of the page's events before the read.
     await mustHavePosition(deps.db, after);
     return pageOf(rows, query.limit, positionOf, toCloudEvent);
   },

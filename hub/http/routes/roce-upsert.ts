@@ -88,7 +88,7 @@ function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: Readonl
   });
 }
 
-/** Refuses RoCE rows whose address stays with another interface. A refused row does not change the address of its interface. */
+/** Refuses RoCE rows whose address stays with another interface. A refused RoCE row does not change the address of its interface. */
 function refuseTaken(rows: Rows, faults: Map<number, string>, holders: ReadonlyMap<string, Kept>): void {
   const goesTo = new Map<string, string>();
   rows.forEach((row, index) => {

@@ -13,18 +13,18 @@ import type { ApiDependencies } from "../deps.ts";
 
 /**
  * True if the address in the request differs from the stored address of the site's MAAS region, even only in its spelling. A different spelling may
- * lead to a different MAAS region. If the new spelling leads to the same region, the operator only has to send the site's MAAS token once more.
+ * lead to a different MAAS region. If a new spelling leads to the same region, the operator only has to send the site's MAAS token once more.
  */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;
 
 /**
  * Deletes what the hub has read from the site's MAAS region, before the site gets the address of another region. The hub would send the site's MAAS
- * token to the new address, where the hub has not tested the token (lifecycle 3.5). To prevent this, the caller of `leaveRegion` removes the MAAS
- * token from the site's row in the transaction of `leaveRegion`. The route for credentials tests a new MAAS token before it stores the token.
- * `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the site's machines would seem
- * deleted, or their system ids would name different machines. For a new address of the same region, operators use the route `moveMaasSite`. The
- * caller of `leaveRegion` holds the lock of the site's row.
+ * token to the new address, where the hub has not tested the token (lifecycle 3.5). The caller of `leaveRegion` removes the MAAS token from the
+ * site's row in the transaction of `leaveRegion`, so that no new address gets the token. The route for credentials tests a new MAAS token before it
+ * stores the token. `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the site's machines
+ * would seem deleted, or their system ids would name different machines. For a new address of the same region, operators use the route
+ * `moveMaasSite`. The caller of `leaveRegion` holds the lock of the site's row.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);

@@ -25,7 +25,7 @@ export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
 
 /**
  * Refuses the address of a MAAS region if another site has the address in any spelling. `mustBeSoleAtAddress` reserves an address that it does not
- * refuse for the caller until the transaction ends. `pointer` names the field of the request that contains the address.
+ * refuse for the caller until the transaction ends. The argument `pointer` names the field of the request that contains the address.
  */
 export async function mustBeSoleAtAddress(
   tx: Tx,

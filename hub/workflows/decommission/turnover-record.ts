@@ -111,7 +111,8 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
 }
 
 /**
- * Returns the purges of the turnover whose evidence does not fit the hub's order. If each evidence fits, the sanitization record has no such field.
+ * Returns the purges of the turnover whose evidence does not fit the hub's order. If each evidence fits, the sanitization record has no field for
+ * refused purges.
  */
 async function refusedOf(
   tx: Tx,

@@ -49,7 +49,8 @@ function messageOf(check: DiskCheck): string {
 
 /**
  * Compares the disks of the new system with the disks before the release. If a block that the erase must have changed has its earlier content, the
- * erase did not reach the disk. The hub then bars the node from new work, as after every erase without evidence (decision M9).
+ * erase did not reach the disk. If the erase did not reach a disk, the hub bars the node from new work, as after every erase without evidence
+ * (decision M9).
  */
 export const checkDisks: DecommissionStageOf<"check_disks"> = cleaningStage({
   name: "check_disks",

@@ -66,8 +66,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     };
   const verdict = judgeTask(context, READ, task);
   if (verdict?.kind !== "failed" || task === null || task.state === "queued") return verdict ?? { kind: "not_started" };
-  // The erase follows in any case, so Muster releases even a host whose disks the agent cannot read. The sanitization record then says that the hub
-  // compared no block.
+  // The erase follows in any case, so Muster releases even a host whose disks the agent cannot read. If the agent cannot read the disks, the
+  // sanitization record says that the hub compared no block.
   return done(context, null, `No block is compared after the deploy. ${verdict.failure.message}`);
 }
 
