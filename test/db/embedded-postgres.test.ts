@@ -17,6 +17,7 @@ import { canEnter } from "../../hub/db/embedded/run.ts";
 import { findServerUser, parsePasswd } from "../../hub/db/embedded/server-user.ts";
 import { createLog } from "../../shared/log.ts";
 import { quietLog } from "../support/log.ts";
+import { memoryFolder } from "../support/memory-folder.ts";
 
 const HUB = fileURLToPath(new URL("../support/database-hub.ts", import.meta.url));
 const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.string() });
@@ -37,7 +38,7 @@ afterEach(async () => {
 });
 
 async function newStateDir(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "muster embedded "));
+  const folder = await mkdtemp(join(memoryFolder(), "muster embedded "));
   await chmod(folder, 0o711);
   folders.push(folder);
   return folder;
@@ -234,7 +235,7 @@ describe("the launcher", () => {
 
 /** Copies the npm package of PostgreSQL into a folder that only the user of the test process can enter, like root's npx cache. */
 async function copyPackageWithoutLinks(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "muster package "));
+  const folder = await mkdtemp(join(memoryFolder(), "muster package "));
   folders.push(folder);
   const copy = join(folder, "package");
   await cp(findPackage() ?? "", copy, { recursive: true, verbatimSymlinks: true });

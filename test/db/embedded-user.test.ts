@@ -13,7 +13,6 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -25,12 +24,13 @@ import type { ServerUser } from "../../hub/db/embedded/run.ts";
 import { findServerUser, OWN_USER, parsePasswd } from "../../hub/db/embedded/server-user.ts";
 import { freePort } from "../support/free-port.ts";
 import { quietLog } from "../support/log.ts";
+import { memoryFolder } from "../support/memory-folder.ts";
 import { until } from "../support/until.ts";
 
 const USERADD = "/usr/sbin/useradd";
 const folders: string[] = [];
 const newFolder = async (): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), "muster-user-"));
+  const folder = await mkdtemp(join(memoryFolder(), "muster-user-"));
   await chmod(folder, 0o711);
   folders.push(folder);
   return folder;

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,6 +17,7 @@ import { HostFolder } from "../fakes/hub/host-folder.ts";
 import { type Child, startChild } from "../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { freeHubPorts, type HubPorts, startHubProcess } from "../support/hub-process.ts";
+import { memoryFolder } from "../support/memory-folder.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -25,7 +25,7 @@ import { until } from "../support/until.ts";
  * `authority_statements`, so that the hub waits for the lock when the test kills it.
  */
 const AUTHORITY = "/api/v1/admin/authority";
-const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
+const folder = mkdtempSync(join(memoryFolder(), "muster-kill-rotation-"));
 const host = new HostFolder();
 let database: TestDatabase;
 let ports: HubPorts;

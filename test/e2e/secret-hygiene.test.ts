@@ -1,5 +1,4 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,6 +11,7 @@ import { CanarySite, filesBelow } from "../support/canary-site.ts";
 import { crawlApi } from "../support/crawl-api.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { storedRows } from "../support/database-text.ts";
+import { memoryFolder } from "../support/memory-folder.ts";
 import type { Leak } from "../support/secret-search.ts";
 import { until } from "../support/until.ts";
 import { newSecret } from "../support/webhook-receiver.ts";
@@ -36,7 +36,7 @@ const KEPT: readonly (readonly [RegExp, string])[] = [
 ];
 
 describe("every secret of a site, its hosts and its hub", () => {
-  const stateDir = mkdtempSync(join(tmpdir(), "muster-secrets-"));
+  const stateDir = mkdtempSync(join(memoryFolder(), "muster-secrets-"));
   const reports = join(stateDir, "reports");
   let database: TestDatabase;
   let world: CanarySite;

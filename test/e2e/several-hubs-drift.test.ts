@@ -1,5 +1,4 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -9,6 +8,7 @@ import { Site } from "../../shared/api/sites.ts";
 import { type Child, startChild } from "../support/child.ts";
 import { type FleetNode, FleetRig } from "../support/fleet-rig.ts";
 import { HubApi } from "../support/hub-api.ts";
+import { memoryFolder } from "../support/memory-folder.ts";
 import { until } from "../support/until.ts";
 
 const NODES = 60;
@@ -23,7 +23,7 @@ interface Hub {
 }
 
 describe("two hubs that watch and reconcile one region, one of them killed during a pass", () => {
-  const folder = mkdtempSync(join(tmpdir(), "muster-hubs-drift-"));
+  const folder = mkdtempSync(join(memoryFolder(), "muster-hubs-drift-"));
   const hubs: Hub[] = [];
   const made: FleetNode[] = [];
   let fleet: FleetRig;

@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readBatch } from "../../hub/db/queries/batches.ts";
@@ -7,6 +6,7 @@ import { BatchDetail, BatchVerbResult, DecommissionBatchCreated } from "../../sh
 import { BatchId } from "../../shared/ids.ts";
 import { findHistoryFaults } from "../support/claim-history.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { memoryFolder } from "../support/memory-folder.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, seedSite } from "../support/seed-site.ts";
 import { SimulatorControl } from "../support/simulator-control.ts";
@@ -18,7 +18,7 @@ const KILLS = 8;
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
 describe("three hubs on one PostgreSQL, killed and stopped at random while eight hosts are onboarded", () => {
-  const stateDir = mkdtempSync(join(tmpdir(), "muster-hubs-"));
+  const stateDir = mkdtempSync(join(memoryFolder(), "muster-hubs-"));
   let database: TestDatabase;
   let rig: Rig;
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import ts from "typescript";
@@ -35,7 +36,7 @@ const homeOf = (spec: typeof AGENT) => unpacked(spec.name, `usr/lib/muster/${spe
 
 describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
   beforeAll(async () => {
-    folder = newHubFolder("muster-packages-");
+    folder = newHubFolder("muster-packages-", tmpdir());
     expect(await build("a")).toMatchObject({ exitCode: 0, stderr: "" });
     for (const { name } of PACKAGES) {
       const { stdout } = await execa("sh", ["-c", `ls ${join(folder, "a")}/${name}_*.deb`]);

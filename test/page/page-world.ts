@@ -1,9 +1,9 @@
 /** The data for the tests of the operators' page: a hub, a simulated MAAS with a host in each state, and an unreachable site. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { memoryFolder } from "../support/memory-folder.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, seedSite } from "../support/seed-site.ts";
 import { SimulatorControl } from "../support/simulator-control.ts";
@@ -24,7 +24,7 @@ export interface PageWorld {
 }
 
 export async function startPageWorld(): Promise<PageWorld> {
-  const stateDir = mkdtempSync(join(tmpdir(), "muster-page-"));
+  const stateDir = mkdtempSync(join(memoryFolder(), "muster-page-"));
   const database = await createTestDatabase();
   const rig = await startRig({ stateDir, machines: 3, speed: 400, databaseUrl: database.url });
   const close = async (): Promise<void> => {

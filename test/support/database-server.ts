@@ -5,17 +5,17 @@
  * vitest run stops the embedded PostgreSQL server of the killed run.
  */
 import { readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
 import { quietLog } from "./log.ts";
+import { memoryFolder } from "./memory-folder.ts";
 import { endRun, startRun } from "./run-folder.ts";
 
 /** The environment variable that tells vitest's workers the state folder of the embedded PostgreSQL server. */
 export const TEST_SERVER_FOLDER = "MUSTER_TEST_SERVER_FOLDER";
 
 export default async function setup(): Promise<() => Promise<void>> {
-  const folder = await startRun(tmpdir(), "muster-test");
+  const folder = await startRun(memoryFolder(), "muster-test");
   process.env[TEST_SERVER_FOLDER] = folder;
   return async () => {
     if (await wasStarted(folder)) {

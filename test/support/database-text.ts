@@ -7,14 +7,17 @@ export interface StoredRow {
 }
 
 /**
- * Returns all rows of all tables of a database, except PostgreSQL's own tables. With `having`, `storedRows` returns only rows that contain one of the
+ * Returns all rows of all tables of a database, except PostgreSQL's own tables. The query leaves out tables whose file is empty, because PostgreSQL
+ * would take longer to plan a query of all tables than to run the query. With `having`, `storedRows` returns only rows that contain one of the
  * given texts.
  */
 export async function storedRows(pool: Pick<Pool, "query">, having?: readonly string[]): Promise<StoredRow[]> {
   const { rows: tables } = await pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
-      where schemaname not in ('pg_catalog', 'information_schema')`,
+      where schemaname not in ('pg_catalog', 'information_schema')
+        and pg_relation_size(format('%I.%I', schemaname, tablename)::regclass) > 0`,
   );
+  if (tables.length === 0) return [];
   const each = tables.map(
     ({ name }) => `select '${name.replaceAll("'", "''")}' as "table", t::text as text from ${name} t`,
   );

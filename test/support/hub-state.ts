@@ -1,12 +1,12 @@
 import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { memoryFolder } from "./memory-folder.ts";
 
 /**
  * Creates a folder that every user may enter. If root runs a hub, the hub's database runs as another user, who must be able to enter the hub's
  * folder.
  */
-export function newHubFolder(prefix: string, parent = tmpdir()): string {
+export function newHubFolder(prefix: string, parent = memoryFolder()): string {
   const folder = mkdtempSync(join(parent, prefix));
   chmodSync(folder, 0o711);
   return folder;
