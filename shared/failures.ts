@@ -92,6 +92,7 @@ export const FAILURES = {
       "drain_failed",
       "uninstall_failed",
       "cleaning_failed",
+      "agent_outdated",
       "release_timeout",
       "erase_failed",
     ],
@@ -137,6 +138,13 @@ export const FAILURES = {
         nextVerb: "resume",
         nextAction:
           "Read which steps failed and why, correct the cause on the host, then resume; or cancel, which quarantines the node.",
+      },
+      agent_outdated: {
+        retry: "never",
+        endsAs: "failed_manual_intervention",
+        nextVerb: "resume",
+        nextAction:
+          "Update the agent on the host to the hub's version, then resume; or cancel. In the stage check_disks, force continues without the comparison of the disks.",
       },
       uninstall_failed: {
         nextVerb: "resume",

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eq } from "../../hub/db/orm.ts";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { listHealthOverrides } from "../../hub/db/queries/node-health-overrides.ts";
-import { sanitizationRecords, type Task } from "../../hub/db/schema/index.ts";
+import { sanitizationRecords, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { applyForce } from "../../hub/workflows/decommission/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { readRecord } from "../../shared/sanitization-record.ts";
@@ -13,7 +13,7 @@ import { Driver } from "./drive.ts";
 
 let rig: OnboardingRig;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 1 });
+  rig = await startOnboardingRig({ machines: 2 });
 });
 afterAll(() => rig?.close());
 
@@ -85,5 +85,51 @@ describe("the disks of a reimage", () => {
       waived_by: "ann",
       disk_findings: [expect.stringContaining("S-1")],
     });
+  });
+
+  it("are not compared if the agents are too old, unless they are updated: a person forces it, and the record says so", async () => {
+    const host = await hostInService(rig, 2, "disks-2");
+    const kinds = workflowsOf(rig.services);
+    const { db, inTx } = rig.test.database;
+    const refuse = (task: Task) =>
+      db
+        .update(tasks)
+        .set({
+          state: "failed",
+          errorCode: "order_rejected_unsupported_task",
+          errorMessage: "This agent has no task type node.sample_disks.",
+          epoch: task.epoch + 1,
+          attempts: 1,
+          finishedAt: sql`clock_timestamp()`,
+        })
+        .where(eq(tasks.id, task.id));
+    const answer = async (task: Task): Promise<unknown> => {
+      if (task.type === "node.sample_disks") await refuse(task);
+      return resultOnCleanHost(task);
+    };
+    const driver = new Driver(rig.test, kinds, (one) => playReimagedAgent(rig, one, host.machine.systemId, answer));
+    const { id } = await startReimage(rig, host, { erase: "secure" });
+    const failed = await driver.drive(id);
+    expect(failed, await driver.story(id)).toMatchObject({
+      stage: "check_disks",
+      failureCode: "agent_outdated",
+      status: "failed_manual_intervention",
+      nextAction: expect.stringContaining("Update the agent"),
+    });
+    expect(await driver.story(id)).toContain(
+      "No block is compared after the deploy. The agent of disks-2 is older than the hub",
+    );
+    await driver.verb(id, "resume");
+    expect(await driver.drive(id), "the agent is still old").toMatchObject({ failureCode: "agent_outdated" });
+    await inTx((tx) => applyForce(tx, kinds, { workflowId: id, actor: "ann", role: "admin", reason: "no update" }));
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(await driver.story(id)).toContain("ann decided to continue without a comparison");
+    expect(await listHealthOverrides(db, [host.nodeId])).toEqual([]);
+    const [row] = await db.select().from(sanitizationRecords).where(eq(sanitizationRecords.nodeId, host.nodeId));
+    const record = readRecord(row?.text ?? "");
+    if (typeof record === "string") throw new Error(record);
+    expect(record.tasks.map(({ type }) => type)).not.toContain("node.sample_disks");
+    expect(record.claims.join()).toContain("the agent did not read the disks");
+    expect(record.not_covered.join()).toContain("No block of a disk was compared");
   });
 });

@@ -82,6 +82,8 @@ export function judgeTask<T extends TaskType>(
   if (task.state === "expired" && (task.attempts === 0 || context.session === null))
     return { kind: "failed", failure: agentUnreachable(context, task) };
   const evidence = evidenceOf(context, task);
+  if (task.errorCode === UNKNOWN_TYPE)
+    return { kind: "failed", failure: agentOutdated(context, task), patch: { failed_task_id: task.id } };
   return { kind: "failed", failure: work.failed(context, task, evidence), patch: { failed_task_id: task.id } };
 }
 
@@ -120,6 +122,16 @@ const agentUnreachable = (context: DecommissionContext, task: Task): Failure =>
     task.state === "expired"
       ? `The agent of ${context.node.hostname} did not finish the task ${task.type} before ${task.deadline.toISOString()} and reported no result: ${task.errorMessage ?? "the cause is unknown"}. ${context.session === null ? "Bring the agent back and resume" : "Resume"}.`
       : `The agent of ${context.node.hostname} did not connect within ${context.input.agent_wait_seconds} s to take the task ${task.type}. Bring the agent back and resume.`,
+    evidenceOf(context, task),
+  );
+
+/** The error of a task whose type the agent does not know, because the agent is older than the hub. */
+const UNKNOWN_TYPE = "order_rejected_unsupported_task";
+const agentOutdated = (context: DecommissionContext, task: Task): Failure =>
+  failure(
+    "upstream_transient",
+    "agent_outdated",
+    `The agent of ${context.node.hostname} is older than the hub and has no task ${task.type}. Update the agent and resume.`,
     evidenceOf(context, task),
   );
 

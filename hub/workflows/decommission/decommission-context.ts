@@ -78,6 +78,9 @@ export const DecommissionState = z.object({
   /** The findings against the erase of the disks at the last failure of the stage `check_disks`. */
   disks_found: z.array(z.string()).max(MOST_COMPARED_DISKS).nullable().optional(),
   disks_waived_by: z.string().nullable().optional(),
+  /** The generation whose agent cannot read the disks and for which a person decided to continue without the comparison, and the person's name. */
+  disks_unread: z.number().nullable().optional(),
+  disks_unread_by: z.string().nullable().optional(),
   /** The generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),
   power_state: z.string().nullable().optional(),

@@ -157,6 +157,12 @@ const COMPARED =
   "A changed block does not show what happened to the other blocks of its disk. The agent of the earlier system reported the content before the release, and its tenant could have changed this system.";
 const NOT_COMPARED = "No block of a disk was compared with its content before the release.";
 
+/** The sentences of the sanitization record about disks that no agent read after the deploy, because a person decided so. */
+export const unreadStatement = (person: string): Statement => ({
+  claim: `After the deploy the agent did not read the disks, because it has no such task, and ${person} decided to continue.`,
+  not_covered: [NOT_COMPARED],
+});
+
 /** The sentences of the sanitization record about the blocks that the agent read after the deploy. */
 export function diskStatement(check: DiskCheck): Statement {
   const { read, unread, compared, added } = check;

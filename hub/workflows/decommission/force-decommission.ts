@@ -60,5 +60,7 @@ export async function applyForce(
       neededErase: erase,
     });
   }
+  if (row.failureCode === "agent_outdated" && row.stage === "check_disks")
+    await patchState(tx, row.id, { disks_unread: node.generation, disks_unread_by: request.actor });
   if (failed) await applyVerb(tx, kinds, { ...request, verb: "resume" });
 }

@@ -19,7 +19,14 @@ import type { HostMemory } from "../../gpu-memory/host-memory.ts";
 import { RESET_STEPS } from "../../node/gpu-reset-verdict.ts";
 import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
-import { type DiskCheck, type DiskFinding, diskStatement, findingsOf, readDiskCheck } from "./disk-check.ts";
+import {
+  type DiskCheck,
+  type DiskFinding,
+  diskStatement,
+  findingsOf,
+  readDiskCheck,
+  unreadStatement,
+} from "./disk-check.ts";
 import { hostMemoryOf, isAcceptedUnasked, needsOverwrite } from "./gpu-memory.ts";
 import { readKnownDisks } from "./known-disks.ts";
 import { refusedPurges } from "./purge-evidence.ts";
@@ -143,7 +150,10 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
   const { node, decommission, tenancy, workflowId, state } = context;
   const newest = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
   // A task that the hub never delivered did nothing on the host, and no agent can confirm the task.
-  const tasks = newest.filter((task) => task.epoch > 0 && ranOnThisSystem(context, task));
+  const unread = state.disks_unread === node.generation;
+  const tasks = newest.filter(
+    (task) => task.epoch > 0 && ranOnThisSystem(context, task) && !(unread && task.type === "node.sample_disks"),
+  );
   const memory = memoryOf(context, tasks);
   const sampled = tasks.find(({ type }) => type === "node.sample_disks");
   const check =
@@ -179,7 +189,11 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
     ...(await refusedOf(tx, context, tasks)),
     residue: await residueOf(tx, context, tasks),
     gpus: memory === null ? [] : [...memory.gpus],
-    statements: [...(memory?.statements ?? []), ...(check === null ? [] : [diskStatement(check)])],
+    statements: [
+      ...(memory?.statements ?? []),
+      ...(check === null ? [] : [diskStatement(check)]),
+      ...(unread ? [unreadStatement((state.disks_unread_by ?? "unknown").slice(0, 256))] : []),
+    ],
     unsigned_reason: null,
   };
 }

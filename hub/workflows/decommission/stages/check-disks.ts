@@ -56,7 +56,10 @@ export const checkDisks: DecommissionStageOf<"check_disks"> = cleaningStage({
   name: "check_disks",
   title: "Have the agent read the disks after their erase, and compare them with those before",
   work: CHECK,
-  nothingToDo: () => null,
+  nothingToDo: ({ state, node }) =>
+    state.disks_unread === node.generation
+      ? `The agent cannot read the disks, and ${state.disks_unread_by} decided to continue without a comparison`
+      : null,
   decide: async (context, _result, task) => {
     const { node, input, state, services, decommission, workflowId } = context;
     const { erase } = input;
