@@ -2,6 +2,7 @@ import { z } from "zod";
 import { GPU_FAULT_CODES } from "../../shared/gpu-faults.ts";
 import {
   GpuAnswer,
+  GpuClear,
   GpuRelease,
   GpuUuid,
   MOST_GPU_BYTES,
@@ -69,11 +70,12 @@ export type GpuAnswers = z.output<typeof GpuAnswers>;
 
 /**
  * How the work of a GPU's worker process ended. The end `released` means that the worker process freed the GPU's memory without answering a
- * challenge.
+ * challenge. The end `cleared` means that the kernel's driver cleared the GPU's memory, and that the worker process holds nothing.
  */
 export const OverwriteResult = z.discriminatedUnion("end", [
   z.strictObject({ end: z.literal("answered"), release: GpuRelease }),
   z.strictObject({ end: z.literal("released"), release: GpuRelease }),
+  z.strictObject({ end: z.literal("cleared"), clear: GpuClear }),
   z.strictObject({ end: z.literal("marked"), bytes: z.int().min(0).max(MOST_GPU_BYTES) }),
   z.strictObject({ end: z.literal("fault"), fault: z.enum(GPU_FAULT_CODES), message: z.string().max(1_000) }),
 ]);

@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { GPU_FAULTS, type GpuFault } from "../../shared/gpu-faults.ts";
-import { GpuCommitment } from "../../shared/gpu-memory.ts";
+import { type GpuClear, GpuCommitment } from "../../shared/gpu-memory.ts";
 import type { TaskInput, TaskRun } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
 import type { WorkEnd, WorkFailure } from "../system/workers/workers.ts";
 import { isCancelledByHub } from "../tasks/cancelled.ts";
+import { outcomeOfClear } from "./clear-outcome.ts";
 import { COMMITMENT_FILE, type OverwriteOrder, type OverwriteResult } from "./exchange.ts";
 import { aliveWorker, type EndTiming, exchangeFolder, readExchange, workerAfter } from "./exchange-reader.ts";
 import { OVERWRITE_WORK } from "./overwrite-work.ts";
@@ -18,10 +19,11 @@ export interface FillTiming extends EndTiming {
 }
 /**
  * How the overwriting of one GPU's memory ended. An outcome with a commitment and a fault means that the GPU's memory did not return the written
- * bytes.
+ * bytes. An outcome with a clear has no commitment, because the kernel's driver cleared the GPU's memory.
  */
 export interface FillOutcome {
   readonly commitment: GpuCommitment | null;
+  readonly clear?: GpuClear;
   /** How many bytes of GPU memory the pass `mark` marked, or null if the task's order has no marker. */
   readonly markedBytes: number | null;
   readonly fault: GpuFault | null;
@@ -173,6 +175,8 @@ function ofEnd(uuid: string, end: WorkEnd<OverwriteResult>): Unmarked {
     return { commitment: null, fault, message: `GPU ${uuid}: ${end.message} ${GPU_FAULTS[fault]}` };
   }
   if (end.result.end === "fault") return { commitment: null, fault: end.result.fault, message: end.result.message };
+  if (end.result.end === "cleared")
+    return { commitment: null, clear: end.result.clear, ...outcomeOfClear(end.result.clear) };
   const what = `The worker of GPU ${uuid} ended without a commitment.`;
   return { commitment: null, fault: "worker_lost", message: `${what} ${GPU_FAULTS.worker_lost}` };
 }

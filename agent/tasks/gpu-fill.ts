@@ -1,5 +1,5 @@
 import { GPU_FAULTS } from "../../shared/gpu-faults.ts";
-import type { GpuCommitment } from "../../shared/gpu-memory.ts";
+import type { GpuClear, GpuCommitment } from "../../shared/gpu-memory.ts";
 import { Json } from "../../shared/json.ts";
 import type { TaskHandlers, TaskInput, TaskProgress, TaskResult } from "../../shared/tasks/index.ts";
 import { markWedged, wedgedInThisBoot } from "../gpu/scrub-journal.ts";
@@ -50,11 +50,13 @@ export const gpuFill =
     );
     const hung = ends.find(({ outcome }) => outcome.fault === "driver_wedged");
     if (hung !== undefined && blocked === null) await markWedged(system, new Error(hung.outcome.message));
+    const clears = ends.flatMap(({ outcome }) => outcome.clear ?? []);
     return {
       ok: true,
       result: {
         steps: ends.map(({ gpu, outcome }) => stepOf(gpu, outcome)),
         commitments: ends.flatMap(({ outcome }) => outcome.commitment ?? []),
+        ...(clears.length === 0 ? {} : { clears }),
         faults: ends.flatMap(({ gpu, outcome }) =>
           outcome.fault === null ? [] : [{ target: gpu.uuid, fault: outcome.fault }],
         ),
@@ -80,12 +82,13 @@ const planned = (gpu: Gpu): Step => ({
   evidence: {},
 });
 
-function stepOf(gpu: Gpu, { commitment, markedBytes, fault, message }: FillOutcome): Step {
+function stepOf(gpu: Gpu, { commitment, clear, markedBytes, fault, message }: FillOutcome): Step {
   const outcome = fault === null ? "ok" : "failed";
   const evidence = {
     ...(fault === null ? {} : { fault }),
     ...(markedBytes === null ? {} : { marked_bytes: markedBytes }),
     ...(commitment === null ? {} : evidenceOf(commitment)),
+    ...(clear === undefined ? {} : evidenceOfClear(clear)),
   };
   return { step: "gpu_fill", target: gpu.uuid, outcome, message: message.slice(0, 512), evidence };
 }
@@ -105,6 +108,17 @@ const evidenceOf = (one: GpuCommitment) => ({
   kernels_error: one.kernels_error,
   fill_bytes_per_second: perSecond(one.allocated_bytes, one.fill_ms),
   check_bytes_per_second: perSecond(one.allocated_bytes, one.check_ms),
+});
+
+const evidenceOfClear = (one: GpuClear) => ({
+  technique: "kernel_clear",
+  cleared_bytes: one.cleared_bytes,
+  total_bytes: one.total_bytes,
+  unreached_bytes: one.total_bytes - one.cleared_bytes,
+  bar_bytes: one.bar_bytes,
+  sampled_bytes: one.sampled_bytes,
+  nonzero_units: one.nonzero_units,
+  clear_bytes_per_second: perSecond(one.cleared_bytes, one.allocate_ms),
 });
 
 /** A duration below one millisecond counts as one millisecond, to avoid a division by zero. */

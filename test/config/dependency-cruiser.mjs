@@ -25,7 +25,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
 /** Code that the agent's own process needs, although it is in a folder of the work that runs outside the agent (decision C6). */
 const AGENT_SIDE = [
   "gpu/(gpu-give-back|gpu-scrub-kinds|gpu-tool|kernel-modules|scrub-journal|scrub-timing)",
-  "gpu-memory/(cuda-files|driver-evidence|earlier-workers|exchange|exchange-reader|fill-gpu|hip-files|overwrite-work)",
+  "gpu-memory/(cuda-files|driver-evidence|earlier-workers|exchange|exchange-reader|clear-outcome|fill-gpu|hip-files|overwrite-work)",
   "system/storage/(block-devices|disk-users|sysfs|works)",
 ].map((path) => `${path}[.]ts$`);
 const WORK_CODE = [
@@ -115,10 +115,13 @@ export default {
       severity: "error",
       from: {
         path: "^agent/",
-        pathNot: [TESTS, "^agent/system/gpu-memory/((cuda|hip)-(device|library)|driver-library|hip-port)[.]ts$"],
+        pathNot: [
+          TESTS,
+          "^agent/system/gpu-memory/((cuda|hip|clear)-device|(cuda|hip|drm|driver)-library|hip-port)[.]ts$",
+        ],
       },
       to: {
-        path: "^agent/system/gpu-memory/((cuda|hip)-(device|library)|driver-library|hip-port)[.]ts$",
+        path: "^agent/system/gpu-memory/((cuda|hip|clear)-device|(cuda|hip|drm|driver)-library|hip-port)[.]ts$",
         dependencyTypesNot: ["type-only", "dynamic-import"],
       },
     },

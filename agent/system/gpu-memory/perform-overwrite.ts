@@ -1,46 +1,90 @@
 import { join } from "node:path";
+import { clearMemory } from "../../gpu-memory/clear.ts";
 import { CUDA_LIBRARY, LIBRARY_FOLDERS } from "../../gpu-memory/cuda-files.ts";
-import type { OpenedGpu } from "../../gpu-memory/device.ts";
 import { driverVariables, foreignVariables } from "../../gpu-memory/environment.ts";
 import type { OverwriteOrder, OverwriteResult } from "../../gpu-memory/exchange.ts";
 import { asGpuFault, GpuFaultError } from "../../gpu-memory/faults.ts";
 import { hipFolders, hipLibraries, ROCM_PARENT } from "../../gpu-memory/hip-files.ts";
-import { mark, type OverwriteRun, overwrite } from "../../gpu-memory/overwrite.ts";
+import { type Exchange, mark, type OverwriteRun, overwrite } from "../../gpu-memory/overwrite.ts";
+import { techniqueOf } from "../../gpu-memory/technique.ts";
 import { isPresent, listFolder } from "../files.ts";
+import { renderNodeAt } from "./amd-device-files.ts";
+import type { ClearPaths } from "./clear-device.ts";
 import type { CudaPaths } from "./cuda-device.ts";
 import { exchangeIn } from "./exchange-files.ts";
 import type { HipPaths } from "./hip-device.ts";
 
 const NVML_LIBRARY = "libnvidia-ml.so.1";
+const C_LIBRARY = "libc.so.6";
 
-async function cudaPaths(root: string): Promise<CudaPaths> {
+async function cudaPaths(root: string): Promise<CudaPaths | null> {
   for (const folder of LIBRARY_FOLDERS) {
     const cuda = join(root, folder, CUDA_LIBRARY);
     if (await isPresent(cuda)) return { cuda, nvml: join(root, folder, NVML_LIBRARY) };
   }
-  throw new GpuFaultError("driver_missing", `None of ${LIBRARY_FOLDERS.join(", ")} contains ${CUDA_LIBRARY}.`);
+  return null;
 }
 
-async function hipPaths(root: string): Promise<HipPaths> {
-  const folders = hipFolders(await listFolder(join(root, ROCM_PARENT)));
-  for (const folder of folders) {
+async function hipPaths(root: string): Promise<HipPaths | null> {
+  for (const folder of hipFolders(await listFolder(join(root, ROCM_PARENT)))) {
     const found = hipLibraries(await listFolder(join(root, folder)));
     if (found === null) continue;
     return { root, hip: join(root, folder, found.hip), hiprtc: join(root, folder, found.hiprtc) };
   }
-  throw new GpuFaultError("driver_missing", `None of ${folders.join(", ")} contains libamdhip64.so.`);
+  return null;
 }
 
-/** Only a worker process loads the foreign function interface `koffi`; the agent's own process never loads it. */
-async function openGpu(order: OverwriteOrder, root: string): Promise<OpenedGpu> {
-  if (order.vendor === "amd") {
-    const paths = await hipPaths(root);
-    const { openHipGpu } = await import("./hip-device.ts");
-    return openHipGpu(order, paths);
+async function clearPaths(root: string, { pci_address: address }: OverwriteOrder): Promise<ClearPaths | null> {
+  const renderNode = renderNodeAt(root, address);
+  if (renderNode === null) return null;
+  for (const folder of LIBRARY_FOLDERS) {
+    const c = join(root, folder, C_LIBRARY);
+    if (await isPresent(c)) return { root, c, renderNode };
   }
-  const paths = await cudaPaths(root);
-  const { openCudaGpu } = await import("./cuda-device.ts");
-  return openCudaGpu(order, paths);
+  return null;
+}
+
+const MISSING = {
+  nvidia: `None of ${LIBRARY_FOLDERS.join(", ")} contains ${CUDA_LIBRARY}.`,
+  amd: `Neither a folder rocm-* of ${ROCM_PARENT} nor the system's library folders contain libamdhip64.so, and the amdgpu driver has no device file renderD* of the GPU.`,
+} as const;
+
+/**
+ * Starts the strongest technique that the host has. Only a worker process loads the foreign function interface `koffi`; the agent's own process never
+ * loads it.
+ */
+async function perform(
+  order: OverwriteOrder,
+  exchange: Exchange,
+  run: OverwriteRun & { readonly root: string },
+): Promise<OverwriteResult> {
+  const { root } = run;
+  const isAmd = order.vendor === "amd";
+  const cuda = isAmd ? null : await cudaPaths(root);
+  const hip = isAmd ? await hipPaths(root) : null;
+  const clear = isAmd ? await clearPaths(root, order) : null;
+  const found = { cuda: cuda !== null, hip: hip !== null, renderNode: clear !== null };
+  const technique = techniqueOf(order.vendor, found);
+  const began = performance.now();
+  if (technique === "kernel_clear" && clear !== null) {
+    if (order.marker !== null)
+      throw new GpuFaultError(
+        "unsupported",
+        `GPU ${order.uuid}: the kernel's driver clears memory, and writes no marker.`,
+      );
+    const { openClearing } = await import("./clear-device.ts");
+    return clearMemory(order, openClearing(order, clear), run);
+  }
+  const opened =
+    technique === "cuda" && cuda !== null
+      ? (await import("./cuda-device.ts")).openCudaGpu(order, cuda)
+      : technique === "hip" && hip !== null
+        ? (await import("./hip-device.ts")).openHipGpu(order, hip)
+        : null;
+  if (opened === null) throw new GpuFaultError("driver_missing", MISSING[order.vendor]);
+  const openMs = Math.round(performance.now() - began);
+  if (order.pass === "mark") return mark(order, opened, run);
+  return overwrite(order, { ...opened, openMs }, exchange, run);
 }
 
 /**
@@ -57,11 +101,7 @@ export async function performOverwrite(
   await exchange.begin();
   try {
     run.progress({ step: "open", done: 0, bytes: 0 });
-    const began = performance.now();
-    const opened = await openGpu(order, run.root);
-    const openMs = Math.round(performance.now() - began);
-    if (order.pass === "mark") return await mark(order, opened, run);
-    return await overwrite(order, { ...opened, openMs }, exchange, run);
+    return await perform(order, exchange, run);
   } catch (error) {
     const fault = asGpuFault(error, order.uuid);
     if (fault instanceof GpuFaultError) return { end: "fault", fault: fault.fault, message: fault.message };

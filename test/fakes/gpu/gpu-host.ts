@@ -1,12 +1,25 @@
 import { createHash, randomUUID } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import { execaSync } from "execa";
 import { type System, systemAt } from "../../../agent/system/system.ts";
 import { readProcess } from "../../../agent/system/workers/processes.ts";
 import { HostFolder, quietAgentLog } from "../hub/host-folder.ts";
 
-const SOURCES = { cuda: join(import.meta.dirname, "libcuda.c"), hip: join(import.meta.dirname, "libhip.c") } as const;
+const SOURCES = {
+  cuda: join(import.meta.dirname, "libcuda.c"),
+  hip: join(import.meta.dirname, "libhip.c"),
+  drm: join(import.meta.dirname, "libdrm.c"),
+} as const;
 const COMMON = join(import.meta.dirname, "gpu-memory.h");
 const BUILT = join(import.meta.dirname, "../../../.muster/gpu");
 const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
@@ -79,6 +92,20 @@ export class GpuHost extends HostFolder {
   installHip(name: "libamdhip64.so.6" | "libhiprtc.so.6", undefinedSymbol = ""): void {
     mkdirSync(this.path(ROCM_FOLDER), { recursive: true });
     copyFileSync(compiled("hip", undefinedSymbol), this.path(join(ROCM_FOLDER, name)));
+  }
+
+  /**
+   * Installs the stand-in for the C library, and the device file of an AMD GPU. The device file is `/dev/null`, because a test without root cannot make
+   * another device, and the stand-in answers all requests itself.
+   */
+  installDrm(pciAddress: string): void {
+    copyFileSync(compiled("drm", ""), this.path(join(LIBRARY_FOLDER, "libc.so.6")));
+    const device = `sys/bus/pci/devices/${pciAddress}`;
+    this.write(`${device}/drm/renderD128/dev`, "1:3\n");
+    this.write(`${device}/mem_info_gtt_used`, "0\n");
+    this.write(`${device}/mem_info_vis_vram_total`, `${16 * 2 ** 20}\n`);
+    mkdirSync(this.path("dev/dri"), { recursive: true });
+    symlinkSync("/dev/null", this.path("dev/dri/renderD128"));
   }
 
   /** Writes the kernel's files about one AMD GPU. The argument `properties` replaces lines of the file `properties` of amdkfd. */
