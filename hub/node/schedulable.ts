@@ -12,7 +12,7 @@ export interface SchedulingFacts {
   readonly tenant: string | null;
   /** The health overrides of the node, each of which keeps new work off the node (decision M9). */
   readonly overrides: readonly { readonly source: string; readonly reason: string }[];
-  /** What the soft reset after the node's next tenant would miss in the baseline to compare the host with. */
+  /** The residue items that the soft reset after the node's next tenant would miss in the node's baseline. */
   readonly baselineLack: BaselineLack;
   /** The reason why no cleaning of the node can reach the level of GPU memory cleaning that its profile requires; null if a cleaning can. */
   readonly claimImpossible: string | null;

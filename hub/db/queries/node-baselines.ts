@@ -85,11 +85,14 @@ export async function lockNodesWithoutBaseline(
   return rows;
 }
 
-/** SQL for what the baseline lacks (`BaselineLack`), which reads no snapshot. */
+/** SQL for the residue items that a baseline lacks (`BaselineLack`); the SQL does not read the large snapshot. */
 export const baselineLack = sql<string[] | null>`case when ${nodeBaselines.snapshot} is null then null else array(
   select item from unnest(${sql.param(COMPARED_ITEMS)}::text[]) item where not ${nodeBaselines.readItems} ? item) end`;
 
-/** Returns what the baselines of the nodes' present generations lack. A node without a baseline has no entry. */
+/**
+ * Returns the residue items that the baseline of each node's present generation lacks. A node without a baseline has no entry in the map that
+ * `readBaselineLacks` returns.
+ */
 export async function readBaselineLacks(
   db: Db | Tx,
   nodeIds: readonly NodeId[],

@@ -34,7 +34,7 @@ export interface NodeRow {
   readonly hostClosed: boolean;
   readonly overrides: readonly NodeHealthOverride[];
   readonly allocation: OpenAllocation | null;
-  /** The items that the baseline of the node's present generation lacks; null if the node has no baseline (architecture 14.4). */
+  /** The residue items that the baseline of the node's present generation lacks; null if the node has no baseline (architecture 14.4). */
   readonly baselineLack: readonly string[] | null;
   /** The rules of the node's profile for cleaning the node after a tenant; null for a node without a profile. */
   readonly policy: TurnoverPolicy | null;

@@ -18,7 +18,7 @@ export const nodeBaselines = pgTable(
     requestedBy: text("requested_by").notNull(),
     reason: text("reason").notNull(),
     snapshot: jsonb("snapshot"),
-    /** The names of the items that the agent could read, so that a query need not read the large snapshot. */
+    /** The names of the residue items that the agent could read, so that a query need not read the large snapshot. */
     readItems: jsonb("read_items")
       .$type<string[]>()
       .generatedAlwaysAs(

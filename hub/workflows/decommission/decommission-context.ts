@@ -37,7 +37,7 @@ export type DecommissionInput = z.output<typeof DecommissionInput>;
  */
 const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
-  /** The challenge, or the fill again if the kernel's driver cleared all memory, so that the hub had nothing to ask. */
+  /** The task of the challenge, or the fill task if the kernel's driver cleared all memory and the hub asked nothing. */
   challenge_task_id: TaskId,
   checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
   agent_version: z.string(),

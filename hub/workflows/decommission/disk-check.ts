@@ -25,8 +25,8 @@ export interface DiskFinding {
 export interface DiskCheck {
   readonly findings: readonly DiskFinding[];
   /**
-   * The serial numbers that the host shows now and did not show before the release. The list is empty if the hub knows no disk from before the
-   * release.
+   * The serial numbers that the host shows now and did not show before the release. The list `added` is empty if the hub knows no disk from before
+   * the release.
    */
   readonly added: readonly string[];
   readonly samples: readonly DiskSampleOf[];
@@ -144,7 +144,7 @@ export async function readDiskCheck(
   return compareDisks(erase, { disks, serials: known?.serials ?? [] }, after.disks, after.more);
 }
 
-/** Returns the facts that speak against the erase of the disks. Without a requested erase, the list is empty. */
+/** Returns the facts that speak against the erase of the disks. Without a requested erase, `findingsOf` returns an empty list. */
 export const findingsOf = (erase: Erase, { findings }: DiskCheck): readonly DiskFinding[] =>
   erase === "none" ? [] : findings;
 

@@ -16,8 +16,8 @@ export const needsOverwrite = (context: Pick<DecommissionContext, "profile" | "n
   context.node.gpusTotal > 0 && requiredOf(context).level !== "reset_only";
 
 /**
- * True if the hub accepted the GPU memory without questions, because the kernel's driver had cleared it. The hub's check of such memory names the
- * fill in the place of the challenge.
+ * True if the hub accepted the GPU memory without questions, because the kernel's driver had cleared it. The hub's check of memory that the kernel's
+ * driver cleared names the fill in the place of the challenge.
  */
 export const isAcceptedUnasked = (check: GpuMemoryCheck | null | undefined): boolean =>
   check != null && check.challenge_task_id === check.fill_task_id;

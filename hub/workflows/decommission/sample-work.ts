@@ -3,7 +3,9 @@ import { type Evidence, failure } from "../../../shared/failures.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** The seconds that the agent has to read the random blocks of all disks. A working disk takes seconds, and a broken disk two minutes. */
+/**
+ * The seconds that the agent has to read the random blocks of all disks. The read takes seconds on a working disk, and two minutes on a broken disk.
+ */
 const SAMPLE_SECONDS = 3_600;
 
 /** Returns a new random number for the seed or the key of a sample of disk blocks, as hexadecimal digits. */

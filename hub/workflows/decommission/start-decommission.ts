@@ -126,8 +126,8 @@ function mustHaveBaseline(node: Node, lack: BaselineLack): void {
 }
 
 /**
- * Warns that a soft reset cannot find the host clean. The soft reset begins all the same, because it removes the account and the data of a tenant
- * whose allocation has ended.
+ * Warns that a soft reset cannot find the host clean. The soft reset begins in spite of the warning, because it removes the account and the data of a
+ * tenant whose allocation has ended.
  */
 const willNotBeClean = (node: Node, lack: BaselineLack): string | null =>
   lacksNothing(lack)

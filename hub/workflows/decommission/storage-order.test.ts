@@ -85,7 +85,7 @@ describe("the order of a storage cleanup", () => {
     const ofOrder = (purgeDisks: string[]) => storageSeconds(all, policy({ purgeDisks })) / HOUR;
     expect(storageSeconds(all, null) / HOUR).toBeGreaterThan(2 * 4);
     const oneDisk = ofOrder(["S-1"]) - ofOrder([]);
-    // Three workers of 96 hours may wait for one purge, and a fourth one may make the file systems.
+    // The purge of one disk may need three worker processes of 96 hours each, and a fourth worker process for the disk's new file systems.
     expect(oneDisk).toBeGreaterThan(3 * 96 + 8);
     expect(ofOrder(["S-1", "S-2"]) - ofOrder([])).toBeCloseTo(2 * oneDisk);
     const many = Array.from({ length: 512 }, (_, index) => `S-${index}`);

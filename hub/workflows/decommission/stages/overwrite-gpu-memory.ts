@@ -167,7 +167,7 @@ interface Answered {
 
 /**
  * The stage `overwrite_gpu_memory` fails if a step did not end well, or if the GPU memory does not meet the profile's requirement. Without a
- * challenge the requirement can only be met by GPUs whose memory the kernel's driver cleared.
+ * challenge, only GPUs whose memory the kernel's driver cleared can meet the requirement.
  */
 async function verdict(
   context: DecommissionContext,

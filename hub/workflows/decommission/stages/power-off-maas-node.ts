@@ -23,9 +23,9 @@ const LOOK_AGAIN_SECONDS = 30;
 
 /**
  * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage `power_off_maas_node` asks the BMC through MAAS, because MAAS's
- * own record of the power may be minutes old. The stage fails if the BMC does not answer `off` before the timeout (lifecycle 5.8). A reimage
- * continues after an unknown power state, and its sanitization record does not claim that the machine was off. If MAAS names the BMC of another
- * node's host at the machine, the stage fails in every mode. That BMC would answer for the other host.
+ * own record of the power may be minutes old. The stage `power_off_maas_node` fails if the BMC does not answer `off` before the timeout (lifecycle
+ * 5.8). A reimage continues after an unknown power state, and its sanitization record does not claim that the machine was off. The stage fails in
+ * every mode if MAAS names the BMC of another node's host at the machine, because that BMC answers for the other host.
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",

@@ -6,8 +6,8 @@ import { notEditable } from "../editable.ts";
 import type { ProvisionState } from "../provision-state.ts";
 
 /**
- * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). The stage links the PXE interface to a subnet before the deploy, or reports
- * why it cannot link the PXE interface.
+ * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). The stage `ensure_pxe_interface_auto` links the PXE interface to a subnet
+ * before the deploy, or reports why it cannot.
  */
 export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto"> = {
   name: "ensure_pxe_interface_auto",
