@@ -5,10 +5,7 @@ import { bootCache } from "./image/boot-image.ts";
 
 export const startBootRun = (): Promise<string> => startRun(join(bootCache(), "runs"), "run", endBootRun);
 
-/**
- * `endBootRun` deletes a run's network before the run's folder, because the network's name follows from the folder's name. A run of the boot suite
- * without containers has no network to delete.
- */
+/** `endBootRun` deletes a run's network before the run's folder, because the network's name follows from the folder's name. */
 export async function endBootRun(folder: string): Promise<void> {
   await execa("ip", ["link", "delete", bridgeOf(folder)], { reject: false });
   await endRun(folder);

@@ -29,7 +29,7 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly agentPort: number;
   /** The folder for the files of one run of the boot suite, which the suite removes at the end of the run. */
   readonly folder: string;
-  /** Onboards the n-th host of the simulated region, counted from 1, under a profile with the settings of `profile` if they are given. */
+  /** Onboards the n-th host of the simulated region, counted from 1. The profile of the onboarding gets the settings in `profile`. */
   onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;
   verb(id: string, verb: string): Promise<unknown>;
   ended(id: string, timeoutMs?: number): ReturnType<HubApi["onboarding"]>;

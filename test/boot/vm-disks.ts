@@ -15,8 +15,8 @@ const FIRST = { start: 1, size: 400 };
 const SECOND = { start: 401, size: 400 };
 
 /**
- * The disks `mounted` and `swap` are in use by fstab. The disk `private` is in use by a process in its own mount namespace. The second partition of
- * the disk `private` is unused. The disks `signed`, `table` and `luks` contain data but are not in use. The disk `blank` is empty.
+ * The guest uses the disks `mounted` and `swap` by fstab. The disk `private` is in use by a process in its own mount namespace. The second partition
+ * of the disk `private` is unused. The disks `signed`, `table` and `luks` contain data but are not in use. The disk `blank` is empty.
  */
 export async function layDisks(host: VmHost): Promise<void> {
   const serials = ["mounted", "swap", "private", "signed", "table", "luks", "blank"];
@@ -41,7 +41,7 @@ export async function layDisks(host: VmHost): Promise<void> {
   await ext4("private", UUID(15), SECOND);
   await ext4("signed", SIGNED);
   await table("table", []);
-  // These bytes are enough of a LUKS header for `blkid` to recognise the disk as encrypted.
+  // The first bytes of a LUKS header, by which `blkid` recognises a disk as encrypted.
   await execa("dd", [`of=${host.diskFile("luks")}`, "conv=notrunc", "status=none"], {
     input: Buffer.from("LUKS\xba\xbe\0\x01", "latin1"),
   });

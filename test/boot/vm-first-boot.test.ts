@@ -132,8 +132,7 @@ describe("a machine with disks of its own", () => {
       const [rss, anonymous] = kib.split("\n").map((one) => (Number(one) / 1024).toFixed(1));
       return `${rss} MiB resident, ${anonymous} MiB of it its own, ${cpuMs} ms of processor time in 60 s`;
     };
-    // For comparison, the test also measures Node.js with one WebSocket and without the agent's program. The server of the measured WebSocket is a
-    // separate process.
+    // For comparison, the test also measures Node.js with one WebSocket and without the agent's program.
     const bare = (unit: string, program: string) =>
       host.shell(
         `systemd-run --quiet --unit=${unit} --working-directory=/usr/lib/muster/agent /usr/lib/muster/agent/runtime/node -e '${program}' && sleep 5`,

@@ -10,7 +10,7 @@ import type { Lane } from "./lane.ts";
 import { GUEST_GATEWAY, VmHost } from "./vm-host.ts";
 import { SHELL_UNIT, SHELL_WANTED } from "./vm-shell.ts";
 
-/** Changes a virtual machine before the installation of a new operating system, and returns additional files for that system. */
+/** Changes a virtual machine before the installation of a new operating system, and returns additional files for the new system. */
 export type PrepareVm = (host: VmHost) => Promise<HostFile[]>;
 
 /** Boots the machines that a simulated MAAS region deploys as virtual machines, and carries out the region's power calls. */

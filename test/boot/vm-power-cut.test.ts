@@ -8,7 +8,7 @@ import type { VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
 /** Each power cut in this test loses the data that the virtual machine has not written to disk. */
-/** A long time-out for the boot of a virtual machine, for busy computers without hardware virtualisation. */
+/** The time-out for the boot of a virtual machine, which is long enough for busy computers without hardware virtualisation. */
 const BOOT_MS = 3_600_000;
 let world: BootWorld<VmHosts>;
 let host: VmHost;

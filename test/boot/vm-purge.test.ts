@@ -15,16 +15,16 @@ const SECRET = "TENANT-SECRET ";
 const has = (tool: string, argument: string): boolean =>
   spawnSync(tool, [argument], { stdio: "ignore" }).error === undefined;
 const canRun = has("qemu-system-x86_64", "--version") && has("nvme", "version");
-/** The programs that the guest gets from this computer, because the guest's image lacks them. */
+/** The programs that the virtual machine gets from this computer, because the machine's image lacks the programs. */
 const TOOLS = ["nvme", "sfdisk"];
-/** The data disks that the guest mounts by fstab: one with a partition table, and one as the first boot makes it. */
+/** The data disks that the virtual machine mounts by fstab: one disk with a partition table, and one disk as Muster's first boot makes it. */
 const SCRATCH_UUID = "6d757374-6572-4000-8000-000000000011";
 const SHARE_UUID = "6d757374-6572-4000-8000-000000000012";
 const FSTAB = `LABEL=scratch /scratch ext4 defaults,noatime,nofail 0 2
 UUID=${SHARE_UUID} /share1 ext4 defaults,noatime,nofail,x-systemd.device-timeout=30s 0 2
 `;
 
-/** Makes a disk with nvme-cli, Node.js, the agent's code and the libraries of this computer, whose Debian the guest also runs. */
+/** Makes a disk with nvme-cli, Node.js, the agent's code and libraries of this computer, which runs the Debian of the virtual machine. */
 async function layToolbox(file: string): Promise<void> {
   const folder = `${file}.content`;
   for (const part of ["agent", "shared", "test/support", "package.json", "node_modules/zod"])
@@ -57,7 +57,7 @@ describe.skipIf(!canRun)("the purge of an emulated NVMe disk (SKIPPED without qe
     await host.shell("udevadm trigger --settle --subsystem-match=block");
     const devices = await host.devices();
     await host.shell(`mkdir -p /box /data && mount -o ro ${devices.get("toolbox")} /box`);
-    // The guest has the C library of the same Debian, so the tools need only the other libraries on this disk.
+    // The virtual machine has the C library of this computer's Debian, so the disk with the tools needs only the tools' other libraries.
     for (const name of TOOLS) {
       const tool = `#!/bin/sh\\nLD_LIBRARY_PATH=/box/lib exec /box/${name} "$@"\\n`;
       await host.shell(`printf '${tool}' > /usr/sbin/${name} && chmod 755 /usr/sbin/${name} && ${name} --version`);
@@ -92,7 +92,7 @@ describe.skipIf(!canRun)("the purge of an emulated NVMe disk (SKIPPED without qe
       { outcome: "failed", evidence: { reason: "mounted" } },
       { outcome: "failed", evidence: { reason: "mounted" } },
     ]);
-    // The namespace also has copies of the other mounts, so the test ends it before the next purge.
+    // The mount namespace of the process also has copies of the machine's other mounts, so the test ends the process before the next purge.
     const inNamespace = `echo $$ > /run/namespace && mount ${mounted} /data && exec sleep 3600`;
     await host.shell(`setsid unshare -m sh -c '${inNamespace}' >/dev/null & sleep 3`);
     expect(await purge("mounted")).toMatchObject({

@@ -19,7 +19,7 @@ interface Host {
   /** The minute in which somebody requested the onboarding. */
   readonly minute: number;
 }
-/** The modes of the decommissions in the test, which share the places of one lane. */
+/** The modes of the decommissions in the test, which share one limit of parallel operations. */
 const MODES = ["drain", "release"] as const;
 const LANES = ["onboardings", "decommissions of batches"] as const;
 type Lane = (typeof LANES)[number];
@@ -54,7 +54,7 @@ describe("admission", () => {
   let profiles: string[];
   const query = async (text: string, values: unknown[] = []) =>
     (await api.database.database.pool.query(text, values)).rows;
-  /** Admits operations as a hub does: one transaction for each workflow kind of the lane. */
+  /** Admits operations as a hub does, in one transaction for each workflow kind. */
   const admit = async (lane: Lane = "onboardings"): Promise<string[]> => {
     const { inTx } = api.database.database;
     if (lane === "onboardings") return (await inTx((tx) => admitWithin(tx, ONBOARD, ONBOARDINGS))).map((row) => row.id);
@@ -84,8 +84,8 @@ describe("admission", () => {
     await (lane === "decommissions of batches" ? arriveInBatch(hosts) : arrive(hosts));
   }
   /**
-   * Adds decommissions of one batch to the queue. Profile 0 is the default profile of its site. An ended onboarding of the node names any other
-   * profile.
+   * Adds decommissions of one batch to the queue. Profile 0 is the default profile of its site. An ended onboarding of the node may name another
+   * profile than profile 0.
    */
   async function arriveInBatch(hosts: readonly Host[]): Promise<void> {
     await query("update maas_sites set default_profile_id = null");

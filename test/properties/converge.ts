@@ -44,7 +44,7 @@ export interface Operator {
   readonly mostVerbs: number;
   /** Called once after each fault that made the workflow fail, before the operator's first verb. */
   readonly whenFailed?: (told: Told) => Promise<void>;
-  /** True if every fault must make the workflow fail. The test plants the next fault only after the workflow has failed. */
+  /** True if every fault must make the workflow fail, so that the test plants the next fault only after the failure. */
   readonly mustFail?: true;
 }
 
@@ -56,7 +56,7 @@ export const OPERATOR: Operator = { mostVerbs: 3 };
 /**
  * Starts a workflow and lets the workflow end, with the fault once at each of the given stages. A fault begins before the first run of its stage, and
  * ends when the workflow leaves the stage or fails. After a failure, the operator's verbs continue the workflow, up to the fault at the next stage.
- * If the fault happens at no stage, the function abandons the workflow, because another test covers undisturbed workflows.
+ * If the fault happens at no stage, `runWithTroubleAtEach` abandons the workflow, because another test covers undisturbed workflows.
  */
 export async function runWithTroubleAtEach(
   craft: Stagecraft,
@@ -142,9 +142,8 @@ export const nextVerbOf = (row: WorkflowRow) =>
   ruleOf({ class: row.failureClass, code: row.failureCode, evidence: row.evidence } as Failure).nextVerb;
 
 /**
- * Expects that the workflow completed. The simulated MAAS must count no more commissions than in an undisturbed workflow, and no more deploys without
- * a release or abort. Each of the given releases by another user may add one deploy without a release or abort, because MAAS counts only the hub's
- * releases.
+ * The simulated MAAS must count no more commissions than in an undisturbed workflow, and no more deploys without a release or abort. Each of the
+ * given releases by another user may add one deploy without a release or abort, because MAAS counts only the hub's releases.
  */
 export async function expectConverged(
   craft: Stagecraft,

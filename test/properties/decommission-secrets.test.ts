@@ -41,7 +41,7 @@ interface Login {
   readonly id: string;
   readonly path: string;
 }
-/** Writes a BMC login in the API's order: the secret first, then the database row. */
+/** Writes a BMC login as the API does: the secret first, then the database row. */
 async function login(selectorType: "hostname" | "ipmi_ip" | "pxe_mac", selectorValue: string): Promise<Login> {
   const id = randomUUID();
   const path = SECRET_PATHS.powerOverride(rig.siteId, id);
@@ -50,7 +50,7 @@ async function login(selectorType: "hostname" | "ipmi_ip" | "pxe_mac", selectorV
   await rig.services.inTx((tx) => insertPowerOverride(tx, row));
   return { id, path };
 }
-/** Replaces the secret of a BMC login and enables the login, in the way of the API. */
+/** Replaces the secret of a BMC login and enables the login, as the API does. */
 async function write({ id, path }: Login): Promise<void> {
   await rig.secrets.write(path, { user: "u", pass: "another" });
   await rig.services.inTx((tx) => changePowerOverride(tx, rig.siteId, id, { status: "active" }));
@@ -59,7 +59,7 @@ const until = (id: WorkflowId, stage: string) => driver.drive(id, (row) => (row.
 const drive = async (id: WorkflowId) => (await driver.drive(id)).status;
 const statusOf = async ({ id }: Login) =>
   (await db().select().from(maasPowerCredentialOverrides).where(eq(maasPowerCredentialOverrides.id, id)))[0]?.status;
-/** Whether the secret store has the BMC login, and the status of the login's row. */
+/** Returns whether the secret store has the BMC login, and the status of the login's row. */
 const standing = async (one: Login) => [rig.secrets.entries.has(one.path), await statusOf(one)];
 const REMOVED = [false, "disabled"];
 const STAYS = [true, "active"];
@@ -192,7 +192,7 @@ it("keeps a login that an onboarding has come to need since the choice, until th
   }));
   const of = { siteId: rig.siteId, nodeId: host.nodeId };
   for (const one of asked) expect(await otherHostsOf(db(), of, one)).toEqual([told]);
-  // No request can make this onboarding, because the API refuses an onboarding of a host that another operation holds.
+  // The test writes the onboarding's rows itself, because the API refuses an onboarding of a host that another operation holds.
   await db().execute(
     sql`update node_onboardings set ipmi_ip = ${host.box.bmcAddress} where onboarding_id = ${started.onboarding_id}`,
   );

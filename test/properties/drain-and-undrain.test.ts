@@ -152,8 +152,8 @@ describe("a forced drain", () => {
     await force(id);
     expect((await driven.drive(id)).status).toBe("completed");
     expect(await statusOf(nodeId)).toBe("retired");
-    // When the agent returns, the hub first cancels the agent's old drain task, and the agent opens the host. After the agent has opened the host,
-    // the hub offers the agent the task of the forced drain.
+    // When the agent connects again, the hub first cancels the agent's old drain task, and the agent opens the host. After the agent has opened the
+    // host, the hub offers the agent the task of the forced drain.
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });

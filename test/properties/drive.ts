@@ -29,8 +29,8 @@ export const plainly: Interrupt = async (look) => {
 };
 
 /**
- * Moves the workflow's timestamps into the past by its planned wait, as if MAAS or the secret store were away. After twelve runs of a stage, they
- * move by ten times the planned wait, so that a long outage takes few runs.
+ * Moves the workflow's timestamps into the past by its planned wait, as if MAAS or the secret store were away. After twelve runs of a stage during an
+ * outage, the timestamps move by ten times the planned wait, so that a long outage takes few runs.
  */
 const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
   db.execute(sql`

@@ -5,10 +5,7 @@ import { expectConverged, OPERATOR, runWithTroubleAtEach, Tally, type Trouble } 
 import { FAULT_HALVES } from "./halves.ts";
 import { countedOf, FAULT_SCENARIOS, type Stagecraft, setStage } from "./scenarios.ts";
 
-/**
- * The tests make MAAS answer each request of each workflow stage wrongly once. The tests cover a new stage or a new request to MAAS without further
- * code.
- */
+/** The tests make MAAS answer each request of each workflow stage wrongly once. */
 interface Answer {
   readonly kind: FaultKind;
   readonly code?: number;
@@ -30,10 +27,7 @@ const ANSWERS: Record<string, Answer> = {
   "a BMC that does not answer": { kind: "bmc_500", endsIn: ["bmc_power_failure"] },
   "a body cut short": { kind: "truncated_body", endsIn: [] },
 };
-/**
- * No stage makes more requests to MAAS than `MOST_REQUESTS`. If a stage makes `MOST_REQUESTS` requests, the test fails, because the stage probably
- * makes requests for ever.
- */
+/** No stage makes more requests to MAAS than `MOST_REQUESTS`. */
 const MOST_REQUESTS = 40;
 
 let craft: Stagecraft;

@@ -10,9 +10,8 @@ import { STAGE_HALVES } from "./halves.ts";
 import { countedOf, SCENARIOS, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * The tests interrupt every stage of every workflow in every way in which a kill of the hub or a lost lease can. The tests of interrupted stages also
- * cover a new stage without further code. Each interrupted workflow must end like an uninterrupted one, and each effect outside the database must
- * happen once.
+ * The tests interrupt every stage of every workflow in every way in which a kill of the hub or a lost lease can. Each interrupted workflow must end
+ * like an uninterrupted one, and each effect outside the database must happen once.
  */
 let craft: Stagecraft;
 const tally = new Tally();

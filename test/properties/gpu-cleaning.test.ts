@@ -317,7 +317,7 @@ describe.skipIf(!hasCompiler)("the overwrite by the agent's own handlers (SKIPPE
       return reply.result;
     };
     try {
-      // The stand-in for NVIDIA's driver keeps a third of each GPU's memory for itself.
+      // The stand-in for NVIDIA's driver gives the agent's worker only two thirds of each GPU's memory.
       const { id, nodeId } = await start("challenge_verified", { gpu_claim_percent: 60 });
       await rig.test.database.db.update(nodes).set({ gpusTotal: 1 }).where(eq(nodes.id, nodeId));
       const driver = agent(handled);

@@ -31,7 +31,7 @@ function clean(killAt: string): boolean {
 
 const count = (action: string): number => host.actions().filter((one) => one === action).length;
 
-/** Expects that all services and kernel modules are as before the GPU cleaning, and that each stop or unload was undone exactly once. */
+/** Expects that all services and kernel modules are as before the GPU cleaning, and that the agent undid each stop or unload exactly once. */
 function expectAllBack(at: string): void {
   expect(host.running(), at).toEqual(SERVICES);
   expect(host.modules(), at).toEqual(MODULES);

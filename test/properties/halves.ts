@@ -1,7 +1,4 @@
-/**
- * Every second stage of each scenario, for the tests that disturb several stages in one run. Neighbouring stages are disturbed in different runs, so
- * that a repeated stage cannot hide what a fault at the stage before left undone.
- */
+/** Every second stage of each scenario, for the tests that disturb several stages in one run. */
 import { FAULT_SCENARIOS, SCENARIOS } from "./scenarios.ts";
 
 /** Divides stages into every second stage, so that neighbouring stages are in different halves. */

@@ -165,8 +165,8 @@ describe("waiting for the first sync", () => {
       await playWithoutSync(row);
       if (row.stage !== HEALTH || row.status !== "running" || row.waitReason === null) return;
       looks += 1;
-      // The first two runs of the health stage come late enough for a further task that rewrites hardware sync's files. The third run of the health
-      // stage comes after the stage's deadline.
+      // The first two runs of `wait_for_hardware_sync_healthy` come late enough for a further task that rewrites hardware sync's files. The third run
+      // of `wait_for_hardware_sync_healthy` comes after the stage's deadline.
       await (looks <= 2 ? age(row.id, 310) : endTime(row.id));
     });
     expect(await driver.drive(id)).toMatchObject({ stage: HEALTH, failureCode: "sync_unhealthy" });

@@ -55,7 +55,7 @@ export interface Scenario {
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
   /** True if no other machine can replace the workflow's machine after somebody has deleted the machine from MAAS. */
   readonly cannotReplaceMachine?: true;
-  /** True if the scenario's stages work only with the agent, and make no request to MAAS or to the secret store. */
+  /** True if the scenario's stages send requests only to the agent, and none to MAAS or the secret store. */
   readonly agentAlone?: true;
   readonly sameCode?: readonly string[];
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
@@ -228,7 +228,6 @@ async function playReimaged(rig: OnboardingRig, id: WorkflowId): Promise<void> {
   if (systemId !== undefined) await playReimagedAgent(rig, id, systemId);
 }
 
-/** The stages of a reimage after the provisioning stages. */
 const AFTER_A_DEPLOY = STAGES_OF_MODE.reimage.slice(STAGES_OF_MODE.reimage.indexOf("wait_for_agent_enrollment") + 1);
 
 const reimaging: Scenario = {

@@ -29,7 +29,7 @@ const codes = (agent: JournalledAgent): string[] => agent.replies().map((reply) 
 const replied = (agent: JournalledAgent) =>
   until("a reply", () => (agent.replies().length > 0 ? true : undefined), { everyMs: 2 });
 
-/** Runs an agent until the kill. Returns the dead agent and the order that it was given. */
+/** Runs an agent until the test kills the agent, and returns the killed agent and its order. */
 async function killedAt(type: TaskType, kill: Kill) {
   const order = orderOf(type);
   const agent = await JournalledAgent.start(host, signer, kill);
@@ -152,7 +152,10 @@ describe.skipIf(!mayMount)(
   },
 );
 
-/** Tasks that change the host in the agent's own process. Other tests kill tenants' accounts and worker processes, on a real Linux. */
+/**
+ * Tasks that change the host in the agent's own process. Other tests kill the agent during tasks about tenants' accounts and during work in worker
+ * processes, on a real Linux.
+ */
 describe.each(["node.drain", "node.undrain", "node.hw_sync_reseed"] as const)("the task %s", (type) => {
   const forever = new Promise<never>(() => undefined);
   const run = (dieBefore: number): Promise<TaskReply> => {
@@ -185,7 +188,7 @@ describe.each(["node.drain", "node.undrain", "node.hw_sync_reseed"] as const)("t
       host.write("var/lib/muster/agent/drain.json", "{}");
       host.write("etc/nologin", `${NOLOGIN_START}: test\n`);
     };
-    /** The files of the host without the log of the calls. The drain's deadline depends on the host's uptime, so it is left out. */
+    /** Returns the files of the host, without the log of the tools' calls and without the drain's deadline, which depends on the host's uptime. */
     const state = () =>
       readdirSync(host.root, { recursive: true, encoding: "utf8" })
         .filter((name) => name !== "calls" && statSync(host.path(name)).isFile())

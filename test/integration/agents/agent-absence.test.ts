@@ -66,7 +66,6 @@ const sees =
 it("an agent that trusts another CA: the error code and the wait reason say so", async () => {
   const end = await giveUp(async (told) => {
     await sees("certificate_untrusted", "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA")(told);
-    // A woken workflow runs its stage once more before the stage's timeout.
     await rig.services.inTx((tx) => wakeWorkflows(tx, [waitKey.node(told.nodeId)]));
   });
   expect(end).toMatchObject({

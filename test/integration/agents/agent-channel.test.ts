@@ -346,7 +346,7 @@ describe("agent and hub: tasks", () => {
     const order = hub.signer.sign(nodeId, uninstall);
     hub.send({ type: "task.offer", order });
     expect((await result(order.task_id)).reply).toMatchObject({ ok: true });
-    // The simulated hub acts as if an operator had cancelled the node's remove, and had later revoked the node's certificates.
+    // The test acts as if an operator had cancelled the node's remove, and had later revoked the node's certificates.
     hub.refuseRenewals = { status: 403, code: "certificate_rejected" };
     hub.closeSocket(4003);
     await logged("could not be made good");

@@ -162,7 +162,7 @@ it("accepts a package that dpkg-deb built", async () => {
   }
 });
 
-/** Lists the files of the folder with agent packages that the process of the test and its hub holds open. */
+/** Lists the files in the folder with agent packages that the test's process holds open, in which the hub also runs. */
 const openFiles = (): string[] =>
   readdirSync("/proc/self/fd").flatMap((fd) => {
     try {

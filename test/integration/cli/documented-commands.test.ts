@@ -1,7 +1,4 @@
-/**
- * Runs every command and sends every request body that the README, the docs and the help show. The constants of the test list the documented commands
- * that no test runs, each with the reason.
- */
+/** Runs every command and sends every request body that the README, the docs and the help show. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -15,7 +15,7 @@ interface Seen {
   readonly type: string;
 }
 
-/** Reads the hub's event stream as an EventSource of a browser does, and remembers the last event's id. */
+/** Reads the hub's event stream as a browser's `EventSource` does, and remembers the last event's id. */
 class Reader {
   readonly seen: Seen[] = [];
   lastId: string | undefined;

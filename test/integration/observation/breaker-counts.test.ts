@@ -14,7 +14,7 @@ import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding
 
 /**
  * A breaker trips when more nodes than the breaker's limit change status within ten minutes (decision F1). The breaker counts each node whose status
- * changed, even if the node has returned, retired or been removed since.
+ * changed, even if the node has since returned to service, or was retired or removed.
  */
 describe("a breaker", () => {
   let rig: OnboardingRig;

@@ -59,7 +59,7 @@ const polled = (): Promise<true> => {
 const watchOf = async () =>
   (await fleet.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, fleet.siteId)))[0];
 const sweptAt = async () => (await watchOf())?.lastSweepAt;
-/** Makes the simulated BMC finish its power action. MAAS writes no event about the end. */
+/** Makes the simulated BMC finish its power action. MAAS writes no event about the end of a power action. */
 const done = (machine: Machine): void => {
   const before = region().state.events.length;
   region().settle(machine);

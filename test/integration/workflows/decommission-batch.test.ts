@@ -128,7 +128,7 @@ describe("a batch of decommissions", () => {
 
   it("stops at its number of failures until a person resumes it, and then counts only new failures", async () => {
     const hosts = await retiredHosts(5);
-    // The batch admits its hosts in the order of their operations' ids, so every host fails that is not recovered.
+    // Admission begins the batch's operations in the order of their ids, so each host fails until the test recovers it.
     for (const { machine } of hosts) machine.locked = true;
     const id = await release(hosts, { stop_after_failures: 1 });
     const stopped = (failed: number) =>

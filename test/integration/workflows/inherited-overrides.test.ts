@@ -49,7 +49,7 @@ describe("the health overrides of a node that is gone", () => {
     ]);
     await inherit({});
     expect((await node(heir)).health_overrides, "nothing is left to inherit").toHaveLength(1);
-    // The onboarding of `heir` is cancelled before the enrollment.
+    // The test cancels the onboarding of the node `heir` before the host's agent enrolls.
     const last = await active("o-4b");
     await inTx(async (tx) => {
       await tx.update(nodes).set({ status: "enrolling" }).where(eq(nodes.id, heir));

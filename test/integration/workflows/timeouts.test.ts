@@ -17,8 +17,8 @@ import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * The tests set each timeout of a profile to a few seconds and check that the timeout ends its stage (lifecycle 4.14). During a test of a timeout,
- * the event for which the tested stage waits never comes. The file docs/timeouts.md has a table of the cases in `CASES`.
+ * The tests set each time-out of a profile to a few seconds and check that the time-out ends its stage (lifecycle 4.14). During a test of a timeout,
+ * the event for which the tested stage waits never comes.
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
