@@ -40,12 +40,14 @@ describe("tables of the kernel", () => {
     expect(parseMounts(text)).toEqual([
       {
         id: "36",
+        parent: "35",
         device: "98:0",
         from: "/mnt",
         path: "/home/a b\nc\\",
         type: "ext3",
         source: "/dev/root",
         options: ["rw", "noatime", "rw"],
+        isReadOnly: false,
       },
     ]);
     expect(parseMounts(readFileSync("/proc/self/mountinfo", "latin1")).map(({ path }) => path)).toContain("/");

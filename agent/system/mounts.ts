@@ -3,6 +3,8 @@ import { join } from "node:path";
 
 export interface Mount {
   readonly id: string;
+  /** The id of the mount on which this mount was made. */
+  readonly parent: string;
   /** The device number of the mounted file system, for example `259:1`. */
   readonly device: string;
   readonly from: string;
@@ -13,6 +15,11 @@ export interface Mount {
   readonly source: string;
   /** The options of the mount and of its file system, for example `noatime`. */
   readonly options: readonly string[];
+  /**
+   * True if somebody mounted the file system read-only. A file system that the kernel made read-only after an error of the disk is not
+   * `isReadOnly`, because only its own options have `ro`, and not those of the mount.
+   */
+  readonly isReadOnly: boolean;
 }
 
 /**
@@ -25,12 +32,28 @@ export function parseMounts(text: string): Mount[] {
     const dash = fields.indexOf("-", 6);
     const path = fields[4];
     if (path === undefined || dash < 0) return [];
-    const [id = "", , device = "", from = "", , own = ""] = fields;
+    const [id = "", parent = "", device = "", from = "", , own = ""] = fields;
     const [type = "", source = "", shared = ""] = fields.slice(dash + 1);
-    const options = [...own.split(","), ...shared.split(",")];
-    return [{ id, device, from: plainPath(from), path: plainPath(path), type, source: plainPath(source), options }];
+    const [ofMount, ofFileSystem] = [own.split(","), shared.split(",")];
+    return [
+      {
+        id,
+        parent,
+        device,
+        from: plainPath(from),
+        path: plainPath(path),
+        type,
+        source: plainPath(source),
+        options: [...ofMount, ...ofFileSystem],
+        isReadOnly: ofMount.includes("ro") && ofFileSystem.includes("ro"),
+      },
+    ];
   });
 }
+
+/** Whether a path is a folder or lies in it. */
+export const isWithin = (path: string, folder: string): boolean =>
+  folder === "/" || path === folder || path.startsWith(`${folder}/`);
 
 /**
  * Matches file systems whose content another computer or a process serves. A look at a file of a network file system waits as long as the server is

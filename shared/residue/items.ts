@@ -131,9 +131,9 @@ export const RESIDUE_ITEMS = {
   ownerless_files: {
     title: "Files without an account",
     rule: "no_more",
-    reads: "owner and group of every file of the system's disks",
+    reads: "owner and group of every file on a local file system",
   },
-  tenant_files: { title: "Files of the tenant", rule: "tenant", reads: "owner of every file of the system's disks" },
+  tenant_files: { title: "Files of the tenant", rule: "tenant", reads: "owner of every file on a local file system" },
   setuid_files: {
     title: "Programs that run with another user's rights",
     rule: "same",

@@ -6,7 +6,14 @@ import { type DiskWalk, type WalkBounds, walkDisks } from "./disk-walk.ts";
 import { listFolder, type Reading, readText } from "./reading.ts";
 
 const MANY = { most: 1_000, maxBytes: 100_000 };
-const PLENTY: WalkBounds = { setuid: MANY, executables: MANY, ownerless: MANY, ofTenant: MANY, folders: MANY };
+const PLENTY: WalkBounds = {
+  setuid: MANY,
+  executables: MANY,
+  ownerless: MANY,
+  ofTenant: MANY,
+  folders: MANY,
+  ms: 60_000,
+};
 const UID = process.getuid?.() ?? 0;
 
 let host: HostFolder;
@@ -71,6 +78,11 @@ describe("a walk over the disks", () => {
     for (let index = 0; index < 20; index += 1) host.write(`srv/folder${index}/x`, "");
     await expect(walk({ folders: { most: 15, maxBytes: 10_000 } })).rejects.toThrow("too many folders to walk over");
     await expect(walk({ folders: { most: 100, maxBytes: 100 } })).rejects.toThrow("too many folders to walk over");
+  });
+
+  it("gives up when its time is over, and names what it has read and what to do", async () => {
+    host.write("srv/one", "");
+    await expect(walk({ ms: -1 })).rejects.toThrow(/^There are too many files: 1 were read .* scratch_folders /);
   });
 
   it("ends in the middle of a folder when its deadline has passed", async () => {

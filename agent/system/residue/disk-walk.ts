@@ -1,42 +1,27 @@
-import { type Dir, lstatSync, opendirSync } from "node:fs";
+import { type Dir, lstatSync, opendirSync, type Stats } from "node:fs";
 import { setImmediate as breathe } from "node:timers/promises";
 import { parseAccounts, parseGroups } from "../../accounts/account-files.ts";
 import { isMissing } from "../files.ts";
 import { ownMounts } from "./foreign-mounts.ts";
 import { bytesOfPath, FoundFiles, type ListBounds, textOfPath } from "./found-files.ts";
 import { type Reading, textOf, Unreadable } from "./reading.ts";
+import { checkStillMounted, isPruned, planWalk, throwIfDisk, type WalkPlan, type WalkStart } from "./walked-mounts.ts";
 
-/** Folders that the walk over the disks leaves out, because containers and snaps keep files of users there that the host does not know. */
-const PRUNED = new Set([
-  ...[
-    "docker",
-    "containerd",
-    "containers",
-    "lxcfs",
-    "lxd",
-    "incus",
-    "kubelet",
-    "rancher",
-    "enroot",
-    "machines",
-    "snapd",
-  ].map((name) => `/var/lib/${name}`),
-  ...["/snap", "/var/snap", "/proc", "/sys", "/dev", "/run"],
-]);
-/** Matches the mount points of the system's disks. The walk over the disks leaves out data disks, which the storage cleanup cleans. */
-const SYSTEM_MOUNT = /^\/(boot|home|opt|root|srv|tmp|usr|var)(\/.*)?$/;
-const DISK_TYPES = /^(ext[234]|xfs|btrfs|f2fs|bcachefs|zfs|vfat)$/;
 /** How many files the walk over the disks reads before a pause. During a pause, the agent can stop a walk whose deadline has passed. */
 const AT_ONCE = 1_000;
 const MEGABYTE = 1024 * 1024;
 
-/** How many paths a walk over the disks keeps in memory, because a tenant may make millions of files. */
+/** How long a walk over the disks may take, in milliseconds. The first item that needs the walk has a deadline of 20 minutes. */
+const WALK_MS = 19 * 60_000;
+
+/** How many paths a walk over the disks keeps in memory, and how long it may take, because a tenant may make millions of files. */
 export interface WalkBounds {
   readonly setuid: ListBounds;
   readonly executables: ListBounds;
   readonly ownerless: ListBounds;
   readonly ofTenant: ListBounds;
   readonly folders: ListBounds;
+  readonly ms: number;
 }
 const FEW: ListBounds = { most: 400, maxBytes: MEGABYTE };
 const BOUNDS: WalkBounds = {
@@ -45,6 +30,7 @@ const BOUNDS: WalkBounds = {
   ownerless: FEW,
   ofTenant: FEW,
   folders: { most: 300_000, maxBytes: 48 * MEGABYTE },
+  ms: WALK_MS,
 };
 
 /** A file that the walk over the disks found. In the member `path`, each byte of the file's path on the disk is one character. */
@@ -63,29 +49,33 @@ export interface DiskWalk {
 }
 
 /**
- * Walks once over the system's disks, and collects the files of several residue items. The walk over the disks enters no other file system, so it
- * never waits for a server. The walk over the disks reports a folder of the tenant, but not the tenant's files in that folder.
+ * Walks once over each local file system of the host, and collects the files of several residue items. The walk over the disks looks at no mount of
+ * a server, so it never waits for a server. The walk over the disks reports a folder of the tenant, but not the tenant's files in that folder.
  */
 export async function walkDisks(reading: Reading, bounds: WalkBounds = BOUNDS): Promise<DiskWalk> {
   const known = await knownIds(reading);
-  const walk: DiskWalk = {
+  const found: DiskWalk = {
     setuid: new FoundFiles(bounds.setuid),
     executables: new FoundFiles(bounds.executables),
     ownerless: new FoundFiles(bounds.ownerless),
     ofTenant: new FoundFiles(bounds.ofTenant),
   };
-  const starts = ["", ...(await systemMounts(reading))].map((point) => Buffer.from(point).toString("latin1"));
-  for (const start of starts) await walkFrom(reading, known, start, walk, bounds.folders);
-  return walk;
+  const plan = planWalk(await ownMounts(reading, "latin1"));
+  const walk: Walk = { reading, known, plan, found, bounds, began: performance.now(), count: 0 };
+  for (const start of plan.starts) await walkFrom(walk, start);
+  checkStillMounted(plan, await ownMounts(reading, "latin1"));
+  return found;
 }
 
-async function systemMounts(reading: Reading): Promise<string[]> {
-  const mounts = await ownMounts(reading);
-  return [
-    ...new Set(
-      mounts.filter(({ path, type }) => SYSTEM_MOUNT.test(path) && DISK_TYPES.test(type)).map(({ path }) => path),
-    ),
-  ];
+interface Walk {
+  readonly reading: Reading;
+  readonly known: KnownIds;
+  readonly plan: WalkPlan;
+  readonly found: DiskWalk;
+  readonly bounds: WalkBounds;
+  readonly began: number;
+  /** How many files and folders the walk has read. */
+  count: number;
 }
 
 interface KnownIds {
@@ -99,46 +89,74 @@ async function knownIds(reading: Reading): Promise<KnownIds> {
   return { users: new Set(accounts.map(({ uid }) => uid)), groups: new Set(groups.map(({ gid }) => gid)) };
 }
 
-async function walkFrom(
-  reading: Reading,
-  known: KnownIds,
-  start: string,
-  walk: DiskWalk,
-  bounds: ListBounds,
-): Promise<void> {
-  const top = statOf(reading, start === "" ? "/" : start);
-  if (top === null) return;
-  const open = new OpenFolders(bounds);
-  open.push({ folder: start, ofTenant: false, ownerless: false });
-  let count = 0;
+async function walkFrom(walk: Walk, start: WalkStart): Promise<void> {
+  const { reading, plan } = walk;
+  const top = statOf(reading, start.folder === "" ? "/" : start.folder);
+  if (top === null) {
+    if (start.isOnDisk) throw new Unreadable(`The mounted disk ${textOfPath(start.folder)} cannot be reached.`);
+    return;
+  }
+  if (start.folder !== "") keep(walk, NOBODY, start.folder, top);
+  // A file system may be mounted on a file.
+  if (!top.isDirectory()) return;
+  const open = new OpenFolders(walk.bounds.folders);
+  open.push({ folder: start.folder, device: top.dev, ...ownerOf(walk, top) });
   for (let here = open.pop(); here !== undefined; here = open.pop()) {
     reading.signal.throwIfAborted();
     for (const name of namesOf(reading, here.folder === "" ? "/" : here.folder)) {
-      count += 1;
-      if (count % AT_ONCE === 0) await breathe();
+      walk.count += 1;
+      if (walk.count % AT_ONCE === 0) await breathe();
       reading.signal.throwIfAborted();
+      throwIfLate(walk, start);
       const path = `${here.folder}/${name}`;
+      if (isPruned(path) || plan.points.has(path)) continue;
       const stats = statOf(reading, path);
-      if (stats === null || PRUNED.has(path)) continue;
-      if (stats.isDirectory() && stats.dev !== top.dev) continue;
-      const found: Found = { path, mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };
-      const ofTenant = stats.uid === reading.tenant?.uid;
-      const ownerless = !ofTenant && !(known.users.has(stats.uid) && known.groups.has(stats.gid));
-      if (ofTenant && !here.ofTenant) walk.ofTenant.add(found);
-      if (ownerless && !here.ownerless) walk.ownerless.add(found);
-      if (stats.isDirectory()) open.push({ folder: path, ofTenant, ownerless });
-      else if (stats.isFile()) {
-        if ((stats.mode & 0o6000) !== 0) walk.setuid.add(found);
-        if ((stats.mode & 0o111) !== 0) walk.executables.add({ path });
+      if (stats === null) continue;
+      if (stats.isDirectory() && stats.dev !== here.device && !start.hasSubvolumes) {
+        throwIfDisk(path, await ownMounts(reading, "latin1"));
+        continue;
       }
+      keep(walk, here, path, stats);
+      if (stats.isDirectory()) open.push({ folder: path, device: stats.dev, ...ownerOf(walk, stats) });
     }
   }
 }
 
-interface OpenFolder {
-  readonly folder: string;
+function throwIfLate({ began, count, bounds }: Walk, { folder }: WalkStart): void {
+  if (performance.now() - began <= bounds.ms) return;
+  throw new Unreadable(
+    `There are too many files: ${count} were read in ${bounds.ms / 1000} s, and the search was at the disk of ${textOfPath(folder === "" ? "/" : folder)}. If tenants write there, list it in the profile's scratch_folders or data_shares. Mount data of the site read-only.`,
+  );
+}
+
+/** Whose a file is, as far as the search asks. */
+interface Owner {
   readonly ofTenant: boolean;
   readonly ownerless: boolean;
+}
+
+const NOBODY: Owner = { ofTenant: false, ownerless: false };
+
+function ownerOf({ reading, known }: Walk, { uid, gid }: Stats): Owner {
+  const ofTenant = uid === reading.tenant?.uid;
+  return { ofTenant, ownerless: !ofTenant && !(known.users.has(uid) && known.groups.has(gid)) };
+}
+
+/** Keeps a file or folder for the residue items that want it. A folder that the walk has kept stands for the same owner's files in the folder. */
+function keep(walk: Walk, folder: Owner, path: string, stats: Stats): void {
+  const { setuid, executables, ownerless, ofTenant } = walk.found;
+  const one: Found = { path, mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };
+  const owner = ownerOf(walk, stats);
+  if (owner.ofTenant && !folder.ofTenant) ofTenant.add(one);
+  if (owner.ownerless && !folder.ownerless) ownerless.add(one);
+  if (!stats.isFile()) return;
+  if ((stats.mode & 0o6000) !== 0) setuid.add(one);
+  if ((stats.mode & 0o111) !== 0) executables.add({ path });
+}
+
+interface OpenFolder extends Owner {
+  readonly folder: string;
+  readonly device: number;
 }
 
 /**
@@ -170,7 +188,7 @@ class OpenFolders {
 const onDisk = ({ root }: Reading, path: string): Buffer =>
   Buffer.concat([Buffer.from(root === "/" ? "" : root), bytesOfPath(path)]);
 
-function statOf(reading: Reading, path: string) {
+function statOf(reading: Reading, path: string): Stats | null {
   try {
     return lstatSync(onDisk(reading, path));
   } catch (error) {

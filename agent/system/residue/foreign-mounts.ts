@@ -7,8 +7,8 @@ const LOCAL =
   /^(ext[234]|xfs|btrfs|f2fs|bcachefs|zfs|vfat|exfat|iso9660|udf|squashfs|erofs|overlay|tmpfs|ramfs|devtmpfs|devpts|proc|sysfs|cgroup2?|mqueue|hugetlbfs|debugfs|tracefs|securityfs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|rootfs|selinuxfs)$/;
 
 /** Returns the mounts of the host's own mount namespace, or none if a test's folder lacks the file `mountinfo`. */
-export async function ownMounts({ root }: Reading): Promise<Mount[]> {
-  return parseMounts((await readText(join(root, "proc/self/mountinfo"))) ?? "");
+export async function ownMounts({ root }: Reading, encoding: "utf8" | "latin1" = "utf8"): Promise<Mount[]> {
+  return parseMounts((await readText(join(root, "proc/self/mountinfo"), undefined, encoding)) ?? "");
 }
 
 /**

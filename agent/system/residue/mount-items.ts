@@ -5,7 +5,8 @@ import { type Mount, parseMounts } from "../mounts.ts";
 import { withoutRandomParts } from "./entry-name.ts";
 import { ownMounts } from "./foreign-mounts.ts";
 import { isGone, pidsOf } from "./processes.ts";
-import { namesIn, presences, type Reading, settled, textOf, Unreadable } from "./reading.ts";
+import { namesIn, presences, type Reading, settled, textOf, Unreadable, valued } from "./reading.ts";
+import { isReadOnlyDisk } from "./walked-mounts.ts";
 
 const KINDS = ["mnt", "net", "pid", "user", "uts", "ipc", "cgroup", "time"] as const;
 /** Matches file systems without files of people, which many services mount in their own mount namespaces. */
@@ -86,13 +87,14 @@ export function readNamespaces(reading: Reading): Promise<ResidueEntry[]> {
 
 /**
  * Reads the mounts of the host's own mount namespace. For each other mount namespace, `readMounts` adds the file systems that the host's own
- * namespace lacks. A read of mountinfo touches no mount.
+ * namespace lacks. A read of mountinfo touches no mount. The search for files leaves out a disk that is mounted read-only, so the entry of such a
+ * disk differs from the entry of the same disk if it can be written to.
  */
 export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const own = await ownMounts(reading);
     const known = new Set(own.map(({ device }) => device));
-    const names = own.map(nameOfMount);
+    const names: string[] = [];
     for (const { kind, pid, comm } of await foreignNamespaces(reading)) {
       if (kind !== "mnt") continue;
       try {
@@ -100,10 +102,14 @@ export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
         const others = parseMounts(text).filter(({ device, type }) => !known.has(device) && !OF_KERNEL.test(type));
         names.push(...others.map((mount) => `in the namespace of ${comm}: ${nameOfMount(mount)}`));
       } catch (error) {
-        if (!isGone(error)) throw error;
+        // The kernel answers EINVAL for a process that ends and has left its mount namespace.
+        if (!isGone(error) && !(error instanceof Error && "code" in error && error.code === "EINVAL")) throw error;
       }
     }
-    return presences(reading, names);
+    return [
+      ...presences(reading, [...own.filter((one) => !isReadOnlyDisk(one)).map(nameOfMount), ...names]),
+      ...[...new Set(own.filter(isReadOnlyDisk).map(nameOfMount))].map((name) => valued(reading, name, "read-only")),
+    ];
   });
 }
 

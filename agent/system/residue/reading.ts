@@ -84,14 +84,18 @@ export async function namesIn({ root }: Reading, path: string): Promise<string[]
  * Reads a text file, or returns null without the file. A tenant chooses the size of some files, so a file of more than `maxBytes` makes the residue
  * item unreadable. `readText` counts bytes while it reads, because files of /proc do not tell their size.
  */
-export async function readText(file: string, maxBytes = MAX_TEXT_BYTES): Promise<string | null> {
+export async function readText(
+  file: string,
+  maxBytes = MAX_TEXT_BYTES,
+  encoding: "utf8" | "latin1" = "utf8",
+): Promise<string | null> {
   try {
     const handle = await open(file, "r");
     try {
       const chunks: Buffer[] = [];
       for (let size = 0; ; ) {
         const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, null);
-        if (bytesRead === 0) return Buffer.concat(chunks).toString("utf8");
+        if (bytesRead === 0) return Buffer.concat(chunks).toString(encoding);
         size += bytesRead;
         if (size > maxBytes)
           throw new Unreadable(`${file} has more than ${maxBytes} bytes, which is too much to read.`);

@@ -88,12 +88,14 @@ describe("leaving Weka", () => {
   it("finds Weka's mounts and the mounts in them, innermost first", () => {
     const mount = (path: string, type: string) => ({
       id: "1",
+      parent: "0",
       device: "0:1",
       from: "/",
       path,
       type,
       source: "",
       options: [],
+      isReadOnly: false,
     });
     const mounts = [
       mount("/", "ext4"),
