@@ -1,7 +1,7 @@
 /**
- * The main program of the hub. The hub starts settings, database, secrets, clients, engine and listeners in this order, and stops them in reverse
- * order. The exit status is 0 after SIGTERM or SIGINT, 78 for invalid settings, and 1 for a failed start. With arguments, the hub's program runs a
- * command such as `copy-secrets` and no hub.
+ * The hub starts settings, database, secrets, clients, engine and listeners in this order, and stops them in reverse order. The exit status is 0
+ * after SIGTERM or SIGINT, 78 for invalid settings, and 1 for a failed start. With arguments, the hub's program runs a command such as `copy-secrets`
+ * and no hub.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -57,7 +57,7 @@ interface Parts {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
 }
 
-/** Starts the hub. The callback `fail` ends the hub after an error in a part that starts later. */
+/** The callback `fail` ends the hub after an error in a part that starts later. */
 async function start(
   config: Config,
   { log, ring }: KeptLog,

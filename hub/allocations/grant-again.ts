@@ -8,10 +8,7 @@ import { heldError } from "../workflows/decommission/start-decommission.ts";
 import { queueGrant } from "./create-allocation.ts";
 import { lockBoth } from "./lock-both.ts";
 
-/**
- * Queues another task that makes the tenant's account, for an allocation that is `failed` (architecture 14.1). If `grantAgain` refuses the request,
- * it throws ApiError.
- */
+/** Queues another task that makes the tenant's account, for an allocation that is `failed` (architecture 14.1). */
 export async function grantAgain(
   tx: Tx,
   id: AllocationId,

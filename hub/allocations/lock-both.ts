@@ -6,8 +6,8 @@ import type { AllocationRow, Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Locks an allocation and its node. Every transaction locks the node before the allocation, because transactions that lock in different orders can
- * deadlock. `node` is null if the node's row no longer exists. `lockBoth` throws `not_found` if no allocation has the id.
+ * Every transaction locks a node before the node's allocation, because transactions that lock in different orders can deadlock. `node` is null if the
+ * node's row no longer exists. `lockBoth` throws `not_found` if no allocation has the id.
  */
 export async function lockBoth(
   tx: Tx,

@@ -47,7 +47,7 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
  * Moves each allocation to its next status if the change needs no operator. The sweep judges finished tasks of `granting` allocations, ends
  * allocations whose host is gone, and begins due turnovers. The sweep of allocations decides from stored rows alone, so any hub may run the sweep at
  * any time, even after another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue delays no other
- * allocation. `sweepAllocations` returns the number of changed allocations.
+ * allocation.
  */
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;
@@ -70,8 +70,8 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
 }
 
 /**
- * Calls `handle` for one allocation in a transaction. If the allocation cannot continue, `handleOne` stores the reason in the allocation's row, and
- * the next sweep tries again. If the hub cannot store why an allocation cannot continue, `handleOne` throws, because the fault is in the database.
+ * If the allocation cannot continue, `handleOne` stores the reason in the allocation's row, and the next sweep tries again. If the hub cannot store
+ * why an allocation cannot continue, `handleOne` throws, because the fault is in the database.
  */
 async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number | "stuck"> {
   try {

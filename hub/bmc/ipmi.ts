@@ -71,7 +71,7 @@ const LOGIN_REFUSED =
   /RAKP \d HMAC is invalid|RAKP.*(unauthorized|invalid role|inactive|illegal)|password.*(invalid|verification)|privilege/i;
 const NO_SESSION = /Unable to establish|Authentication Capabilities|timed? ?out|Could not open socket|Address lookup/i;
 
-/** Returns the error code for the text that ipmitool printed in a failed call. Every text of ipmitool leads to an error code. */
+/** Returns the error code for the text that ipmitool printed in a failed call. */
 export function codeOf(told: string): Extract<BmcErrorCode, "no_answer" | "login_refused" | "action_failed"> {
   if (LOGIN_REFUSED.test(told)) return "login_refused";
   return NO_SESSION.test(told) ? "no_answer" : "action_failed";

@@ -6,7 +6,6 @@ export type BmcDriver = (typeof BMC_DRIVERS)[number];
 
 export interface BmcLogin {
   readonly driver: BmcDriver;
-  /** The BMC's IPv4 or IPv6 address. */
   readonly address: string;
   readonly user: string;
   readonly pass: Secret;
@@ -32,7 +31,7 @@ export interface BmcPort {
   powerOn(): Promise<void>;
 }
 
-/** Opens the connection to a BMC. The argument `signal` aborts the calls to the BMC when the hub stops or loses its lease on the workflow. */
+/** The argument `signal` aborts the calls to the BMC when the hub stops or loses its lease on the workflow. */
 export type OpenBmc = (login: BmcLogin, signal: AbortSignal) => BmcPort;
 
 export const BMC_ERRORS = ["no_answer", "login_refused", "action_failed", "untrusted", "tool_missing"] as const;

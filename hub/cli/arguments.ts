@@ -15,7 +15,6 @@ export interface Asked {
   /** The values of the parameters in the API operation's path, by parameter name. */
   readonly words: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The body of the API request; null if the request has no body. */
   readonly body: unknown;
 }
 
@@ -61,10 +60,7 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
   }
 }
 
-/**
- * Builds the API request of a command line. The function `read` returns the content of the file that a flag's value `@file` names; the value `@-`
- * means standard input.
- */
+/** The function `read` returns the content of the file that a flag's value `@file` names; the value `@-` means standard input. */
 export function askedOf(
   operation: Operation,
   given: { readonly values: Values; readonly words: readonly string[] },

@@ -78,13 +78,11 @@ export interface Operation {
   readonly conditional: boolean;
   /** True if the API operation accepts the header Idempotency-Key. */
   readonly repeatable: boolean;
-  /** The fields of the request body; null if the API operation takes no body. */
   readonly body: readonly Field[] | null;
   /** The fields of the operation's answer that count failed parts of the request. */
   readonly failureCounts: readonly string[];
 }
 
-/** Returns the types of a JSON schema, for example `string`, `integer` or `array`. */
 export const typesOf = (schema: Schema): string[] => [
   ...[schema.type ?? []].flat(),
   ...(schema.anyOf ?? []).flatMap(typesOf),

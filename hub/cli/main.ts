@@ -51,7 +51,7 @@ interface Page {
   readonly next_cursor?: string | null;
 }
 
-/** Reads all pages of a list from the API. If the API's answer is not a list, `allPages` returns the answer unchanged. */
+/** If the API's answer is not a list, `allPages` returns the answer unchanged. */
 async function allPages(target: Target, operation: Operation, first: Invocation): Promise<Page> {
   const items: Record<string, unknown>[] = [];
   const query = new URLSearchParams(first.query);
@@ -121,10 +121,7 @@ async function describe(url: string): Promise<Operation[]> {
   return operationsOf(await response.json());
 }
 
-/**
- * Returns the error for an unknown command. The error for an unknown command suggests commands that contain all words of it, for example
- * `create-maas-site-profile` for `create-profile`.
- */
+/** The error for an unknown command suggests commands that contain all words of it, for example `create-maas-site-profile` for `create-profile`. */
 function unknownCommand(name: string | undefined, operations: readonly Operation[]): string {
   const asked = (name ?? "").split("-");
   const near = operations

@@ -59,7 +59,7 @@ const jsonText = (value: object): string => {
   const words = Array.isArray(value) && value.every((one) => typeof one !== "object") ? value.join(", ") : null;
   return words === null ? JSON.stringify(value) : words || "-";
 };
-/** Returns the value of a field of a row. The name `a.b` means field b in the nested record a. */
+/** The name `a.b` means field b in the nested record a. */
 const at = (row: Row, name: string): unknown =>
   name.split(".").reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
 /**

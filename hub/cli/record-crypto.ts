@@ -3,7 +3,7 @@ import type { RecordCrypto } from "../../shared/sanitization-verify.ts";
 
 const hex = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** Runs a function that reads a key or certificate. `readable` returns null if the text is no key or certificate. */
+/** `readable` returns null if the text is no key or certificate. */
 function readable<T>(read: () => T): T | null {
   try {
     return read();
@@ -13,7 +13,6 @@ function readable<T>(read: () => T): T | null {
   }
 }
 
-/** Node's cryptography for the verification of sanitization records. */
 export const RECORD_CRYPTO: RecordCrypto = {
   sha256: hex,
   certificate: (pem) =>

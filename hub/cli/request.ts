@@ -21,7 +21,7 @@ export class Away extends Error {
   override readonly name = "Away";
 }
 
-/** Sends one HTTP request to a hub. If no hub answers, the error names the hub's address and the settings that give the address. */
+/** If no hub answers, the error of `fetchFrom` names the hub's address and the settings that give the address. */
 export async function fetchFrom(url: string, path: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(`${url}${path}`, request);
@@ -100,9 +100,9 @@ function secondsToWait(response: Response): number {
 }
 
 /**
- * Sends the request of a command to the hub. The command repeats a request only if the hub's answer says that the hub did nothing and when to send
- * the request again. Both attempts of a request carry one idempotency key; a new command gets a new key. After any failure except a refusal with a
- * time to wait, the operator decides whether to repeat the command.
+ * The command repeats a request only if the hub's answer says that the hub did nothing and when to send the request again. Both attempts of a request
+ * carry one idempotency key; a new command gets a new key. After any failure except a refusal with a time to wait, the operator decides whether to
+ * repeat the command.
  */
 export async function call(
   target: Target,

@@ -23,7 +23,6 @@ Exit status: 0 all is right, 1 a fault was found, 2 the command was not understo
 was given, so they may be those of another hub.
 `;
 
-/** Reads the words and flags that follow `verify-record` on the command line. */
 function argumentsOf(argv: readonly string[]): { files: readonly string[]; trusted: readonly string[] } {
   try {
     const { values, positionals } = parseArgs({

@@ -28,10 +28,7 @@ const OTHER: Readonly<Record<StoreKind, StoreKind>> = { vault: "sealed_file", se
 /** Returns the hub's settings with the given value of MUSTER_SECRETS. */
 export type SettingsWith = (secrets: StoreKind) => DatabaseSettings & { readonly secrets: SecretsSettings };
 
-/**
- * Runs the command `copy-secrets` of the hub's program. The exit status of `copy-secrets` is 0 for success, 1 for a copy that is not complete, and 2
- * for an unknown command.
- */
+/** The exit status of `copy-secrets` is 0 for success, 1 for a copy that is not complete, and 2 for an unknown command. */
 export async function runCommand(words: readonly string[], settingsWith: SettingsWith): Promise<number> {
   const to = targetOf(words);
   if (to === null) {

@@ -13,9 +13,8 @@ export interface CopiedSecret {
   readonly outcome: Outcome;
 }
 /**
- * Copies the secrets one after another. `copySecrets` writes each secret by check-and-set, reads it back and compares it, and never changes the
- * source store. An operator may stop and repeat the copy of the secrets at any time. If one of the two stores cannot be used, `copySecrets` throws
- * that store's `SecretError`.
+ * `copySecrets` writes each secret by check-and-set, reads it back and compares it, and never changes the source store. An operator may stop and
+ * repeat the copy of the secrets at any time. If one of the two stores cannot be used, `copySecrets` throws that store's `SecretError`.
  */
 export async function* copySecrets(
   secrets: readonly NamedSecret[],

@@ -71,7 +71,6 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   },
 };
 
-/** Returns all secrets that the hub's database names, in a fixed order. */
 export async function namedSecrets(db: Db): Promise<NamedSecret[]> {
   const found: NamedSecret[] = [];
   for (const find of Object.values(KINDS)) {

@@ -20,7 +20,6 @@ const WAYS = [
   [VAULT, FILES],
 ] as const;
 
-/** Every combination of outcomes that copying secrets can have. */
 const everyCounts: readonly Counts[] = Array.from(
   { length: 2 ** OUTCOMES.length },
   (_none, bits) => Object.fromEntries(OUTCOMES.map((outcome, n) => [outcome, (bits >> n) & 1])) as Counts,

@@ -21,7 +21,7 @@ Settings come from the environment; docs/settings.md lists them and explains how
 export const UNUSED_DATABASE =
   "No hub has started on this database yet, so there is nothing to copy. Run this command with the environment of the hub that you move, especially its DATABASE_URL or MUSTER_STATE_DIR.";
 
-/** Returns the line that `copy-secrets` prints about one secret. `lineOf` returns null for an optional secret that does not exist. */
+/** `lineOf` returns null for an optional secret that does not exist. */
 export const lineOf = ({ path, outcome }: CopiedSecret): string | null =>
   outcome === "absent" ? null : `${TOLD[outcome].padEnd(13)}  ${path}`;
 
@@ -42,7 +42,6 @@ export const nameOf = (store: SecretsSettings): string =>
 export const beganBy = (from: SecretsSettings, to: SecretsSettings): string =>
   `Copying every secret that the database names, from ${nameOf(from)} to ${nameOf(to)}.`;
 
-/** Returns the advice how an operator removes a secret's wrong value from a secret store. */
 const removing = (store: SecretsSettings): string =>
   store.kind === "sealed_file"
     ? `remove the folder ${store.directory}, which the next copy creates again`

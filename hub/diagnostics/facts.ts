@@ -20,7 +20,6 @@ export interface HubFacts {
   readonly stateDir: string;
   readonly settings: readonly Setting[];
   readonly secretStore: () => StoreState;
-  /** The number of agents that have a session with this hub. */
   readonly agents: () => number;
   readonly pool: () => { readonly connections: number; readonly idle: number; readonly waiting: number };
   readonly eventLoop: EventLoopWatch;
@@ -28,17 +27,13 @@ export interface HubFacts {
 }
 
 export interface EventLoopWatch {
-  /** The delays of the event loop since `watchEventLoop` was called, in milliseconds. */
   delay(): { readonly median: number; readonly p99: number; readonly longest: number };
   close(): void;
 }
 
 const RESOLUTION_MS = 20;
 
-/**
- * Measures how late the event loop runs. Node.js records the time between two of its checks of the event loop, so `watchEventLoop` subtracts the
- * interval of these checks.
- */
+/** Node.js records the time between two of its checks of the event loop, so `watchEventLoop` subtracts the interval of these checks. */
 export function watchEventLoop(): EventLoopWatch {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();

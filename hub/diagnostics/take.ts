@@ -19,7 +19,6 @@ const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });
 type SectionError = z.output<typeof SectionError>;
 
-/** The entry in the diagnostics for a section that could not be read. */
 export const SectionFailed = z.strictObject({ took_ms: z.int(), error: SectionError });
 
 const answerOf = ({ data, about }: Section) =>
@@ -63,7 +62,7 @@ export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience
   };
 }
 
-/** Reads the sections of the diagnostics one after another. If one section of the diagnostics fails, `take` still reads the next sections. */
+/** If one section of the diagnostics fails, `take` still reads the next sections. */
 async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
   const lastMoment = performance.now() + patience.all;

@@ -47,6 +47,5 @@ export function judgeAttempt(attempted: Attempted, attempt: number, random: numb
   return { kind: "retry", inSeconds: Math.max(jittered, asked) };
 }
 
-/** Returns the reason why an attempt to deliver an event failed, as a text for operators. */
 export const reasonOf = (attempted: Attempted): string =>
   attempted.answered ? `The receiver answered ${attempted.status}` : attempted.reason;

@@ -14,9 +14,7 @@ export interface StreamRequest {
   /** The event types, or patterns of event types, that the client wants. If `types` is empty, the client wants events of all types. */
   readonly types: readonly string[];
   readonly subject: string | undefined;
-  /** The name of the API token of the stream's client. */
   readonly holder: string;
-  /** The signal that aborts when the stream's client disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -32,9 +30,9 @@ export interface StreamTimes {
 const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
 /**
- * Streams domain events as server-sent events. Each server-sent event has the cursor of its CloudEvent as `id`, so a client that sends
- * `Last-Event-ID` continues after that event. The hub reads events from the database only as fast as the client takes them. A slow client uses no
- * memory for waiting events, and its stream ends after an hour like every other stream.
+ * Each server-sent event has the cursor of its CloudEvent as `id`, so a client that sends `Last-Event-ID` continues after that event. The hub reads
+ * events from the database only as fast as the client takes them. A slow client uses no memory for waiting events, and its stream ends after an hour
+ * like every other stream.
  */
 export function eventStream(
   db: Db,

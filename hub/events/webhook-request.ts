@@ -6,7 +6,7 @@ import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
 
 const ANSWER_WITHIN_MS = 15_000;
 
-/** Sends events to the receivers of webhooks. The webhook client reuses its connections for later deliveries, and `close` closes the connections. */
+/** The webhook client reuses its connections for later deliveries, and `close` closes the connections. */
 export class WebhookClient {
   readonly #http: HttpAgent;
   readonly #https: HttpsAgent;
@@ -20,8 +20,7 @@ export class WebhookClient {
   }
 
   /**
-   * Posts one event to a receiver. A redirect counts as an ordinary answer, because following it would send the signed event to an address that no
-   * operator has entered.
+   * A receiver's redirect counts as an ordinary answer. To follow a redirect would send the signed event to an address that no operator has entered.
    */
   async post(
     url: string,

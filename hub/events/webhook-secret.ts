@@ -8,7 +8,6 @@ import { type SecretData, SecretError, type SecretStore } from "../secrets/port.
  */
 const Kept = z.object({ secret: z.string(), previous: z.string().optional(), previous_until: z.string().optional() });
 
-/** Returns the webhook secrets that sign a delivery at the given time. */
 export function signingKeys(data: SecretData, now: Date): Secret[] {
   const { secret, previous, previous_until: until } = Kept.parse(data);
   return previous !== undefined && until !== undefined && new Date(until) > now

@@ -106,8 +106,8 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 }
 
 /**
- * Judges a request with a replaced certificate. If a replaced certificate proves that two hosts use one node's identity, the hub refuses both hosts
- * from now on (decision I1). `judgeReplaced` returns the error with which the hub refuses the request.
+ * If a replaced certificate proves that two hosts use one node's identity, the hub refuses both hosts from now on (decision I1). `judgeReplaced`
+ * returns the error with which the hub refuses the request.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

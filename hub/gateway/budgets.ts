@@ -130,10 +130,7 @@ export const LIMITS = {
 } as const;
 
 export interface Bucket {
-  /**
-   * The number of tokens in a token bucket. A negative number of tokens means that the sender took more tokens than its bucket had, so the sender
-   * must wait.
-   */
+  /** A negative number of tokens means that the sender took more tokens than its bucket had, so the sender must wait. */
   readonly tokens: number;
   /** The time when `tokens` was computed, in milliseconds of a monotonic clock. */
   readonly at: number;

@@ -41,7 +41,6 @@ export interface CheckedRequest {
 export interface CertificateAuthority {
   /** The certificates of the CAs that hosts must trust, as PEM; during a rotation also the next CA. */
   readonly caPem: string;
-  /** The certificate of the CA that issues certificates now, as PEM. */
   readonly issuerPem: string;
   /** Checks a certificate request for a node; throws `csr_invalid` or `csr_name_mismatch`. */
   checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest>;

@@ -36,7 +36,7 @@ export class ConnectionAttempts {
     if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
   }
 
-  /** Writes the noted connection attempts to the database. If the write to the database fails, the connection attempts stay noted in memory. */
+  /** If the write to the database fails, the connection attempts stay noted in memory. */
   async flush(db: Db): Promise<void> {
     const noted = [...this.#noted.values()];
     this.#noted = new Map();

@@ -173,8 +173,8 @@ export class Dispatcher {
   }
 
   /**
-   * Ends the delivery of a task to an agent. Each delivery of a task has a new epoch, which is a rising number. A reply with an old epoch changes
-   * nothing, because the delivery with this epoch is over.
+   * Each delivery of a task has a new epoch, which is a rising number. A reply with an old epoch changes nothing, because the delivery with this
+   * epoch is over.
    */
   async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {

@@ -182,8 +182,8 @@ export class Gateway {
   }
 
   /**
-   * Records the end of an agent's session. Only the end of a node's newest session means that the agent is gone; a stop of the hub itself says
-   * nothing about the agent. `answered` is true if a newer session had replaced this session and the agent answered the hub's close message.
+   * Only the end of a node's newest session means that the agent is gone; a stop of the hub itself says nothing about the agent. `answered` is true
+   * if a newer session had replaced this session and the agent answered the hub's close message.
    */
   async closed(session: Session, reason: string, answered: boolean): Promise<void> {
     this.#ending += 1;
@@ -196,7 +196,6 @@ export class Gateway {
     }
   }
 
-  /** The number of sessions whose end is being written to the database. */
   get ending(): number {
     return this.#ending;
   }

@@ -72,7 +72,6 @@ export class HandshakeQueue {
     this.#limits = limits;
   }
 
-  /** The number of connections for which TLS has not started. */
   get size(): number {
     return this.#open.size;
   }

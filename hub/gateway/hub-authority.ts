@@ -159,8 +159,8 @@ export class HubAuthority {
   }
 
   /**
-   * Returns the keys of the hub's next generation. The first hub that calls `prepareNext` creates the keys of the next generation. If the start of a
-   * key rotation was interrupted, the next start of the rotation uses the keys that the interrupted start created.
+   * The first hub that calls `prepareNext` creates the keys of the next generation. If the start of a key rotation was interrupted, the next start of
+   * the rotation uses the keys that the interrupted start created.
    */
   async prepareNext(): Promise<NextKeys> {
     await this.refresh();
@@ -249,8 +249,8 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * Opens the keys that a key statement names. `openNamed` throws if the secret store lacks the keys that the key statement names. The secret store may
- * have other keys after a restore to an earlier state. Hosts would refuse keys that the hub has not announced to them.
+ * `openNamed` throws if the secret store lacks the keys that the key statement names. The secret store may have other keys after a restore to an
+ * earlier state. Hosts would refuse keys that the hub has not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");

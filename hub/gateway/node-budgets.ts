@@ -52,10 +52,7 @@ export class NodeBudgets {
     return this.#accounts.size;
   }
 
-  /**
-   * Charges a request to the node's budget. `ask` returns zero if the request is within the node's budget, otherwise the milliseconds until the
-   * budget allows the next request.
-   */
+  /** `ask` returns zero if the request is within the node's budget, otherwise the milliseconds until the budget allows the next request. */
   ask(nodeId: NodeId, kind: NodeKind): number {
     return this.#spend(nodeId, kind, "refused", ask);
   }

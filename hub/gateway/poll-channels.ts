@@ -82,7 +82,6 @@ class PollChannel implements Channel {
   #endWait: (() => void) | null = null;
   #closed: string | null = null;
 
-  /** The reason why the long-poll channel has ended; null while the channel is open. */
   get closed(): string | null {
     return this.#closed;
   }

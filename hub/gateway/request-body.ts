@@ -2,8 +2,8 @@ import type { Context } from "hono";
 import { ApiError } from "../../shared/api/errors.ts";
 
 /**
- * Reads the body of a request as text. `bodyWithin` throws `body_too_large` before it has read more than `mostBytes`. Routes that authenticate the
- * client check its certificate or token before they call `bodyWithin`.
+ * `bodyWithin` throws `body_too_large` before it has read more than `mostBytes`. Routes that authenticate the client check its certificate or token
+ * before they call `bodyWithin`.
  */
 export async function bodyWithin(c: Context, mostBytes: number): Promise<string> {
   const tooLarge = () => new ApiError("body_too_large", `The body is larger than ${mostBytes} bytes.`);

@@ -41,9 +41,7 @@ const WaitQuery = z.object({
   timeout_ms: z.coerce.number().int().min(0).max(60_000).default(25_000),
 });
 
-/**
- * The HTTP routes of the agent listener. A route requires a client certificate of the node in the path, or a token, or no proof of identity at all.
- */
+/** A route requires a client certificate of the node in the path, or a token, or no proof of identity at all. */
 export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   const app = new Hono<Env>();
   app.onError((error, c) => problem(c, error, deps));
@@ -153,7 +151,7 @@ export async function identify(
   return known;
 }
 
-/** Reads and parses the body of a request. The callback `taken` gets the size of the request's body before the parser runs. */
+/** The callback `taken` gets the size of a request's body before the parser of the body runs. */
 async function body<T>(
   c: Context<Env>,
   schema: z.ZodType<T>,

@@ -15,7 +15,6 @@ export interface Session {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly epoch: number;
-  /** The serial number of the certificate with which the agent opened the session. */
   readonly serial: string;
   readonly bootId: string;
   readonly address: string | null;

@@ -4,10 +4,7 @@ import * as x509 from "@peculiar/x509";
 
 x509.cryptoProvider.set(webcrypto as never);
 
-/**
- * The X.509 library, which uses Node's own cryptography. The polyfill of the X.509 library must load before the library, so only `x509.ts` imports
- * the library.
- */
+/** The polyfill of the X.509 library must load before the library, so only `x509.ts` imports the library. */
 export { x509 };
 
 export const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;

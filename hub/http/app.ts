@@ -15,8 +15,8 @@ import { TokenBudgets } from "./token-budgets.ts";
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /**
- * Builds the app that serves the hub's admin API. Each request first gets a request id and a body limit. After the body limit, the function
- * `register` checks the request's authentication, budget, permission and input. One error handler turns every error into the answer for the client.
+ * Each request first gets a request id and a body limit. After the body limit, the function `register` checks the request's authentication, budget,
+ * permission and input. One error handler turns every error into the answer for the client.
  */
 export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   const app = new Hono<Env>();

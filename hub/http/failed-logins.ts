@@ -27,7 +27,7 @@ interface Account {
   timer: NodeJS.Timeout | null;
 }
 
-/** Logs and audits failed logins. Neither the log nor the audit gets the token that the client sent. */
+/** Neither the log nor the audit gets the token that the client sent. */
 export class FailedLogins {
   readonly #deps: Pick<ApiDependencies, "inTx" | "log">;
   readonly #accounts = new Map<string, Account>();

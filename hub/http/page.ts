@@ -42,10 +42,7 @@ export function readBefore(cursor: string | undefined): readonly [string, string
   return at === undefined || id === undefined ? null : [at, id];
 }
 
-/**
- * Makes one page of a list from database rows. The caller's query asked for one row more than `limit`, so an additional row shows that a next page
- * exists.
- */
+/** The query of the caller of `pageOf` asked for one row more than `limit`, so an additional row shows that a next page exists. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

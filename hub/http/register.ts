@@ -32,8 +32,8 @@ export const requestIdOf = (given: string | undefined): string =>
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
 /**
- * Registers a route in the app. The hub handles each request in this order: authentication, permission, validation, replay of a stored answer, the
- * action with its audit, the answer.
+ * The hub handles each request in this order: authentication, permission, validation, replay of a stored answer, the action with its audit, the
+ * answer.
  */
 export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, guard: ApiGuard): void {
   app.on(route.method, honoPath(route.path), async (c) => {

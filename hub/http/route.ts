@@ -42,7 +42,6 @@ export interface Written<R> {
 }
 
 interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
-  /** The unique name of the route's operation, for example `createMaasSite`. */
   readonly operationId: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
@@ -94,7 +93,7 @@ export interface StreamCall {
 interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, z.ZodType, R> {
   readonly permission: "read";
-  /** Returns the stream of server-sent events. In a route with a stream, `response` is the schema of each event's data. */
+  /** In a route with a stream, `response` is the schema of each event's data. */
   stream(call: Call<z.output<P>, z.output<Q>>, about: StreamCall): Promise<ReadableStream<Uint8Array>>;
 }
 

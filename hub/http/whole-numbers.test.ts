@@ -12,7 +12,6 @@ interface Shape {
   readonly minimum?: number;
 }
 
-/** Returns every whole number in a JSON schema, with its path. */
 function wholeNumbers(schema: unknown, path: string): { path: string; shape: Shape }[] {
   if (typeof schema !== "object" || schema === null) return [];
   const shape = schema as Shape;

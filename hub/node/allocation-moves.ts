@@ -75,8 +75,8 @@ interface Told {
 }
 
 /**
- * Changes an allocation's status and records the change. The result is null if the allocation's stored status is no longer `move.from`. The parameter
- * `owner` is the person or the part of Muster that makes the change.
+ * `moveAllocation` returns null if the allocation's stored status is no longer `move.from`. The parameter `owner` is the person or the part of Muster
+ * that makes the change.
  */
 export async function moveAllocation(
   tx: Tx,

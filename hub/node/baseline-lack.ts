@@ -2,7 +2,7 @@ import { type TurnoverFacts, turnoverMode } from "./turnover-mode.ts";
 
 /**
  * The residue items that a soft reset compares and that a node's baseline does not have. An older agent may not have known a missing item, or the
- * agent could not read the item. The list is empty for a complete baseline. `BaselineLack` is null for a node without a baseline.
+ * agent could not read the item. `BaselineLack` is empty for a complete baseline, and null for a node without a baseline.
  */
 export type BaselineLack = readonly string[] | null;
 

@@ -53,10 +53,7 @@ export async function orderFirstBaseline(tx: Tx, id: NodeId): Promise<void> {
   for (const node of await lockNodesWithoutBaseline(tx, 1, id)) await orderBaseline(tx, node, BY_HUB);
 }
 
-/**
- * One turn of the sweep for baselines, which orders missing baselines, repeats failed ones after a pause, and stores snapshots. `sweepBaselines`
- * returns the numbers of ordered, stored and refused baselines.
- */
+/** One turn of the sweep for baselines, which orders missing baselines, repeats failed ones after a pause, and stores snapshots. */
 export async function sweepBaselines(
   tx: Tx,
   againAfterSeconds = AGAIN_AFTER_SECONDS,
@@ -69,10 +66,7 @@ export async function sweepBaselines(
   return { ordered: due.length, ...(await storeBaselines(tx)) };
 }
 
-/**
- * Stores the snapshots of finished tasks as baselines. If `only` is set, `storeBaselines` handles only the node `only`. `storeBaselines` returns the
- * numbers of stored and refused baselines.
- */
+/** Stores the snapshots of finished tasks as baselines. If `only` is set, `storeBaselines` handles only the node `only`. */
 export async function storeBaselines(tx: Tx, only: NodeId | null = null): Promise<{ taken: number; refused: number }> {
   let [taken, refused] = [0, 0];
   for (const { result, allocated, ...row } of await lockBaselineResults(tx, AT_ONCE, only)) {

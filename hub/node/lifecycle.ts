@@ -55,9 +55,9 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 }
 
 /**
- * Gives up the drain of a node. A node whose drain was given up becomes `offline`, and the next report of its agent makes the node `active`. A node
- * that was quarantined before the drain becomes quarantined again, because nothing has proven the node healthy. Only the operation that owns a node's
- * status `draining` may give up the node's drain; a call for another operation changes nothing.
+ * A node whose drain was given up becomes `offline`, and the next report of its agent makes the node `active`. A node that was quarantined before the
+ * drain becomes quarantined again, because nothing has proven the node healthy. Only the operation that owns a node's status `draining` may give up
+ * the node's drain; a call for another operation changes nothing.
  */
 export async function leaveDraining(
   tx: Tx,
@@ -100,10 +100,7 @@ export async function quarantineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "operator" }, why);
 }
 
-/**
- * Ends a cancelled reimage. After a cancelled reimage, a node that is still `enrolling` becomes `quarantined`, because its host has no system on
- * which work may run.
- */
+/** After a cancelled reimage, a node that is still `enrolling` becomes `quarantined`, because its host has no system on which work may run. */
 export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "enrolling") return;
@@ -133,8 +130,8 @@ export async function returnCleanNode(
 }
 
 /**
- * Ends the cancelled cleaning of a node's host. If the cancelled cleaning had begun, the hub quarantines the node, because nobody knows whether the
- * host is clean. A person or a later successful cleaning ends the quarantine after a cancelled cleaning.
+ * If the cancelled cleaning had begun, the hub quarantines the node, because nobody knows whether the host is clean. A person or a later successful
+ * cleaning ends the quarantine after a cancelled cleaning.
  */
 export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reason: string): Promise<void> {
   if (begun) await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);
@@ -157,7 +154,7 @@ export async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string):
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "cleanup" }, reason);
 }
 
-/** Returns a retired node to service. After a node's return to service, the sweep for silent agents decides whether the node is offline. */
+/** After a node's return to service, the sweep for silent agents decides whether the node is offline. */
 export async function activate(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
   const node = await lockNode(tx, nodeId);
   if (node?.status === "active") return { kind: "adopted", status: node.status };

@@ -84,7 +84,7 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
 
 const isActive = (node: SilentNode): boolean => node.status === "active";
 
-/** Records the silence of nodes whose sessions the transaction has locked. `fallSilent` returns the number of nodes that became offline. */
+/** Records the silence of nodes whose sessions the transaction has locked. */
 async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
   let offline = 0;
   for (const node of silent) {
@@ -98,7 +98,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Makes up to `SLICE` offline nodes whose agents report again `active`. `bringBack` returns the number of nodes that became active. */
+/** Makes up to `SLICE` offline nodes whose agents report again `active`. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {
@@ -110,8 +110,8 @@ async function bringBack(tx: Tx): Promise<number> {
 }
 
 /**
- * Searches the database for silent nodes every few seconds. An outage of the hub or of its database must not count as an outage of its agents
- * (decisions F1, F2). After the database was unavailable or the process was paused, no node becomes offline during a new grace period.
+ * An outage of the hub or of its database must not count as an outage of its agents (decisions F1, F2). After the database was unavailable or the
+ * process was paused, no node becomes offline during a new grace period.
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;

@@ -54,10 +54,7 @@ function stepsOf(result: unknown): RecordTask["steps"] {
   return CleaningSteps.parse(result.steps);
 }
 
-/**
- * Returns a task as a sanitization record lists it. Only a task that succeeded has a result. The steps of a failed task are unknown, so each required
- * step of a failed task counts as missing.
- */
+/** Only a task that succeeded has a result. The steps of a failed task are unknown, so each required step of a failed task counts as missing. */
 export function recordTaskOf(task: Task): RecordTask {
   const succeeded = task.state === "succeeded";
   return {

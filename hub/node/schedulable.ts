@@ -10,7 +10,6 @@ export interface SchedulingFacts {
   readonly hostClosed: boolean;
   /** The tenant of the node's open allocation, or null if the node has no open allocation. */
   readonly tenant: string | null;
-  /** The health overrides of the node, each of which keeps new work off the node (decision M9). */
   readonly overrides: readonly { readonly source: string; readonly reason: string }[];
   /** The residue items that the soft reset after the node's next tenant would miss in the node's baseline. */
   readonly baselineLack: BaselineLack;
@@ -36,8 +35,8 @@ export interface Obstacle {
 }
 
 /**
- * Decides whether a node may get new work. The hub decides for each request whether the node may get work, and never stores the answer (architecture
- * 3). The list `reasons` is empty only if the node may get new work.
+ * The hub decides for each request whether the node may get work, and never stores the answer (architecture 3). The list `reasons` is empty only if
+ * the node may get new work.
  */
 export function schedulability(
   node: SchedulingFacts,

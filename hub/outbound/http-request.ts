@@ -27,7 +27,6 @@ export interface Call {
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** The value of the HTTP answer's Date header. */
   readonly date: string | null;
   readonly body: string;
 }

@@ -18,7 +18,7 @@ export type SecretsSettings =
       readonly credentials: VaultCredentials;
     };
 
-/** Opens the secret store. `openSecrets` sends nothing to Vault, because Vault may be unreachable at the hub's start. */
+/** `openSecrets` sends nothing to Vault, because Vault may be unreachable at the hub's start. */
 export async function openSecrets(
   settings: SecretsSettings,
   log: Log,

@@ -55,7 +55,7 @@ export type Replaces = SecretVersion | "nothing";
  * store throws only `SecretError`. No method of a secret store repeats a failed call.
  */
 export interface SecretStore {
-  /** Reads a secret. `read` throws `secret_missing` if nothing was written at the path, or if somebody removed the secret. */
+  /** `read` throws `secret_missing` if nothing was written at the path, or if somebody removed the secret. */
   read(path: string): Promise<SecretData>;
   /** Reads a secret and its version. A later `write` can name the secret's version as the version to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;

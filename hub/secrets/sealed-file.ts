@@ -162,8 +162,8 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
 }
 
 /**
- * Writes a secret's file. When `writeDurably` returns, the bytes of the secret's file are on the disk. If `writeDurably` throws, the secret's file
- * has its old content or does not exist.
+ * When `writeDurably` returns, the bytes of the secret's file are on the disk. If `writeDurably` throws, the secret's file has its old content or
+ * does not exist.
  */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
   await withTemporary(file, bytes, (temporary) => rename(temporary, file));

@@ -15,8 +15,8 @@ export interface VaultAddress {
 }
 
 /**
- * Vault's answer to a call of the hub. The hub only compares Vault's `errors` with known texts. Vault's error texts may quote what the hub sent, so
- * no message of the hub contains Vault's error texts.
+ * The hub only compares Vault's `errors` with known texts. Vault's error texts may quote what the hub sent, so no message of the hub contains Vault's
+ * error texts.
  */
 export type VaultAnswer =
   | { readonly ok: true; readonly body: unknown }

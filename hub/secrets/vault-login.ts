@@ -7,9 +7,7 @@ import type { VaultApi } from "./vault-api.ts";
 import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";
 import { type Lease, type NextStep, nextStep, retryMs } from "./vault-lease.ts";
 
-/**
- * The hub's credentials for Vault. The hub reads the files with the credentials at each login, so that a new credential needs no restart of the hub.
- */
+/** The hub reads the files with the credentials at each login, so that a new credential needs no restart of the hub. */
 export type VaultCredentials =
   | { readonly kind: "token"; readonly tokenFile: string }
   | {
@@ -201,7 +199,7 @@ export class VaultLogin {
     throw answered;
   }
 
-  /** Opens a session with a Vault token. `#openToken` returns an error if Vault refused the token, and throws every other error. */
+  /** `#openToken` returns an error if Vault refused the token, and throws every other error. */
   async #openToken(token: Secret, { tokenFile }: { tokenFile: string }): Promise<Session | SecretError> {
     const answer = await this.#api({ method: "GET", path: LOOKUP, token });
     if (!answer.ok)

@@ -24,10 +24,7 @@ const isOrigin = (text: string): boolean => {
   return url !== null && url.href === `${url.origin}/`;
 };
 
-/**
- * All settings of the hub process. The behaviour of a site (timeouts, limits, retries) is in the site's profiles, in the database. `docs/settings.md`
- * explains each setting.
- */
+/** The behaviour of a site (timeouts, limits, retries) is in the site's profiles, in the database. `docs/settings.md` explains each setting. */
 const Env = z.object({
   /**
    * The URL of a server with PostgreSQL 15 or later. Without DATABASE_URL the hub starts its embedded PostgreSQL server under the state directory, or
@@ -195,7 +192,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   };
 }
 
-/** Returns the hub's settings for display. The display of a secret setting shows only whether the setting has a value. */
+/** The display of a secret setting shows only whether the setting has a value. */
 const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string, unknown>>): Setting[] =>
   Object.keys(Env.shape).map((name) => {
     const value = values[name as keyof typeof values] ?? null;
@@ -205,10 +202,7 @@ const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string,
 const refuse = (fault: string): ConfigError =>
   new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
 
-/**
- * Returns the TLS files of the admin listener. The admin token, MAAS tokens and BMC logins pass through the admin listener, so it must never use
- * clear text by accident.
- */
+/** The admin token, MAAS tokens and BMC logins pass through the admin listener, so it must never use clear text by accident. */
 function adminTls(e: z.output<typeof Env>): TlsPaths | null {
   const { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile } = e;
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };

@@ -13,10 +13,7 @@ import { SecretError, type SecretStore } from "../secrets/port.ts";
 import { differencesFrom } from "../watcher/same-region.ts";
 import { deployedSeries } from "../workflows/provisioning/distro-series.ts";
 
-/**
- * Returns a client for a site's MAAS. The hub reads the site's MAAS token for each new client, so a rotated token needs no restart of the hub
- * (lifecycle 3.5).
- */
+/** The hub reads the site's MAAS token for each new client, so a rotated token needs no restart of the hub (lifecycle 3.5). */
 export const siteClient =
   (db: Db, secrets: SecretStore, clients: SiteClients) =>
   async (siteId: SiteId, signal?: AbortSignal): Promise<MaasPort> => {
@@ -41,7 +38,7 @@ export const siteClient =
     return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token), signal);
   };
 
-/** Checks a site's MAAS with the given token. `probeSite` creates a MAAS client of its own, because the token may not be stored yet. */
+/** `probeSite` creates a MAAS client of its own, because the token may not be stored yet. */
 export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
   probeMaas(createMaasClient({ baseUrl: site.apiBaseUrl, apiKey: token }), {
     upstreamDnsServers: site.upstreamDnsServers,

@@ -1,4 +1,4 @@
-/** The page with the API description. The browser builds the page's list of operations from /api/v1/openapi.json, without any other file. */
+/** The browser builds the list of operations on the documentation page from /api/v1/openapi.json, without any other file. */
 export const docsPage = (nonce: string): string => `<!doctype html>
 <html lang="en">
 <head>

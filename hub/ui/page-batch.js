@@ -9,7 +9,7 @@ const BATCHES = {
     kind: "decommissions",
   },
 };
-/** Shows the state of a batch. The page shows a finished batch as completed only if none of the batch's hosts waits for a person. */
+/** The page shows a finished batch as completed only if none of the batch's hosts waits for a person. */
 const batchTag = ({ done, failed, paused }) => {
   if (paused !== null) return tag("paused", "bad");
   if (!done) return tag("running");

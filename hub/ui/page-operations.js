@@ -43,7 +43,6 @@ const operations = (kind, rows) =>
     rows.map(operationRow(kind)),
   );
 
-/** Reads one page of operations for each of the given statuses, with the given limit. */
 const pagesOf = (kind, statuses, limit) =>
   Promise.all(
     statuses.map(async (status) => ({

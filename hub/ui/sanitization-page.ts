@@ -23,7 +23,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': "&quot;",
   "'": "&#39;",
 };
-/** Returns a text as HTML. Control characters, which a host may have sent, become question marks. */
+/** In a printed page, control characters that a host may have sent become question marks. */
 const html = (value: unknown): string =>
   String(value ?? "-")
     .replace(/\p{Cc}/gu, "?")
@@ -93,7 +93,6 @@ const mediumRows = ({ media }: SanitizationRecord): Cell[][] =>
 const namesOf = ({ names, more }: { readonly names: readonly string[]; readonly more: number }): string =>
   [...names, ...(more === 0 ? [] : [`${more} more`])].join(", ");
 
-/** The signed parts of a stored sanitization record. */
 interface Signatures {
   readonly recordSha256: string;
   readonly agentSignature: string | null;

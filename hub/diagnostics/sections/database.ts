@@ -46,7 +46,7 @@ const readConnections = async (tx: Tx) => {
   return bounded("connections", rows);
 };
 
-/** Reads the migrations of the database, newest first. The diagnostics show no name for a migration that a newer hub made. */
+/** The diagnostics show no name for a migration that a newer hub made. */
 const readMigrations = async (tx: Tx) => {
   const { rows } = await tx.execute<{ made_at: number; of: number }>(sql`
     select created_at::float8 as made_at, ${OF} from drizzle.__drizzle_migrations

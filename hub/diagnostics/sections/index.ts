@@ -16,7 +16,6 @@ import { tasks } from "./tasks.ts";
 import { webhooks } from "./webhooks.ts";
 import { workflows } from "./workflows.ts";
 
-/** All sections of the diagnostics, in the order in which the hub reads and shows them. */
 export const SECTIONS: readonly Section[] = [
   hub,
   processSection,

@@ -17,10 +17,7 @@ const MISSING: Omit<BaselineState, "generation"> = {
   problem: null,
 };
 
-/**
- * Returns the stored snapshot of a baseline. `snapshotOf` returns null if the baseline has no snapshot, or if this version of the hub cannot parse a
- * snapshot that an older hub stored.
- */
+/** `snapshotOf` returns null if the baseline has no snapshot, or if this version of the hub cannot parse a snapshot that an older hub stored. */
 export const snapshotOf = (row: BaselineWithTask | null): ResidueSnapshot | null =>
   ResidueSnapshot.safeParse(row?.baseline.snapshot ?? null).data ?? null;
 

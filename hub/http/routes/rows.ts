@@ -1,6 +1,6 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 
-/** Returns the version of a resource. `stillThere` throws if somebody deleted the resource after the request had read it. */
+/** `stillThere` throws if somebody deleted the resource after the request had read it. */
 export function stillThere(version: string | null): string {
   if (version === null) throw new ApiError("not_found", "The resource no longer exists.");
   return version;

@@ -27,10 +27,7 @@ export const toWebhook = (
   updated_at: row.updatedAt.toISOString(),
 });
 
-/**
- * Returns the origin of a webhook's URL. The path and query of a webhook's URL often contain a key, which neither the audit nor a user with only read
- * access may see.
- */
+/** The path and query of a webhook's URL often contain a key, which neither the audit nor a user with only read access may see. */
 export const originOf = (url: string): string => new URL(url).origin;
 
 function found(row: WebhookRow | null, id: string): WebhookRow {
