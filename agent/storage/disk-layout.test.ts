@@ -12,7 +12,9 @@ import {
   parseProbe,
   partitionName,
   partitionsIn,
+  placedMount,
   repairCommands,
+  sharedTag,
   typeFault,
 } from "./disk-layout.ts";
 
@@ -64,6 +66,21 @@ describe("the layout of a data disk", () => {
     expect(isNamedBy(source, probe("PART_ENTRY_UUID=ab-01"))).toBe(named);
   });
 
+  it.each<[string, string, ReturnType<typeof sharedTag>]>([
+    [`UUID=${UUID}`, "", null],
+    [`UUID=${UUID}`, "LABEL=scratch", null],
+    ["/dev/sda", `UUID=${UUID.toUpperCase()}`, "UUID"],
+    ["LABEL=scratch", "LABEL=scratch", "LABEL"],
+    ['LABEL="scratch"', "LABEL=scratch", "LABEL"],
+    ["LABEL=scratch", "LABEL=other", null],
+    ["/dev/disk/by-label/scra\\x74ch", "LABEL=scratch", "LABEL"],
+    ["/dev/disk/by-partuuid/ab-01", "PART_ENTRY_UUID=AB-01", "PARTUUID"],
+    ["PARTLABEL=data", "PART_ENTRY_NAME=data", "PARTLABEL"],
+    ["/dev/mapper/label", "LABEL=label", null],
+  ])("named by %s is mixed up with a device with %s: %s", (source, other, tag) => {
+    expect(sharedTag(source, UUID, parseProbe(other))).toBe(tag);
+  });
+
   it.each<[Parameters<typeof lineFault>, RegExp | null]>([
     [[{ source: "LABEL=scratch", path: "/s", type: "ext4", options: "" }, "fstab", probe(), false], null],
     [[{ source: "/dev/sda", path: "/s", type: "auto", options: "" }, "fstab", probe(), true], null],
@@ -93,6 +110,7 @@ describe("the layout of a data disk", () => {
       [3],
       null,
     ]);
+    expect(partitionsIn("label: gpt\n/proc/12/fd/3p1 : x\n/proc/12/fd/3p2 : x\n")).toEqual([1, 2]);
     expect([partitionName("nvme0n1", 2), partitionName("sda", 2), partitionName("sda", null)]).toEqual([
       "nvme0n1p2",
       "sda2",
@@ -112,6 +130,13 @@ describe("the layout of a data disk", () => {
     expect(repairCommands({ ...part, mounted_by: "scratch.mount", partition: 1 }, "sda", false)).toBe(
       `mkfs.ext4 -q -L scratch -U ${UUID} /dev/sda1 && systemctl start scratch.mount && chown 0:7 /scratch && chmod 1777 /scratch`,
     );
+    expect(
+      placedMount({ ...part, options: "nofail,noatime,x-systemd.after=a" }, "/dev/sda", "/proc/9/fd/3").args,
+    ).toEqual(["--no-canonicalize", "-t", "ext4", "-o", "noatime", "--", "/dev/sda", "/proc/9/fd/3"]);
+    expect(placedMount({ ...part, mounted_by: "scratch.mount" }, "/dev/sda", "/proc/9/fd/3")).toEqual({
+      tool: "systemctl",
+      args: ["start", "scratch.mount"],
+    });
     expect(repairCommands(part, "sda", true)).toMatch(/^mount [/]scratch && chown/);
   });
 

@@ -81,20 +81,42 @@ export const parseProbe = (text: string): Probe =>
     }),
   );
 
+/** The tags by which a line names a file system, with the names of blkid. */
+const TAGS = { UUID: "UUID", LABEL: "LABEL", PARTUUID: "PART_ENTRY_UUID", PARTLABEL: "PART_ENTRY_NAME" } as const;
+
 /** Whether the source of a line names the device that `probe` describes. Null means that the source is the path of a device file. */
 export function isNamedBy(source: string, probe: Probe): boolean | null {
   const [, tag = "", value = ""] = /^([A-Z]+)=(.*)$/.exec(source) ?? [];
   const wanted = value.replace(/^"(.*)"$/, "$1");
-  const keys = { UUID: "UUID", LABEL: "LABEL", PARTUUID: "PART_ENTRY_UUID", PARTLABEL: "PART_ENTRY_NAME" };
-  for (const [name, key] of Object.entries(keys))
+  for (const [name, key] of Object.entries(TAGS))
     if (tag === name) return probe.get(key)?.toLowerCase() === wanted.toLowerCase();
   return source.startsWith("/dev/") ? null : false;
 }
 
-/** The numbers of the partitions in what `sfdisk --dump` printed, or null for another text or another table than GPT and DOS. */
+/**
+ * The tag by which a line could mount another device in place of the file system with the UUID `uuid`, or null. `other` describes the other device. Two
+ * file systems with one UUID are always a fault, because the kernel refuses to mount both XFS file systems, and tools take one for the other.
+ */
+export function sharedTag(source: string, uuid: string, other: Probe): keyof typeof TAGS | null {
+  if (other.get("UUID")?.toLowerCase() === uuid.toLowerCase()) return "UUID";
+  const [, tag = "", quoted = ""] =
+    /^([A-Z]+)=(.*)$/.exec(source) ?? /^\/dev\/disk\/by-([a-z]+)\/(.*)$/.exec(source) ?? [];
+  const value = quoted
+    .replace(/^"(.*)"$/, "$1")
+    .replace(/\\x([0-9a-f]{2})/g, (_all, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+  const names = Object.keys(TAGS) as (keyof typeof TAGS)[];
+  const isShared = (name: keyof typeof TAGS): boolean =>
+    tag.toUpperCase() === name && other.get(TAGS[name])?.toLowerCase() === value.toLowerCase();
+  return names.find(isShared) ?? null;
+}
+
+/**
+ * The numbers of the partitions in what `sfdisk --dump` printed, or null for another text or another table than GPT and DOS. For a held device `sfdisk`
+ * prints the path of the descriptor in place of the name.
+ */
 export function partitionsIn(dump: string): number[] | null {
   if (!/^label: (gpt|dos)$/m.test(dump)) return null;
-  return [...dump.matchAll(/^\/dev\/\S*?(\d+) : .*$/gm)].map(([, number]) => Number(number));
+  return [...dump.matchAll(/^\/\S*?(\d+) : .*$/gm)].map(([, number]) => Number(number));
 }
 
 /** The name of a partition, for example `nvme0n1p2` or `sda2`. */
@@ -142,6 +164,20 @@ export function makeCommand({ type, label, uuid }: DiskPart, device: string): To
 
 export const mountCommand = ({ mounted_by, path }: DiskPart): ToolCall =>
   mounted_by === FSTAB ? { tool: "mount", args: ["--", path] } : { tool: "systemctl", args: ["start", mounted_by] };
+
+/** Options of fstab for programs other than `mount`, which may also name the path of the mount point. */
+const NOT_FOR_MOUNT = /^(nofail|noauto|auto|defaults|comment=.*|x-.*)$/i;
+
+/**
+ * The command that mounts `device` at `place`, the path of an open folder. With device and place, `mount` reads no fstab, so the command has type and
+ * options. Without `--no-canonicalize`, `mount` would look up the present name of the open folder and use it. A mount unit mounts at its own path.
+ */
+export function placedMount(part: DiskPart, device: string, place: string): ToolCall {
+  if (part.mounted_by !== FSTAB) return mountCommand(part);
+  const options = part.options.split(",").filter((one) => one !== "" && !NOT_FOR_MOUNT.test(one));
+  const some = options.length === 0 ? [] : ["-o", options.join(",")];
+  return { tool: "mount", args: ["--no-canonicalize", "-t", part.type, ...some, "--", device, place] };
+}
 
 const lineOf = ({ tool, args }: ToolCall): string => `${tool} ${args.filter((one) => one !== "--").join(" ")}`;
 

@@ -6,7 +6,7 @@ import { BLOCK_BYTES } from "../../storage/purge-sample.ts";
 import { deviceNumber, walkDiskHolders } from "../device-holders.ts";
 import { codeOf } from "./descriptors.ts";
 
-const { O_RDONLY, O_RDWR, O_EXCL, O_DIRECT, O_NOFOLLOW } = constants;
+const { O_RDONLY, O_RDWR, O_EXCL, O_DIRECT, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** How often the agent tries to claim a disk, because udev opens a disk for a moment after each change. */
 const TRIES = 4;
@@ -75,6 +75,27 @@ export async function stillOpenedBy(root: string, device: BlockDevice, picture: 
     if (users === null) return null;
   }
   return users;
+}
+
+/** A block device that stays open, so that its number cannot pass to another device. */
+export interface HeldDevice {
+  /** The path by which a tool opens the held device, whatever the device's name leads to now. */
+  readonly path: string;
+  close(): void;
+}
+
+/**
+ * Opens a block device and keeps it open, or returns null if the name does not lead to the device with this number. The kernel gives the number of an
+ * open device to no other device, even if somebody pulls the disk. The open has no O_EXCL, because `mkfs` itself opens the device with O_EXCL, and the
+ * kernel would refuse the second claim.
+ */
+export function holdDevice(root: string, { name, number }: Pick<BlockDevice, "name" | "number">): HeldDevice | null {
+  const fd = openSync(join(root, "dev", name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const stat = fstatSync(fd);
+  if (stat.isBlockDevice() && deviceNumber(stat) === number)
+    return { path: `/proc/${process.pid}/fd/${fd}`, close: () => closeSync(fd) };
+  closeSync(fd);
+  return null;
 }
 
 /** Reads and writes blocks past the page cache, so that a read shows what the disk itself returns. */

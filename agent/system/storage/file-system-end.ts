@@ -11,6 +11,7 @@ export type RestoreFailure =
   | "mkfs_failed"
   | "mount_failed"
   | "mount_differs"
+  | "path_differs"
   | "folder_failed"
   | "worker_lost"
   | "not_mounted";

@@ -1,10 +1,11 @@
 import { closeSync, fchmodSync, fchownSync, fstatSync, fsyncSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../message-of.ts";
-import { type DiskPart, missingOptions, mountCommand, type ToolCall } from "../../storage/disk-layout.ts";
+import { type DiskPart, missingOptions, placedMount, type ToolCall } from "../../storage/disk-layout.ts";
+import type { BlockDevice } from "../../storage/disk-rules.ts";
 import type { AttemptTool } from "../attempt.ts";
 import { type Mount, parseMounts } from "../mounts.ts";
-import { openFolderBelow } from "./descriptors.ts";
+import { codeOf, type OpenFolder, openFolderBelow } from "./descriptors.ts";
 import { openFilesBelow } from "./open-files.ts";
 
 /** The kernel may write much data to the disk before an unmount ends. The time must stay below the time that the agent gives to the begin of a purge. */
@@ -26,8 +27,8 @@ export async function fault(
   return `${tool} ended with status ${end.exitCode}: ${`${end.stderr} ${end.stdout}`.trim()}.`;
 }
 
-const mountsAt = (root: string, path: string): Mount[] =>
-  parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1")).filter((one) => one.path === path);
+const mountsOf = (root: string): Mount[] => parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
+export const mountsAt = (root: string, path: string): Mount[] => mountsOf(root).filter((one) => one.path === path);
 
 /** Whether the file system of the device with this number is the only mount at the place of `part`. */
 export function isAtPlace(root: string, { path }: DiskPart, number: string | null): boolean {
@@ -67,22 +68,27 @@ export async function settleDevices(attempt: AttemptTool): Promise<string | null
   return "udevadm settle did not end well.";
 }
 
-/** Mounts a file system by its line of fstab or its mount unit, unless it is mounted. Returns why it is not mounted as the line says, or null. */
+/** The block device that has a file system: its name now, and its number. */
+export type PartDevice = Pick<BlockDevice, "name" | "number">;
+
+type MountFault = { readonly reason: "mount_failed" | "mount_differs" | "path_differs"; readonly detail: string };
+
+/** Mounts a file system as its line of fstab or its mount unit says, unless it is mounted. Returns why it is not mounted so, or null. */
 export async function mountPart(
   root: string,
   part: DiskPart,
-  number: string,
+  device: PartDevice,
   attempt: AttemptTool,
-): Promise<{ readonly reason: "mount_failed" | "mount_differs"; readonly detail: string } | null> {
+): Promise<MountFault | null> {
   const differs = (detail: string) => ({ reason: "mount_differs" as const, detail });
   const isOurs = mountsAt(root, part.path).length === 0;
   if (isOurs) {
-    const failed = await fault(mountCommand(part), attempt, MOUNT_TIMEOUT_MS);
-    if (failed !== null) return { reason: "mount_failed", detail: failed };
+    const failed = await mountAtPlace(root, part, device, attempt);
+    if (failed !== null) return failed;
   }
   const [mount, more] = mountsAt(root, part.path);
   if (mount === undefined) return { reason: "mount_failed", detail: `${part.path} is not mounted after its mount.` };
-  if (more !== undefined || mount.device !== number || mount.from !== "/" || mount.type !== part.type) {
+  if (more !== undefined || mount.device !== device.number || mount.from !== "/" || mount.type !== part.type) {
     // Another device may have the same label or UUID. Its file system must not stay at the place of this one.
     const stays = isOurs ? await unmount(root, part.path, attempt) : null;
     return differs(
@@ -91,6 +97,50 @@ export async function mountPart(
   }
   const missing = missingOptions(part.options, mount.options);
   return missing.length === 0 ? null : differs(`The mount lacks the options ${missing.join(", ")}.`);
+}
+
+/**
+ * Mounts a file system at its folder. Accounts of tenants may live while the agent works, so a process may put a symbolic link into the path between the
+ * unmount and the mount. The agent opens the folder without following a link, and mounts at the open folder, which nobody can replace. A mount unit
+ * names its path only, so the agent looks after each mount where it went, and undoes a mount at another place.
+ */
+async function mountAtPlace(
+  root: string,
+  part: DiskPart,
+  device: PartDevice,
+  attempt: AttemptTool,
+): Promise<MountFault | null> {
+  let folder: OpenFolder;
+  try {
+    folder = openFolderBelow(root, part.path);
+  } catch (error) {
+    const detail = `The path ${part.path} cannot be opened without a symbolic link (${codeOf(error)}). Make it a folder.`;
+    return { reason: "path_differs", detail };
+  }
+  const before = new Set(mountsOf(root).map(({ id }) => id));
+  const failed = await fault(
+    placedMount(part, `/dev/${device.name}`, `/proc/${process.pid}/fd/${folder.fd}`),
+    attempt,
+    MOUNT_TIMEOUT_MS,
+  ).finally(() => closeSync(folder.fd));
+  if (mountsAt(root, part.path).length === 0) {
+    const strayed = mountsOf(root).filter((one) => one.device === device.number && !before.has(one.id));
+    if (strayed.length > 0) return undoStrayed(root, part, strayed, attempt);
+  }
+  return failed === null ? null : { reason: "mount_failed", detail: failed };
+}
+
+async function undoStrayed(
+  root: string,
+  { path }: DiskPart,
+  strayed: readonly Mount[],
+  attempt: AttemptTool,
+): Promise<MountFault> {
+  const left: string[] = [];
+  for (const one of strayed) if ((await unmount(root, one.path, attempt)) !== null) left.push(one.path);
+  const end = left.length === 0 ? "The mount was undone." : `Run umount ${left.join(" ")}.`;
+  const detail = `Something changed the path ${path}, so the mount went to ${strayed.map((one) => one.path).join(", ")}. ${end}`;
+  return { reason: "path_differs", detail };
 }
 
 /** Gives the root folder of a mounted file system its owner and mode. Returns why that failed, or null. */

@@ -87,7 +87,7 @@ export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming 
   if (!facts.ok) return ended(outcomeOf(facts.reason), facts.detail, facts.reason, { ...about, device: device.name });
   const purge: Purge = { run, input, timing, device, drive, facts, journal };
   if (earlier?.state !== "started" && !facts.choice.ok) return refusedChoice(purge, facts.choice);
-  const released = await releaseDisk(run, input.task_id, { device, picture, mounts }, earlier);
+  const released = await releaseDisk(run, input, { device, picture, mounts }, earlier);
   if (!released.ok) return ended("failed", released.detail, released.reason, { ...evidenceOf(purge), ...about });
   const claim = await claimDisk(run.root, device, picture);
   if (!claim.ok) return ended("failed", claim.detail, "in_use", { ...evidenceOf(purge), ...about });

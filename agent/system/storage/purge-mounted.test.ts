@@ -99,6 +99,73 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
     expect(told).toEqual(cases.map(() => OLD));
   });
 
+  it("refuses the disk while another device has the UUID or the label by which fstab names it", () => {
+    host.addDisk("sdt", "S-9");
+    const byLabel = `sed -i s/^UUID=[^\\ ]*/LABEL=scratch/ etc/fstab; ln -sf ../../nvme0n1 dev/disk/by-label/scratch`;
+    const make = (options: string) => `mkfs.ext4 -q -F ${options} dev/sdt >&2`;
+    const cases: [unknown[], string, string][] = [
+      [["failed", "twin_file_system"], make(`-U ${UUID}`), OLD],
+      [["failed", "twin_file_system"], `${byLabel}; ${make("-L scratch")}`, OLD],
+      // The worker of an earlier task was lost after the unmount, and the other disk came later.
+      [
+        ["failed", "twin_file_system", "not_mounted"],
+        `${make("-L other")}; touch state/kill-after-umount; worker ${A}; ${make(`-U ${UUID}`)}; second=${B}`,
+        OLD.replace("1234:4321:1771", "0:0:755").replace("ext4 rw,noatime", "").replace("file,lost+found,", ""),
+      ],
+      // Nothing looks for the label if fstab names the UUID.
+      [["ok", undefined, "ok"], make("-L scratch"), NEW],
+    ];
+    const { ends, told } = onHost(
+      cases.map(([, script]) => `begin; second=${A}; ${script}; worker "$second"; told`).join("\n"),
+    );
+    expect(ends.map(reasonsOf)).toEqual(cases.map(([reasons]) => reasons));
+    expect(told).toEqual(cases.map(([, , state]) => state));
+    expect(ends[0]?.message).toContain("Give sdt another UUID (tune2fs -U random /dev/sdt)");
+  });
+
+  it("mounts at no other place if a symbolic link comes into the path, and writes to no other disk", () => {
+    host.addDisk("sdt", "S-9");
+    const link = "mv /scratch /real; ln -s /victim /scratch";
+    const cases: [unknown[], string][] = [
+      [["ok", undefined, "path_differs"], `instead mount '${link}; exec "$real" "$@"'`],
+      [["ok", undefined, "path_differs"], `instead umount '"$real" "$@"; ${link}'`],
+      // The name of the disk passes to another disk just before mkfs.
+      [["ok", undefined, "mount_failed"], `instead mkfs.ext4 'cp -a /dev/sdt /dev/nvme0n1; exec "$real" "$@"'`],
+    ];
+    const look = `echo "told $(grep -c -e /victim -e /real -e /scratch /proc/self/mountinfo) $(tr -d '\\0' <dev/sdt | wc -c)"`;
+    const { ends, told } = onHost(
+      `mkdir victim; ${cases.map(([, script]) => `begin; ${script}; worker ${A}; ${look}`).join("\n")}`,
+    );
+    expect(ends.map(reasonsOf)).toEqual(cases.map(([reasons]) => reasons));
+    expect(told).toEqual(cases.map(() => "0 0"));
+  });
+
+  it("continues a disk with two partitions after a kill between two unmounts or two mounts", () => {
+    host.remove();
+    host = new DiskHost("nvme", 8 * 1024 * 1024);
+    host.drive({ erases: "discard" });
+    host.addPartition(1, 2048, 4096);
+    host.addPartition(2, 6144, 4096);
+    const places = "/scratch /share1";
+    const kills: [string, string][] = [
+      ["kill-after-umount", A],
+      ["kill-after-umount", B],
+      ["kill-after-mount", B],
+    ];
+    const { ends, told } = onHost(
+      kills
+        .map(
+          ([kill, next]) =>
+            `begin_parts; touch state/${kill}; worker ${A} "${places}"; worker ${next} "${places}"; told_parts`,
+        )
+        .join("\n"),
+    );
+    expect(ends.map(reasonsOf)).toEqual(kills.map(() => ["ok", undefined, "ok", "ok"]));
+    expect(told).toEqual(
+      kills.map(() => "secret=0 scratch=yes 1234:4321:1771 lost+found, share1=yes 1234:4321:1771 lost+found,"),
+    );
+  });
+
   it("says that the disk of an earlier task is not mounted, and a last worker mounts it again", () => {
     const cases: [unknown[], string][] = [
       [

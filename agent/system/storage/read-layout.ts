@@ -1,57 +1,25 @@
-import { closeSync, existsSync, fstatSync, readFileSync, statSync } from "node:fs";
+import { closeSync, fstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type DiskLayout,
   type DiskPart,
   FILE_SYSTEMS,
-  FSTAB,
-  isNamedBy,
-  isOptionalAtBoot,
-  lineFault,
-  type MountLine,
   makeCommand,
-  mountUnitOf,
-  type Probe,
-  parseFstab,
-  parseMountUnit,
-  parseProbe,
   partitionsIn,
   typeFault,
 } from "../../storage/disk-layout.ts";
 import type { BlockDevice, DiskMount, DiskPicture } from "../../storage/disk-rules.ts";
 import type { AttemptTool } from "../attempt.ts";
-import { deviceNumber } from "../device-holders.ts";
-import { isMissing } from "../files.ts";
 import { type Mount, parseMounts } from "../mounts.ts";
-import { isSystemdAt } from "../workers/launch.ts";
 import { toolPath } from "./attributes.ts";
 import { codeOf, openFolderBelow } from "./descriptors.ts";
+import { isRefusal, type LayoutRefusal, lineOf, refuse } from "./mount-line.ts";
+import { probeDevice } from "./probe-device.ts";
+import { twinRefusal } from "./twin-file-system.ts";
 
-export interface LayoutRefusal {
-  readonly ok: false;
-  readonly reason:
-    | "layout_unsupported"
-    | "layout_unreadable"
-    | "mount_not_listed"
-    | "boot_needs_mount"
-    | "tool_missing";
-  readonly detail: string;
-}
 export type LayoutRead = { readonly ok: true; readonly layout: DiskLayout } | LayoutRefusal;
 
 const ASK_TIMEOUT_MS = 60_000;
-const UNIT_FOLDERS = ["etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"];
-
-const refuse = (reason: LayoutRefusal["reason"], detail: string): LayoutRefusal => ({ ok: false, reason, detail });
-const isRefusal = (one: object): one is LayoutRefusal => "ok" in one && one.ok === false;
-
-/** Asks `blkid` what is on a device. An empty answer means that `blkid` knows nothing on the device. Null means that the device is not readable. */
-export async function probeDevice(name: string, attempt: AttemptTool): Promise<Probe | null> {
-  const end = await attempt("blkid", ["-p", "-o", "export", `/dev/${name}`], { timeoutMs: ASK_TIMEOUT_MS });
-  if (end.kind !== "ended" || (end.exitCode !== 0 && end.exitCode !== 2)) return null;
-  // The status 2 also stands for a device that blkid cannot read, and blkid then says so.
-  return end.exitCode === 2 && end.stderr.trim() !== "" ? null : parseProbe(end.stdout);
-}
 
 /**
  * Reads what the agent must make again after the purge of a mounted disk. `readLayout` refuses a disk whose file systems the agent cannot make again as
@@ -79,7 +47,8 @@ export async function readLayout(
     missingTool(
       root,
       parts.map((part) => makeCommand(part, "").tool),
-    ) ?? { ok: true, layout: { table, parts } }
+    ) ??
+    (await twinRefusal(root, device.name, parts, picture, attempt)) ?? { ok: true, layout: { table, parts } }
   );
 }
 
@@ -129,7 +98,7 @@ async function readPart(
   if (other !== undefined || covering.length !== 1)
     return refuse("layout_unsupported", `At or below ${path} something else is mounted (${other?.path ?? path}).`);
   const number = name === device.name ? null : Number(/(\d+)$/.exec(name)?.[1]);
-  const probe = await probeDevice(name, attempt);
+  const probe = await probeDevice(`/dev/${name}`, attempt);
   if (probe === null) return refuse("layout_unreadable", `blkid cannot read the file system of ${name}.`);
   const fault = typeFault(probe);
   if (fault !== null) return refuse("layout_unsupported", fault);
@@ -162,61 +131,5 @@ function rootFolder(root: string, path: string): { uid: number; gid: number; mod
   } catch (error) {
     codeOf(error);
     return null;
-  }
-}
-
-/** The line of fstab, or the mount unit, that mounts a file system at its place again. */
-function lineOf(
-  root: string,
-  path: string,
-  probe: Probe,
-  number: string,
-): (MountLine & { readonly by: string }) | LayoutRefusal {
-  const found = findLine(root, path);
-  if (isRefusal(found)) return found;
-  const fault = lineFault(
-    found,
-    found.by,
-    probe,
-    isNamedBy(found.source, probe) === null && isDevice(root, found.source, number),
-  );
-  if (fault !== null) return refuse("mount_not_listed", fault);
-  return found.isOptional
-    ? found
-    : refuse(
-        "boot_needs_mount",
-        `The host would not boot without ${path} if it restarts during the purge. Add the option nofail to ${found.by}.`,
-      );
-}
-
-function findLine(
-  root: string,
-  path: string,
-): (MountLine & { readonly by: string; readonly isOptional: boolean }) | LayoutRefusal {
-  const [line, more] = parseFstab(textOf(root, FSTAB.slice(1)) ?? "").filter((one) => one.path === path);
-  if (more !== undefined) return refuse("mount_not_listed", `${FSTAB} names ${path} twice.`);
-  if (line !== undefined) return { ...line, by: FSTAB, isOptional: isOptionalAtBoot(line) };
-  const unit = mountUnitOf(path);
-  const text = UNIT_FOLDERS.map((folder) => textOf(root, `${folder}/${unit}`)).find((one) => one !== null);
-  if (text === undefined || text === null || !isSystemdAt(root))
-    return refuse(
-      "mount_not_listed",
-      `Neither ${FSTAB} nor a mount unit mounts ${path} again. Add a line to ${FSTAB}.`,
-    );
-  const isRequired = existsSync(join(root, "etc/systemd/system/local-fs.target.requires", unit));
-  return { ...parseMountUnit(text), by: unit, isOptional: !isRequired };
-}
-
-function isDevice(root: string, source: string, number: string): boolean {
-  const stat = statSync(join(root, source), { throwIfNoEntry: false });
-  return stat?.isBlockDevice() === true && deviceNumber(stat) === number;
-}
-
-function textOf(root: string, file: string): string | null {
-  try {
-    return readFileSync(join(root, file), "utf8");
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw error;
   }
 }

@@ -1,11 +1,17 @@
+import type { z } from "zod";
 import { type DiskPart, describeParts } from "../../storage/disk-layout.ts";
-import type { BlockDevice, DiskMount, DiskPicture } from "../../storage/disk-rules.ts";
+import { type BlockDevice, type DiskMount, type DiskPicture, judgeDisk } from "../../storage/disk-rules.ts";
 import { type AttemptTool, attemptsBelow } from "../attempt.ts";
 import type { WorkRun } from "../workers/define-work.ts";
+import { readDiskPicture } from "./block-devices.ts";
 import { type LayoutEntry, type LayoutJournal, layoutJournal } from "./layout-journal.ts";
-import { mountPart, unmount, usersOf } from "./mount-disk.ts";
+import { mountPart, mountsAt, unmount, usersOf } from "./mount-disk.ts";
 import type { PurgeEntry } from "./purge-journal.ts";
 import { readLayout } from "./read-layout.ts";
+import { twinRefusal } from "./twin-file-system.ts";
+import type { PURGE_DISK } from "./works.ts";
+
+type Input = z.output<typeof PURGE_DISK.input>;
 
 export type Released = { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly detail: string };
 
@@ -21,27 +27,34 @@ interface Disk {
  */
 export async function releaseDisk(
   run: WorkRun,
-  taskId: LayoutEntry["task_id"],
-  { device, picture, mounts }: Disk,
+  input: Input,
+  found: Disk,
   earlier: PurgeEntry | null,
 ): Promise<Released> {
   const { root } = run;
+  const { device } = found;
+  const taskId = input.task_id;
   const serial = device.serial ?? "";
   const journal = layoutJournal(root, serial);
   const read = journal.read();
   if (!read.ok) return { ok: false, reason: "journal_unreadable", detail: read.detail };
   const owed = read.entry?.state === "restored" ? null : read.entry;
-  if (mounts.length === 0) {
-    // A purge of the task that wrote the entry may have overwritten blocks, and then only a new file system repairs the disk.
-    const isIntact = owed?.is_intact === true && earlier?.task_id !== owed.task_id;
-    if (owed !== null)
-      journal.write({ ...owed, task_id: taskId, device: device.name, state: "unmounted", is_intact: isIntact });
+  // A purge of the task that wrote the entry may have overwritten blocks, and then only a new file system repairs the disk.
+  const isIntact = owed?.is_intact === true && earlier?.task_id !== owed.task_id;
+  const attempt = attemptsBelow(root);
+  if (found.mounts.length === 0) {
+    if (owed === null) return { ok: true };
+    const twin = await twinRefusal(root, device.name, owed.layout.parts, found.picture, attempt);
+    if (twin !== null) return twin;
+    journal.write({ ...owed, task_id: taskId, device: device.name, state: "unmounted", is_intact: isIntact });
     return { ok: true };
   }
-  const attempt = attemptsBelow(root);
-  const found = await readLayout(root, device, picture, mounts, attempt);
-  if (!found.ok) return found;
-  const parts = found.layout.parts.map((part) => withOwedFolder(part, owed));
+  const whole = owed === null ? found : await withAllMounts(run, input, found, owed, isIntact);
+  if ("ok" in whole) return whole;
+  const { picture, mounts } = whole;
+  const layout = await readLayout(root, device, picture, mounts, attempt);
+  if (!layout.ok) return layout;
+  const parts = layout.layout.parts.map((part) => withOwedFolder(part, owed));
   const users = parts.map(({ path }) => usersOf(root, path)).find((one) => one !== null);
   if (users !== undefined && users !== null) return { ok: false, reason: "in_use", detail: users };
   const entry: LayoutEntry = {
@@ -51,10 +64,33 @@ export async function releaseDisk(
     state: "unmounting",
     device: device.name,
     is_intact: true,
-    layout: { ...found.layout, parts },
+    layout: { ...layout.layout, parts },
   };
   journal.write(entry);
   return unmountAll(run, journal, entry, picture, attempt);
+}
+
+/**
+ * Mounts the other file systems of a disk again of which an earlier worker was lost between two unmounts or two mounts. With all its mounts the disk is
+ * read and unmounted as any other disk, so that nobody relies on what the lost worker has seen. The journal keeps its entry until then.
+ */
+async function withAllMounts(
+  run: WorkRun,
+  input: Input,
+  found: Disk,
+  owed: LayoutEntry,
+  isIntact: boolean,
+): Promise<Disk | Extract<Released, { readonly ok: false }>> {
+  const { root } = run;
+  const isMade = isIntact || owed.state === "mounting";
+  if (!isMade || owed.layout.parts.every((part) => mountsAt(root, part.path).length > 0)) return found;
+  const failed = await mountParts(run, owed, found.picture, attemptsBelow(root));
+  if (failed !== null) return { ok: false, reason: "not_mounted", detail: failed };
+  const picture = readDiskPicture(root);
+  const verdict = judgeDisk(picture, input, input.may_unmount);
+  return verdict.mayErase
+    ? { device: verdict.device, picture, mounts: verdict.mounts }
+    : { ok: false, reason: verdict.reason, detail: verdict.detail };
 }
 
 /** If a worker was lost before it restored a root folder, the folder's present owner and mode are those of a new file system. */
@@ -87,8 +123,20 @@ async function unmountAll(
 
 /** Mounts the intact file systems of a disk again, after a refusal of the purge. Returns why that failed, or null. */
 export async function mountBack(
-  { root, progress }: WorkRun,
+  run: WorkRun,
   journal: LayoutJournal,
+  entry: LayoutEntry,
+  picture: DiskPicture,
+  attempt: AttemptTool,
+): Promise<string | null> {
+  const failed = await mountParts(run, entry, picture, attempt);
+  if (failed === null) journal.write({ ...entry, state: "restored" });
+  return failed;
+}
+
+/** Mounts the file systems of an entry that are not mounted. Returns why that failed, or null. */
+async function mountParts(
+  { root, progress }: WorkRun,
   entry: LayoutEntry,
   picture: DiskPicture,
   attempt: AttemptTool,
@@ -97,19 +145,22 @@ export async function mountBack(
   // The first progress ends the time within which a worker must begin, so that no mount is killed.
   progress({ step: `mount ${entry.device}`, done: 0, bytes: 0 });
   for (const part of entry.layout.parts) {
-    const number = numberOf(picture, entry, part);
-    const failed = number === null ? null : await mountPart(root, part, number, attempt);
-    if (number === null) faults.push(`${part.path}: its device has disappeared.`);
+    const device = deviceOf(picture, entry, part);
+    const failed = device === null ? null : await mountPart(root, part, device, attempt);
+    if (device === null) faults.push(`${part.path}: its device has disappeared.`);
     else if (failed !== null) faults.push(failed.detail);
   }
-  if (faults.length > 0) return `Not mounted again: ${describeParts(entry.layout.parts)}. ${faults.join(" ")}`;
-  journal.write({ ...entry, state: "restored" });
-  return null;
+  return faults.length === 0 ? null : `Not mounted again: ${describeParts(entry.layout.parts)}. ${faults.join(" ")}`;
 }
 
-export function numberOf(picture: DiskPicture, { serial }: LayoutEntry, { partition }: DiskPart): string | null {
+/** The device of the host that has a file system of the entry, found by the serial number of its disk; null if the host does not have it. */
+export function deviceOf(
+  picture: DiskPicture,
+  { serial }: Pick<LayoutEntry, "serial">,
+  { partition }: Pick<DiskPart, "partition">,
+): BlockDevice | null {
   const disk = picture.devices.find((one) => one.partitionOf === null && !one.isPath && one.serial === serial);
   const parts = picture.devices.filter((one) => one.partitionOf !== null && one.partitionOf === disk?.name);
   const found = partition === null ? disk : parts.find(({ name }) => Number(/(\d+)$/.exec(name)?.[1]) === partition);
-  return found?.number ?? null;
+  return found ?? null;
 }

@@ -1,16 +1,17 @@
-import { type DiskPart, makeCommand, partitionName, partitionsIn } from "../../storage/disk-layout.ts";
+import { type DiskPart, makeCommand, partitionsIn } from "../../storage/disk-layout.ts";
 import { type DiskPicture, judgeDisk } from "../../storage/disk-rules.ts";
 import { type AttemptTool, attemptsBelow } from "../attempt.ts";
 import type { WorkRun } from "../workers/define-work.ts";
 import { readDiskPicture } from "./block-devices.ts";
+import { holdDevice } from "./direct-disk.ts";
 import type { JournalRead } from "./disk-journal.ts";
 import { failedEnd, type RestoreFailure, restoredEnd } from "./file-system-end.ts";
 import { type LayoutEntry, type LayoutJournal, layoutJournal } from "./layout-journal.ts";
 import { fault, isAtPlace, mountPart, restoreFolder, settleDevices } from "./mount-disk.ts";
+import { probeDevice } from "./probe-device.ts";
 import { type PurgeEntry, purgeJournal } from "./purge-journal.ts";
 import { readSample } from "./purge-marks.ts";
-import { probeDevice } from "./read-layout.ts";
-import { mountBack, numberOf } from "./release-disk.ts";
+import { deviceOf, mountBack } from "./release-disk.ts";
 import { type FileSystemEnd, NOT_MOUNTED } from "./works.ts";
 
 /** How long `mkfs` may take, which discards the blocks of the whole disk first. */
@@ -52,7 +53,7 @@ const BY_ANOTHER_TASK =
 export function unmountedByOthers(root: string, entry: LayoutEntry, picture: DiskPicture): FileSystemEnd[] {
   const isMade = isMadeOf(root, entry);
   return entry.layout.parts
-    .filter((part) => !isAtPlace(root, part, numberOf(picture, entry, part)))
+    .filter((part) => !isAtPlace(root, part, deviceOf(picture, entry, part)?.number ?? null))
     .map((part) => failedEnd(entry, part, NOT_MOUNTED, BY_ANOTHER_TASK, isMade));
 }
 
@@ -116,55 +117,96 @@ export async function restoreDisk(
 }
 
 /** Makes the partition table and the file systems, on a disk that shows the end of its purge or the work of a lost worker of the same task. */
-async function makeAll({ run, attempt, journal, entry }: Restore, purged: PurgeEntry): Promise<void> {
+async function makeAll(restore: Restore, purged: PurgeEntry): Promise<void> {
+  const { run, journal, entry } = restore;
   const { table, parts } = entry.layout;
   const verdict = judgeDisk(readDiskPicture(run.root), { serial: entry.serial, wwn: null });
   if (!verdict.mayErase) throw new RestoreFault("disk_refused", `${verdict.reason}: ${verdict.detail}`);
-  const disk = verdict.device.name;
+  const { name: disk } = verdict.device;
   run.progress({ step: `mkfs ${disk}`, done: 0, bytes: 0 });
-  const probe = await probeDevice(disk, attempt);
+  await whileHeld(restore, null, async (path) => {
+    await requireBlank(restore, purged, disk, path);
+    if (entry.state !== "making") journal.write({ ...entry, state: "making", is_intact: false, device: disk });
+    if (table !== null) await makeTable(restore, table, disk, path);
+    for (const part of parts) await whileHeld(restore, part, (device) => makePart(restore, part, device));
+  });
+  journal.write({ ...entry, state: "mounting", is_intact: false, device: disk });
+}
+
+/**
+ * Works on a disk, or on a partition of the disk, while its device is held open. A name such as `/dev/sdb` may pass to another disk at any moment, and a
+ * tool that opens the name would then destroy the other disk. The tools therefore get the path of the open descriptor. The held number cannot pass to
+ * another device, so it is enough to compare the serial number once before the tools work, and once after them.
+ */
+async function whileHeld(
+  { run: { root }, entry }: Restore,
+  part: DiskPart | null,
+  work: (path: string) => Promise<void>,
+): Promise<void> {
+  const partition = part?.partition ?? null;
+  const now = () => deviceOf(readDiskPicture(root), entry, { partition });
+  const device = now();
+  const held = device === null ? null : holdDevice(root, device);
+  if (device === null || held === null)
+    throw new RestoreFault("disk_refused", "The name of the disk leads to another device.");
+  const requireSame = (): void => {
+    if (now()?.number !== device.number)
+      throw new RestoreFault("disk_refused", `The disk ${entry.serial} has disappeared, or has another number now.`);
+  };
+  try {
+    requireSame();
+    await work(held.path);
+    requireSame();
+  } finally {
+    held.close();
+  }
+}
+
+async function requireBlank(
+  { run, attempt, entry }: Restore,
+  purged: PurgeEntry,
+  disk: string,
+  path: string,
+): Promise<void> {
+  const { table, parts } = entry.layout;
+  const probe = await probeDevice(path, attempt);
   if (probe === null) throw new RestoreFault("not_blank", `blkid cannot read ${disk}.`);
   const isBlank = ![...probe.keys()].some((key) => ["TYPE", "PTTYPE", "USAGE"].includes(key));
   const isOwn = table === null ? probe.get("UUID") === parts[0]?.uuid : isTable(table, probe.get("PTUUID"));
   if (entry.state === "making" ? !isBlank && !isOwn : !isBlank)
     throw new RestoreFault("not_blank", `Something was written to ${disk} since its purge.`);
-  if (entry.state !== "making") {
-    const { verdict: sample } = readSample(run.root, disk, purged);
-    if (sample.reason !== null) throw new RestoreFault("not_blank", `Of the purged disk ${disk} ${sample.result}.`);
-    journal.write({ ...entry, state: "making", is_intact: false, device: disk });
-  }
-  if (table !== null) await makeTable(attempt, disk, table, entry.device);
-  for (const part of parts) await makePart(attempt, part, `${partitionName(disk, part.partition)}`);
-  journal.write({ ...entry, state: "mounting", is_intact: false, device: disk });
+  if (entry.state === "making") return;
+  const { verdict: sample } = readSample(run.root, disk, purged);
+  if (sample.reason !== null) throw new RestoreFault("not_blank", `Of the purged disk ${disk} ${sample.result}.`);
 }
 
 const isTable = (table: string, uuid: string | undefined): boolean =>
   uuid !== undefined && new RegExp(`^label-id: (0x)?${uuid}$`, "im").test(table);
 
-async function makeTable(attempt: AttemptTool, disk: string, table: string, recorded: string): Promise<void> {
+async function makeTable({ attempt, entry }: Restore, table: string, disk: string, path: string): Promise<void> {
   const failed = await fault(
-    { tool: "sfdisk", args: ["--quiet", "--wipe", "never", "--wipe-partitions", "never", `/dev/${disk}`] },
+    { tool: "sfdisk", args: ["--quiet", "--wipe", "never", "--wipe-partitions", "never", path] },
     attempt,
     TABLE_TIMEOUT_MS,
-    table.replaceAll(`/dev/${recorded}`, `/dev/${disk}`),
+    table.replaceAll(`/dev/${entry.device}`, `/dev/${disk}`),
   );
   if (failed !== null) throw new RestoreFault("table_failed", failed);
   const unsettled = await settleDevices(attempt);
   if (unsettled !== null) throw new RestoreFault("table_failed", unsettled);
-  const end = await attempt("sfdisk", ["--dump", `/dev/${disk}`], { timeoutMs: TABLE_TIMEOUT_MS });
+  const end = await attempt("sfdisk", ["--dump", path], { timeoutMs: TABLE_TIMEOUT_MS });
   const made = end.kind === "ended" ? partitionsIn(end.stdout) : null;
   if (JSON.stringify(made) !== JSON.stringify(partitionsIn(table)))
     throw new RestoreFault("table_failed", `${disk} does not have its partitions after sfdisk.`);
 }
 
-async function makePart(attempt: AttemptTool, part: DiskPart, name: string): Promise<void> {
-  const failed = await fault(makeCommand(part, `/dev/${name}`), attempt, MAKE_TIMEOUT_MS);
+async function makePart({ attempt }: Restore, part: DiskPart, path: string): Promise<void> {
+  const failed = await fault(makeCommand(part, path), attempt, MAKE_TIMEOUT_MS);
   if (failed !== null) throw new RestoreFault("mkfs_failed", failed);
-  const made = await probeDevice(name, attempt);
+  const made = await probeDevice(path, attempt);
   if (made?.get("TYPE") !== part.type || made.get("UUID") !== part.uuid || (made.get("LABEL") ?? null) !== part.label)
     throw new RestoreFault(
       "mkfs_failed",
-      `${name} does not have its type, label and UUID after ${part.type} was made.`,
+      `The device for ${part.path} does not have its type, label and UUID after ${part.type} was made.`,
     );
 }
 
@@ -174,9 +216,9 @@ async function mountAll({ run, attempt, journal, entry }: Restore): Promise<void
   if (unsettled !== null) throw new RestoreFault("mount_failed", unsettled, true);
   const picture = readDiskPicture(run.root);
   for (const part of entry.layout.parts) {
-    const number = numberOf(picture, entry, part);
-    if (number === null) throw new RestoreFault("mount_failed", "Its device has disappeared.", true);
-    const failed = await mountPart(run.root, part, number, attempt);
+    const device = deviceOf(picture, entry, part);
+    if (device === null) throw new RestoreFault("mount_failed", "Its device has disappeared.", true);
+    const failed = await mountPart(run.root, part, device, attempt);
     if (failed !== null) throw new RestoreFault(failed.reason, failed.detail, true);
     const folder = restoreFolder(run.root, part);
     if (folder !== null) throw new RestoreFault("folder_failed", folder, true);

@@ -96,19 +96,17 @@ export class DiskHost extends HostFolder {
   readonly name: string;
   readonly number: string;
   readonly #images = mkdtempSync(join(IMAGES, "muster-disk-"));
+  readonly #others: string[] = [];
+  readonly #parts: number[] = [];
   #state = NEW;
   readonly #bytes: number;
   constructor(kind: "nvme" | "ata" = "nvme", bytes: number = BYTES) {
     super();
     this.#bytes = bytes;
-    const image = join(this.#images, "image");
-    writeFileSync(image, "");
-    truncateSync(image, bytes);
-    this.loop = execFileSync("losetup", ["-f", "--show", image], { encoding: "utf8" }).trim();
     this.name = kind === "nvme" ? "nvme0n1" : "sda";
-    this.number = readFileSync(`/sys/class/block/${basename(this.loop)}/dev`, "utf8").trim();
-    mkdirSync(this.path("dev"));
-    execFileSync("mknod", [this.path(`dev/${this.name}`), "b", ...this.number.split(":")]);
+    const { loop, number } = this.#attach(this.name, bytes);
+    this.loop = loop;
+    this.number = number;
     if (kind === "nvme") this.#nvme();
     else this.#ata();
     this.write("proc/self/mountinfo", "21 1 8:1 / / rw - ext4 /dev/sdz1 rw\n");
@@ -142,6 +140,38 @@ export class DiskHost extends HostFolder {
     const device = { vendor: "ATA", model: "SLOW SSD", rev: "F1", wwid: "naa.1", vpd_pg80: "\0\0\0\x03S-1" };
     for (const [file, text] of Object.entries(device)) this.write(`sys/devices/pci0/ata1/device/${file}`, text);
     symlinkSync(this.path("sys/devices/pci0/ata1/device"), this.path("sys/devices/pci0/ata1/block/sda/device"));
+  }
+
+  /** Adds a second disk with its own loop device, whose content is zeros. */
+  addDisk(name: string, serial: string): void {
+    const { loop, number } = this.#attach(name, BYTES);
+    this.#others.push(loop);
+    const files = { dev: number, ro: "0", removable: "0", size: String(BYTES / 512), serial };
+    for (const [file, text] of Object.entries(files)) this.write(`sys/devices/pci0/${name}/${file}`, `${text}\n`);
+    symlinkSync(this.path(`sys/devices/pci0/${name}`), this.path(`sys/class/block/${name}`));
+  }
+  /** Adds a partition of the disk, which the kernel also has as a block device. A test writes the table of the partitions itself. */
+  addPartition(part: number, start: number, sectors: number): void {
+    const name = `${this.name}p${part}`;
+    execFileSync("addpart", [this.loop, String(part), String(start), String(sectors)]);
+    this.#parts.push(part);
+    const number = readFileSync(`/sys/class/block/${basename(this.loop)}p${part}/dev`, "utf8").trim();
+    execFileSync("mknod", [this.path(`dev/${name}`), "b", ...number.split(":")]);
+    const files = { dev: number, ro: "0", removable: "0", size: String(sectors), partition: String(part) };
+    const folder = `sys/devices/pci0/nvme/nvme0/${this.name}/${name}`;
+    for (const [file, text] of Object.entries(files)) this.write(`${folder}/${file}`, `${text}\n`);
+    symlinkSync(this.path(folder), this.path(`sys/class/block/${name}`));
+  }
+  /** Attaches a loop device, and makes a device file of the host for it. */
+  #attach(name: string, bytes: number): { readonly loop: string; readonly number: string } {
+    const image = join(this.#images, name);
+    writeFileSync(image, "");
+    truncateSync(image, bytes);
+    const loop = execFileSync("losetup", ["-f", "--show", image], { encoding: "utf8" }).trim();
+    const number = readFileSync(`/sys/class/block/${basename(loop)}/dev`, "utf8").trim();
+    mkdirSync(this.path("dev"), { recursive: true });
+    execFileSync("mknod", [this.path(`dev/${name}`), "b", ...number.split(":")]);
+    return { loop, number };
   }
 
   drive(more: Partial<DriveState>): void {
@@ -180,7 +210,8 @@ export class DiskHost extends HostFolder {
     return this.calls().filter((call) => /^nvme (sanitize|format)|know-what/.test(call));
   }
   override remove(): void {
-    spawnSync("losetup", ["-d", this.loop]);
+    for (const part of this.#parts) spawnSync("delpart", [this.loop, String(part)]);
+    for (const loop of [this.loop, ...this.#others]) spawnSync("losetup", ["-d", loop]);
     rmSync(this.#images, { recursive: true, force: true });
     super.remove();
   }

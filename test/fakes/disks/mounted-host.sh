@@ -41,16 +41,28 @@ at() {
 # A command for `at` that kills the worker that called the disk's tool, because the script of `at` is a child of the tool.
 kill_worker='kill -9 $(cut -d " " -f 4 /proc/$PPID/stat)'
 
+# instead TOOL SCRIPT: runs a script in place of a program. The variable `real` of the script is the program itself.
+instead() {
+  printf '#!/bin/sh\nreal=/host/usr/bin/%s\n[ -x "$real" ] || real=/host/usr/sbin/%s\n%s\n' "$1" "$1" "$2" >"state/instead-of-$1"
+  chmod 755 "state/instead-of-$1"
+}
+
 # worker TASK: purges the host's data disk as a worker process of the task does.
-worker() { chroot . "$node" "$program" / "$1" S-1 "${2-/scratch}" 2>>worker-log || true; }
-# Gives the host's data disk the file system with which each test begins, with data of a tenant.
-begin() {
-  while umount scratch other 2>/dev/null; do :; done
-  while umount scratch 2>/dev/null; do :; done
+worker() { chroot . "$node" "$program" / "$1" S-1 ${2-/scratch} 2>>worker-log || true; }
+# Ends what the case before has left on the host.
+clear_host() {
+  for place in other scratch share1; do
+    while umount "$place" 2>/dev/null; do :; done
+  done
+  if [ -L scratch ]; then rm scratch && mv real scratch; fi
   rm -rf var/lib/muster state/kill-* state/at-* state/instead-*
   : >calls
   for fact in status action; do echo 0 >"state/$fact"; done
   echo false >state/fails
+}
+# Gives the host's data disk the file system with which each test begins, with data of a tenant.
+begin() {
+  clear_host
   echo "$fstab" >etc/fstab
   yes TENANT-SECRET | head -c 4194304 | dd of="dev/$disk" conv=notrunc status=none
   ${make-mkfs.ext4 -q -F -L scratch -U} "$uuid" "dev/$disk" >&2
@@ -59,9 +71,43 @@ begin() {
   chmod 1771 scratch
   echo TENANT-SECRET >scratch/file
 }
+# Gives each of the two partitions a file system with data of a tenant. The kernel of this machine need not read partition tables.
+begin_parts() {
+  clear_host
+  mkdir -p share1
+  dd if=/dev/zero of="dev/$disk" bs=1M conv=notrunc status=none 2>/dev/null || true
+  printf 'label: gpt\nstart=2048, size=4096\nstart=6144, size=4096\n' | chroot . sfdisk -q "/dev/$disk" 2>/dev/null
+  : >etc/fstab
+  for part in 1:scratch 2:share1; do
+    at=${part#*:}
+    mkfs.ext4 -q -F -L "$at" "dev/${disk}p${part%:*}" >&2
+    chroot . blkid -p -o value -s UUID "/dev/${disk}p${part%:*}" >"state/uuid-$at"
+    ln -sf "../../${disk}p${part%:*}" "dev/disk/by-uuid/$(cat "state/uuid-$at")"
+    echo "UUID=$(cat "state/uuid-$at") /$at ext4 nofail 0 2" >>etc/fstab
+    chroot . mount "/$at"
+    chown 1234:4321 "$at"
+    chmod 1771 "$at"
+    echo TENANT-SECRET >"$at/file"
+  done
+}
+# Writes the file systems to the disk, and only these, because this machine may have much other data to write.
+sync_at() { for place in "$@"; do if mountpoint -q "$place"; then sync -f "$place"; fi; done; }
+# told_parts: prints for each partition whether it has its own UUID at its own place, and owner, mode and files of its folder.
+told_parts() {
+  sync_at scratch share1
+  line="told secret=$(grep -c TENANT-SECRET "dev/$disk" || true)"
+  for part in 1:scratch 2:share1; do
+    at=${part#*:}
+    uuid=$(chroot . sbin/blkid -p -o value -s UUID "/dev/${disk}p${part%:*}" || true)
+    same=no
+    [ "$uuid" = "$(cat "state/uuid-$at")" ] && mountpoint -q "$at" && same=yes
+    line="$line $at=$same $(stat -c %u:%g:%a "$at") $(ls "$at" | tr '\n' ,)"
+  done
+  echo "$line"
+}
 # told: prints file system, owner, mode, mount and files of the host's data disk, and whether the disk has the tenant's text.
 told() {
-  sync
+  sync_at scratch
   secret=no
   grep -q TENANT-SECRET "dev/$disk" && secret=yes
   mounted=$(sed -n -E 's#^[^ ]+ [^ ]+ [^ ]+ / [^ ]*/scratch ([^ ]+) (.* )?- ([a-z0-9]+) .*#\3 \1#p' /proc/self/mountinfo)
