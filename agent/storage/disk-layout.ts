@@ -162,7 +162,7 @@ export function makeCommand({ type, label, uuid }: DiskPart, device: string): To
     : { tool: "mkfs.xfs", args: ["-q", "-f", ...labelled, "-m", `uuid=${uuid}`, device] };
 }
 
-export const mountCommand = ({ mounted_by, path }: DiskPart): ToolCall =>
+const mountCommand = ({ mounted_by, path }: DiskPart): ToolCall =>
   mounted_by === FSTAB ? { tool: "mount", args: ["--", path] } : { tool: "systemctl", args: ["start", mounted_by] };
 
 /** Options of fstab for programs other than `mount`, which may also name the path of the mount point. */
