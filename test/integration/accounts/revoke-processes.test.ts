@@ -22,7 +22,7 @@ describe.skipIf(lacks !== null)(`a revocation ends processes${lacks === null ? "
   });
   afterAll(() => world?.end());
 
-  const revoke = ({ allocation_id, login_user }: GrantOrder, env = {}) =>
+  const revoke = ({ allocation_id, login_user }: GrantOrder, env?: Record<string, string>) =>
     world.task("allocation.revoke_user", { allocation_id, login_user, plan: false }, env);
   const evidenceOf = (reply: TaskReply<"allocation.revoke_user">) =>
     reply.ok ? reply.result.steps.find(({ step }) => step === "processes") : reply;
