@@ -184,8 +184,8 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await startHub();
 }
 /**
- * A hub announces the end of a key rotation to its hosts half a minute after it has written the end. To skip this half minute, the test moves the
- * times of all statements about keys back by 31 seconds.
+ * A hub announces the end of a key rotation to its hosts half a minute after it has written the end. To skip the half minute before the announcement,
+ * the test moves the times of all statements about keys back by 31 seconds.
  */
 const halfMinuteLater = () =>
   db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);

@@ -88,8 +88,8 @@ async function lookForServer(): Promise<TestServer> {
 }
 
 /**
- * The embedded PostgreSQL server of a test run does not wait for the disk, because test data need not survive a power cut. The server also listens on
- * a Unix socket in its data folder.
+ * The embedded PostgreSQL server of a test run does not wait for the disk, because test data need not survive a power cut. The PostgreSQL server of
+ * the tests also listens on a Unix socket in its data folder.
  */
 async function serverUrl(): Promise<string> {
   const given = process.env["MUSTER_TEST_DATABASE_URL"];

@@ -1,7 +1,7 @@
 #!/bin/sh
-# This script stands for nvme-cli and hdparm on a simulated host with one disk. The script's arguments are the name of the tool and the arguments of
-# the tool. The folder `state` has one file for each fact of the disk, and `$device` is the block device with the disk's content. A simulated sanitize
-# ends after as many status reads as the file `looks` says, and changes the disk's content only at its end.
+# This script stands for nvme-cli and hdparm on a simulated host with one disk. The arguments of `disk-tool.sh` are the name of the simulated tool and
+# the tool's arguments. The folder `state` has one file for each fact of the disk, and `$device` is the block device with the disk's content. A
+# simulated sanitize ends after as many status reads as the file `looks` says, and changes the disk's content only at its end.
 tool=$1
 shift
 cd "$MUSTER_ROOT/state" || exit 1

@@ -88,9 +88,9 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
 }
 
 /**
- * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. `echoOf` does not refuse the hostname,
- * because a client of MAAS takes a refused hostname for a conflict with another machine. If the form has user data, the refusal also repeats all
- * lines of the user data's scripts that contain `=`.
+ * Refuses each field of the request's form, except the hostname, with Django's error text, which repeats the value that was sent. `echoOf` does not
+ * refuse the hostname, because a client of MAAS takes a refused hostname for a conflict with another machine. If the form has user data, the refusal
+ * also repeats all lines of the user data's scripts that contain `=`.
  */
 export function echoOf(form: Fields): Reply {
   const refused = form.entries().filter(([name]) => name !== "hostname");
