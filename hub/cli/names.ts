@@ -102,8 +102,8 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // The request for an API list also asks for items that no longer own their name, for example deleted nodes. If an item no longer owns its name, an
-  // error can then say why the hub refuses the name.
+  // The request for an API list also asks for items that no longer own their name, for example deleted nodes. If a list item no longer owns its name,
+  // the error can say why the hub refuses the name.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

@@ -11,8 +11,8 @@ import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "./x509.ts";
 const HOUR = 3_600_000;
 const AUTHORITY_LIFE_MS = 3650 * 24 * HOUR;
 /**
- * At its first boot a host's clock may be wrong, e.g. by hours if the real-time clock holds local time. A host with a wrong clock must still accept
- * the hub's certificates and enroll, so that its agent can report the wrong clock.
+ * At a host's first boot, the host's clock may be wrong, e.g. by hours if the real-time clock holds local time. A host with a wrong clock must still
+ * accept the hub's certificates and enroll, so that its agent can report the wrong clock.
  */
 const HUB_BACKDATE_MS = 24 * HOUR;
 /**

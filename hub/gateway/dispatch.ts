@@ -167,7 +167,7 @@ export class Dispatcher {
       await this.#end(task, epoch, ending);
       return ack;
     }
-    // If the hub's acknowledgement was lost, the agent repeats the result; the hub accepts a repeated success of the same delivery.
+    // If the hub's acknowledgement of a result was lost, the agent repeats the result. The hub accepts a repeated success of one delivery.
     const ended = (await this.#end(task, epoch, { ...ending, unlessCancelling: true })) ?? task;
     return { ...ack, accepted: ended.state === "succeeded" && ended.epoch === epoch };
   }

@@ -139,10 +139,10 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 }
 
 /**
- * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). `renew` checks the caller's
- * certificate a second time while the node's row is locked. A revocation takes the same lock as a renewal, so no renewed certificate survives a
- * revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. If a host repeats its renewal with
- * the same key before it uses the renewed certificate, the hub sends the renewed certificate once more (decision I1).
+ * Issues a new certificate in the node's present generation, for a caller whose certificate was just accepted (see `authenticate`). `renew` checks
+ * the caller's certificate a second time while the node's row is locked. A revocation takes the same lock as a renewal, so no renewed certificate
+ * survives a revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. If a host repeats its
+ * renewal with the same key before it uses the renewed certificate, the hub sends the renewed certificate once more (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,

@@ -228,8 +228,8 @@ export class Gateway {
   }
 
   /**
-   * Decides whether two hosts use one node's identity, after an agent answered the close code `superseded`. The agent's answer shows that its session
-   * and a newer session of the node existed at the same time.
+   * Decides whether two hosts use one node's identity, after an agent answered the close code `superseded`. An agent that answers the close code
+   * `superseded` shows that its session and a newer session of the node existed at once.
    */
   async #judgeDisplaced(session: Session): Promise<void> {
     const tell = await this.#deps.inTx(async (tx) => {

@@ -2,7 +2,7 @@ import type { GpuClear } from "../../shared/gpu-memory.ts";
 import { KERNEL_CLEAR } from "../../shared/sanitization-sentences.ts";
 import type { GpuEvidence, GpuVerdict } from "./verdict.ts";
 
-/** The host, its software and its boot; a claim about a GPU's memory relies on the statements of this software. */
+/** The host's software and boot; a claim about a GPU's memory relies on the statements of the host's software. */
 export interface ClaimingHost {
   readonly at: Date;
   readonly agentVersion: string;

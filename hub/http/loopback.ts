@@ -6,7 +6,7 @@ LOOPBACK.addAddress("::1", "ipv6");
 
 /**
  * True if a server on the address `host` accepts connections only from its own machine. A name other than `localhost` may resolve to any address, so
- * it counts as reachable from outside.
+ * `isLoopback` is false for every other name.
  */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || (isIP(host) !== 0 && LOOPBACK.check(host, isIP(host) === 4 ? "ipv4" : "ipv6"));

@@ -9,8 +9,8 @@ export type BaselineLack = readonly string[] | null;
 export const lacksNothing = (lack: BaselineLack): boolean => lack !== null && lack.length === 0;
 
 /**
- * Returns the residue items that the turnover after the node's next tenant would miss in the baseline. A reimage takes a new baseline, so a reimage
- * misses nothing.
+ * Returns the residue items that the turnover after the node's next tenant would miss in the baseline. A reimage misses nothing, because the agent
+ * takes a new baseline after a reimage.
  */
 export const lackAtTurnover = (facts: TurnoverFacts, lack: BaselineLack): BaselineLack =>
   turnoverMode(facts) === "soft_reset" ? lack : [];

@@ -7,7 +7,7 @@ import type { CloneEvidence } from "../../shared/identity.ts";
  */
 
 /**
- * The number of milliseconds for which an old request of the same agent may still present a replaced certificate. `GHOST_MS` is as long as any
+ * The number of milliseconds for which an old request of an agent may still present the agent's replaced certificate. `GHOST_MS` is as long as any
  * request of an agent can be under way.
  */
 export const GHOST_MS = 60_000;

@@ -98,7 +98,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Makes up to `SLICE` offline nodes whose agents report again `active`. */
+/** Sets up to `SLICE` offline nodes, whose agents have reported again, to `active`. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {

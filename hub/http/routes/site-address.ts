@@ -13,7 +13,7 @@ import type { ApiDependencies } from "../deps.ts";
 
 /**
  * True if the address in the request differs from the stored address of the site's MAAS region, even only in its spelling. A different spelling may
- * lead to a different MAAS region. If a new spelling leads to the same region, the operator only has to send the site's MAAS token once more.
+ * lead to a different MAAS region. If a new spelling leads to the site's own region, the operator only has to send the site's MAAS token once more.
  */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;
@@ -23,7 +23,7 @@ export const isOtherAddress = (site: MaasSite, address: string | undefined): boo
  * token to the new address, where the hub has not tested the token (lifecycle 3.5). The caller of `leaveRegion` removes the MAAS token from the
  * site's row in the transaction of `leaveRegion`, so that no new address gets the token. The route for credentials tests a new MAAS token before it
  * stores the token. `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the site's machines
- * would seem deleted, or their system ids would name different machines. For a new address of the same region, operators use the route
+ * would seem deleted, or their system ids would name different machines. If a site's MAAS region only gets a new address, operators use the route
  * `moveMaasSite`. The caller of `leaveRegion` holds the lock of the site's row.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {

@@ -40,8 +40,8 @@ const moveMaasSite = writeRoute({
     return { from: site.apiBaseUrl, version };
   },
   write: async ({ params, body }, tx, { from, version }) => {
-    // `moveMaasSite` locks first the site and then the addresses of all sites. The route `updateMaasSite` takes the two locks in the same order, so
-    // the two routes cannot deadlock.
+    // `moveMaasSite` locks first the site and then the addresses of all sites, as the route `updateMaasSite` does, so that the two routes cannot
+    // deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
     // The site's version must be the version that `moveMaasSite` read before it tested the token. A new version of the site may mean that somebody
