@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AMD_PCI, type AmdCommand, type AmdGpu, amdOutput, type Release } from "../../test/fakes/gpu/amd-host.ts";
+import { AMD_SMI_SAMPLES } from "./amd-report.fixture.ts";
 import { type AmdFiles, filesByAddress, parseAmdReport } from "./amd-report.ts";
 
 const FILES: AmdFiles = { mem_info_vram_total: "206141652992", mem_info_vram_used: "299892736" };
@@ -110,5 +111,25 @@ describe("the report of amd-smi", () => {
     ).toEqual({
       "0000:05:00.0": { mem_info_vram_used: "299892736", "xgmi_hive_info/xgmi_hive_id": "7" },
     });
+  });
+});
+
+describe("the shapes of amd-smi's outputs", () => {
+  it.each(AMD_SMI_SAMPLES)("$name ($source)", (sample) => {
+    const text = (row: object, isWrapped: boolean): string => {
+      const rows = [{ gpu: 0, ...row }];
+      return JSON.stringify(isWrapped ? { gpu_data: rows } : rows);
+    };
+    const { gpus } = parseAmdReport(
+      {
+        static: text(sample.static, sample.isWrapped),
+        metric: text(sample.metric, sample.isWrapped),
+        "bad-pages": text(sample.badPages, false),
+        process: text(sample.process, false),
+      },
+      { "0000:05:00.0": FILES },
+    );
+    expect(gpus).toMatchObject([{ pci: "0000:05:00.0", processes: [], faults: [], ...sample.told }]);
+    expect(gpus[0]?.recommends).toBe(sample.told.faults === undefined ? "none" : "unknown");
   });
 });

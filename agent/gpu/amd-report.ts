@@ -39,13 +39,20 @@ const Rows = z.array(Gpu).max(64);
 /** amd-smi of ROCm 7 prints an object with the list of GPUs in `gpu_data`, and older releases print only the list. */
 const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
 
+/** Instead of a block or a value that it cannot read, amd-smi prints this text. */
+const UNKNOWN = "N/A";
+const Firmware = z.union([
+  z.literal(UNKNOWN).transform(() => undefined),
+  z.looseObject({ version: Text.optional(), part_number: Text.optional() }),
+]);
 const Static = z.looseObject({
   asic: z.looseObject({ asic_serial: Text.optional() }),
   bus: z.looseObject({ bdf: z.string() }),
-  vbios: z.looseObject({ version: Text.optional(), part_number: Text.optional() }).optional(),
+  vbios: Firmware.optional(),
   /** Since ROCm 7, amd-smi prints the facts about the firmware in the block `ifwi` instead of `vbios`. */
-  ifwi: z.looseObject({ version: Text.optional(), part_number: Text.optional() }).optional(),
-  driver: z.looseObject({ version: Text.optional() }).optional(),
+  ifwi: Firmware.optional(),
+  /** The amd-smi of ROCm 7.2 can name the version of the driver `driver_version`. */
+  driver: z.looseObject({ version: Text.optional(), driver_version: Text.optional() }).optional(),
   ras: z.union([z.looseObject({ ecc_block_state: z.unknown() }), z.string()]).optional(),
 });
 const Metric = z.looseObject({
@@ -74,23 +81,34 @@ function rowOf<T>(command: string, rows: z.output<typeof Rows>, gpu: number, sch
   throw new UnreadableReport(`amd-smi ${command} has no readable entry for GPU ${gpu}.`);
 }
 
-const isNone = (value: unknown): boolean =>
-  (Array.isArray(value) && value.length === 0) || (typeof value === "string" && /^no bad pages/i.test(value.trim()));
+const known = (text: string | undefined): string | null => (text === undefined || text === UNKNOWN ? null : text);
+
+/** The list of bad pages may be missing only on a GPU without error correction. */
+const isNone = (value: unknown, hasEcc: boolean): boolean =>
+  (Array.isArray(value) && value.length === 0) ||
+  (value === UNKNOWN && !hasEcc) ||
+  (typeof value === "string" && /^no bad pages/i.test(value.trim()));
+
+function hasErrorCorrection(ras: z.output<typeof Static>["ras"]): boolean {
+  const blocks = typeof ras === "object" ? ras.ecc_block_state : ras;
+  return typeof blocks === "object" && blocks !== null;
+}
 
 /** The faults in an AMD GPU's error counters. Counters of uncorrectable errors may be missing only on a GPU without error correction. */
-function eccFaults(metric: z.output<typeof Metric>, ras: z.output<typeof Static>["ras"]): string[] {
-  const blocks = typeof ras === "object" ? ras.ecc_block_state : ras;
-  const hasEcc = typeof blocks === "object" && blocks !== null;
+function eccFaults(metric: z.output<typeof Metric>, hasEcc: boolean): string[] {
   return (["total_uncorrectable_count", "total_deferred_count"] as const).flatMap((name) => {
-    const value = metric.ecc[name] ?? "N/A";
+    const value = metric.ecc[name] ?? UNKNOWN;
     // amd-smi before ROCm 6.3 does not count deferred errors.
     const mayBeAbsent = !hasEcc || name === "total_deferred_count";
-    return value === "0" || (value === "N/A" && mayBeAbsent) ? [] : [`${name} is ${value}`];
+    return value === "0" || (value === UNKNOWN && mayBeAbsent) ? [] : [`${name} is ${value}`];
   });
 }
 
+/** The states of a GPU's links that mean no error. The amd-smi of ROCm 6 prints the whole name of the state. */
+const NO_LINK_ERRORS: readonly unknown[] = [undefined, UNKNOWN, 0, "NO_ERRORS", "AMDSMI_XGMI_STATUS_NO_ERRORS"];
+
 function linkFaults(state: unknown): string[] {
-  if (state === undefined || state === "N/A" || state === "NO_ERRORS" || state === 0) return [];
+  if (NO_LINK_ERRORS.includes(state)) return [];
   return [`xgmi_err is ${JSON.stringify(state).slice(0, 60)}`];
 }
 
@@ -126,19 +144,20 @@ export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<strin
     if (pci === null) throw new UnreadableReport(`amd-smi says that GPU ${row.gpu} has the address ${facts.bus.bdf}.`);
     const own = files[pci] ?? {};
     const firmware = facts.ifwi ?? facts.vbios;
+    const hasEcc = hasErrorCorrection(facts.ras);
     const faults = [
-      ...eccFaults(metric, facts.ras),
-      ...(isNone(bad.pending) ? [] : ["pages wait for their retirement"]),
-      ...(bad.un_res === undefined || isNone(bad.un_res) ? [] : ["pages could not be retired"]),
+      ...eccFaults(metric, hasEcc),
+      ...(isNone(bad.pending, hasEcc) ? [] : ["pages wait for their retirement"]),
+      ...(bad.un_res === undefined || isNone(bad.un_res, hasEcc) ? [] : ["pages could not be retired"]),
       ...linkFaults(metric.xgmi_err),
       ...(mib(own.mem_info_vram_used) === null ? ["the used memory is not told"] : []),
     ];
     return {
       pci,
       uuid: amdUuidOfFile(own.unique_id),
-      serial: facts.asic.asic_serial ?? null,
-      vbios: firmware?.version ?? firmware?.part_number ?? null,
-      driver: facts.driver?.version ?? null,
+      serial: known(facts.asic.asic_serial),
+      vbios: known(firmware?.version) ?? known(firmware?.part_number),
+      driver: known(facts.driver?.version) ?? known(facts.driver?.driver_version),
       memoryTotalMib: mib(own.mem_info_vram_total),
       memoryUsedMib: mib(own.mem_info_vram_used),
       processes: processesOf(running.process_list),
