@@ -14,10 +14,10 @@ export const BATCH_KINDS = ["onboarding", "decommission"] as const;
 export type BatchKind = (typeof BATCH_KINDS)[number];
 
 /**
- * The largest number of nodes in one batch of decommissions. The hub locks all nodes of a batch in one transaction, with about ten SQL statements for
- * each node. Until the hub commits this transaction for a batch, API clients see no newer events.
+ * The largest number of nodes in one batch of decommissions. The hub locks all nodes of a batch in one transaction. Until the transaction ends, clients
+ * see no newer events.
  */
-export const MOST_NODES = 200;
+export const MOST_NODES = 1000;
 
 /** The upper limit of `stop_after_failures` is the largest number of hosts in a batch of any kind. */
 const MOST_FAILURES = 2000;

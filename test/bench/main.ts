@@ -8,6 +8,7 @@ import { freePort } from "../support/free-port.ts";
 import { removeHubState } from "../support/hub-state.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
+import { measureBatches } from "./batches.ts";
 import { measureEmptyFolder } from "./empty-folder.ts";
 import { isHeld, printFigure } from "./figure.ts";
 import { measureGpuAnswers } from "./gpu-answers.ts";
@@ -36,6 +37,7 @@ for (const measure of [
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])
     ).flat(),
   () => measureWaitingRequests(join(stateDir, "waiting")),
+  () => measureBatches(join(stateDir, "batches")),
   () => measureSweep(join(stateDir, "sweep")),
   async () => measureEmptyFolder(join(stateDir, "empty")),
   async () => measureHostile(join(stateDir, "hostile"), await freePort()),

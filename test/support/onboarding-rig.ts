@@ -66,7 +66,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
   const test = await createTestDatabase();
   const maas = await startMaasSimulator({ machines: options.machines, speed: options.speed ?? 1e6 });
   const secrets = new MemorySecrets();
-  const { siteId, profileId } = await seed(test, maas.url);
+  const { siteId, profileId } = await seedSite(test, maas.url);
   await secrets.write(SECRET_PATHS.maasToken(siteId), { token: maas.apiKey });
   await secrets.write(SECRET_PATHS.defaultPower(siteId), { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD });
   await secrets.write(SECRET_PATHS.deployPassword(siteId), { password: DEPLOY_PASSWORD });
@@ -102,7 +102,10 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
   return rig;
 }
 
-async function seed({ database }: TestDatabase, url: string): Promise<{ siteId: SiteId; profileId: ProfileId }> {
+export async function seedSite(
+  { database }: Pick<TestDatabase, "database">,
+  url: string,
+): Promise<{ siteId: SiteId; profileId: ProfileId }> {
   const site = SiteCreate.parse({
     name: "dc1",
     region_code: "r1",
@@ -138,12 +141,12 @@ async function seed({ database }: TestDatabase, url: string): Promise<{ siteId: 
     { id: SKU, description: "", gpuVendor: "amd", gpuModel: "MI300X", gpusTotal: 8 },
     { id: NVIDIA_SKU, description: "", gpuVendor: "nvidia", gpuModel: "H200", gpusTotal: 8 },
   ]);
-  const profileId = await addProfile({ database } as TestDatabase, row.id, "gpu", {});
+  const profileId = await addProfile({ database }, row.id, "gpu", {});
   return { siteId: row.id, profileId };
 }
 
 async function addProfile(
-  { database }: TestDatabase,
+  { database }: Pick<TestDatabase, "database">,
   siteId: SiteId,
   name: string,
   knobs: Partial<ProfileCreate>,

@@ -1,6 +1,6 @@
 import type { AllocationStatus } from "../../../shared/allocation-status.ts";
 import type { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts";
+import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts";
 import { type AllocationRow, allocations, nodeDecommissions, nodes, tasks, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -46,6 +46,20 @@ export async function lockOpenAllocation(tx: Tx, nodeId: NodeId): Promise<Alloca
     .where(and(eq(allocations.nodeId, nodeId), ne(allocations.status, "ended")))
     .for("update");
   return row ?? null;
+}
+
+/** Locks the open allocations of the nodes, in the order of their ids. */
+export async function lockOpenAllocations(
+  tx: Tx,
+  nodeIds: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, AllocationRow>> {
+  const rows = await tx
+    .select()
+    .from(allocations)
+    .where(and(inArray(allocations.nodeId, [...nodeIds]), ne(allocations.status, "ended")))
+    .orderBy(asc(allocations.id))
+    .for("update");
+  return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
 export type OpenAllocation = Pick<AllocationRow, "id" | "nodeId" | "tenant" | "status">;

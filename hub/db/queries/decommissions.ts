@@ -23,9 +23,12 @@ import { listStageEvents } from "./workflow-events.ts";
 import { hasStatus, isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeRunning } from "./workflow-wakes.ts";
 
-/** The caller of `insertDecommission` has already written the row of `workflows` with the decommission's id. */
-export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$inferInsert): Promise<void> {
-  await tx.insert(nodeDecommissions).values(row);
+/** The caller of `insertDecommissions` has already written the rows of `workflows` with the decommissions' ids. */
+export async function insertDecommissions(
+  tx: Tx,
+  rows: readonly (typeof nodeDecommissions.$inferInsert)[],
+): Promise<void> {
+  await tx.insert(nodeDecommissions).values([...rows]);
 }
 
 /** The argument `generation` is null if the decommission begins again after a new deploy, and so has released no installed system. */
@@ -140,13 +143,13 @@ export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise
 export const profileOf = (nodeId: SQLWrapper): SQL => sql`(
   select o.profile_id from node_onboardings o where o.node_id = ${nodeId} order by o.created_at desc limit 1)`;
 
-export async function hasProfile(db: Db | Tx, nodeId: NodeId): Promise<boolean> {
+/** Returns those of the nodes that an onboarding gave a profile. */
+export async function nodesWithProfile(db: Db | Tx, ids: readonly NodeId[]): Promise<ReadonlySet<NodeId>> {
   const rows = await db
-    .select({ id: nodeOnboardings.onboardingId })
+    .selectDistinct({ nodeId: nodeOnboardings.nodeId })
     .from(nodeOnboardings)
-    .where(eq(nodeOnboardings.nodeId, nodeId))
-    .limit(1);
-  return rows.length > 0;
+    .where(inArray(nodeOnboardings.nodeId, [...ids]));
+  return new Set(rows.map(({ nodeId }) => nodeId));
 }
 
 export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<string | null> {

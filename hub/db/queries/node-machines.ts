@@ -274,3 +274,17 @@ export async function lastNodeOfMachine(
     .limit(1);
   return row ?? null;
 }
+
+export type BoundMachine = Pick<NodeMaasState, "maasSystemId" | "ipmiIp">;
+
+/** Returns the machines of the nodes. A node without a machine has no entry. */
+export async function readBoundMachines(
+  db: Db | Tx,
+  ids: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, BoundMachine>> {
+  const rows = await db
+    .select({ nodeId: nodeMaasState.nodeId, maasSystemId: nodeMaasState.maasSystemId, ipmiIp: nodeMaasState.ipmiIp })
+    .from(nodeMaasState)
+    .where(inArray(nodeMaasState.nodeId, [...ids]));
+  return new Map(rows.map(({ nodeId, ...machine }) => [nodeId, machine]));
+}

@@ -81,6 +81,11 @@ export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string):
   return freed.map(({ subject }) => subject);
 }
 
+/** Frees all subjects of the workflows. */
+export async function releaseSubjectsOf(tx: Tx, ids: readonly WorkflowId[]): Promise<void> {
+  if (ids.length > 0) await tx.delete(workflowSubjects).where(inArray(workflowSubjects.workflowId, [...ids]));
+}
+
 export const onboardingOfHost = (tx: Tx, siteId: SiteId, hostname: string): Promise<WorkflowId | null> =>
   readHolder(tx, subjectOf.host(siteId, hostname));
 

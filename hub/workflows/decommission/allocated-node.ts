@@ -1,7 +1,7 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
-import { lockOpenAllocation, setTurnover } from "../../db/queries/allocations.ts";
+import { setTurnover } from "../../db/queries/allocations.ts";
 import { turnoverPolicies } from "../../db/queries/node-profiles.ts";
 import { hadRootBy } from "../../db/queries/tenancies.ts";
 import type { AllocationRow, Node } from "../../db/schema/index.ts";
@@ -23,9 +23,12 @@ export async function mustNotTakeFromTenant(
   tx: Tx,
   node: Node,
   wanted: Wanted,
-  { actor, operation }: { readonly actor: string; readonly operation: WorkflowId },
+  {
+    allocation,
+    actor,
+    operation,
+  }: { readonly allocation: AllocationRow | null; readonly actor: string; readonly operation: WorkflowId },
 ): Promise<void> {
-  const allocation = await lockOpenAllocation(tx, node.id);
   if (allocation === null) return;
   if (allocation.status === "ending") return mustCleanEnough(tx, node, wanted.mode, allocation);
   // A full decommission ends the node's allocation itself, in its stage `force_release_allocations`.
@@ -63,8 +66,7 @@ async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, alloc
 }
 
 /** Makes the operation the turnover of the node's `ending` allocation, in place of a cancelled turnover. */
-export async function adoptEnding(tx: Tx, node: Node, id: WorkflowId): Promise<void> {
-  const allocation = await lockOpenAllocation(tx, node.id);
+export async function adoptEnding(tx: Tx, allocation: AllocationRow | null, id: WorkflowId): Promise<void> {
   if (allocation?.status !== "ending") return;
   await setTurnover(tx, allocation.id, { decommissionId: id, endForced: allocation.endForced });
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import {
-  type BatchOperation,
   type BatchRefusal,
   type DecommissionBatchCreate,
   type DecommissionBatchCreated,
@@ -14,8 +13,8 @@ import { insertBatch } from "../../db/queries/batches.ts";
 import { readSite } from "../../db/queries/maas-sites.ts";
 import { countMatchingNodes, lockMatchingNodes, type NodeSelection } from "../../db/queries/node-selection.ts";
 import type { Node } from "../../db/schema/index.ts";
-import { inSavepoint, inUndoneSavepoint, type Tx } from "../../db/tx.ts";
-import { startDecommission } from "./start-decommission.ts";
+import { inUndoneSavepoint, type Tx } from "../../db/tx.ts";
+import { startDecommissions } from "./start-decommission.ts";
 
 type By = Pick<AuditEntry, "actor" | "role" | "requestId">;
 type Accepted = { readonly node: Node; readonly created: DecommissionCreated };
@@ -58,10 +57,14 @@ async function start(tx: Tx, request: DecommissionBatchCreate, by: By): Promise<
     error_code: "not_found",
     message: `Site ${siteId} has no node ${id}.`,
   }));
+  const started = await startDecommissions(tx, nodes, { request: operation, requestedBy: by.actor, batchId });
   for (const node of nodes) {
-    const one = await startOne(tx, node, { operation, batchId, actor: by.actor });
-    if ("created" in one) accepted.push(one);
-    else refusals.push(one);
+    const one = started.get(node.id);
+    if (one === undefined)
+      throw new ApiError("internal_error", `The decommission of ${node.hostname} was not written.`);
+    if (one instanceof ApiError)
+      refusals.push({ node_id: node.id, hostname: node.hostname, error_code: one.code, message: one.message });
+    else accepted.push({ node, created: one });
   }
   await recordAudits(
     tx,
@@ -129,21 +132,6 @@ function mustBeExpected(matched: number, expected: number | undefined): void {
       `The filter matches ${matched} nodes, and a batch has at most ${MOST_NODES}. Nothing has begun. Narrow the filter.`,
       { errors: [{ pointer: "/filter", message: `matches ${matched} nodes` }] },
     );
-}
-
-/** If the hub refuses the decommission of one node, a savepoint undoes only the writes for that node. */
-async function startOne(
-  tx: Tx,
-  node: Node,
-  { operation, batchId, actor }: { operation: BatchOperation; batchId: BatchId; actor: string },
-): Promise<Accepted | BatchRefusal> {
-  try {
-    const created = await inSavepoint(tx, () => startDecommission(tx, node.id, operation, actor, batchId));
-    return { node, created };
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    return { node_id: node.id, hostname: node.hostname, error_code: error.code, message: error.message };
-  }
 }
 
 const noneCanBegin = ({ node_ids: ids, operation }: DecommissionBatchCreate, refusals: readonly BatchRefusal[]) =>

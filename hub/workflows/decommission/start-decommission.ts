@@ -11,26 +11,21 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { type BatchId, type NodeId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
-import {
-  hasProfile,
-  insertDecommission,
-  readBmcAddress,
-  readMaasSystemId,
-  readPriorStatus,
-} from "../../db/queries/decommissions.ts";
+import { insertDecommissions, readPriorStatus } from "../../db/queries/decommissions.ts";
 import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
-import { readBaselineLacks } from "../../db/queries/node-baselines.ts";
+import { type BoundMachine, readBoundMachines } from "../../db/queries/node-machines.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
-import { holdSubjects, onboardingOfHost, subjectOf } from "../../db/queries/workflow-subjects.ts";
+import { onboardingOfHost, releaseSubjectsOf, subjectOf, takeSubjects } from "../../db/queries/workflow-subjects.ts";
 import { insertWorkflows } from "../../db/queries/workflows.ts";
-import type { Node } from "../../db/schema/index.ts";
-import type { Tx } from "../../db/tx.ts";
+import type { Node, NodeDecommission } from "../../db/schema/index.ts";
+import { inSavepoint, type Tx } from "../../db/tx.ts";
 import { type BaselineLack, lacksNothing, toldLack } from "../../node/baseline-lack.ts";
 import { moveNode } from "../../node/move-node.ts";
 import { adoptEnding, mustNotTakeFromTenant } from "./allocated-node.ts";
 import { firstStageOf } from "./decommission.ts";
 import { KEEPS_STATUS } from "./keeps-status.ts";
 import { MAY_BEGIN } from "./may-begin.ts";
+import { factsOf, readStartFacts, type StartFacts } from "./start-facts.ts";
 import { holdOwnMachine, takeLeftMachine } from "./take-left-machine.ts";
 import { staysDeployed } from "./uninstall-work.ts";
 
@@ -53,42 +48,174 @@ export async function startDecommission(
   nodeId: NodeId,
   request: DecommissionRequest,
   requestedBy: string,
-  batchId: BatchId | null = null,
 ): Promise<DecommissionCreated> {
   const node = await mustLockNode(tx, nodeId);
+  const started = (await startDecommissions(tx, [node], { request, requestedBy, batchId: null })).get(nodeId);
+  if (started === undefined) throw new ApiError("internal_error", "The decommission was not written.");
+  if (started instanceof ApiError) throw started;
+  return started;
+}
+
+export interface DecommissionOrder {
+  readonly request: DecommissionRequest;
+  readonly requestedBy: string;
+  readonly batchId: BatchId | null;
+}
+type Started = Map<NodeId, DecommissionCreated | ApiError>;
+type Claimed = { readonly id: WorkflowId; readonly node: Node };
+/** A decommission that passed every check, with the values of its rows. */
+type Prepared = Claimed & Pick<NodeDecommission, "maasSystemId" | "priorStatus"> & { readonly facts: StartFacts };
+
+/**
+ * Begins a decommission on each node, and returns for each node what began or the error that refused it. A refused node keeps no write. The number of
+ * SQL statements does not grow with the number of nodes, except for nodes with a tenant, without a host in service, or with a full decommission. The
+ * caller has locked the nodes.
+ */
+export async function startDecommissions(tx: Tx, nodes: readonly Node[], order: DecommissionOrder): Promise<Started> {
+  const started: Started = new Map();
+  if (nodes.length === 0) return started;
+  const { request } = order;
+  const ids = nodes.map(({ id }) => id);
+  const machines = await readBoundMachines(tx, ids);
+  const claims = nodes.map((node) => ({ id: WorkflowId.parse(randomUUID()), node }));
+  const holders = await holdNodes(tx, claims, request.mode, machines);
+  const facts = await readStartFacts(tx, ids, request.mode, machines);
+  const prepared: Prepared[] = [];
+  const refused: Claimed[] = [];
+  for (const claimed of claims) {
+    const { id, node } = claimed;
+    const holder = holders.get(id) ?? null;
+    const one =
+      holder === null
+        ? await prepare(tx, claimed, order, factsOf(facts, node.id))
+        : heldError(node, holder, `no ${request.mode} can begin`);
+    if (!(one instanceof ApiError)) prepared.push(one);
+    else {
+      started.set(node.id, one);
+      refused.push(claimed);
+    }
+  }
+  await write(tx, prepared, order);
+  for (const one of prepared) started.set(one.node.id, await createdOf(tx, one, request));
+  return startAfterRefused(tx, { started, refused, holders }, order);
+}
+
+/**
+ * Frees what the refused decommissions claimed, and begins the nodes again that only a refused one of them held. Two nodes of one request may need the
+ * same BMC, for example after a host was onboarded under another name.
+ */
+async function startAfterRefused(
+  tx: Tx,
+  {
+    started,
+    refused,
+    holders,
+  }: { started: Started; refused: readonly Claimed[]; holders: ReadonlyMap<WorkflowId, WorkflowId> },
+  order: DecommissionOrder,
+): Promise<Started> {
+  await releaseSubjectsOf(
+    tx,
+    refused.map(({ id }) => id),
+  );
+  const gone = new Set(refused.map(({ id }) => id));
+  const again = refused.flatMap(({ id, node }) => {
+    const holder = holders.get(id);
+    return holder !== undefined && gone.has(holder) ? [node] : [];
+  });
+  for (const node of again)
+    for (const [nodeId, one] of await startDecommissions(tx, [node], order)) started.set(nodeId, one);
+  return started;
+}
+
+/** Makes all checks of a node that no other operation holds. A savepoint undoes the writes of a refused node. */
+async function prepare(
+  tx: Tx,
+  claimed: Claimed,
+  order: DecommissionOrder,
+  facts: StartFacts,
+): Promise<Prepared | ApiError> {
+  const { node } = claimed;
+  const mayWrite =
+    facts.allocation !== null ||
+    order.request.mode === "full_decommission" ||
+    ["deleted", "enrolling", "bootstrap_issued"].includes(node.status);
+  try {
+    return mayWrite
+      ? await inSavepoint(tx, () => check(tx, claimed, order, facts))
+      : await check(tx, claimed, order, facts);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}
+
+async function check(tx: Tx, claimed: Claimed, order: DecommissionOrder, facts: StartFacts): Promise<Prepared> {
+  const { id, node } = claimed;
+  const { request, requestedBy } = order;
   const { mode } = request;
-  const id = WorkflowId.parse(randomUUID());
-  await holdNode(tx, node, id, mode);
   const may = MAY_BEGIN[mode][node.status];
   if (may !== true) {
     const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
-    throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
+    throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
   }
-  await mustNotTakeFromTenant(tx, node, request, { actor: requestedBy, operation: id });
-  const lack = mode === "storage_cleanup" || mode === "soft_reset" ? await readLack(tx, node.id) : [];
-  if (mode === "storage_cleanup") mustHaveBaseline(node, lack);
-  const removed = node.status === "deleted";
-  const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
-  if (isReleasing(mode)) await mustHaveMachine(tx, node, maasSystemId, mode);
+  await mustNotTakeFromTenant(tx, node, request, { allocation: facts.allocation, actor: requestedBy, operation: id });
+  if (mode === "storage_cleanup") mustHaveBaseline(node, facts.lack);
+  const maasSystemId = node.status === "deleted" ? await takeLeftMachine(tx, node, id) : facts.maasSystemId;
+  if (isReleasing(mode)) mustHaveMachine(node, maasSystemId, mode, facts);
   if (mode === "full_decommission" && maasSystemId !== null) await holdOwnMachine(tx, node, id, maasSystemId);
-  const priorStatus = await priorStatusOf(tx, node, request.reason);
-  const input = inputOf(nodeId, request);
+  return { ...claimed, facts, maasSystemId, priorStatus: await priorStatusOf(tx, node, request.reason) };
+}
+
+async function write(
+  tx: Tx,
+  prepared: readonly Prepared[],
+  { request, requestedBy, batchId }: DecommissionOrder,
+): Promise<void> {
+  if (prepared.length === 0) return;
+  const { mode, reason } = request;
   const stage = firstStageOf(mode);
-  await insertWorkflows(tx, [{ id, kind: mode, siteId: node.siteId, batchId, stage, input, requestedBy }]);
-  await insertDecommission(tx, {
-    decommissionId: id,
-    nodeId,
-    siteId: node.siteId,
-    hostname: node.hostname,
-    maasSystemId,
-    mode,
-    reason: request.reason,
-    priorStatus,
-    priorQuarantinedBy: node.quarantinedBy,
-  });
-  if (mode === "soft_reset" || mode === "reimage") await adoptEnding(tx, node, id);
-  const warning = mode === "remove" ? await staysDeployed(tx, node, maasSystemId) : willNotBeClean(node, lack);
-  return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
+  await insertWorkflows(
+    tx,
+    prepared.map(({ id, node }) => ({
+      id,
+      kind: mode,
+      siteId: node.siteId,
+      batchId,
+      stage,
+      input: inputOf(node.id, request),
+      requestedBy,
+    })),
+  );
+  await insertDecommissions(
+    tx,
+    prepared.map(({ id, node, maasSystemId, priorStatus }) => ({
+      decommissionId: id,
+      nodeId: node.id,
+      siteId: node.siteId,
+      hostname: node.hostname,
+      maasSystemId,
+      mode,
+      reason,
+      priorStatus,
+      priorQuarantinedBy: node.quarantinedBy,
+    })),
+  );
+  if (mode === "soft_reset" || mode === "reimage")
+    for (const { id, facts } of prepared) await adoptEnding(tx, facts.allocation, id);
+}
+
+async function createdOf(
+  tx: Tx,
+  { id, node, maasSystemId, facts }: Prepared,
+  { mode }: DecommissionRequest,
+): Promise<DecommissionCreated> {
+  const warning =
+    mode === "remove"
+      ? await staysDeployed(tx, node, maasSystemId)
+      : mode === "soft_reset"
+        ? willNotBeClean(node, facts.lack)
+        : null;
+  return { decommission_id: id, node_id: node.id, mode, status: "pending", warning };
 }
 
 const RELEASING = ["release", "reimage", "full_decommission"] as const satisfies readonly DecommissionMode[];
@@ -99,19 +226,21 @@ const isReleasing = (mode: DecommissionMode): mode is Releasing => (RELEASING as
  * Throws an ApiError if the node has no machine in MAAS that can be released. A node in manual mode has no machine in MAAS; another node may have
  * lost its binding to a machine.
  */
-async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null, mode: Releasing): Promise<void> {
+function mustHaveMachine(
+  node: Node,
+  maasSystemId: string | null,
+  mode: Releasing,
+  { hasProfile }: Pick<StartFacts, "hasProfile">,
+): void {
   const todo = mode === "reimage" ? "deployed again" : "released";
   const refuse = (why: string) =>
     new ApiError("conflict", `No machine can be ${todo} for node ${node.hostname}: ${why}`, {
       context: { node_id: node.id },
     });
   if (node.onboardingMode === "manual") throw refuse("it was installed by hand, so no MAAS manages it.");
-  if (maasSystemId === null || !(await hasProfile(tx, node.id)))
+  if (maasSystemId === null || !hasProfile)
     throw refuse("it is bound to no machine in MAAS. Find the machine there, or drain and remove the node.");
 }
-
-const readLack = async (tx: Tx, id: NodeId): Promise<BaselineLack> =>
-  (await readBaselineLacks(tx, [id])).get(id) ?? null;
 
 /**
  * Refuses a storage cleanup of a node without a complete baseline, because the cleanup's stage `validate_clean_node` could only quarantine the node.
@@ -191,17 +320,33 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
 });
 
 /** A reimage or full decommission also holds the host's name and BMC, so that no onboarding begins on the host. */
-async function subjectsOf(tx: Tx, node: Node, mode: DecommissionMode): Promise<string[]> {
+function subjectsOf(node: Node, mode: DecommissionMode, bmc: string | null): string[] {
   const own = [subjectOf.node(node.id)];
-  const bmc = mode === "reimage" || mode === "full_decommission" ? await readBmcAddress(tx, node.id) : null;
+  if (mode !== "reimage" && mode !== "full_decommission") return own;
   if (bmc === null || node.siteId === null) return own;
   return [...own, subjectOf.host(node.siteId, node.hostname), subjectOf.bmc(node.siteId, bmc)];
 }
 
-/** A failed operation still holds its node, because an operator can resume the operation. */
-async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
-  const holder = await holdSubjects(tx, id, await subjectsOf(tx, node, mode));
-  if (holder !== null) throw heldError(node, holder, `no ${mode} can begin`);
+/**
+ * Claims the subjects of all decommissions, and returns for each refused one the workflow that holds a subject of it. A failed operation still holds
+ * its node, because an operator can resume the operation.
+ */
+async function holdNodes(
+  tx: Tx,
+  claims: readonly Claimed[],
+  mode: DecommissionMode,
+  machines: ReadonlyMap<NodeId, BoundMachine>,
+): Promise<ReadonlyMap<WorkflowId, WorkflowId>> {
+  const wanted = claims.flatMap(({ id, node }) =>
+    subjectsOf(node, mode, machines.get(node.id)?.ipmiIp ?? null).map((subject) => ({ subject, workflowId: id })),
+  );
+  const holderOf = await takeSubjects(tx, wanted);
+  return new Map(
+    wanted.flatMap(({ subject, workflowId }) => {
+      const holder = holderOf.get(subject);
+      return holder === undefined || holder === workflowId ? [] : [[workflowId, holder]];
+    }),
+  );
 }
 
 export const heldError = (node: Pick<Node, "id" | "hostname">, holder: WorkflowId, so: string): ApiError =>

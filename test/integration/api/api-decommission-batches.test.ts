@@ -1,13 +1,15 @@
 /** Tests which nodes a request for a batch of decommissions takes and refuses (lifecycle 5.10). */
 import { randomUUID } from "node:crypto";
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { admitDecommissions } from "../../../hub/db/queries/admission.ts";
 import { allocations } from "../../../hub/db/schema/index.ts";
 import { MOST_NODES } from "../../../shared/api/batches.ts";
 import type { NodeId } from "../../../shared/ids.ts";
-import { SiteId } from "../../../shared/ids.ts";
+import { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { onboardedWith } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
-import { addActiveNode, retireNode } from "../../support/site-nodes.ts";
+import { addActiveNode, addMachine, retireNode } from "../../support/site-nodes.ts";
 
 const DECOMMISSIONS = "/api/v1/admin/decommissions";
 const BATCHES = "/api/v1/admin/decommission-batches";
@@ -17,10 +19,13 @@ const drain = { mode: "drain", reason } as const;
 describe("the API of batches of decommissions", () => {
   let api: ApiHarness;
   let siteId: SiteId;
+  let profileId: ProfileId;
   let racks = 0;
   beforeAll(async () => {
     api = await startApi();
-    siteId = SiteId.parse((await seedApi(api)).siteId);
+    const seeded = await seedApi(api);
+    siteId = SiteId.parse(seeded.siteId);
+    profileId = ProfileId.parse(seeded.profileId);
   });
   afterAll(() => api.close());
 
@@ -176,6 +181,55 @@ describe("the API of batches of decommissions", () => {
       }
     expect(await rowsOfAllTables()).toEqual(rows);
     expect(await statesOf(ids)).toEqual(states);
+  });
+
+  it("takes one of two nodes at the same BMC, and the other one only if the first is refused", async () => {
+    const [first, second, retired] = (await nodes(3)) as [NodeId, NodeId, NodeId];
+    const rack = `r${racks}u`;
+    await api.database.database.inTx(async (tx) => {
+      for (const [n, nodeId] of [first, second, retired].entries()) {
+        const hostname = `${rack}${n + 1}`;
+        await addMachine(tx, { siteId, hostname, nodeId }, { status: 6 });
+        await onboardedWith(tx, { nodeId, siteId, profileId, hostname });
+      }
+    });
+    await retire(retired);
+    const operation = { mode: "reimage", erase: "secure", reason };
+    const alone = (await create({ operation, node_ids: [first, retired], plan: true })).body;
+    expect(codesOf(alone)).toEqual({ [retired]: "conflict" });
+    const { body } = await create({ operation, node_ids: [first, second, retired] });
+    expect(body).toMatchObject({ accepted: 1, refused: 2 });
+    const other = body.decommissions[0].node_id === first ? second : first;
+    const codes = codesOf(body);
+    expect(codes[other]).toBe("operation_exists");
+    // The retired node's own fault is told only if no accepted node holds its BMC.
+    expect(["conflict", "operation_exists"]).toContain(codes[retired]);
+    const held = await query("select workflow_id from workflow_subjects where subject like $1 or subject like $2", [
+      `bmc:${siteId}/%`,
+      `node:${retired}%`,
+    ]);
+    expect(held).toEqual([{ workflow_id: body.decommissions[0].decommission_id }]);
+  });
+
+  it("begins with as many SQL statements for many nodes as for few", async () => {
+    const counts = new Map<unknown, number>();
+    const { query: original } = Client.prototype;
+    const statementsFor = async (hosts: number): Promise<number> => {
+      const node_ids = await nodes(hosts);
+      const operation = { mode: "soft_reset", storage_cleanup: "none", reason };
+      counts.clear();
+      expect((await create({ operation, node_ids, plan: true })).body).toMatchObject({ accepted: hosts });
+      return Math.max(...counts.values());
+    };
+    Client.prototype.query = function counted(this: Client, ...args: unknown[]) {
+      counts.set(this, (counts.get(this) ?? 0) + 1);
+      return Reflect.apply(original, this, args);
+    } as typeof original;
+    try {
+      expect(await statementsFor(20)).toBe(await statementsFor(2));
+    } finally {
+      Client.prototype.query = original;
+    }
   });
 
   it("begins nothing by a filter that matches more nodes than a batch may have, not even as a plan", async () => {

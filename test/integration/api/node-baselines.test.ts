@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, desc, eq, sql } from "../../../hub/db/orm.ts";
 import { openSession } from "../../../hub/db/queries/agent-sessions.ts";
-import { insertDecommission, recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
+import { insertDecommissions, recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
 import { readTask } from "../../../hub/db/queries/task-reads.ts";
 import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import { insertWorkflows } from "../../../hub/db/queries/workflows.ts";
@@ -170,13 +170,15 @@ describe("baselines of nodes", () => {
       await insertWorkflows(tx, [
         { id: decommissionId, kind: asked.mode, siteId, stage: "take_baseline", input: asked, requestedBy: "ann" },
       ]);
-      await insertDecommission(tx, {
-        decommissionId,
-        mode: asked.mode,
-        reason: asked.reason,
-        priorQuarantinedBy: null,
-        ...about,
-      });
+      await insertDecommissions(tx, [
+        {
+          decommissionId,
+          mode: asked.mode,
+          reason: asked.reason,
+          priorQuarantinedBy: null,
+          ...about,
+        },
+      ]);
       await recordMachineReleased(tx, decommissionId, 0);
     });
     await sweep();
