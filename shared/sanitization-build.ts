@@ -156,6 +156,7 @@ export function buildRecord(facts: RecordFacts): { readonly record: Sanitization
   const judged = {
     ...same,
     format: RECORD_FORMAT,
+    rules: 2,
     signed_by_agent: unsigned_reason === null && same.agent !== null,
     unsigned_reason: unsigned_reason ?? (same.agent === null ? "the node has no agent with a certificate" : null),
     residue: residue && { verdict: residueVerdict(residue.has_baseline, residue.items), items: [...residue.items] },

@@ -41,13 +41,14 @@ export const item = (more: Partial<ResidueItem> = {}): ResidueItem => ({
   ...more,
 });
 
-/** The hub saw MAAS release the machine with an erase of its disks. */
+/** The hub saw MAAS release the machine with an erase of its disks, and the agent compared blocks with their earlier content. */
 export const release = (more: Partial<RecordRelease> = {}): RecordRelease => ({
   maas_system_id: "x7k2pq",
   generation: 2,
   erase: "secure",
   evidence: "reported_by_maas",
   waived_by: null,
+  blocks_compared: 64,
   ...more,
 });
 
@@ -89,7 +90,13 @@ export const cleanFacts = (more: Partial<RecordFacts> = {}): RecordFacts => ({
   ...more,
 });
 
-const types = fc.constantFrom("allocation.revoke_user", "node.storage_cleanup", "node.gpu_scrub");
+const types = fc.constantFrom(
+  "allocation.revoke_user",
+  "node.storage_cleanup",
+  "node.gpu_scrub",
+  "node.validate_clean",
+  "node.sample_disks",
+);
 const names = fc.constantFrom("home", "processes", "tmp");
 const steps = fc.record({
   step: names,
@@ -145,6 +152,10 @@ export const anyFacts: fc.Arbitrary<RecordFacts> = fc
       }),
       { maxLength: 2 },
     ),
+    known_media: fc.array(
+      fc.record({ kind: fc.constantFrom("disk", "gpu_memory"), model: fc.constant(null), serial: fc.constant(null) }),
+      { maxLength: 2 },
+    ),
     trust: fc.constantFrom(...TRUST_LEVELS),
     release: fc.option(
       fc
@@ -152,8 +163,17 @@ export const anyFacts: fc.Arbitrary<RecordFacts> = fc
           erase: fc.constantFrom("none", "quick", "secure"),
           evidence: fc.constantFrom(...ERASE_EVIDENCE),
           waived_by: fc.option(fc.constant("ann")),
+          blocks_compared: fc.option(fc.constant(64), { nil: undefined }),
+          disks_reported: fc.option(fc.constant(2), { nil: undefined }),
         })
-        .map((more) => release(more)),
+        .map(({ blocks_compared, disks_reported, ...more }) => {
+          const { blocks_compared: _, ...plain } = release(more);
+          return {
+            ...plain,
+            ...(blocks_compared === undefined ? {} : { blocks_compared }),
+            ...(disks_reported === undefined ? {} : { disks_reported }),
+          };
+        }),
       { nil: undefined },
     ),
     unsigned_reason: fc.option(fc.constant("the agent is gone")),

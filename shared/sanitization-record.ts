@@ -29,6 +29,8 @@ export const VERDICT_REASONS = {
   residue_unreadable: "incomplete",
   no_baseline: "incomplete",
   task_unconfirmed: "incomplete",
+  erase_not_compared: "incomplete",
+  gpu_not_judged: "incomplete",
   not_signed: "incomplete",
 } as const satisfies Record<string, RecordVerdict>;
 export type VerdictReason = keyof typeof VERDICT_REASONS;
@@ -125,6 +127,12 @@ const RecordRelease = z.strictObject({
    * against MAAS's erase.
    */
   disk_findings: z.array(Short).min(1).max(MOST_DISK_FINDINGS).optional(),
+  /** The person who decided to continue although the disks speak against the erase. The member is absent if no person decided so. */
+  disks_waived_by: Short.optional(),
+  /** The number of disks for which MAAS's release script says how it erased the disk. The member is absent if MAAS stored no such report. */
+  disks_reported: z.int().min(1).optional(),
+  /** The number of disk blocks that the agent compared with their content before the release. The member is absent if the number is zero. */
+  blocks_compared: z.int().min(1).optional(),
 });
 export type RecordRelease = z.output<typeof RecordRelease>;
 
@@ -175,6 +183,8 @@ export const MOST_RECORDED_WAYS = 64;
  */
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),
+  /** The version of the rules that lead to the verdict. The member is absent in records of the first rules. */
+  rules: z.literal(2).optional(),
   record_id: Uuid,
   node: z.strictObject({
     id: NodeId,

@@ -7,6 +7,11 @@ import { judge, lastSteps } from "./sanitization-verdict.ts";
 
 const recordOf = (more: Parameters<typeof cleanFacts>[0]) => buildRecord(cleanFacts(more)).record;
 const codes = (more: Parameters<typeof cleanFacts>[0]) => recordOf(more).reasons.map(({ code }) => code);
+/** A release that only MAAS's report about the whole machine shows. */
+const unnamed = () => {
+  const { blocks_compared: _, ...rest } = release();
+  return rest;
+};
 const GPU = { type: "node.gpu_scrub", step: "overwrite" } as const;
 const gpu = (...outcomes: readonly ("ok" | "failed" | "skipped" | "unsupported" | "planned")[]) =>
   task({ type: GPU.type, steps: outcomes.map((outcome, n) => step({ step: GPU.step, target: `gpu${n}`, outcome })) });
@@ -68,6 +73,17 @@ describe("the verdict", () => {
     ["another step was only planned", { tasks: [task(), gpu("planned")] }, "only_planned"],
     ["nobody looked for residue on the tenant's system", { residue: null }, "residue_missing"],
     [
+      "nobody looked for residue on the new system",
+      { trust: "reimaged", release: release(), residue: null },
+      "residue_missing",
+    ],
+    ["only MAAS's report about the machine shows the erase", { release: unnamed() }, "erase_not_compared"],
+    [
+      "nobody judged a GPU of the inventory",
+      { known_media: [{ kind: "gpu_memory", model: "H100", serial: null }] },
+      "gpu_not_judged",
+    ],
+    [
       "an item is unreadable",
       { residue: { has_baseline: true, items: [item({ status: "unreadable" })] } },
       "residue_unreadable",
@@ -85,6 +101,27 @@ describe("the verdict", () => {
     expect(codes(facts)).toEqual([code]);
   });
 
+  it.each([{ disks_reported: 1 }, { blocks_compared: 1 }])(
+    "is clean if a disk of the release has evidence, %j",
+    (more) => {
+      expect(recordOf({ trust: "reimaged", release: { ...unnamed(), ...more } })).toMatchObject({ verdict: "clean" });
+    },
+  );
+
+  it("of a record of the first rules stays as it was", () => {
+    const record = recordOf({ trust: "reimaged", release: unnamed(), residue: null });
+    const { rules, ...first } = record;
+    expect([rules, judge(record).verdict, judge(first).verdict]).toEqual([2, "incomplete", "clean"]);
+  });
+
+  it("names the person who decided about the disks, and not the one who decided about the erase", () => {
+    const told = { evidence: "none" as const, waived_by: "ann", disk_findings: ["disk S-1"] };
+    const waivers = (more: object) =>
+      recordOf({ release: release({ ...told, ...more }) }).reasons.map(({ about }) => about);
+    expect(waivers({})).toEqual(["disk S-1"]);
+    expect(waivers({ disks_waived_by: "ben" })[1]).toMatch(/^ben continued/);
+  });
+
   it("requires no step of the agent if the host got a new system", () => {
     expect(recordOf({ trust: "reimaged", release: release(), required: [] })).toMatchObject({ verdict: "clean" });
   });
@@ -95,6 +132,15 @@ describe("the verdict", () => {
     expect(codes({ tasks, unconfirmed_tasks: [mine.task_id] })).toEqual(["task_unconfirmed"]);
     expect(recordOf({ tasks, unconfirmed_tasks: [other.task_id] }).verdict).toBe("clean");
   });
+
+  it.each(["node.validate_clean", "node.sample_disks"])(
+    "is incomplete if the agent cannot confirm the task %s, whose result is evidence",
+    (type) => {
+      const evidence = task({ type, steps: [] });
+      const facts = { tasks: [task(), evidence], unconfirmed_tasks: [evidence.task_id] };
+      expect(codes(facts)).toEqual(["task_unconfirmed"]);
+    },
+  );
 
   it.each([
     ["overwritten", 1, "challenge_verified", 0.9, ["gpu_below_required"]],
@@ -155,8 +201,12 @@ describe("the verdict", () => {
           expect(GPU_LEVELS.indexOf(level ?? "reset_only")).toBeGreaterThanOrEqual(GPU_LEVELS.indexOf(required_level));
           expect([level === null, share < required_share]).toEqual([false, false]);
         }
-        if (facts.residue === null) expect(facts.trust).not.toBe("in_place");
-        else expect(facts.residue).toMatchObject({ has_baseline: true });
+        expect(facts.residue).toMatchObject({ has_baseline: true });
+        expect(facts.known_media.filter(({ kind }) => kind === "gpu_memory").length).toBeLessThanOrEqual(
+          facts.gpus.length,
+        );
+        if (facts.release !== undefined)
+          expect((facts.release.blocks_compared ?? 0) + (facts.release.disks_reported ?? 0)).toBeGreaterThan(0);
         expect((facts.residue?.items ?? []).filter(({ status }) => status !== "clean")).toEqual([]);
       }),
       { numRuns: 1_500 },

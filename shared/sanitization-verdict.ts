@@ -1,6 +1,7 @@
 import {
   GPU_LEVELS,
   type RecordGpu,
+  type RecordRelease,
   type RecordTask,
   type RecordVerdict,
   type Requirement,
@@ -18,12 +19,14 @@ export interface Reason {
 }
 export type Judged = Pick<
   SanitizationRecord,
+  | "rules"
   | "required"
   | "tasks"
   | "unconfirmed_tasks"
   | "refused_evidence"
   | "residue"
   | "gpus"
+  | "media"
   | "trust"
   | "release"
   | "signed_by_agent"
@@ -90,9 +93,11 @@ const RESIDUE_REASONS = {
   no_baseline: "no_baseline",
 } as const satisfies Record<Residue["verdict"], VerdictReason | null>;
 
-function residueReasons({ residue, trust }: Judged): Reason[] {
+function residueReasons({ rules, residue, trust }: Judged): Reason[] {
   if (residue === null)
-    return trust === "in_place" ? [{ code: "residue_missing", about: "no task looked for residue" }] : [];
+    return rules === 2 || trust === "in_place"
+      ? [{ code: "residue_missing", about: "no task looked for residue" }]
+      : [];
   const code = RESIDUE_REASONS[residue.verdict];
   if (code === null) return [];
   const status = residue.verdict === "found" ? "found" : "unreadable";
@@ -104,12 +109,14 @@ function residueReasons({ residue, trust }: Judged): Reason[] {
  * Returns why MAAS's release of the earlier system leaves a doubt about the disks. If a person decided to continue without evidence of an erase, this
  * decision is no evidence.
  */
-function releaseReasons({ release }: Judged): Reason[] {
-  if (release === undefined || release.evidence !== "none") return [];
+function releaseReasons({ rules, release }: Judged): Reason[] {
+  if (release === undefined) return [];
   const { erase, waived_by: person, disk_findings: findings } = release;
+  if (release.evidence !== "none") return rules === 2 && isOneWord(release) ? [notCompared(erase)] : [];
   if (findings !== undefined) {
     const disproved = { code: "erase_disproved", about: findings.map(told).join("; ").slice(0, 400) } as const;
-    return person === null ? [disproved] : [disproved, waived(person, erase)];
+    const waiver = rules === 2 ? (release.disks_waived_by ?? null) : person;
+    return waiver === null ? [disproved] : [disproved, waived(waiver, erase)];
   }
   if (erase === "none")
     return [{ code: "erase_not_asked", about: "the operation asked MAAS for no erase of the disks" }];
@@ -117,6 +124,15 @@ function releaseReasons({ release }: Judged): Reason[] {
     ? [{ code: "erase_without_evidence", about: `nothing shows the erase of kind ${erase} in MAAS` }]
     : [waived(person, erase)];
 }
+
+/** True if the erase rests on a report of MAAS about the whole machine alone. MAAS may make the same report after an erase that failed on a disk. */
+const isOneWord = ({ disks_reported, blocks_compared }: RecordRelease): boolean =>
+  disks_reported === undefined && blocks_compared === undefined;
+
+const notCompared = (erase: string): Reason => ({
+  code: "erase_not_compared",
+  about: `MAAS reported the erase of kind ${erase} for the machine, no report names a disk, and no block of a disk was compared`,
+});
 
 const waived = (person: string, erase: string): Reason => ({
   code: "erase_waived",
@@ -134,8 +150,21 @@ const gpuReasons = ({ gpus }: Judged): Reason[] =>
     about: `${told(uuid)}: ${level ?? "nothing"} of a share of ${share}, and ${required_level} of ${required_share} is required`,
   }));
 
-/** True if a requirement of the node's profile depends on a step of the task `taskId`. */
+/** A GPU of the host's inventory about whose memory the hub concluded nothing. The inventory names no UUID of a GPU. */
+const unjudgedGpus = ({ rules, media }: Judged): Reason[] => {
+  const left = media.filter(({ kind, serial }) => kind === "gpu_memory" && serial === null);
+  return rules !== 2 || left.length === 0
+    ? []
+    : [{ code: "gpu_not_judged", about: `${left.length} GPUs of the inventory, and the SKU may count fewer GPUs` }];
+};
+
+/** The tasks whose results are themselves evidence of the verdict, without a cleaning step that a profile could require. */
+const EVIDENCE_TASKS: readonly string[] = ["node.validate_clean", "node.sample_disks"];
+
+/** True if the verdict depends on the task `taskId`: on one of its steps that is required, or on its result. */
 const restsOn = (record: Judged, taskId: string): boolean =>
+  (record.rules === 2 &&
+    record.tasks.some(({ task_id, type }) => task_id === taskId && EVIDENCE_TASKS.includes(type))) ||
   lastSteps(record.tasks).some(
     (done) => done.taskId === taskId && record.required.some((requirement) => meets(requirement, done)),
   );
@@ -161,6 +190,7 @@ export function judge(record: Judged): { readonly verdict: RecordVerdict; readon
     ),
     ...residueReasons(record),
     ...gpuReasons(record),
+    ...unjudgedGpus(record),
     ...releaseReasons(record),
     // The deploy of a new system is a cleaning too, so a sanitization record with MAAS's release may require no cleaning step of the agent.
     ...(record.required.length === 0 && record.release === undefined

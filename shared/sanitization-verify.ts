@@ -135,13 +135,13 @@ function hubFaults(
  */
 const urlSafe = (text: string): string => text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
-/** Only if the hub cut no cleaning step from a sanitization record, the verdict must follow from the record's steps. */
+/** If the hub cut no cleaning step and no medium from a sanitization record, the verdict must follow from the record's facts. */
 function verdictFaults(record: SanitizationRecord): RecordFault[] {
-  if (record.cut.some(({ what }) => what === "steps")) return [];
+  if (record.cut.some(({ what }) => what === "steps" || what === "media")) return [];
   const { verdict } = judge(record);
   return verdict === record.verdict
     ? []
-    : [fault("verdict_differs", `The record says ${record.verdict}, and its steps lead to ${verdict}.`)];
+    : [fault("verdict_differs", `The record says ${record.verdict}, and its facts lead to ${verdict}.`)];
 }
 
 /**

@@ -67,7 +67,10 @@ export function recordTaskOf(task: Task): RecordTask {
   };
 }
 
-/** Returns the media that the host's inventory names: disks by their serial numbers, and the memory of each GPU. */
+/** The vendors of GPUs that tenants compute on. A BMC shows a display controller of another vendor. */
+const COMPUTES = /nvidia|\bamd\b|advanced micro devices/i;
+
+/** Returns the media that the host's inventory names: disks by their serial numbers, and the memory of each GPU or display. */
 function knownMedia(inventory: Inventory | null): KnownMedium[] {
   const named = (value: string): string | null => (value === "" ? null : value);
   return [
@@ -76,7 +79,11 @@ function knownMedia(inventory: Inventory | null): KnownMedium[] {
       model: named(model),
       serial: named(serial),
     })),
-    ...(inventory?.gpus ?? []).map(({ model }) => ({ kind: "gpu_memory", model: named(model), serial: null })),
+    ...(inventory?.gpus ?? []).map(({ vendor, model }) => ({
+      kind: COMPUTES.test(`${vendor} ${model}`) ? "gpu_memory" : "display_memory",
+      model: named(model),
+      serial: null,
+    })),
   ];
 }
 

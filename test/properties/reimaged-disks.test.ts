@@ -82,7 +82,8 @@ describe("the disks of a reimage", () => {
     expect(record.reasons.map(({ code }) => code)).toEqual(["erase_disproved", "erase_waived"]);
     expect(record.release).toMatchObject({
       evidence: "none",
-      waived_by: "ann",
+      waived_by: null,
+      disks_waived_by: "ann",
       disk_findings: [expect.stringContaining("S-1")],
     });
   });

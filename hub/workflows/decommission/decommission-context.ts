@@ -66,6 +66,8 @@ export const DecommissionState = z.object({
   machine_free: z.number().nullable().optional(),
   /** The generation for which MAAS's events showed the end of the requested disk erase. */
   erase_reported: z.number().nullable().optional(),
+  /** How many disks MAAS's release script named when `erase_reported` was set. */
+  erase_disks: z.number().nullable().optional(),
   /** The generation for which a person decided, after the failure `erase_unproven`, to continue without evidence of a disk erase. */
   erase_waived: z.number().nullable().optional(),
   erase_waived_by: z.string().nullable().optional(),

@@ -9,13 +9,14 @@ import { maasOf, machineOf } from "./release-machine.ts";
 /**
  * Judges the erase of a free machine by MAAS's events, and then by the report of MAAS's release script about each disk. MAAS stores the report of its
  * release script only in some releases, and before version 3.5 in none. A release with several scripts has the same events with and without an erase,
- * so only the script's report can prove an erase.
+ * so only the script's report can prove an erase. The returned `disks` counts the disks in the script's report.
  */
 export async function observeErase(
   context: DecommissionContext,
   machine: MaasMachine,
 ): Promise<
-  { readonly kind: "done"; readonly message: string } | { readonly kind: "failed"; readonly failure: Failure }
+  | { readonly kind: "done"; readonly message: string; readonly disks: number }
+  | { readonly kind: "failed"; readonly failure: Failure }
 > {
   const { systemId } = machineOf(context);
   const maas = await maasOf(context);
@@ -34,11 +35,12 @@ export async function observeErase(
   const wiped = hasReleaseScripts ? await wipedDisks(maas, systemId) : null;
   if (wiped === "refused") return unproven("no_answer");
   if (wiped === null && ended === "scripts") return unproven("no_words");
-  if (wiped === null) return { kind: "done", message: `${released}. MAAS did not report how it erased each disk` };
+  if (wiped === null)
+    return { kind: "done", message: `${released}. MAAS did not report how it erased each disk`, disks: 0 };
   const disks = erasedDisks(wiped, await maas.blockDevices(systemId));
   const weaker = weakerDisks(erase, disks);
   if (weaker.length > 0) return { kind: "failed", failure: eraseFellBack(context, machine, weaker) };
-  return { kind: "done", message: `${released}. Its disks: ${nameDisks(disks)}` };
+  return { kind: "done", message: `${released}. Its disks: ${nameDisks(disks)}`, disks: disks.length };
 }
 
 /** The disks in the report of MAAS's release script; null if MAAS stored no report, and `refused` if MAAS refuses the request. */

@@ -74,12 +74,16 @@ function releaseOf(
   const findings = check === null ? [] : findingsOf(input.erase, check);
   const isReported = input.erase !== "none" && state.erase_reported === generation && findings.length === 0;
   const isWaived = !isReported && input.erase !== "none" && state.erase_waived === generation;
+  const disksWaiver = disksWaivedBy(findings, state, node);
   return {
     maas_system_id: maasSystemId,
     generation,
     erase: input.erase,
     evidence: isReported ? "reported_by_maas" : "none",
-    waived_by: isWaived ? (state.erase_waived_by ?? "unknown").slice(0, 256) : disksWaivedBy(findings, state, node),
+    waived_by: isWaived ? (state.erase_waived_by ?? "unknown").slice(0, 256) : null,
+    ...(disksWaiver === null ? {} : { disks_waived_by: disksWaiver }),
+    ...(isReported && (state.erase_disks ?? 0) > 0 ? { disks_reported: state.erase_disks ?? 0 } : {}),
+    ...(check === null || check.compared === 0 ? {} : { blocks_compared: check.compared }),
     ...(findings.length === 0
       ? {}
       : { disk_findings: findings.slice(0, MOST_DISK_FINDINGS).map(({ text }) => text.slice(0, 256)) }),

@@ -131,25 +131,28 @@ function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
   };
 }
 
-/** The reasons of a verdict that come from a person's decision: a request without an erase, or a `force` without evidence of an erase. */
-const DECIDED_BY_A_PERSON: readonly VerdictReason[] = ["erase_not_asked", "erase_waived"];
-/** The reason of a verdict that counts as a person's decision only if the sanitization record names the person. */
+/**
+ * The reasons of a verdict that leave the node in service. Two of these reasons come from a person's decision: a request without an erase, and a
+ * `force` without evidence of an erase. With the third reason, the only evidence of the erase is MAAS's report about the whole machine (decision C5).
+ */
+const LEAVE_IN_SERVICE: readonly VerdictReason[] = ["erase_not_asked", "erase_waived", "erase_not_compared"];
+/** The reason of a verdict that leaves the node in service only if the sanitization record names the person who decided to continue. */
 const WAIVABLE: VerdictReason = "erase_disproved";
 
 /**
- * True if only a person's decision keeps the sanitization record from the verdict `clean`. A sanitization record that does not contain all its
- * reasons does not show whether only a person decided.
+ * True if every reason of the verdict leaves the node in service. A sanitization record that does not contain all its reasons may have another
+ * reason.
  */
-function isLeftByPerson(row: SanitizationRecordRow): boolean {
+function leavesInService(row: SanitizationRecordRow): boolean {
   const record = readRecord(row.text);
   if (typeof record === "string" || record.cut.some(({ what }) => what === "reasons")) return false;
-  const isWaived = typeof record.release?.waived_by === "string";
-  return record.reasons.every(({ code }) => DECIDED_BY_A_PERSON.includes(code) || (isWaived && code === WAIVABLE));
+  const isWaived = typeof record.release?.disks_waived_by === "string";
+  return record.reasons.every(({ code }) => LEAVE_IN_SERVICE.includes(code) || (isWaived && code === WAIVABLE));
 }
 
 /**
- * A node returns to service only with a `clean` sanitization record, unless only a person's decision about erasing disks prevents `clean` (decision
- * C1).
+ * A node returns to service only with a `clean` sanitization record, unless only the evidence of the erase of the disks prevents `clean` (decisions
+ * C1 and C5).
  */
 function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, task: Task): Verdict {
   const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
@@ -158,8 +161,8 @@ function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, 
   // The host of a full decommission leaves the fleet, so no later tenant depends on the record's verdict.
   if (context.decommission.mode === "full_decommission")
     return { kind: "done", message: `Record ${record.recordId} is signed and says ${record.verdict}`, details };
-  if (isLeftByPerson(record)) {
-    const message = `Record ${record.recordId} is signed and says ${record.verdict}, because a person decided about the erase of the disks`;
+  if (leavesInService(record)) {
+    const message = `Record ${record.recordId} is signed and says ${record.verdict}, only for what it says about the erase of the disks`;
     return { kind: "done", message, details };
   }
   const why = `record ${record.recordId} says ${record.verdict}; read it with get-sanitization-record`;

@@ -87,7 +87,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
         return {
           kind: "done",
           message: erase.message,
-          patch: { ...free, erase_reported: free.machine_free },
+          patch: { ...free, erase_reported: free.machine_free, erase_disks: erase.disks },
           commit: erasedAndGone(context),
         };
       if (needsEvidence(context)) return { ...erase, commit: goneUnerased(context, erase.failure.code) };
