@@ -34,8 +34,8 @@ export function retryAfterSeconds(header: string | undefined, now: Date): number
 }
 
 /**
- * Decides whether an attempt has delivered its event, and when the hub makes the next attempt. `attempt` is the number of the attempt, beginning with
- * 1. `random` is a random number in [0, 1) that varies the delay.
+ * Decides whether an attempt has delivered its event, and when the hub makes the next attempt. The argument `attempt` counts the attempts to deliver
+ * the event, beginning with 1. `random` is a random number in [0, 1) that varies the delay.
  */
 export function judgeAttempt(attempted: Attempted, attempt: number, random: number): Verdict {
   if (attempted.answered && attempted.status >= 200 && attempted.status < 300) return { kind: "delivered" };

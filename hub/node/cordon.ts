@@ -19,7 +19,7 @@ export const cordonForOperation = (tx: Tx, nodeId: NodeId, operationId: string, 
 
 /**
  * Sets a person's cordon on a node, in place of any operation's or other person's cordon. A person's cordon does not end with an operation. A
- * repeated request for the same cordon changes nothing.
+ * repeated request for a cordon with the same owner and reason changes nothing.
  */
 export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> => {
   const owner = `operator:${name}` as const;

@@ -67,8 +67,8 @@ export async function removeHealthOverride(
 type EraseKind = NonNullable<NodeHealthOverride["neededErase"]>;
 const RANK: Readonly<Record<EraseKind, number>> = { quick: 1, secure: 2 };
 /**
- * True if an erase of the kind `done` is at least as strong as an erase of the kind `needed`. An erase whose needed kind nobody recorded must be
- * `secure`.
+ * True if an erase of the kind `done` is at least as strong as an erase of the kind `needed`. If nobody recorded which kind of erase is needed, the
+ * erase must be `secure`.
  */
 export const isEnoughErase = (done: EraseKind, needed: EraseKind | null): boolean =>
   RANK[done] >= RANK[needed ?? "secure"];

@@ -41,7 +41,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;
     const message = `Host ${context.node.hostname} was not drained: ${why}`;
-    // The agent itself gives a `failed` task the code `deadline_passed`; the hub gives the code only to expired tasks.
+    // A `failed` task has the code `deadline_passed` from the agent; the hub gives the code `deadline_passed` only to expired tasks.
     const byPeople =
       task.state === "cancelled" ||
       (task.state === "failed" && ["deadline_passed", "session_survived"].includes(task.errorCode ?? ""));
