@@ -72,7 +72,7 @@ type TestServer = { readonly adminUrl: string; readonly template: string; readon
 
 let found: TestServer | undefined;
 
-/** All test files of a vitest worker share one answer, because the server and its template database do not change during a test run. */
+/** A vitest worker looks only once for the PostgreSQL server, because server and template database do not change during a test run. */
 async function findServer(): Promise<TestServer> {
   found ??= await lookForServer();
   return found;

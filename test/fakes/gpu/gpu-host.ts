@@ -88,7 +88,7 @@ export class GpuHost extends HostFolder {
     copyFileSync(compiled("cuda", undefinedSymbol), this.path(join(LIBRARY_FOLDER, name)));
   }
 
-  /** Installs the stand-in for AMD's libraries. The argument `undefinedSymbol` has the same meaning as for `install`. */
+  /** Installs the stand-in for AMD's libraries. If given, the library lacks the symbol `undefinedSymbol`, as the library of an old driver does. */
   installHip(name: "libamdhip64.so.6" | "libhiprtc.so.6", undefinedSymbol = ""): void {
     mkdirSync(this.path(ROCM_FOLDER), { recursive: true });
     copyFileSync(compiled("hip", undefinedSymbol), this.path(join(ROCM_FOLDER, name)));
