@@ -30,8 +30,8 @@ export interface AgentParts {
 
 const HEALTH_EVERY_MS = 30_000;
 /**
- * The age of the agent's last readiness report from which the next health check repeats an unchanged report. With this age, the agent repeats each
- * readiness report within `AGENT_REPEATS_WITHIN_SECONDS`.
+ * When the agent's last readiness report has this age, the next health check repeats the report even if nothing has changed. With this age, the agent
+ * repeats each readiness report within `AGENT_REPEATS_WITHIN_SECONDS`.
  */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
@@ -42,7 +42,7 @@ const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
 /** How often the agent retries an identity that the hub refused, because an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
-/** Reasons of a channel's end after which the agent reconnects at once, because each ends the channel of one host only. */
+/** A channel that ends for one of these reasons concerns one host only, so the agent reconnects at once. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
   "renewed",
@@ -84,7 +84,6 @@ export class Agent {
     this.#parts = parts;
   }
 
-  /** Sets the runner of tasks, which sends its frames over the agent's present connection to the hub. */
   use(runner: Runner): void {
     this.#runner = runner;
   }
@@ -97,8 +96,8 @@ export class Agent {
     new Date(this.#welcomed === null ? Date.now() : this.#welcomed.hubMs + performance.now() - this.#welcomed.at);
 
   /**
-   * The hub's clock minus the host's present clock, in milliseconds. A person or a time server may change the host's clock while the agent is
-   * connected.
+   * By how many milliseconds the hub's clock is ahead of the host's present clock. A person or a time server may change the host's clock while the
+   * agent is connected.
    */
   get #skewMs(): number {
     return this.now().getTime() - Date.now();
@@ -148,9 +147,7 @@ export class Agent {
     }
   }
 
-  /**
-   * Enrolls the agent if needed, connects to the hub, and serves the channel to its end. `#attempt` returns null when the hub sent no welcome frame.
-   */
+  /** Returns null if the hub sent no welcome frame. */
   async #attempt(failures: number): Promise<ChannelEnd | null> {
     const { log } = this.#parts;
     try {
@@ -200,8 +197,9 @@ export class Agent {
   }
 
   /**
-   * Chooses the agent's next identity after the hub has refused its certificate. An enrollment token on the host comes from an operator, so the agent
-   * enrolls with the token. Without an enrollment token, the agent tries to renew its certificate, because perhaps only the host's clock is wrong.
+   * After the hub has refused the agent's certificate, the agent chooses another identity. An enrollment token on the host comes from an operator, so
+   * the agent enrolls with the token. Without an enrollment token, the agent tries to renew its certificate, because perhaps only the host's clock is
+   * wrong.
    */
   async #afterRefusal(identity: Identity): Promise<Identity | null> {
     const { identities, log } = this.#parts;
@@ -252,7 +250,6 @@ export class Agent {
     }
   }
 
-  /** Serves an open channel to the hub until the channel ends, and ends the channel's timers with it. */
   async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;

@@ -9,9 +9,8 @@ export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * Returns how long the agent waits before an attempt to connect, and how long after a failed attempt. The attempt to connect comes at a random time
- * (`random` is in [0, 1)), and both waits together are `windowMs`. Without a wait after a failed attempt, the random delays of many agents would add
- * up to a common time.
+ * The agent waits both before an attempt to connect and after a failed attempt. The attempt to connect comes at a random time (`random` is in [0,
+ * 1)), and both waits together are `windowMs`. Without a wait after a failed attempt, the random delays of many agents would add up to a common time.
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
   const window = windowMs(failures);
@@ -20,9 +19,9 @@ export function attemptPlan(failures: number, random: number): { beforeMs: numbe
 }
 
 /**
- * Returns how long the agent pauses after the end of a welcomed connection, before it plans a new attempt to connect. A restart of a hub ends the
- * connections of all its hosts at once. Without a random pause, all agents of a restarted hub would start their reconnect windows together. The pause
- * before a reconnect is at most half of the heartbeats' time to live, so it makes no host count as offline.
+ * After a welcomed connection has ended, the agent pauses before it plans another attempt to connect. A restart of a hub ends the connections of all
+ * its hosts at once. Without a random pause, all agents of a restarted hub would start their reconnect windows together. The pause before a reconnect
+ * is at most half of the heartbeats' time to live, so it makes no host count as offline.
  */
 export const edgeJitterMs = (ttlMs: number, random: number): number =>
   Math.floor(Math.min(LONGEST_WINDOW_MS, ttlMs / 2) * random);
@@ -30,7 +29,7 @@ export const edgeJitterMs = (ttlMs: number, random: number): number =>
 /** The pause before the next heartbeat: 0.3 to 0.6 of the heartbeats' time to live, which the hub sets. */
 export const heartbeatPauseMs = (ttlMs: number, random: number): number => Math.round(ttlMs * (0.3 + 0.3 * random));
 
-/** Returns when the agent renews its certificate: at 45 to 55 percent of the certificate's life. */
+/** The agent renews its certificate when 45 to 55 percent of the certificate's life are over. */
 export function renewAt(notBefore: Date, notAfter: Date, random: number): Date {
   const life = notAfter.getTime() - notBefore.getTime();
   return new Date(notBefore.getTime() + life * (0.45 + 0.1 * random));

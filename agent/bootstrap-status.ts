@@ -41,10 +41,7 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
   });
 }
 
-/**
- * Returns the bootstrap parts that have not begun, as the files of the parts show. One bootstrap part starts the agent, so the agent runs before
- * later parts have begun. Between two bootstrap parts, no process of a part runs.
- */
+/** One bootstrap part starts the agent, so the agent runs before later parts have begun. Between two bootstrap parts, no process of a part runs. */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])

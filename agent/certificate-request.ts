@@ -3,8 +3,9 @@ import { nodeUri } from "../shared/api/enroll.ts";
 import type { NodeId } from "../shared/ids.ts";
 
 /**
- * Tags of DER, in which the agent writes a PKCS#10 certificate request (RFC 2986) for a P-256 key. The agent writes its certificate requests without
- * a library, which would take a fifth of the idle agent's memory (decision I8). The hub reads and verifies certificate requests with a library.
+ * The agent writes a PKCS#10 certificate request (RFC 2986) for a P-256 key in the encoding DER, with these tags. The agent writes its certificate
+ * requests without a library, which would take a fifth of the idle agent's memory (decision I8). The hub reads and verifies certificate requests with
+ * a library.
  */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
 /** Two context-specific tags of DER: a URI as the subject's name, and the attributes of a certificate request. */
@@ -16,11 +17,11 @@ const OID = {
   ecdsaWithSha256: "2a8648ce3d040302",
 } as const;
 
-/** Makes a private key, as PKCS#8 PEM, that never leaves the host. */
+/** The private key, in PKCS#8 PEM, never leaves the host. */
 export const makeKey = (): string =>
   generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 
-/** Makes a certificate request for a key, in which this node is the only name. */
+/** The certificate request names only this node. */
 export function makeRequest(keyPem: string, nodeId: NodeId): string {
   const key = createPrivateKey(keyPem);
   const names = sequence(der(CONTEXT.uri, Buffer.from(nodeUri(nodeId))));

@@ -41,7 +41,7 @@ export const rootOf = (env: Readonly<Record<string, string | undefined>>): strin
 
 /**
  * Reads the configuration file that `--config PATH` names (default /etc/muster/agent.json) below MUSTER_ROOT. The error about an invalid
- * configuration file names all faults together, but no value of the file.
+ * configuration file names all its faults, but no value of the file.
  */
 export function loadConfig(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
   const rootOfEnv = rootOf(env);

@@ -1,6 +1,6 @@
 import { HubFrame } from "../shared/protocol/frames.ts";
 
-/** Parses a frame of the hub, and returns null for a frame that this agent does not understand, for example from a newer hub. */
+/** Returns null for a frame that this agent does not know, for example from a newer hub. */
 export function frameOf(value: unknown): HubFrame | null {
   const parsed = HubFrame.safeParse(value);
   return parsed.success ? parsed.data : null;

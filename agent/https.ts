@@ -3,7 +3,7 @@ import { z } from "zod";
 import { MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
 import { messageOf } from "./message-of.ts";
 
-/** The agent's identity in TLS. The agent trusts only the hub's own CA, never the system's list of CAs. */
+/** The agent trusts only the hub's own CA, never the system's list of CAs. */
 export interface TlsIdentity {
   readonly ca: string;
   readonly cert?: string;
@@ -36,8 +36,8 @@ export interface HubRequest {
 }
 
 /**
- * Sends one request to the hub. Throws HubRefusal for an error response in the problem format of RFC 9457. Throws HubUnreachable if no answer
- * arrives, or if the answer is neither as expected nor a problem of RFC 9457.
+ * Throws HubRefusal for an error response in the problem format of RFC 9457. Throws HubUnreachable if no answer arrives, or if the answer is neither
+ * as expected nor a problem of RFC 9457.
  */
 export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
   const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {
@@ -92,7 +92,7 @@ export function isOtherCa(error: unknown): boolean {
   return false;
 }
 
-/** Sends an HTTPS request to the hub. If `tls` is null, the agent does not verify the server's certificate. */
+/** If `tls` is null, the agent does not verify the server's certificate. */
 function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const body = ask.body === undefined ? null : JSON.stringify(ask.body);

@@ -26,9 +26,9 @@ const COMPACT_BYTES = 1024 * 1024;
 
 /**
  * Stores each state of a task's delivery (`received -> started -> finished -> reported`) on disk before the agent acts on the delivery. The journal
- * keeps the epoch of each task's latest delivery, so that a replayed order has no effect. The journal keeps a task's reply until the hub has
- * acknowledged the reply. The journal keeps the SHA-256 of a task's result for longer, so that the agent can vouch for the result (architecture
- * 14.5). The journal never contains a task's input, which may contain a secret.
+ * keeps the epoch (delivery number) of each task's latest delivery, so that a replayed order has no effect. The journal keeps a task's reply until
+ * the hub has acknowledged the reply. The journal keeps the SHA-256 of a task's result for longer, so that the agent can vouch for the result
+ * (architecture 14.5). The journal never contains a task's input, which may contain a secret.
  */
 export class Journal {
   readonly #file: string;
@@ -38,10 +38,7 @@ export class Journal {
    * runs on, reports the fault and accepts no order.
    */
   #handle: FileHandle | null = null;
-  /**
-   * How many bytes of complete lines the journal file contains. The journal's next write starts behind the complete lines, so it overwrites the
-   * remains of a failed write.
-   */
+  /** The journal's next write starts behind the complete lines, so it overwrites the remains of a failed write. */
   #size = 0;
   #compactAt = COMPACT_BYTES;
   #fault: string | null = null;

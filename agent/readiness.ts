@@ -15,10 +15,7 @@ export interface AgentFacts {
   readonly skewMs: number;
 }
 
-/**
- * Makes the agent's report on its host for each welcome frame and every few minutes. A readiness report describes the host's present state, so it
- * needs no event of the boot.
- */
+/** A readiness report describes the host's present state, so it needs no event of the boot. */
 export async function readinessSignal(system: System, facts: AgentFacts): Promise<ReadinessSignal> {
   const bootId = await system.bootId();
   const observed = { observed_at: new Date().toISOString() };
@@ -53,7 +50,7 @@ export async function readinessSignal(system: System, facts: AgentFacts): Promis
   return { signal_id: randomUUID(), generation: facts.identity.generation, boot_id: bootId, conditions };
 }
 
-/** Whether two readiness signals differ at most in ids, times and messages. */
+/** Two readiness signals that differ only in ids, times and messages count as equal. */
 export function saysTheSame(a: ReadinessSignal, b: ReadinessSignal): boolean {
   const told = (signal: ReadinessSignal) =>
     JSON.stringify(signal.conditions.map(({ type, status, reason }) => [type, status, reason]));

@@ -48,7 +48,7 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** True when the task has replied to the hub. The runner ignores everything that a task reports after its reply. */
+  /** True when the task has replied to the hub. */
   ended: boolean;
 }
 
@@ -76,8 +76,8 @@ export class Runner {
   }
 
   /**
-   * Settles tasks from before a restart of the agent, before the agent's first hello frame. The hub may safely offer a task a second time if the task
-   * never started.
+   * Before the agent's first hello frame, the runner settles the tasks from before the agent's restart. The hub may safely offer a task a second time
+   * if the task never began.
    */
   async recover(): Promise<void> {
     const { journal, works } = this.#options;
@@ -267,7 +267,7 @@ export class Runner {
     this.#options.works.forget(job.ref.task_id);
   }
 
-  /** Runs a task's handler. Returns null if the agent stops while the work of the task continues without the agent. */
+  /** Returns null if the agent stops while the work of the task continues without the agent. */
   async #handle({ ref, type, input, abort: { signal } }: Job): Promise<WireReply | null> {
     let seq = 0;
     const run: TaskRun<TaskType> = {

@@ -11,7 +11,6 @@ export interface Group {
   readonly gid: number;
   readonly members: readonly string[];
 }
-/** A line of `/etc/subuid` or `/etc/subgid`: a range of ids that an account may use inside its own containers. */
 export interface SubIds {
   readonly owner: string;
   readonly first: number;
@@ -60,8 +59,8 @@ const FIRST_SUB_ID = 100_000;
 const MOST_SUB_IDS = 16 * 65_536;
 
 /**
- * The ranges of subordinate uids that certainly belong to the account. A tenant with root rights may have written any line, so a range that overlaps
- * an account's uid or another range does not count.
+ * A range of subordinate uids belongs to the account only if no other account or range could own its uids. A tenant with root rights may have written
+ * any line, so a range that overlaps an account's uid or another range does not count.
  */
 export function usableSubUids(
   all: readonly SubIds[],

@@ -17,8 +17,8 @@ const LAST_UID = 59_999;
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
- * The agent's record of a tenant's account. The agent writes its record of an account before it makes the account, so that a restarted agent knows
- * that the account is Muster's. The agent's record outlives the tenant's account, so that a late order does not make the account a second time.
+ * The agent writes its record of a tenant's account before it makes the account, so that a restarted agent knows the account as Muster's. The agent's
+ * record outlives the tenant's account, so that a late order does not make the account a second time.
  */
 const AllocationRecord = z.strictObject({
   allocation_id: z.uuid(),
@@ -90,7 +90,6 @@ export async function takeUid(system: System): Promise<number> {
   throw new Error(`All uids up to ${LAST_UID} were given since the host's last image. Reimage the host.`);
 }
 
-/** Whether a source of the host's accounts or groups, for example a directory service, knows a name or number. */
 export async function isNamed(system: System, database: "passwd" | "group", key: string): Promise<boolean> {
   const NOT_FOUND = 2;
   const { exitCode, stderr } = await system.run("getent", [database, key], TOOL_TIMEOUT_MS);

@@ -11,7 +11,6 @@ export interface EndTiming {
 }
 export const END_TIMING: EndTiming = { termMs: 5_000, killMs: 30_000, lookEveryMs: 100 };
 
-/** Tells which processes `endProcesses` ends, for example those of a tenant. */
 export interface Ownership {
   readonly owns: (process: HostProcess) => boolean;
   /** Whether `endProcesses` may end every process that runs under the given uid. */
@@ -23,7 +22,6 @@ const MOST_UIDS_AT_ONCE = 64;
 
 export interface Ended {
   readonly found: number;
-  /** How many processes got SIGKILL because they had not ended after SIGTERM. */
   readonly killed: number;
   readonly survivors: readonly HostProcess[];
 }
@@ -46,10 +44,7 @@ function ancestorsOf(all: readonly HostProcess[], pid: number): Set<number> {
   return above;
 }
 
-/**
- * Ends all processes of an owner, at first with SIGTERM and after `termMs` with SIGKILL. `endProcesses` returns when two reads of the process list in
- * a row find no process of the owner.
- */
+/** `endProcesses` returns when two reads of the process list in a row find no process of the owner. */
 export async function endProcesses(
   table: ProcessTable,
   ownership: Ownership,
@@ -106,8 +101,7 @@ async function waitUntilNone(
 }
 
 /**
- * Names the processes that did not end, each with the kernel function in which the process waits. A process in state D ends only when its wait in the
- * kernel ends.
+ * Each process that did not end is named with the kernel function in which it waits. A process in state D ends only when its wait in the kernel ends.
  */
 export const survivorText = (table: ProcessTable, survivors: readonly HostProcess[]): string =>
   survivors

@@ -5,7 +5,7 @@ import { removalLimits } from "./removal.ts";
 import { cleaningStep } from "./step.ts";
 import type { Revocation, RevokeStep } from "./tenant.ts";
 
-/** A file system that is mounted below a tenant's home stays, because its files may belong to another computer. The cleaning step names the mount. */
+/** The agent leaves a file system that is mounted below a tenant's home, because its files may belong to another computer. */
 export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const { home } = tenant;

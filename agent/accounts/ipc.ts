@@ -5,7 +5,6 @@ import { cleaningStep } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
-/** The kinds of System V IPC objects, each with its file in `/proc/sysvipc`, the file's column of ids, and the option of `ipcrm`. */
 const KINDS = [
   { name: "shared memory segments", key: "segments", file: "shm", id: "shmid", option: "--shmem-id" },
   { name: "semaphore sets", key: "semaphores", file: "sem", id: "semid", option: "--semaphore-id" },

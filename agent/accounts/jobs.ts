@@ -2,7 +2,6 @@ import type { System } from "../system/system.ts";
 import { cleaningStep, namesIn } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
 
-/** The folders of the users' crontabs: on Debian and Ubuntu, and on Red Hat. */
 const CRON_FOLDERS = ["/var/spool/cron/crontabs", "/var/spool/cron"];
 /** The folders of jobs of `at` and of their output: two on Debian and Ubuntu, and two on Red Hat. */
 const AT_FOLDERS = ["/var/spool/cron/atjobs", "/var/spool/cron/atspool", "/var/spool/at", "/var/spool/at/spool"];

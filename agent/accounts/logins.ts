@@ -35,7 +35,7 @@ export async function removeSudo({ system, tenant, plan }: Revocation): Promise<
   return cleaningStep("sudo", file, "ok", has ? "The sudo rights were removed." : "There were no sudo rights.");
 }
 
-/** Ends a user's lingering, by which systemd runs the user's service manager even without a login session. */
+/** A user with lingering has a systemd service manager that runs even without a login session of the user. */
 export async function endLinger({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const file = `${LINGER_FOLDER}/${tenant.loginUser}`;
   const has = (await system.entry(file)) !== null;
@@ -51,10 +51,7 @@ export async function endLinger({ system, tenant, plan }: Revocation): Promise<R
   return cleaningStep("linger", file, "ok", message, { lingered: has, ...(told === null ? {} : { loginctl: told }) });
 }
 
-/**
- * Ends the login sessions and the systemd service manager of the tenant's user. The cleaning step `processes`, which comes later, ends processes that
- * outlive their login session.
- */
+/** The cleaning step `processes`, which comes later, ends processes that outlive their login session. */
 export async function endSessions({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = `user-${tenant.uid}.slice`;
   if (!(await isSystemdRunning(system)))

@@ -1,6 +1,5 @@
 import type { Entry } from "../system/confined.ts";
 
-/** A user of the host, with the gids of all the user's groups. */
 export interface User {
   readonly uid: number;
   readonly gids: ReadonlySet<number>;
@@ -9,10 +8,7 @@ export interface User {
 export const RIGHTS = { read: 4, write: 2, execute: 1 } as const;
 export type Right = keyof typeof RIGHTS;
 
-/**
- * A line of an access control list. In an access control list, `id` is null in the lines of the owner, the owning group, the mask and the other
- * users.
- */
+/** In an access control list, `id` is null in the lines of the owner, the owning group, the mask and the other users. */
 export interface AclLine {
   readonly tag: "user" | "group" | "mask" | "other";
   readonly id: number | null;
@@ -28,10 +24,7 @@ export const aclOfMode = (mode: number): AclLine[] => [
 
 const LINE = /^(user|group|mask|other):([0-9]{0,10}):([r-])([w-])([x-])(\s+#effective:[rwx-]{3})?$/;
 
-/**
- * Parses the output of `getfacl --omit-header --numeric`. `parseAcl` returns null if the output has an unknown line, or lacks a line that every
- * access control list has.
- */
+/** `parseAcl` returns null if the output has an unknown line, or lacks a line that every access control list has. */
 export function parseAcl(text: string): AclLine[] | null {
   const lines: AclLine[] = [];
   for (const line of text.split("\n").filter((one) => one !== "" && !one.startsWith("default:"))) {

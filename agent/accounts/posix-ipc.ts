@@ -12,10 +12,7 @@ const MOST_LEFT = 1_000;
 /** The limits of one removal of POSIX IPC objects, because a tenant may have made millions of them. */
 export interface PosixBounds {
   readonly objects: number;
-  /**
-   * How many file names of `/dev/shm` or `/dev/mqueue` the agent holds in memory at once. The agent reads a folder with more than `namesAtOnce` names
-   * several times.
-   */
+  /** The agent reads a folder with more than `namesAtOnce` names several times. */
   readonly namesAtOnce: number;
 }
 const BOUNDS: PosixBounds = { objects: 500_000, namesAtOnce: 20_000 };
@@ -74,7 +71,6 @@ class PosixRemoval {
     }
   }
 
-  /** Removes the file or folder at a path if the tenant owns it, and returns true after a removal. */
   async #clearEntry(path: string, depth: number): Promise<boolean> {
     const { system, tenant, plan } = this.#revocation;
     const entry = await system.entry(path);

@@ -7,7 +7,6 @@ import type { Revocation } from "./tenant.ts";
  */
 const REMOVAL_MS = 30 * 60_000;
 
-/** A cleaning step calls `removalLimits` once, and uses the limits for all paths that it removes. */
 export const removalLimits = ({ signal, alive }: Revocation): RemovalLimits => ({
   signal,
   deadline: Date.now() + REMOVAL_MS,

@@ -53,15 +53,13 @@ describe("the ways of an account to the rights of root", () => {
   describe("by the files of container engines", () => {
     const own = process.getgid?.() ?? 0;
     const MINE = `${GROUP}mine:x:${own}:ada\n`;
-    // The test's file belongs to the group of the process that runs the test. If the test runs in the group of root, this group is itself a way to
-    // root.
+    // If the test runs in the group of root, this group is itself a way to root.
     const byGroup = own === 0 ? ["group mine"] : [];
     const ACL = "user::rw-\nuser:20000:rw-\ngroup::---\nmask::rw-\nother::---\n";
     const script = (name: string, text: string): void => {
       writeFileSync(join(root, "usr/bin", name), `#!/bin/sh\n${text}\n`);
       chmodSync(join(root, "usr/bin", name), 0o755);
     };
-    /** Makes one file, with an `ls` and a `getfacl` that show access control lists for the paths in `marked`. */
     async function found(
       file: { path: string; mode: number; folder?: number; link?: string },
       marked: Readonly<Record<string, string>> = {},

@@ -16,10 +16,10 @@ export interface Tenant {
 export interface Revocation {
   readonly system: System;
   readonly tenant: Tenant;
-  /** If `plan` is true, a step of the revocation changes nothing and says what it would do. */
+  /** With `plan`, a step of the revocation changes nothing and says what it would do. */
   readonly plan: boolean;
   readonly signal: AbortSignal;
-  /** Renews the lease of the task `allocation.revoke_user` by a progress report, while a step takes long. */
+  /** While a step of the task `allocation.revoke_user` takes long, a progress report renews the task's lease. */
   readonly alive: () => void;
 }
 

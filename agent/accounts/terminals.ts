@@ -13,7 +13,7 @@ export interface OpenTerminal {
   readonly terminal: number;
 }
 
-/** Whether a process has a terminal and belongs to a chosen user, even if it runs as root after `sudo`. */
+/** Some processes that run as root, for example after `sudo`, still belong to the user by their terminal. */
 export const holdsTerminalOf =
   (isTheirs: (uid: number) => boolean) =>
   (process: HostProcess): boolean =>

@@ -1,4 +1,3 @@
-/** The facts about one AMD GPU in the files of the kernel's driver amdkfd, which AMD's runtime uses. */
 export interface AmdNode {
   readonly pciAddress: string;
   /** The GPU's UUID in the form of AMD's runtime, or null for a GPU without a unique id. */

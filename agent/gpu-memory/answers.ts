@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { answerPrefix, SAMPLE_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
 import type { GpuChallenge } from "./exchange.ts";
 
-/** Answers a hub's challenge by an HMAC over each named block of GPU memory, keyed by the challenge's nonce. */
+/** The agent answers a hub's challenge by an HMAC over each named block of GPU memory, keyed by the challenge's nonce. */
 export const answersTo = (
   { nonce, blocks }: GpuChallenge,
   of: { readonly fillTaskId: string; readonly uuid: string },

@@ -46,7 +46,10 @@ const streamBlock = (): string[] => [
   }),
 ];
 
-/** Returns the PTX lines that put the number of the GPU thread into %index. A GPU thread whose number is not below `count` does nothing. */
+/**
+ * Returns the PTX lines that put the number of the GPU thread into %index. A GPU thread whose number is not below `count`, the number of blocks, does
+ * nothing.
+ */
 const ownIndex = (): string[] => [
   "mov.u32 %group, %ctaid.x;",
   "mov.u32 %width, %ntid.x;",

@@ -8,7 +8,7 @@ export const CUDA_OUT_OF_MEMORY = 2;
  */
 const FAULT_OF_CUDA: Readonly<Record<number, GpuFault>> = {
   [CUDA_OUT_OF_MEMORY]: "gpu_busy",
-  34: "driver_missing", // The CUDA library is a stub without a driver.
+  34: "driver_missing", // The CUDA library is a stub, which has the calls of the library but no driver.
   46: "gpu_busy", // The GPU is in exclusive compute mode, or another process holds the GPU.
   100: "gpu_missing",
   101: "gpu_missing",

@@ -11,7 +11,7 @@ const AMDGPU = "/sys/module/amdgpu";
 const DPKG_TIMEOUT_MS = 60_000;
 const MOST_TEXT = 256;
 
-/** What the kernel module of the GPUs says about itself. `vendor` is the vendor of the task's GPUs. */
+/** What the kernel module of the GPUs says about itself. */
 export const driverEvidence = (system: System, vendor: GpuVendor): Promise<FillResult["driver"]> =>
   vendor === "amd" ? amdgpuEvidence(system) : nvidiaEvidence(system);
 

@@ -4,8 +4,7 @@ import { aliveWorker, type EndTiming, endWorker, workerAfter } from "./exchange-
 
 /**
  * Ends the worker processes that earlier tasks left behind, because each of them may hold GPU memory. Returns a worker process of an earlier task
- * that does not end, or null if all have ended. `endEarlierWorkers` removes the files of an earlier task when all worker processes of the task have
- * ended.
+ * that does not end, or null if all have ended. When all worker processes of an earlier task have ended, the agent removes the task's files.
  */
 export async function endEarlierWorkers(
   system: System,

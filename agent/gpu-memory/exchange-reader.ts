@@ -4,10 +4,7 @@ import type { System } from "../system/system.ts";
 import { isLeaderAlive, kernelBootId } from "../system/workers/processes.ts";
 import { END_FILE, EXCHANGE_FOLDER, type OverwriteOrder, WORKER_FILE, WorkerProcess } from "./exchange.ts";
 
-/**
- * The folder on the host in which the agent and the worker process of a GPU exchange files. The passes `mark` and `overwrite` over a GPU have
- * separate folders.
- */
+/** The passes `mark` and `overwrite` over a GPU have separate folders. */
 export const exchangeFolder = (fillTaskId: string, uuid: string, pass: OverwriteOrder["pass"] = "overwrite"): string =>
   `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}${pass === "mark" ? "-mark" : ""}`;
 

@@ -14,7 +14,6 @@ import {
 
 export const OverwriteOrder = z.strictObject({
   fill_task_id: z.uuid(),
-  /** The folder for the files that the agent and the worker process exchange: commitment, challenge and answer. */
   folder: z.string().min(1),
   gpu: z.int().min(0).max(MOST_GPUS),
   vendor: z.enum(["nvidia", "amd"]),
@@ -31,15 +30,9 @@ export const OverwriteOrder = z.strictObject({
 });
 export type OverwriteOrder = z.output<typeof OverwriteOrder>;
 
-/**
- * The folder for the files that the agent and worker processes exchange. Below the exchange folder, each task `node.gpu_fill` has a folder, with one
- * folder in it for each GPU.
- */
+/** Below the exchange folder, each task `node.gpu_fill` has a folder, with one folder in it for each GPU. */
 export const EXCHANGE_FOLDER = "/var/lib/muster/agent/gpu-memory";
-/**
- * The names of the files that the agent and the worker process of a GPU exchange. Either the agent or the worker process writes a file of the
- * exchange, once and completely.
- */
+/** Either the agent or the worker process writes a file of the exchange, once and completely. */
 export const WORKER_FILE = "worker.json";
 export const COMMITMENT_FILE = "commitment.json";
 export const CHALLENGE_FILE = "challenge.json";
@@ -48,7 +41,7 @@ export const ANSWER_FILE = "answer.json";
 export const END_FILE = "end.json";
 export const RELEASE_FILE = "release.json";
 
-/** The facts that identify the process of a worker. The start time distinguishes the worker process from a later process with an equal pid. */
+/** The start time distinguishes the worker process from a later process with an equal pid. */
 export const WorkerProcess = z.strictObject({
   pid: z.int().min(1),
   start_ticks: z.string(),

@@ -1,6 +1,6 @@
 import { GPU_FAULTS, type GpuFault } from "../../shared/gpu-faults.ts";
 
-/** An error of a GPU, with a code from the closed set `GpuFault`. The message of a GPU fault says what happened to which GPU, and what to do next. */
+/** The message of a GPU fault says what happened to which GPU, and what to do next. */
 export class GpuFaultError extends Error {
   override readonly name = "GpuFaultError";
   readonly fault: GpuFault;

@@ -18,8 +18,8 @@ export interface FillTiming extends EndTiming {
   readonly tellEveryMs: number;
 }
 /**
- * How the overwriting of one GPU's memory ended. An outcome with a commitment and a fault means that the GPU's memory did not return the written
- * bytes. An outcome with a clear has no commitment, because the kernel's driver cleared the GPU's memory.
+ * An outcome with a commitment and a fault means that the GPU's memory did not return the written bytes. An outcome with a clear has no commitment,
+ * because the kernel's driver cleared the GPU's memory.
  */
 export interface FillOutcome {
   readonly commitment: GpuCommitment | null;
@@ -44,7 +44,7 @@ const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
 
 /**
  * Why the agent stops following a worker process that overwrites a GPU's memory. `committed` means that the worker process has overwritten the GPU's
- * memory and still holds the memory. `too_late` means that the worker process missed its deadline, and that the agent ends the worker process.
+ * memory and still holds the memory. `too_late` means that the worker process missed its deadline, so the agent ends it.
  */
 class Followed extends Error {
   override readonly name = "Followed";
@@ -66,8 +66,8 @@ interface Filling {
 }
 
 /**
- * Overwrites a GPU's memory. If the task's order has a `marker`, another worker process first fills the GPU's memory with the marker. After its
- * commitment, the worker process holds the GPU's memory for a challenge of the hub.
+ * If the task's order has a `marker`, another worker process first fills the GPU's memory with the marker. After its commitment, the worker process
+ * holds the GPU's memory for a challenge of the hub.
  */
 export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   const { system, timing, input, gpu, run } = filling;
@@ -93,7 +93,7 @@ async function overwriteGpu(filling: Filling, markedBytes: number | null): Promi
   return { ...ofEnd(gpu.uuid, end), markedBytes };
 }
 
-/** Starts or finds a worker process, and returns when it has ended, `isEnough` returns true, or the deadline has passed. */
+/** Starts a worker process or finds a running one. */
 async function follow(
   { system, timing, input, gpu, number, run, tell }: Filling,
   pass: OverwriteOrder["pass"],
@@ -129,7 +129,8 @@ async function follow(
       throw error;
     })
     .finally(() => ended.abort());
-  // The work may fail while the loop waits for `isEnough`. Without a handler, Node.js would end the agent for an unhandled rejection.
+  // The worker process may fail while the agent still waits for `isEnough`. Without a handler, Node.js would end the agent for an unhandled
+  // rejection.
   work.catch(() => undefined);
   const until = performance.now() + input.deadline_seconds * 1000;
   while (!ended.signal.aborted && !stop.signal.aborted) {

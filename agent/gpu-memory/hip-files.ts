@@ -1,11 +1,11 @@
-/** The folder in which AMD's packages install each release of ROCm in a folder of its own, for example `rocm-6.3.1`. */
+/** Each release of AMD's software ROCm has a folder of its own in this folder, for example `rocm-6.3.1`. */
 export const ROCM_PARENT = "/opt";
 const SYSTEM_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"] as const;
 const RELEASE = /^rocm-(\d+)[.](\d+)[.](\d+)$/;
 
 /**
- * The folders in which a worker process looks for AMD's library HIP, from the names in the folder `/opt`. The newest release of ROCm is the first
- * folder. A worker process loads no library of AMD from any other folder.
+ * A worker process looks for AMD's library HIP in these folders. The folder of the newest ROCm release comes first. A worker process loads no library
+ * of AMD from any other folder.
  */
 export const hipFolders = (inOpt: readonly string[]): string[] => [
   ...inOpt
@@ -23,8 +23,8 @@ const compare = (a: readonly number[], b: readonly number[]): number =>
   a.map((one, index) => one - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
 
 /**
- * The names of AMD's libraries in a folder: HIP, and the compiler library hiprtc of the same major version. In releases of ROCm before hiprtc had a
- * library of its own, HIP's library contains the compiler's calls. Returns null if the folder does not contain HIP.
+ * A folder of ROCm may contain two of AMD's libraries: HIP, and the library hiprtc, AMD's compiler of GPU programs, of HIP's major version. In
+ * releases of ROCm before hiprtc became a library, HIP's library contains the compiler's calls. Returns null if the folder does not contain HIP.
  */
 export function hipLibraries(names: readonly string[]): { readonly hip: string; readonly hiprtc: string } | null {
   const versions = names.flatMap((name) => Number(/^libamdhip64[.]so[.](\d+)$/.exec(name)?.[1] ?? Number.NaN));

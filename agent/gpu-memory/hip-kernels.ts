@@ -4,8 +4,8 @@ import { CONSTANTS, DOUBLE_ROUNDS, KERNEL_NAMES, KERNEL_PARAMETERS, type KernelK
 const UNITS_OF_BLOCK = STREAM_BLOCK_BYTES / SCAN_UNIT_BYTES;
 
 /**
- * A `row` has 16 bytes: four words of ChaCha20's state, or one unit of the scan. With single words in place of rows, the compiler of ROCm 5.2 needed
- * more than a minute for the kernels.
+ * In the text of the GPU kernels, a `row` has 16 bytes: four words of ChaCha20's state, or one unit of the kernel `scan`. With single words in place
+ * of rows, the compiler of ROCm 5.2 needed more than a minute for the GPU kernels.
  */
 const TYPES = `#ifdef __cplusplus
 extern "C" {
@@ -15,20 +15,20 @@ typedef unsigned long long u64;
 typedef u32 row __attribute__((vector_size(${SCAN_UNIT_BYTES})));
 `;
 
-/** The lines that add the row `from` to `to`, mix the sum into `into`, and rotate each word of `into` to the left by `left` bits. */
+/** These lines of C add the row `from` to `to`, mix the sum into `into`, and rotate each word of `into` to the left by `left` bits. */
 const step = (to: string, from: string, into: string, left: number): string[] => [
   `${to} += ${from};`,
   `${into} ^= ${to};`,
   `${into} = ${into} << ${left} | ${into} >> ${32 - left};`,
 ];
-/** The lines of four quarter rounds, one for each column of the state (RFC 8439, 2.1). */
+/** These lines of C compute four quarter rounds of ChaCha20, one for each column of the state (RFC 8439, 2.1). */
 const quarters = (): string[] => [
   ...step("a", "b", "d", 16),
   ...step("c", "d", "b", 12),
   ...step("a", "b", "d", 8),
   ...step("c", "d", "b", 7),
 ];
-/** The line that moves each word of a row by `places` places to the left, so that the state's diagonals become its columns. */
+/** This line of C moves each word of a row by `places` places to the left, so that the state's diagonals become its columns. */
 const turned = (name: string, places: number): string =>
   `${name} = (row){${words(4)
     .map((word) => `${name}[${(word + places) % 4}]`)
@@ -42,7 +42,7 @@ const INITIAL = {
 } as const;
 const ROWS = Object.entries(INITIAL);
 
-/** The lines that compute the ChaCha20 block with the number `counter + index` in the rows `a` to `d` (RFC 8439, 2.3). */
+/** These lines of C compute the ChaCha20 block with the number `counter + index` in the rows `a` to `d` (RFC 8439, 2.3). */
 const streamBlock = (): string[] => [
   ...ROWS.map(([name, initial]) => `row ${name} = {${initial.join(", ")}};`),
   `for (int round = 0; round < ${DOUBLE_ROUNDS}; round++) {`,
@@ -54,7 +54,10 @@ const streamBlock = (): string[] => [
   ...ROWS.map(([name, initial]) => `${name} += (row){${initial.join(", ")}};`),
 ];
 
-/** The lines that find the thread's own block of 64 bytes. A thread whose number is not below `count` does nothing. */
+/**
+ * These lines of C find the block of 64 bytes that a GPU thread works on. A GPU thread whose number is not below `count`, the number of blocks, does
+ * nothing.
+ */
 const ownBlock = (): string[] => [
   "u32 index = blockIdx.x * blockDim.x + threadIdx.x;",
   "if (index >= count) return;",
@@ -71,9 +74,9 @@ const fill = (): string =>
   kernel("fill", [...ownBlock(), ...streamBlock(), ...ROWS.map(([name], number) => `own[${number}] = ${name};`)]);
 
 /**
- * Each thread of the kernel `check` compares one block of the ChaCha20 stream with one block of GPU memory. The kernel `check` counts the blocks of
- * GPU memory that differ from the stream in the first 8 bytes of `found`. The next 8 bytes of `found` get the place of the first block of GPU memory
- * that differs.
+ * Each thread of the GPU kernel `check` compares one block of GPU memory with one block of the ChaCha20 stream. The first 8 bytes of `found` count
+ * the blocks of GPU memory that differ from the ChaCha20 stream. The next 8 bytes of `found` hold the place of the first block of GPU memory that
+ * differs from the stream.
  */
 const check = (): string =>
   kernel("check", [
@@ -105,8 +108,8 @@ const scan = (): string =>
   ]);
 
 /**
- * Returns the text of the three GPU kernels in HIP's C, which AMD's compiler library compiles on the host for the host's GPU. The text is also valid C
- * if the words of HIP are defined, so the tests run it on the host's processor.
+ * AMD's compiler library compiles the text of the three GPU kernels, which is HIP's C, on the host for the host's GPU. If HIP's own words are
+ * defined, the text of the GPU kernels is also valid C, so the tests run it on the host's processor.
  */
 export const kernelsHip = (): string =>
   [TYPES, fill(), check(), scan(), "#ifdef __cplusplus", "}", "#endif", ""].join("\n");

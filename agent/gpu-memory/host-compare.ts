@@ -1,7 +1,7 @@
 import { type Cipheriv, createCipheriv } from "node:crypto";
 import { SCAN_UNIT_BYTES, STREAM_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
 
-/** On the host's processor, this module computes what GPU kernels compute on a GPU. */
+/** This module computes on the host's processor what GPU kernels otherwise compute on a GPU. */
 export function streamFrom(key: Buffer, nonce: Uint8Array, counter: number): Cipheriv {
   const begin = Buffer.alloc(4);
   begin.writeUInt32LE(counter);

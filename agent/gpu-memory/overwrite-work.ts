@@ -1,10 +1,7 @@
 import { defineWork } from "../system/workers/define-work.ts";
 import { OverwriteOrder, OverwriteResult } from "./exchange.ts";
 
-/**
- * The kind of work by which a worker process marks or overwrites the memory of one GPU. The limit `memoryMax` covers the worker process's own memory,
- * not GPU memory.
- */
+/** The limit `memoryMax` covers the worker process's own memory, not GPU memory. */
 export const OVERWRITE_WORK = defineWork({
   kind: "gpu.overwrite",
   input: OverwriteOrder,

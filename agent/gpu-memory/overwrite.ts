@@ -11,7 +11,6 @@ export interface Exchange {
   challenge(): Promise<GpuChallenge | null>;
   answer(answers: GpuAnswers): Promise<void>;
   release(release: GpuRelease): Promise<void>;
-  /** Resolves to true when the agent wants the worker process to free the GPU's memory and end. */
   mustEnd(): Promise<boolean>;
 }
 export interface OverwriteRun {
@@ -63,9 +62,9 @@ async function timed(work: () => Promise<void>): Promise<number> {
 }
 
 /**
- * Overwrites the memory of one GPU. The worker process takes all GPU memory, reads it, fills it with the ChaCha20 stream, compares it, and commits to
- * the result. After the answer to the challenge, the worker process zeroes the GPU memory, reads it a last time and frees it. If the worker process
- * ends at any moment, the GPU's driver takes the GPU memory back.
+ * The worker process takes all GPU memory, reads it, fills it with the ChaCha20 stream, compares it, and commits to the result. After the answer to
+ * the challenge, the worker process zeroes the GPU memory, reads it a last time and frees it. If the worker process ends at any moment, the GPU's
+ * driver takes the GPU memory back.
  */
 export async function overwrite(
   order: OverwriteOrder,
@@ -147,7 +146,7 @@ async function compared(passes: Passes, device: GpuDevice, gpu: number) {
   return { blocks, first: first as number | null, ms };
 }
 
-/** Waits for the hub's challenge, and returns the milliseconds that the answers took, or null without an answer. */
+/** Returns the milliseconds that the answers to the hub's challenge took, or null if no challenge came. */
 async function answered(
   order: OverwriteOrder,
   range: readonly Allocation[],

@@ -3,8 +3,8 @@ import { ALLOCATION_STEP_BYTES, CHUNK_BYTES, STREAM_BLOCK_BYTES } from "../../sh
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 /**
- * The sizes, in bytes, of the pieces of GPU memory that a worker process asks for. A piece of 4 GiB of GPU memory is safe on every NVIDIA driver.
- * NVIDIA's driver may need more than its own time limit to clear a piece larger than 4 GiB.
+ * The sizes, in bytes, of the pieces of GPU memory that a worker process asks for. A piece of 4 GiB of GPU memory is safe on every NVIDIA driver. To
+ * clear a piece larger than 4 GiB, NVIDIA's driver may need more than its own time limit.
  */
 export const ALLOCATION_SIZES = [4 * GIB, GIB, 256 * MIB, 64 * MIB, 16 * MIB, ALLOCATION_STEP_BYTES] as const;
 
@@ -13,7 +13,6 @@ export interface Allocation {
   readonly bytes: number;
 }
 
-/** A part of the GPU memory that lies in one allocation and in one chunk of the ChaCha20 stream. */
 export interface Slice {
   readonly address: bigint;
   readonly bytes: number;

@@ -36,7 +36,7 @@ export type AmdFiles = Readonly<Partial<Record<AmdFile, string>>>;
 const Text = z.union([z.string(), z.number()]).transform(String);
 const Gpu = z.looseObject({ gpu: z.int().min(0) });
 const Rows = z.array(Gpu).max(64);
-/** amd-smi of ROCm 7 prints an object with the list of GPUs in `gpu_data`, and older releases print only the list. */
+/** The tool amd-smi of ROCm 7 prints an object with the list of GPUs in `gpu_data`, and older releases print only the list. */
 const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
 
 /** Instead of a block or a value that it cannot read, amd-smi prints this text. */
@@ -191,7 +191,6 @@ function byAddress(partitions: readonly GpuState[]): ReadonlyMap<string, GpuStat
   return gpus;
 }
 
-/** Parses the output of `grep -Hs "" <files>` into the amdgpu driver's files by the GPU's PCI address. */
 export function filesByAddress(output: string): Readonly<Record<string, AmdFiles>> {
   const found: Record<string, Partial<Record<AmdFile, string>>> = {};
   for (const line of output.split("\n")) {

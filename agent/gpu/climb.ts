@@ -81,10 +81,7 @@ async function reload(scrub: Scrub): Promise<void> {
   }
 }
 
-/**
- * Loads the kernel modules, starts the systemd units, waits for the NVLink fabric and reads the GPUs. Returns a message for each module or unit that
- * could not be loaded or started.
- */
+/** Returns a message for each kernel module that the agent could not load, and for each systemd unit that it could not start. */
 async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]> {
   const { system, timing, run } = scrub;
   const failures = await loadModules(system, timing, scrub.journal.modules);
@@ -99,7 +96,7 @@ async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]>
   }
 }
 
-/** Reads the state of the host's GPUs. If the vendor's tool refuses to answer, for example because a reset left no GPU, no GPU counts as present. */
+/** If the vendor's tool refuses to answer, for example because a reset left no GPU, no GPU counts as present. */
 async function readOrNone(scrub: Scrub): Promise<readonly GpuState[]> {
   try {
     return (await scrub.tools.read()).gpus;

@@ -42,7 +42,7 @@ export async function stopService(scrub: Scrub, unit: string): Promise<string | 
   return systemctl(scrub.system, scrub.timing, "stop", unit);
 }
 
-/** Ends an MPS daemon that runs outside any service. The agent never restarts an MPS daemon outside a service, because a tenant left it behind. */
+/** The agent never restarts an MPS daemon outside a service, because a tenant left it behind. */
 async function quitMps({ system, timing }: Scrub): Promise<string | null> {
   if (!(await system.isPresent(MPS_CONTROL))) return null;
   const options = { timeoutMs: timing.serviceMs, graceMs: timing.graceMs, input: "quit\n" };
@@ -53,7 +53,7 @@ async function quitMps({ system, timing }: Scrub): Promise<string | null> {
 
 /**
  * Names the processes that hold a GPU, and ends these processes if the task's order allows it. Returns false if a process still holds a GPU, or may
- * hold one because its open files are unreadable. A reset of a GPU would fail, or harm a process that holds the GPU.
+ * hold one because its open files are unreadable. The reset of a GPU that a process holds would fail, or harm the process.
  */
 export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   const { system, timing, input, run } = scrub;
@@ -80,7 +80,7 @@ export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   return isFree;
 }
 
-/** A text that says what uses the GPU driver: other kernel modules, and the number of users that Linux does not name. */
+/** A text for operators says what uses the GPU driver: other kernel modules, and the number of users that Linux does not name. */
 export async function kernelUsers(scrub: Scrub): Promise<string> {
   const modules = parseModules((await scrub.system.read("/proc/modules")) ?? "");
   const root = modules.find(({ name }) => name === scrub.tools.module);

@@ -24,10 +24,7 @@ const isRunning = (listed: string, unit: string): boolean =>
     return name === unit && active === "active";
   });
 
-/**
- * Runs `systemctl` with a verb and a unit, and returns the reason of a failure or null. A hanging `systemctl` does not prove that the GPU driver
- * hangs.
- */
+/** A hanging `systemctl` does not prove that the GPU driver hangs. */
 export async function systemctl(
   system: System,
   timing: ScrubTiming,

@@ -12,10 +12,7 @@ export interface Holders {
   readonly unreadable: readonly number[];
 }
 
-/**
- * Finds the processes that hold a GPU of the vendor, but not those that hold only a DRM device of other hardware. Processes of the systemd units in
- * `except` may keep the GPUs open, for example those of the Fabric Manager's unit.
- */
+/** Processes of the systemd units in `except` may keep the GPUs open, for example those of the Fabric Manager's unit. */
 export async function gpuHolders(system: System, vendor: GpuVendor, except: readonly string[]): Promise<Holders> {
   const devices = gpuDevices(vendor, (await system.read("/proc/devices")) ?? "");
   const drm = new Set(await drmDevices(system, vendor));

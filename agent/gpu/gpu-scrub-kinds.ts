@@ -14,10 +14,7 @@ export const GPU_SCRUB_WORK = defineWork({
   mayBlock: true,
 });
 
-/**
- * The kind of work that restores the services and kernel modules that a lost or cancelled GPU cleaning stopped. The result of the work says why a
- * service or kernel module could not be restored.
- */
+/** The kind of work that restores the services and kernel modules that a lost or cancelled GPU cleaning stopped. */
 export const GPU_GIVE_BACK_WORK = defineWork({
   kind: "gpu.give_back",
   input: z.strictObject({}),

@@ -1,4 +1,3 @@
-/** The facts about a GPU that its vendor's tool tells, or null for a fact that the tool does not tell. */
 export interface GpuState {
   readonly pci: string;
   readonly uuid: string | null;

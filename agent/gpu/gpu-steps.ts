@@ -5,7 +5,7 @@ import { cleaningStep } from "../accounts/step.ts";
 export type GpuStep = CleaningStep & { readonly step: GpuStepName };
 type Value = string | number | boolean | null;
 
-/** Makes a cleaning step that fits the schema, because a step that does not fit makes the hub refuse the whole result. */
+/** A cleaning step must fit its schema, because the hub would refuse the whole result otherwise. */
 export const gpuStep = (
   step: GpuStepName,
   target: string,

@@ -8,7 +8,7 @@ import { callDriver, type Ended, StateUnreadable } from "./gpu-tool.ts";
 import { parseNvidiaReport } from "./nvidia-report.ts";
 import type { ScrubTiming } from "./scrub-timing.ts";
 
-/** What the tools of a GPU vendor can do on a host. Every method of `GpuTools` may throw `DriverWedged`. */
+/** Every method of `GpuTools` may throw `DriverWedged`. */
 export interface GpuTools {
   readonly module: string;
   /** Reads the state of all GPUs, or throws `ToolMissing` or `StateUnreadable`. */
@@ -104,10 +104,7 @@ export async function pciGpus(system: System, vendor: GpuVendor): Promise<readon
 
 const DRM = "/sys/class/drm";
 
-/**
- * The DRM devices of the vendor's GPUs as `major:minor`. DRM devices of other hardware, for example the BMC's screen, are not among the devices of
- * GPUs.
- */
+/** DRM devices of other hardware, for example the BMC's screen, are not among the devices of GPUs. */
 export async function drmDevices(system: System, vendor: GpuVendor): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of (await system.list(DRM)).filter((one) => /^(card|renderD)\d+$/.test(one))) {

@@ -16,11 +16,8 @@ const REQUIRED: Readonly<Record<string, string>> = {
 
 export interface GpuReadings {
   readonly before: GpuState | undefined;
-  /** The GPU's state before the reset of the GPU, while no service or process uses the GPU. */
   readonly idle: GpuState | undefined;
-  /** The GPU's state after the reset of the GPU, while no service or process uses the GPU. */
   readonly after: GpuState | undefined;
-  /** The GPU's state after the GPU cleaning has started all services again. */
   readonly settled: GpuState | undefined;
   readonly kernelFaults: readonly KernelFault[];
 }

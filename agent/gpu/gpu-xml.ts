@@ -8,7 +8,6 @@ export class UnreadableXml extends Error {
   override readonly name = "UnreadableXml";
 }
 
-/** An element of the XML output of `nvidia-smi -q -x`, which uses no namespaces and no mixed content. */
 export interface XmlNode {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;

@@ -17,7 +17,7 @@ const MOST_TEXT = 200;
 
 const addressOf = (text: string): string | null => pciAddress(text) ?? pciAddress(`${text}.0`);
 
-/** A moment on both clocks of a host. A step of the wall clock, for example by NTP, does not change the monotonic clock. */
+/** A step of the wall clock, for example by NTP, does not change the monotonic clock. */
 export interface Moment {
   readonly wallMs: number;
   /** Microseconds of the kernel's clock `CLOCK_MONOTONIC`, by which journald stamps each entry of its journal. */

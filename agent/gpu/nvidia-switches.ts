@@ -1,4 +1,3 @@
-/** A registry switch of NVIDIA's driver, which a modprobe file or a kernel parameter sets for all GPUs or for one GPU. */
 export interface DriverSwitch {
   /** `all`, or the PCI address of one GPU, which is also the name of the GPU's folder in /proc/driver/nvidia/gpus. */
   readonly scope: string;

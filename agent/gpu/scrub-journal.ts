@@ -6,10 +6,7 @@ import { DriverWedged } from "./gpu-tool.ts";
 const JOURNAL = "/var/lib/muster/agent/gpu-scrub.json";
 const WEDGED = "/var/lib/muster/agent/gpu-wedged.json";
 
-/**
- * The journal of a GPU cleaning: the services, kernel modules and persistence modes that the cleaning must restore. The agent writes a journal entry
- * before each stop, so that everything can be restored after a kill of the agent.
- */
+/** The agent writes a journal entry before each stop, so that everything can be restored after a kill of the agent. */
 const ScrubJournal = z.strictObject({
   task_id: z.string(),
   /** The boot in which the GPU cleaning began. */
@@ -40,7 +37,7 @@ export async function endJournal(system: System, journal: ScrubJournal): Promise
 
 const Wedged = z.object({ boot_id: z.string(), message: z.string() });
 
-/** Writes to disk that the GPU driver hangs, so that the agent starts no other work on the GPUs before a reboot. */
+/** The agent writes to disk that the GPU driver hangs, so that it starts no other work on the GPUs before a reboot. */
 export async function markWedged(system: System, error: Error): Promise<void> {
   const place = error instanceof DriverWedged ? error.where : {};
   const mark = { boot_id: await system.bootId(), message: error.message, ...place };

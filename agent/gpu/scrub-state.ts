@@ -21,11 +21,9 @@ export interface Scrub {
   readonly run: ScrubRun;
   readonly steps: GpuStep[];
   readonly before: readonly GpuState[];
-  /** What the GPU cleaning must restore, as the journal file on disk says. */
   journal: ScrubJournal;
   /** The Fabric Manager's systemd units, which may keep the GPUs open during a reset. */
   fabricUnits: readonly string[];
-  /** The states of the host's GPUs, before and after the reset, while no service or process uses the GPUs. */
   idle: readonly GpuState[];
   after: readonly GpuState[];
   readonly resets: Map<string, ResetResult>;

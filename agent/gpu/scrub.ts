@@ -89,9 +89,8 @@ async function reply(scrub: Scrub, steps: readonly GpuStep[], needs: ReturnType<
 }
 
 /**
- * Frees and resets the GPUs, and restores the services, kernel modules and persistence modes that it stopped. Returns the error of a hanging GPU
- * driver, otherwise null. With a hanging GPU driver, the agent restores nothing before the next boot, because every program that uses the driver
- * would hang.
+ * Returns the error of a hanging GPU driver, otherwise null. With a hanging GPU driver, the agent restores nothing before the next boot, because
+ * every program that uses the driver would hang.
  */
 async function clean(scrub: Scrub): Promise<DriverWedged | null> {
   let wedge: DriverWedged | null = null;
@@ -139,7 +138,6 @@ async function bringBack(scrub: Scrub, wedge: DriverWedged | null): Promise<Driv
   return null;
 }
 
-/** Returns the steps that a GPU cleaning would do on the host, and changes nothing. */
 async function planned(scrub: Scrub): Promise<GpuStep[]> {
   const { system, timing, input, before } = scrub;
   const services = runningServices(input.vendor, await listUnits(system, timing));

@@ -24,7 +24,6 @@ export interface Ends {
 interface Seen {
   readonly settled: readonly GpuState[];
   readonly onBus: readonly string[];
-  /** The GPU faults in the kernel's log since the GPU cleaning's start, or why the log is unreadable. */
   readonly faults: readonly KernelFault[] | string;
   readonly wedge: DriverWedged | null;
 }

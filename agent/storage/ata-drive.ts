@@ -18,14 +18,16 @@ import { type SanitizeStatus, setsPassword, type Technique, WAIT_WITHIN_S } from
 
 const USER = ["--user-master", "u"];
 const LEAST_ERASE_SECONDS = 2 * 3_600;
-/** The speed of a slow disk. A disk that tells no erase time gets the time in which it could write all its blocks at this speed, and one hour. */
+/**
+ * A slow disk writes this many bytes in a second. A disk that does not say how long an erase takes may take one hour more than a slow disk needs to
+ * write all blocks.
+ */
 const SLOW_BYTES_PER_S = 30_000_000;
 
-/** How long an erase may take, from the time that the disk tells (0 for none) and the disk's size. */
+/** An erase may take three times as long as the disk says (0 if it says nothing), or as long as a slow disk of this size needs. */
 export const eraseWithin = (toldSeconds: number, bytes: number): number =>
   Math.min(WAIT_WITHIN_S, Math.max(LEAST_ERASE_SECONDS, 3 * toldSeconds, Math.ceil(bytes / SLOW_BYTES_PER_S) + 3_600));
 
-/** The commands of a SATA disk. */
 export function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
   const path = `/dev/${device.name}`;
   const hdparm = (args: readonly string[], timeoutMs = ASK_TIMEOUT_MS): Promise<Attempt> =>
@@ -42,7 +44,8 @@ export function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
     return identity.serial === device.serial ? identity : otherDisk(identity.serial, device.serial);
   };
   const clearPassword = async (): Promise<void> => {
-    // The disk refuses the first command unless it is locked. `identify` tells whether the password is gone.
+    // A SATA disk that no password locks refuses the first of these two commands. The agent learns by `identify` whether the disk still has a
+    // password.
     await hdparm([...USER, "--security-unlock", ERASE_PASSWORD, path]);
     await hdparm([...USER, "--security-disable", ERASE_PASSWORD, path]);
   };
@@ -80,7 +83,10 @@ interface SecurityTools {
   clearPassword(): Promise<void>;
 }
 
-/** Sets the password, erases the disk and waits for the end. Only a disk that has no password any more has ended its erase. */
+/**
+ * The agent sets a password on the SATA disk, erases the disk and waits for the end of the erase. The erase of a SATA disk has ended only if the disk
+ * no longer has a password.
+ */
 async function startSecurityErase(
   technique: Technique,
   device: BlockDevice,
@@ -105,7 +111,7 @@ async function startSecurityErase(
   if (after.isLocked) {
     await clearPassword();
     const last = await identify();
-    // The end stays unknown, so that a later task knows from its journal that the agent may remove the password.
+    // The result stays `unknown`, so that a later task learns from the agent's journal that it may remove the password from the disk.
     if (isRefusal(last) || last.isLocked)
       return {
         kind: "unknown",

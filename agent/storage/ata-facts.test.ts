@@ -4,7 +4,7 @@ import { chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
 import { istdout } from "./ata-identify.fixture.ts";
 import { judgeProgress } from "./purge-technique.ts";
 
-/** What hdparm 9.65 prints for each state of the sanitize feature set. */
+/** The tool hdparm 9.65 prints these texts for the states of a SATA disk's sanitize. */
 const PRINTED = {
   idle: "/dev/sda:\nIssuing SANITIZE_STATUS command\nSanitize status:\n    State:    SD0 Sanitize Idle\n",
   done: "Sanitize status:\n    State:    SD0 Sanitize Idle\n    Last Sanitize Operation Completed Without Error\n",

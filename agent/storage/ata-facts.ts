@@ -1,42 +1,48 @@
 import type { SanitizeStatus, TechniqueChoice } from "./purge-technique.ts";
 
 /**
- * The password that the agent sets before an erase of the security feature set. The disk needs a password, and the end of the erase removes it. The
- * password is fixed and documented, and no secret: `hdparm` takes it as an argument that every user of the host can read. A random password that was
- * lost in a power cut would leave a disk that nobody can use.
+ * The agent sets this password on a SATA disk before it erases the disk by the ATA security feature set. A SATA disk needs a password for this kind
+ * of erase, and removes the password at the end of the erase. The password is no secret, but fixed and documented: The tool `hdparm` takes the
+ * password as an argument, which every user of the host can read. If the agent lost a random password in a power cut, nobody could use the disk any
+ * more.
  */
 export const ERASE_PASSWORD = "MusterErase";
 
-/** What a SATA disk tells about itself by IDENTIFY DEVICE. */
 export interface AtaIdentity {
   readonly serial: string;
   readonly model: string;
   readonly firmware: string;
   readonly sanitizes: { readonly block: boolean; readonly crypto: boolean; readonly overwrite: boolean };
-  /** Whether a password locks the SATA disk, or somebody has set a password. */
+  /** True if a password locks the SATA disk, or if somebody has set a password that does not lock it yet. */
   readonly isLocked: boolean;
   readonly security: AtaSecurity;
 }
 
-/** What a SATA disk tells of its security feature set (words 89, 90 and 128). */
+/** A SATA disk describes its security feature set in the words 89, 90 and 128 of IDENTIFY DEVICE. */
 export interface AtaSecurity {
   readonly isSupported: boolean;
-  /** Whether the disk refuses every command of the feature set until its next power cycle. Most firmware freezes each disk at boot. */
+  /**
+   * True if the SATA disk refuses every command of its security feature set until its next power cycle. The firmware of most hosts freezes the
+   * security feature set of each SATA disk at boot.
+   */
   readonly isFrozen: boolean;
   readonly hasEnhancedErase: boolean;
-  /** How long the disk expects an erase and an enhanced erase to take, in seconds. 0 means that the disk does not tell. */
+  /** The seconds that the SATA disk expects its erase and its enhanced erase to take; 0 if the disk does not say. */
   readonly eraseSeconds: number;
   readonly enhancedSeconds: number;
 }
 
-/** An erase time of IDENTIFY DEVICE, in units of two minutes. Bit 15 says that the time has 15 bits and not 8. */
+/**
+ * In IDENTIFY DEVICE, a SATA disk gives the time of an erase in units of two minutes. If bit 15 of the erase time is set, the time has 15 bits;
+ * otherwise it has 8 bits.
+ */
 const secondsOf = (word: number): number => ((word & 0x8000) === 0 ? word & 0xff : word & 0x7fff) * 120;
 
 const WORDS = 256;
 
 /**
- * Parses what `hdparm --Istdout` prints: the 256 words of IDENTIFY DEVICE as hexadecimal numbers. `parseAtaIdentity` returns null for a text that is
- * not the output of `hdparm --Istdout`.
+ * The command `hdparm --Istdout` prints the 256 words of a SATA disk's IDENTIFY DEVICE as hexadecimal numbers. Returns null for a text that `hdparm
+ * --Istdout` does not print.
  */
 export function parseAtaIdentity(printed: string): AtaIdentity | null {
   const words = printed
@@ -61,7 +67,7 @@ export function parseAtaIdentity(printed: string): AtaIdentity | null {
     isLocked: (at(128) & 0b110) !== 0,
     security: {
       isSupported: (at(128) & 1) !== 0,
-      // Bit 4 says that too many passwords were wrong, which also ends with a power cycle.
+      // Bit 4 of word 128 says that the disk got too many wrong passwords, which also ends with a power cycle.
       isFrozen: (at(128) & 0b11000) !== 0,
       hasEnhancedErase: (at(128) & 0b100000) !== 0,
       eraseSeconds: secondsOf(at(89)),
@@ -73,7 +79,7 @@ export function parseAtaIdentity(printed: string): AtaIdentity | null {
 const STATES = { SD0: "idle", SD1: "frozen", SD2: "running", SD3: "failed" } as const;
 const isState = (name: string): name is keyof typeof STATES => Object.hasOwn(STATES, name);
 
-/** Parses the output of `hdparm --sanitize-status`. `parseAtaStatus` returns null for an output without a known state of the sanitize. */
+/** Returns null if the output of `hdparm --sanitize-status` names no state of the sanitize that the agent knows. */
 export function parseAtaStatus(printed: string): SanitizeStatus | null {
   const state = /State:\s+(SD\d)/.exec(printed)?.[1] ?? (/in SD3 /.test(printed) ? "SD3" : "");
   if (!isState(state)) return null;
@@ -96,7 +102,7 @@ export interface AtaFacts {
   readonly status: SanitizeStatus | null;
 }
 
-/** Chooses an erase of the security feature set for a disk without sanitize. */
+/** For a SATA disk without the command sanitize, the agent erases by the ATA security feature set. */
 function chooseSecurityErase({ isSupported, isFrozen, hasEnhancedErase }: AtaSecurity): TechniqueChoice {
   if (!isSupported)
     return {
@@ -114,7 +120,6 @@ function chooseSecurityErase({ isSupported, isFrozen, hasEnhancedErase }: AtaSec
   return { ok: true, technique: hasEnhancedErase ? "ata_security_enhanced" : "ata_security_erase" };
 }
 
-/** Chooses the technique by which the agent purges a SATA disk. */
 export function chooseForAta({ identity, status }: AtaFacts): TechniqueChoice {
   const { sanitizes, isLocked } = identity;
   if (isLocked)

@@ -1,8 +1,8 @@
 import type { Attempt } from "../system/attempt.ts";
 
 /**
- * What is known of a disk's command after its tool has ended. `unknown` means that the disk may have begun the command, for example because the tool
- * hung or was killed.
+ * After a tool such as `nvme` has ended, the agent knows this about the disk command that the tool sent. `unknown` means that the disk may have begun
+ * the command, for example because the tool hung or the kernel killed it.
  */
 export type CommandEnd =
   | { readonly kind: "accepted" }
@@ -11,12 +11,15 @@ export type CommandEnd =
 const MOST_TOLD = 200;
 const NVME_ERROR = /nvme status|failed|error/i;
 const ATA_ERROR = /failed|error reason|not supported|missing sense/i;
-/** Matches the NVMe status that nvme-cli prints in parentheses, for example `(0x2001)`. */
+/** The tool nvme-cli prints the NVMe status of a command in parentheses, for example `(0x2001)`. */
 const NVME_STATUS = /nvme status.*\((?:0x)?([0-9a-f]{1,4})\)/i;
-/** Matches what hdparm prints for a command that the disk itself refused. */
+/** The tool hdparm prints one of these texts if the disk itself refused a command. */
 const ATA_REFUSAL = /error reason|not supported/i;
 
-/** Decides from the end of a tool whether the disk accepted the tool's command. Only an error status of the disk itself proves a refusal. */
+/**
+ * The exit and the output of a tool show whether the disk accepted the tool's command. Only an error status of the disk itself proves that the disk
+ * refused the command.
+ */
 export function judgeCommand(bus: "nvme" | "ata", tool: string, end: Attempt): CommandEnd {
   if (end.kind === "missing") return { kind: "refused", detail: end.message };
   if (end.kind === "hung") return { kind: "unknown", detail: `${tool} hangs (state ${end.state}).` };
@@ -29,8 +32,9 @@ export function judgeCommand(bus: "nvme" | "ata", tool: string, end: Attempt): C
 }
 
 /**
- * True for a status by which an NVMe controller refuses a command before it begins (NVM Express Base Specification). A generic NVMe status from 0x04
- * to 0x0a means an aborted command. NVMe status types from 2 on concern media, paths or the vendor, so the disk may have begun the command.
+ * With some statuses, an NVMe controller refuses a command before the command begins (NVM Express Base Specification). A generic NVMe status from
+ * 0x04 to 0x0a means that the disk aborted a command. An NVMe status of type 2 or higher concerns media, paths or the vendor, so the disk may have
+ * begun the command.
  */
 function isNvmeRefusal(code: string | undefined): boolean {
   if (code === undefined) return false;

@@ -1,30 +1,30 @@
 import { z } from "zod";
 import { plainPath } from "../system/mounts.ts";
 
-/** The types of file systems that the agent can make again after a purge. */
+/** After a purge of a disk, the agent can make file systems of these types again. */
 export const FILE_SYSTEMS = ["ext4", "xfs"] as const;
 
-/** One file system of a data disk: what the agent needs to make the file system again, and to mount it at its place. */
+/** For each file system of a data disk, the agent stores what it needs to make and mount the file system again. */
 export const DiskPart = z.strictObject({
-  /** The number of the partition, or null for a file system on the whole disk. */
+  /** The number of the partition that contains the file system; null if the file system uses the whole disk. */
   partition: z.int().min(1).max(128).nullable(),
-  /** The mount point. */
+  /** The folder at which the file system is mounted. */
   path: z.string().startsWith("/"),
   type: z.enum(FILE_SYSTEMS),
   label: z.string().nullable(),
   uuid: z.string(),
-  /** Who mounts the file system: a line of /etc/fstab, or the mount unit of this name. */
+  /** What mounts the file system: /etc/fstab, or the systemd mount unit of this name. */
   mounted_by: z.string(),
-  /** The mount options of the line or unit. */
+  /** The mount options in the line of /etc/fstab or in the mount unit. */
   options: z.string(),
-  /** Owner and mode of the file system's root folder. */
+  /** The owner (`uid`, `gid`) and the mode of the file system's root folder. */
   uid: z.int().min(0),
   gid: z.int().min(0),
   mode: z.int().min(0).max(0o7777),
 });
 export type DiskPart = z.output<typeof DiskPart>;
 
-/** What a data disk has: its partition table as `sfdisk` prints it, or null for a whole-disk file system, and its file systems. */
+/** A data disk's partition table is stored as `sfdisk` prints it, or is null if one file system uses the whole disk. */
 export const DiskLayout = z.strictObject({
   table: z.string().max(32_000).nullable(),
   parts: z.array(DiskPart).min(1).max(16),
@@ -33,7 +33,7 @@ export type DiskLayout = z.output<typeof DiskLayout>;
 
 export const FSTAB = "/etc/fstab";
 
-/** A line of fstab, or what a mount unit says in its place. */
+/** A line of /etc/fstab, and a systemd mount unit, both say what is mounted where. */
 export interface MountLine {
   readonly source: string;
   readonly path: string;
@@ -49,7 +49,7 @@ export const parseFstab = (text: string): MountLine[] =>
       : [{ source: plainPath(source), path: plainPath(path), type, options }];
   });
 
-/** Reads the lines `What`, `Where`, `Type` and `Options` of a mount unit. */
+/** Reads the settings `What`, `Where`, `Type` and `Options` of a systemd mount unit. */
 export function parseMountUnit(text: string): MountLine {
   const last = (key: string): string =>
     [...text.matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, value = ""]) => value.trim()).at(-1) ?? "";
@@ -61,7 +61,7 @@ export function parseMountUnit(text: string): MountLine {
   };
 }
 
-/** The name of the mount unit of a mount point, for example `mnt-data\x2d1.mount` of `/mnt/data-1` (systemd.unit(5)). */
+/** The systemd mount unit of `/mnt/data-1` has the name `mnt-data\x2d1.mount` (systemd.unit(5)). */
 export const mountUnitOf = (path: string): string =>
   `${path
     .slice(1)
@@ -71,7 +71,7 @@ export const mountUnitOf = (path: string): string =>
     )
     .join("-")}.mount`;
 
-/** What `blkid` finds on a device, by the names of blkid. */
+/** The tool `blkid` describes the content of a device by names such as TYPE, UUID and LABEL. */
 export type Probe = ReadonlyMap<string, string>;
 export const parseProbe = (text: string): Probe =>
   new Map(
@@ -119,14 +119,14 @@ export function partitionsIn(dump: string): number[] | null {
   return [...dump.matchAll(/^\/\S*?(\d+) : .*$/gm)].map(([, number]) => Number(number));
 }
 
-/** The name of a partition, for example `nvme0n1p2` or `sda2`. */
+/** Linux calls a partition for example `nvme0n1p2` or `sda2`. */
 export const partitionName = (disk: string, partition: number | null): string =>
   partition === null ? disk : `${disk}${/\d$/.test(disk) ? "p" : ""}${partition}`;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const LABEL = /^[\w.+:@-]{1,16}$/;
 
-/** Says why the agent could not make this file system again, or null. */
+/** Returns why the agent could not make a disk's file system again after a purge, or null if it could. */
 export function typeFault(probe: Probe): string | null {
   const [type, uuid, label] = [probe.get("TYPE") ?? "none", probe.get("UUID") ?? "", probe.get("LABEL")];
   if (!FILE_SYSTEMS.some((one) => one === type))
@@ -136,7 +136,7 @@ export function typeFault(probe: Probe): string | null {
   return null;
 }
 
-/** Says why a mount line does not mount the file system of `probe` again after a purge, or null. */
+/** Returns why a line of /etc/fstab or a mount unit would not mount the file system again after a purge, or null if it would. */
 export function lineFault(line: MountLine, where: string, probe: Probe, isDevice: boolean): string | null {
   if (!(isNamedBy(line.source, probe) ?? isDevice)) return `${where} names another device (${line.source}).`;
   if (line.type !== "auto" && line.type !== probe.get("TYPE"))
@@ -144,7 +144,10 @@ export function lineFault(line: MountLine, where: string, probe: Probe, isDevice
   return null;
 }
 
-/** Whether a boot goes on without the mount. A restart of the host between purge and file system would otherwise end in the emergency shell. */
+/**
+ * True if the host's boot continues although it cannot mount the file system. With a mandatory mount, a host that restarts between the purge and the
+ * new file system would stop in systemd's emergency shell.
+ */
 export const isOptionalAtBoot = ({ options }: Pick<MountLine, "options">): boolean =>
   options.split(",").some((one) => one === "nofail" || one === "noauto");
 
@@ -153,10 +156,10 @@ export interface ToolCall {
   readonly args: readonly string[];
 }
 
-/** The command that makes a file system with its type, label and UUID. Without options for force, mkfs refuses a device in use. */
+/** Makes a file system with the type, label and UUID of the purged one; the tools of mkfs refuse a device in use unless they are forced. */
 export function makeCommand({ type, label, uuid }: DiskPart, device: string): ToolCall {
   const labelled = label === null ? [] : ["-L", label];
-  // The option -f of mkfs.xfs only permits to replace a file system that is not in use, for example the half-made one of a killed worker.
+  // With its option -f, mkfs.xfs replaces a file system that is not in use, for example a half-made one, but none that is in use.
   return type === "ext4"
     ? { tool: "mkfs.ext4", args: ["-q", ...labelled, "-U", uuid, device] }
     : { tool: "mkfs.xfs", args: ["-q", "-f", ...labelled, "-m", `uuid=${uuid}`, device] };
@@ -181,22 +184,26 @@ export function placedMount(part: DiskPart, device: string, place: string): Tool
 
 const lineOf = ({ tool, args }: ToolCall): string => `${tool} ${args.filter((one) => one !== "--").join(" ")}`;
 
-/** The commands by which an operator makes and mounts a file system that the agent could not restore. */
+/** By these commands, an operator makes and mounts a file system that the agent could not make again. */
 export function repairCommands(part: DiskPart, disk: string, isMade: boolean): string {
   const folder = `chown ${part.uid}:${part.gid} ${part.path} && chmod ${part.mode.toString(8)} ${part.path}`;
   const make = isMade ? "" : `${lineOf(makeCommand(part, `/dev/${partitionName(disk, part.partition)}`))} && `;
   return `${make}${lineOf(mountCommand(part))} && ${folder}`;
 }
 
-/** Names the file systems of a layout for an operator, for example `/scratch (ext4, label scratch, by /etc/fstab)`. */
 export const describeParts = (parts: readonly DiskPart[]): string =>
   parts
     .map(({ path, type, label, mounted_by }) => `${path} (${type}, label ${label ?? "none"}, by ${mounted_by})`)
     .join(", ");
 
-/** The mount options of a line that Linux shows for each mount. Linux shows `defaults`, `nofail` and most others under another name or not at all. */
+/**
+ * Linux shows these options for each mount in /proc/self/mountinfo. Linux shows other mount options, such as `defaults` and `nofail`, under another
+ * name or not at all.
+ */
 const SHOWN = ["ro", "noatime", "relatime", "nodiratime", "nosuid", "nodev", "noexec"];
 
-/** The options of a line that a mount lacks. `shown` are the options of the mount in /proc/self/mountinfo. */
+/**
+ * Returns the options of a line in /etc/fstab that the present mount lacks. `shown` lists the options that /proc/self/mountinfo shows for the mount.
+ */
 export const missingOptions = (options: string, shown: readonly string[]): string[] =>
   options.split(",").filter((one) => SHOWN.includes(one) && !shown.includes(one));

@@ -1,80 +1,87 @@
 export interface BlockDevice {
   readonly name: string;
   readonly number: string;
-  /** The name of the disk to which a partition belongs, or null for other devices. */
+  /** The name of the disk that contains the partition; null for a device that is no partition. */
   readonly partitionOf: string | null;
   readonly serial: string | null;
   readonly wwn: string | null;
   readonly model: string;
   readonly firmware: string | null;
   readonly bytes: number;
-  /** The kind of commands that the block device understands. */
+  /** The kind of commands by which the host talks to the block device. */
   readonly bus: DiskBus;
   readonly readOnly: boolean;
   readonly removable: boolean;
   readonly isVirtual: boolean;
-  /** What uses the block device: volumes of LVM, RAID, encryption or a cache, loop devices, and exports to other hosts. */
+  /** The volumes of LVM, RAID, encryption or a cache, the loop devices, and the exports to other hosts that use the block device. */
   readonly holders: readonly string[];
-  /** The numbers of the character devices by which a program reaches the block device past its claim. */
+  /** Through these character devices, a program can reach the block device even while another program has opened it exclusively. */
   readonly characters: readonly string[];
-  /** The NVMe subsystem of the device, or null. Several NVMe namespaces may share one subsystem. */
+  /**
+   * The NVMe subsystem of the block device; null for a device of another kind. Several NVMe namespaces (block devices of one NVMe disk) may share one
+   * subsystem.
+   */
   readonly subsystem: string | null;
-  /** The number of an NVMe namespace in its subsystem, or null for a device of another kind. */
+  /** The number of the NVMe namespace in its subsystem; null for a block device of another kind. */
   readonly namespaceId: string | null;
-  /** Whether the device is one of several paths to an NVMe namespace, which Linux hides behind the namespace's device. */
+  /** True if the device is one of several paths to an NVMe namespace, which Linux hides behind the namespace's own block device. */
   readonly isPath: boolean;
 }
 
-/** The kind of a disk's commands. The bus `network` means a disk on another host, and `usb` a disk that somebody has plugged in. */
+/**
+ * The host talks to its disks by commands of these kinds. The bus `network` means a disk on another host, and `usb` a disk that somebody has plugged
+ * in.
+ */
 export type DiskBus = "nvme" | "ata" | "scsi" | "usb" | "network" | "other";
 
-/** A controller by which the host reaches an NVMe subsystem. An NVMe disk with two ports has two controllers. */
+/** The host reaches an NVMe subsystem through one or more controllers. An NVMe disk with two ports has two controllers. */
 export interface NvmeController {
-  /** The name of the controller's character device, for example `nvme0`. The disk `nvme0n1` need not belong to the controller `nvme0`. */
+  /** The NVMe disk `nvme0n1` need not belong to the controller `nvme0`. */
   readonly name: string;
   readonly subsystem: string | null;
   readonly serial: string | null;
   readonly transport: string | null;
-  /** The number of the NVMe controller in its subsystem, or null if Linux does not tell it. */
+  /** The number of the controller in its NVMe subsystem; null if Linux does not tell the number. */
   readonly id: number | null;
 }
 
-/** A mount of a block device, in the mount namespace of the agent. */
+/** A mount of a block device as the agent's mount namespace shows it. */
 export interface DiskMount {
-  /** The name of the mounted block device. */
   readonly name: string;
   readonly path: string;
-  /** The mounted folder of the file system: `/`, or another folder for a bind mount. */
+  /** A mount shows one folder of the file system: The root folder `/`, or any other folder for a bind mount. */
   readonly from: string;
-  /** Whether Linux names the device by its number. For a file system with several devices, Linux names one of them by its path only. */
+  /**
+   * True if Linux names the mounted device by its number. For a file system on several devices, Linux names one of these devices, and only by its
+   * path.
+   */
   readonly isByNumber: boolean;
 }
 
-/** The state of the host's block devices at one moment. */
 export interface DiskPicture {
   readonly devices: readonly BlockDevice[];
   readonly controllers: readonly NvmeController[];
-  /** The loop devices and exports whose disk nobody can tell. */
+  /** The loop devices and exports for which the agent cannot tell the disk that they use. */
   readonly unclearUsers: readonly string[];
   readonly mounted: ReadonlySet<string>;
   readonly mounts: readonly DiskMount[];
   readonly swap: ReadonlySet<string>;
-  /** Whether a ZFS pool is in use, whose disks Linux does not show. */
+  /** True if the host uses a ZFS pool, because Linux does not show the disks of a ZFS pool. */
   readonly hasZfs: boolean;
 }
 
-/** A disk that the task's order allows to erase, by its serial number and WWN. */
+/** The task's order names by serial number and WWN the disks that the agent may erase. */
 export interface OrderedDisk {
   readonly serial: string;
   readonly wwn: string | null;
 }
 
 export type DiskVerdict =
-  /** The agent must unmount the mounts of `mounts` before the erase. */
+  /** The agent must unmount these mounts of the disk before it erases the disk. */
   | { readonly mayErase: true; readonly device: BlockDevice; readonly mounts: readonly DiskMount[] }
   | { readonly mayErase: false; readonly reason: DiskRefusal; readonly detail: string };
 
-/** The closed set of reasons why the agent may not erase a disk. */
+/** The agent may not erase a disk for one of these reasons. */
 export type DiskRefusal =
   | "not_found"
   | "ambiguous"
@@ -91,13 +98,14 @@ export type DiskRefusal =
   | "zfs";
 
 /**
- * Matches the model names of a BMC's virtual media and of a RAID controller's volumes. Only the RAID controller, not the host, can erase the disks of
- * a RAID volume.
+ * These words occur in the model names of a BMC's virtual media and of a RAID controller's volumes. Only the RAID controller, not the host, can erase
+ * the disks behind a RAID volume.
  */
 const NOT_ONE_DISK = /\b(virtual|boss|perc|megaraid|smart array|logical volume|raid|iscsi|lun)\b/i;
 
 /**
- * The controllers by which the host reaches an NVMe disk. An NVMe controller belongs to a disk only if serial number and subsystem are both equal.
+ * The host reaches an NVMe disk through these controllers. An NVMe controller belongs to a disk only if both have the same serial number and the same
+ * subsystem.
  */
 export const controllersOf = (
   controllers: readonly NvmeController[],
@@ -105,11 +113,11 @@ export const controllersOf = (
 ): NvmeController[] =>
   controllers.filter(({ serial, subsystem }) => serial === disk.serial && subsystem === disk.subsystem);
 
-/** Returns the host's disks with a serial number, without partitions and hidden paths to an NVMe namespace. */
+/** Returns the host's disks with the given serial number, but no partitions and no hidden paths to an NVMe namespace. */
 export const disksWithSerial = ({ devices }: DiskPicture, serial: string): BlockDevice[] =>
   devices.filter((one) => one.partitionOf === null && !one.isPath && one.serial === serial);
 
-/** The NVMe controllers of other disks that have the disk's serial number. */
+/** Returns NVMe controllers that have the disk's serial number but belong to another disk. */
 export const strangersOf = (
   controllers: readonly NvmeController[],
   disk: Pick<BlockDevice, "serial" | "subsystem">,
@@ -117,8 +125,8 @@ export const strangersOf = (
   controllers.filter(({ serial, subsystem }) => serial === disk.serial && subsystem !== disk.subsystem);
 
 /**
- * Decides whether the agent may erase a disk. `judgeDisk` refuses every disk that is not certainly a free data disk that the order names. A disk whose
- * only use are mounts at the mount points `mayUnmount` counts as free.
+ * The agent may erase only a disk that is certainly a free data disk and that the order names. A disk counts as free even if it is mounted, as long
+ * as each mount is at a mount point in `mayUnmount`.
  */
 export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk, mayUnmount: readonly string[] = []): DiskVerdict {
   const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });
@@ -153,7 +161,7 @@ function judgeUse(picture: DiskPicture, device: BlockDevice, mayUnmount: readonl
     (one) =>
       one.partitionOf === null && (one === device || (device.subsystem !== null && one.subsystem === device.subsystem)),
   );
-  // The erase of an NVMe disk concerns all namespaces of its subsystem, but the order names only one.
+  // The erase of an NVMe disk concerns all namespaces of the disk's subsystem, but the order names only one of them.
   const others = siblings.filter((one) => one !== device && !one.isPath);
   const users = siblings.flatMap((one) => withUsers(picture, one));
   const mounted = users.filter(({ name }) => picture.mounted.has(name));
@@ -179,7 +187,7 @@ function judgeUse(picture: DiskPicture, device: BlockDevice, mayUnmount: readonl
   return { mayErase: true, device, mounts: mountsOf(picture, mounted) };
 }
 
-/** Matches the kernel's names of volumes: RAID, device mapper (LVM, encryption), and caches. */
+/** The kernel's names of volumes on disks begin with these words: The volumes are RAID, device mapper (LVM, encryption), and caches. */
 const VOLUME = /^(md|dm-|bcache)\d/;
 const NO_VOLUMES =
   "Muster purges no disk below RAID, LVM, encryption or a cache, because it cannot make such a volume again.";
@@ -187,7 +195,10 @@ const NO_VOLUMES =
 const mountsOf = (picture: DiskPicture, mounted: readonly BlockDevice[]): DiskMount[] =>
   picture.mounts.filter((mount) => mounted.some(({ name }) => name === mount.name));
 
-/** Says why the mounts of a disk forbid its erase, or returns null. A disk has one file system, or one on each partition, mounted at one place. */
+/**
+ * Returns why the mounts of a disk forbid the disk's erase, or null if they do not. A data disk has one file system, or one on each partition, and
+ * each is mounted at one place only.
+ */
 function mountFault(
   picture: DiskPicture,
   device: BlockDevice,
@@ -211,7 +222,6 @@ function mountFault(
   return null;
 }
 
-/** Returns a block device, its partitions, and all volumes on them. */
 export function withUsers(picture: DiskPicture, device: BlockDevice): BlockDevice[] {
   const reached = new Map<string, BlockDevice>();
   const open = [device];

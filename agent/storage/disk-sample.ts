@@ -3,18 +3,21 @@ import { type DiskSample, MOST_PRINTS } from "../../shared/tasks/sample-disks.ts
 import { type BlockDevice, type DiskPicture, disksWithSerial, strangersOf, withUsers } from "./disk-rules.ts";
 import { BLOCK_BYTES, drawBlocks, END_BLOCKS } from "./purge-sample.ts";
 
-/** Optical drives and floppy drives. A medium comes and goes, and no data of a host is on it. */
+/** Optical drives and floppy drives hold exchangeable media, on which no data of a host is expected. */
 const MEDIA_DRIVE = /^(sr|fd)\d+$/;
 
-/** True for a disk. A volume, a partition, a RAM disk and a hidden path to an NVMe namespace are no disks. */
+/** A volume, a partition, a RAM disk and a hidden path to an NVMe namespace do not count as disks. */
 export const isDisk = ({ name, partitionOf, isPath, isVirtual }: BlockDevice): boolean =>
   partitionOf === null && !isPath && !isVirtual && !MEDIA_DRIVE.test(name);
 
-/** True for a disk that stays with the host. A disk on another host, a USB disk, and a virtual medium of the BMC come and go. */
+/**
+ * True if the disk belongs to the host for good. A disk on another host, a USB disk and a virtual medium of the BMC do not belong to the host for
+ * good.
+ */
 export const isOwnDisk = (device: BlockDevice): boolean =>
   isDisk(device) && !device.removable && device.bus !== "network" && device.bus !== "usb";
 
-/** Matches the mount points of the installed system. A tenant's data disk is mounted elsewhere. */
+/** The installed system has its root and its boot files at these mount points. */
 const SYSTEM_PATH = /^\/($|(boot|usr|var)(\/|$))/;
 
 /** True if the running system has its root, its boot files or its swap on the disk, also through volumes. */
@@ -25,8 +28,8 @@ export const holdsSystem = (picture: DiskPicture, device: BlockDevice): boolean 
   );
 
 /**
- * Returns why the agent does not read the blocks of a disk, or null. Write protection does not matter for a read, and a protected disk is one that an
- * erase may have left out.
+ * Returns why the agent does not read the blocks of a disk, or null if it reads them. The agent also reads write-protected disks, because an erase
+ * may have left out a protected disk.
  */
 export function unreadReason(picture: DiskPicture, device: BlockDevice, dataOnly: boolean): string | null {
   const { serial } = device;
@@ -59,7 +62,10 @@ interface Order {
   readonly again: readonly number[];
 }
 
-/** Reads the blocks that the seed draws, and the blocks that the order names again. `read` returns null for an unreadable block. */
+/**
+ * The agent reads the disk's blocks that the order's random number determines, and the blocks that the order names. Returns null for a block that the
+ * agent cannot read.
+ */
 export function sampleOf(blocks: number, order: Order, read: (block: number) => Buffer | null): DiskSample {
   const counts: Record<BlockKind, number> = { zeros: 0, one_byte: 0, data: 0, unreadable: 0 };
   const held: { block: number; digest: string }[] = [];
@@ -76,7 +82,7 @@ export function sampleOf(blocks: number, order: Order, read: (block: number) => 
   return { ...counts, prints: chosenPrints(held, blocks), again };
 }
 
-/** The digests that the agent reports: those at the ends of the disk, and others at equal distances in the list. */
+/** The agent reports digests of blocks at both ends of the disk, and of other blocks at equal distances. */
 function chosenPrints<T extends { readonly block: number }>(held: readonly T[], blocks: number): T[] {
   const isEnd = ({ block }: T): boolean => block < END_BLOCKS || block >= blocks - END_BLOCKS;
   const ends = held.filter(isEnd);
@@ -86,5 +92,4 @@ function chosenPrints<T extends { readonly block: number }>(held: readonly T[], 
   return [...ends, ...spread.flatMap((one) => one ?? [])];
 }
 
-/** How many whole blocks the disk has. */
 export const blocksOf = ({ bytes }: Pick<BlockDevice, "bytes">): number => Math.floor(bytes / BLOCK_BYTES);

@@ -28,18 +28,18 @@ export interface DriveRefusal {
   readonly detail: string;
 }
 
-/** The commands of one disk, which nvme-cli or hdparm sends. */
+/** The agent sends these commands to a disk by the tools nvme-cli or hdparm. */
 export interface Drive {
   facts(): Promise<DriveFacts | DriveRefusal>;
-  /** Returns the disk's sanitize status, or null if it is unreadable now. */
+  /** Returns the status of the disk's sanitize, or null if the agent cannot read the status now. */
   status(): Promise<SanitizeStatus | null>;
-  /** Sends the command of a technique once, and returns whether the disk accepted it, as far as the tool tells. */
+  /** Sends the purge command of a technique once, and returns whether the disk accepted it, as far as the tool tells. */
   start(technique: Technique, patienceSeconds: number): Promise<CommandEnd>;
-  /** Removes the password that a lost worker of the agent may have left on the disk. */
+  /** Removes the password that a lost worker process of the agent may have left on the disk. */
   clearPassword(): Promise<void>;
 }
 
-/** A question to a disk takes a moment. A disk that does not answer in a minute is broken or hangs. */
+/** A disk answers a question, such as the one for its serial number, in a moment. A disk that gives no answer within a minute is broken or hangs. */
 export const ASK_TIMEOUT_MS = 60_000;
 const MOST_TOLD = 200;
 
@@ -74,8 +74,8 @@ export const SANITIZE_ARGUMENTS: Partial<Record<Technique, readonly string[]>> =
 };
 
 /**
- * The arguments of a format that keeps the format of the namespace. Without the arguments of the present format, nvme-cli may choose another block
- * size for the namespace.
+ * With these arguments, a format of an NVMe namespace keeps the namespace's block size and metadata. Without these arguments, nvme-cli may choose
+ * another block size for the namespace.
  */
 const formatArguments = (technique: Technique, kept: NamespaceFormat | null, patienceSeconds: number): string[] => [
   `--ses=${technique === "nvme_format_crypto" ? 2 : 1}`,
@@ -84,7 +84,7 @@ const formatArguments = (technique: Technique, kept: NamespaceFormat | null, pat
   `--timeout=${patienceSeconds * 1000}`,
 ];
 
-/** The questions to an NVMe controller. An answer that cannot be read is null. */
+/** The agent asks an NVMe controller these questions. An answer of the NVMe controller that the agent cannot read is null. */
 function nvmeQuestions(path: string, namespaceId: number | null, attempt: AttemptTool) {
   const bytes = async (args: readonly string[]): Promise<Buffer | DriveRefusal> => {
     const end = endedOf(await attempt("nvme", args, { timeoutMs: ASK_TIMEOUT_MS, encoding: "latin1" }), "nvme");
@@ -96,7 +96,7 @@ function nvmeQuestions(path: string, namespaceId: number | null, attempt: Attemp
     const log = await bytes(["get-log", path, "--log-id=0x81", length, "--raw-binary"]);
     return isRefusal(log) ? null : parseSanitizeLog(log);
   };
-  /** Returns the namespaces of the NVMe disk. A controller that manages namespaces also lists namespaces that Linux does not see. */
+  /** Returns the namespaces of the NVMe disk. An NVMe controller that can create namespaces also lists namespaces that Linux does not see. */
   const namespaces = async (managed: boolean): Promise<number[] | null> => {
     const all = managed ? ["--all"] : [];
     const end = await attempt("nvme", ["list-ns", path, ...all], { timeoutMs: ASK_TIMEOUT_MS });
@@ -125,7 +125,6 @@ function nvmeQuestions(path: string, namespaceId: number | null, attempt: Attemp
   return { bytes, status, namespaces, format, controllers };
 }
 
-/** The commands of an NVMe disk. */
 export function nvmeDrive(device: BlockDevice, own: readonly NvmeController[], attempt: AttemptTool): Drive {
   const path = `/dev/${own[0]?.name}`;
   const namespaceId = device.namespaceId === null ? null : Number(device.namespaceId);

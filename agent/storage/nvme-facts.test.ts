@@ -62,7 +62,7 @@ describe("Identify Namespace and the Controller List", () => {
 describe("the choice of a technique for an NVMe disk", () => {
   const logs = [null, logOf(65_535, 0, 0), logOf(655, 2, 2), logOf(65_535, 0x101, 4), logOf(0, 3, 2)];
   const format = { lbaf: 1, pi: 0, pil: 0, ms: 0 };
-  /** All combinations of the sanitize commands, the format commands, and the facts about namespaces and controllers. */
+  /** The test tries all combinations of sanitize commands, format commands, and facts about the disk's namespaces and controllers. */
   const identities = [0, 1, 2, 3, 4, 5, 6, 7].flatMap((sanicap) =>
     [0, 2, 8, 10].flatMap((oacs) =>
       [0, 4, 7].flatMap((fna) =>

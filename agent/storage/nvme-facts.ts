@@ -3,20 +3,20 @@ import type { PurgeRefusal, SanitizeStatus, Technique, TechniqueChoice } from ".
 export const IDENTIFY_BYTES = 4096;
 export const SANITIZE_LOG_BYTES = 512;
 
-/** What an NVMe controller tells about itself in the data structure Identify Controller. */
+/** An NVMe controller describes itself in the data structure Identify Controller. */
 export interface NvmeIdentity {
   readonly serial: string;
   readonly model: string;
   readonly firmware: string;
   readonly sanitizes: { readonly block: boolean; readonly crypto: boolean; readonly overwrite: boolean };
   readonly formats: boolean;
-  /** Whether a format of the NVMe disk can exchange the disk's key. */
+  /** True if a format of the NVMe disk can exchange the disk's encryption key. */
   readonly formatsByCrypto: boolean;
-  /** Whether the NVMe controller can create and detach namespaces, so that the host may not see all of them. */
+  /** True if the NVMe controller can create and detach namespaces, so that the host may not see all of them. */
   readonly managesNamespaces: boolean;
-  /** Whether the NVMe disk may have further controllers: a second port, or virtual functions. */
+  /** True if the NVMe disk may have further controllers: a second port, or virtual functions. */
   readonly sharesDisk: boolean;
-  /** The capacity of the whole NVMe disk in bytes, or null if the controller does not tell it. */
+  /** The capacity of the whole NVMe disk in bytes; null if the controller does not tell it. */
   readonly bytes: number | null;
   /** How many bytes of the NVMe disk belong to no namespace. */
   readonly bytesOutside: number;
@@ -29,8 +29,8 @@ const longAt = (bytes: Buffer, at: number): number =>
   Number(bytes.readBigUInt64LE(at) + (bytes.readBigUInt64LE(at + 8) << 64n));
 
 /**
- * Parses the bytes of Identify Controller (NVM Express Base Specification), or returns null for other bytes. The agent reads bytes, because the names
- * in the JSON of nvme-cli differ between its versions.
+ * Returns null for bytes that are no Identify Controller (NVM Express Base Specification). The agent reads bytes, because the names in the JSON of
+ * nvme-cli differ between its versions.
  */
 export function parseIdentify(bytes: Buffer): NvmeIdentity | null {
   if (bytes.length !== IDENTIFY_BYTES) return null;
@@ -49,7 +49,7 @@ export function parseIdentify(bytes: Buffer): NvmeIdentity | null {
   };
 }
 
-/** The format of an NVMe namespace, as arguments of `nvme format` that keep it. */
+/** The present format of an NVMe namespace, as the arguments of `nvme format` that keep this format. */
 export interface NamespaceFormat {
   readonly lbaf: number;
   readonly pi: number;
@@ -57,9 +57,7 @@ export interface NamespaceFormat {
   readonly ms: number;
 }
 
-/**
- * Parses the bytes of Identify Namespace. `parseNamespace` returns null for bytes that are no Identify Namespace, or for a namespace without a size.
- */
+/** Returns null for bytes that are no Identify Namespace, or for a namespace without a size. */
 export function parseNamespace(bytes: Buffer): NamespaceFormat | null {
   if (bytes.length !== IDENTIFY_BYTES || bytes.readBigUInt64LE(0) === 0n) return null;
   const [flbas, dps] = [bytes.readUInt8(26), bytes.readUInt8(29)];
@@ -67,8 +65,8 @@ export function parseNamespace(bytes: Buffer): NamespaceFormat | null {
 }
 
 /**
- * Parses an NVMe Controller List: the number of its entries, and the number of each controller. `parseControllers` returns null for bytes that are no
- * Controller List.
+ * An NVMe Controller List consists of the number of its entries and the number of each controller. Returns null for bytes that are no NVMe Controller
+ * List.
  */
 export function parseControllers(bytes: Buffer): number[] | null {
   if (bytes.length !== IDENTIFY_BYTES) return null;
@@ -77,22 +75,22 @@ export function parseControllers(bytes: Buffer): number[] | null {
   return Array.from({ length: count }, (_, index) => bytes.readUInt16LE(2 + 2 * index));
 }
 
-/** The NVMe sanitize commands of the agent by their number in the disk's log. The sanitize command for an overwrite asks for one pass (OWPASS 1). */
+/**
+ * The agent sends these NVMe sanitize commands; in its log, the disk names each by a number. The agent's sanitize command for an overwrite asks for
+ * one pass over the disk (OWPASS 1).
+ */
 const COMMANDS: Readonly<Record<number, Technique>> = {
   2: "nvme_sanitize_block",
   19: "nvme_sanitize_overwrite",
   4: "nvme_sanitize_crypto",
 };
 const STATES = ["never", "done", "running", "failed", "done"] as const;
-/** The bit of the sanitize status that the first write after a sanitize clears. */
+/** The first write to an NVMe disk after a sanitize clears this bit of the disk's sanitize status. */
 const GLOBAL_DATA_ERASED = 0x100;
-/** The estimate of a disk that does not tell how long a sanitize takes. */
+/** An NVMe disk that cannot estimate how long a sanitize takes reports this value. */
 const NO_ESTIMATE = 0xffff_ffff;
 
-/**
- * Parses the NVMe log page Sanitize Status. `parseSanitizeLog` returns null for bytes that are no Sanitize Status, or for a state that the agent does
- * not know.
- */
+/** Returns null for bytes that are no NVMe log page Sanitize Status, or for a state that the agent does not know. */
 export function parseSanitizeLog(bytes: Buffer): SanitizeStatus | null {
   if (bytes.length !== SANITIZE_LOG_BYTES) return null;
   const [progress, status, command] = [bytes.readUInt16LE(0), bytes.readUInt16LE(2), bytes.readUInt32LE(4)];
@@ -116,23 +114,23 @@ export function parseSanitizeLog(bytes: Buffer): SanitizeStatus | null {
 
 export interface NvmeFacts {
   readonly identity: NvmeIdentity;
-  /** The sanitize status, or null if the NVMe controller has no log about it. */
+  /** The status of the NVMe disk's sanitize; null if the controller has no log about it. */
   readonly status: SanitizeStatus | null;
-  /** The numbers of the disk's namespaces, even of hidden ones, or null if the controller does not tell them. */
+  /** The numbers of all namespaces of the NVMe disk, even of hidden ones; null if the controller does not tell them. */
   readonly namespaces: readonly number[] | null;
-  /** The number of the namespace that is the order's block device. */
+  /** The number of the NVMe namespace whose block device the order names. */
   readonly namespaceId: number | null;
-  /** The format of the order's namespace, or null if the controller does not tell it. */
+  /** The format of the NVMe namespace that the order names; null if the controller does not tell it. */
   readonly format: NamespaceFormat | null;
-  /** The numbers of the disk's controllers, or null if the answering controller does not tell them. */
+  /** The numbers of the NVMe disk's controllers; null if the controller that answers does not tell them. */
   readonly controllers: readonly number[] | null;
-  /** The numbers of the disk's NVMe controllers that this host has. */
+  /** The numbers of those controllers of the NVMe disk that this host has. */
   readonly ownControllers: readonly number[];
 }
 
 /**
- * Chooses the technique by which the agent purges an NVMe disk. An erase of blocks is the first choice, because a later read can show its effect on
- * every block. A sanitize reaches all namespaces and the spare area, and a format only one namespace.
+ * The agent prefers an erase of an NVMe disk's blocks, because a later read can show its effect on every block. A sanitize reaches all namespaces and
+ * the spare area of an NVMe disk, but a format reaches only one namespace.
  */
 export function chooseForNvme(facts: NvmeFacts): TechniqueChoice {
   const { identity, status, controllers, ownControllers } = facts;
@@ -163,8 +161,8 @@ export function chooseForNvme(facts: NvmeFacts): TechniqueChoice {
 }
 
 /**
- * Chooses a format of an NVMe namespace, which reaches all namespaces of some disks (FNA bits 0 and 1). The agent formats an NVMe namespace only if
- * it is the disk's only namespace and has the whole disk.
+ * On some disks (FNA bits 0 and 1), a format of an NVMe namespace reaches all namespaces. The agent formats an NVMe namespace only if it is the
+ * disk's only namespace and has the whole disk.
  */
 function chooseFormat(
   { identity, namespaces, namespaceId, format }: NvmeFacts,

@@ -21,7 +21,7 @@ describe("the progress of a purge", () => {
     const tenth = advanced(advanceFrom(0), 3 * HOUR_MS, 0.1);
     expect(secondsLeft(tenth)).toBe(27 * 3_600);
     expect(progressText("nvme0n1", tenth, NOW)).toBe("purge nvme0n1 10 %, ends about 2026-11-24 13:00 UTC");
-    // A second worker process begins with the share that it finds.
+    // The second worker process of a purge starts its estimate with the share that the disk already reports.
     const later = advanced(advanced(null, 50, 0.5), 50 + HOUR_MS, 0.75);
     expect(secondsLeft(later)).toBe(3_600);
     expect(progressText("sda", advanceFrom(0, 0.01), NOW)).toBe("purge sda 1 %");

@@ -34,7 +34,6 @@ describe("the sample of a purge", () => {
     ]);
     expect(drawBlocks("seed", blocks)).toEqual(drawn);
     expect(drawBlocks("other", blocks)).not.toEqual(drawn);
-    // The random blocks of the sample lie in all quarters of the disk.
     for (let quarter = 0; quarter < 4; quarter += 1) {
       const inQuarter = drawn.filter((block) => Math.floor((4 * block) / blocks) === quarter);
       expect(inQuarter.length).toBeGreaterThan(RANDOM_BLOCKS / 8);

@@ -9,7 +9,7 @@ export const RANDOM_BLOCKS = 688;
 /** How many blocks at each end of a disk the sample contains, because partition tables and file systems keep copies at the ends. */
 export const END_BLOCKS = 8;
 
-/** Draws the blocks that the agent marks before a purge and reads after it: both ends of the disk, and random blocks. */
+/** The agent marks these blocks of a disk before a purge and reads them after it: both ends of the disk, and random blocks. */
 export function drawBlocks(seed: string, blocks: number): number[] {
   const drawn = new Set<number>();
   for (let index = 0; index < Math.min(END_BLOCKS, blocks); index += 1) {
@@ -24,11 +24,11 @@ export function drawBlocks(seed: string, blocks: number): number[] {
   return [...drawn].sort((one, other) => one - other);
 }
 
-/** The bytes with which the agent marks a block before a purge, which nobody can foresee without the seed. */
+/** Before a purge, the agent writes these bytes, the marker, into a block; nobody can foresee them without the seed. */
 export const markerOf = (seed: string, block: number): Buffer =>
   createHash("shake256", { outputLength: BLOCK_BYTES }).update(`${seed}/marker/${block}`).digest();
 
-/** What a block shows after a purge: the byte that fills it, `kept` for a part of the marker, `other`, or `unreadable`. */
+/** After a purge, a block shows the byte that fills it, `kept` for a part of the marker, `other`, or `unreadable`. */
 export type BlockLook = number | "kept" | "other" | "unreadable";
 
 export function lookAt(bytes: Buffer | null, marker: Buffer): BlockLook {
@@ -44,7 +44,7 @@ export interface SampleVerdict {
   readonly result: string;
 }
 
-/** Decides whether the blocks of the sample look after a purge as the technique promises. An unreadable block never counts as clean. */
+/** A technique of purge promises how the blocks of the sample look after the purge. A block that the agent cannot read never counts as clean. */
 export function judgeSample(technique: Technique, looks: readonly BlockLook[]): SampleVerdict {
   const count = (wanted: (look: BlockLook) => boolean): number => looks.filter(wanted).length;
   const of = `of ${looks.length} blocks`;

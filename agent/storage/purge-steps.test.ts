@@ -13,7 +13,7 @@ import { systemAt } from "../system/system.ts";
 import { storageCleanup } from "../tasks/storage-cleanup.ts";
 
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
-/** The stand-in for `systemd-run` starts a command in a separate session, so that the command outlives the agent. */
+/** The tests replace `systemd-run` by a program that starts a command in a separate session, so that the command outlives the agent. */
 const SYSTEMD_RUN = `#!/bin/sh
 while [ "$1" != -- ]; do shift; done; shift
 setsid "$@" < /dev/null >> "$MUSTER_ROOT/state/worker-log" 2>&1 &
@@ -48,7 +48,6 @@ async function clean(more: Partial<TaskInput<"node.storage_cleanup">> = {}) {
   if (!reply.ok) throw new Error(reply.message);
   return TASKS["node.storage_cleanup"].result.parse(reply.result).steps;
 }
-/** Returns the content of a file of a worker process of the purge, or undefined if it has no such file yet. */
 function workerFile(part: number, file: string) {
   const folder = `var/lib/muster/agent/work/${taskId}`;
   const name = host.has(folder) ? host.parts(folder).find((one) => one.endsWith(`-${part}`)) : undefined;
@@ -123,11 +122,11 @@ describe.skipIf(!mayLoop)("the disks of a storage cleanup (SKIPPED without loop 
     const agent = startChild(host.root, taskId, input());
     await until("the command", () => (host.commands().length === 1 ? true : undefined));
     agent.kill("SIGKILL");
-    // A restarted agent follows the worker process of the killed agent.
+    // The restarted agent follows the worker process that the killed agent had started.
     const ending = clean();
     const first = await until("the worker", () => workerPid(0));
     process.kill(first, "SIGKILL");
-    // The second worker process reads the disk's log while the sanitize goes on.
+    // The second worker process reads the disk's sanitize status while the sanitize still runs.
     await until("the second worker", () => workerPid(1));
     host.drive({ looks: 2 });
     expect(await ending).toMatchObject([

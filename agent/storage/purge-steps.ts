@@ -18,33 +18,33 @@ type Step = TaskResult<"node.storage_cleanup">["steps"][number];
 type Run = TaskRun<"node.storage_cleanup">;
 
 /**
- * How many seconds a worker process may take to claim and mark a disk. The claim of a disk may take long, because a process that the agent looks at
- * may hang in a file server.
+ * A worker process of a purge may take this many seconds to claim (open exclusively) and mark a disk. The claim of a disk may take long, because one
+ * of the processes that the agent examines may hang in a file server.
  */
 const BEGIN_WITHIN_S = 240;
 
 /**
- * How many more seconds a worker process may take for each file system of the disk: one minute for each of its two questions, and two for its unmount.
- * The worker process reports no progress before the markers, so that a claim that hangs is still ended.
+ * For each file system of the disk, a worker process may take one more minute for each of two questions, and two for its unmount. A worker process
+ * reports no progress before it marks the disk, so that the agent ends a claim that hangs.
  */
 const UNMOUNT_WITHIN_S = 240;
 const MOST_PARTS = 16;
 const beginWithin = (mountPoints: number): number =>
   BEGIN_WITHIN_S + Math.min(mountPoints, MOST_PARTS) * UNMOUNT_WITHIN_S;
 
-/** How many disks of a host one task purges at most, as in the schema of its input. */
+/** One task purges at most this many disks of a host, as the schema of its input says. */
 const MOST_DISKS = 64;
 
 /**
- * True if the host has the disk, or a controller with the disk's serial number. A tenant can detach a disk's namespace or driver, so that only its
- * controller is left.
+ * True if the host has the disk itself, or at least a controller with the disk's serial number. A tenant can detach an NVMe disk's namespace or
+ * driver, so that Linux shows only the disk's controller.
  */
 const isOwn = (picture: DiskPicture, serial: string): boolean =>
   disksWithSerial(picture, serial).length > 0 || picture.controllers.some((one) => one.serial === serial);
 
 /**
- * Replaces the disk pool of an order by those of its disks that the host has. The agent stores the replaced order, so that a restarted agent works on
- * the same disks. An order keeps its disk pool if the host has none of its disks, or too many.
+ * An order's disk pool, which lists disks of several hosts, is replaced by those of its disks that the host has. The agent stores the order with the
+ * host's own disks, so that a restarted agent works on the same disks. The order keeps its disk pool if the host has no disk of it, or too many.
  */
 export function withOwnDisks<T extends Input>(input: T, picture: () => DiskPicture): T {
   const { disks, disk_pool: pool = [] } = input;
@@ -55,14 +55,13 @@ export function withOwnDisks<T extends Input>(input: T, picture: () => DiskPictu
   return all.length === 0 || all.length > MOST_DISKS ? input : { ...input, disks: all, disk_pool: [] };
 }
 
-/** Returns the failed step of an order whose disk pool the agent could not replace by disks of the host. */
 function faultsOf({ disk_pool: pool = [] }: Input): Step[] {
   if (pool.length === 0) return [];
   const message = `Of the ${pool.length} data disks that the order lists, this host has none, or more than ${MOST_DISKS}. Compare the list with the host.`;
   return [cleaningStep("disk", "data disks", "failed", message, { reason: "pool_mismatch" })];
 }
 
-/** Says for each disk of the order what a purge would do, or why the agent would refuse it, and changes nothing. */
+/** With `plan`, the agent only says for each disk of the order what a purge would do, or why it would refuse the disk. */
 export async function planPurge(system: System, order: Input): Promise<Step[]> {
   const input = withOwnDisks(order, system.disks);
   const steps = faultsOf(input).map((fault) => ({ ...fault, outcome: "planned" as const }));
@@ -70,7 +69,7 @@ export async function planPurge(system: System, order: Input): Promise<Step[]> {
   return steps;
 }
 
-/** The mount points of the site's scratch folders and shares. The agent unmounts a disk for its purge only if it is mounted at one of them. */
+/** The agent unmounts a disk for its purge only if it is mounted at one of the site's scratch folders or shares. */
 const mayUnmount = ({ scratch, shares }: Input): string[] => [...new Set([...scratch, ...shares])];
 
 async function planOf(
@@ -105,8 +104,8 @@ async function planOf(
 }
 
 /**
- * Purges the order's disks one after the other, each in worker processes outside the agent. `purgeDisks` expects an order whose disk pool
- * `withOwnDisks` has replaced by disks of the host.
+ * The agent purges the order's disks one after the other, each by worker processes outside the agent's own process. `withOwnDisks` has already
+ * replaced the order's disk pool by disks of the host.
  */
 export async function purgeDisks(system: System, input: Input, run: Run): Promise<Step[]> {
   const steps = faultsOf(input);
@@ -114,7 +113,7 @@ export async function purgeDisks(system: System, input: Input, run: Run): Promis
   return steps;
 }
 
-/** Purges one disk. If the worker process is lost, another one reads the disk's log and waits for the end of the same purge. */
+/** If a worker process of a purge is lost, another one reads the disk's sanitize status and waits for the end of the same purge. */
 async function purgeOne(system: System, { serial, wwn }: OrderedDisk, input: Input, run: Run): Promise<Step[]> {
   let end: WorkEnd<PurgeEnd> | null = null;
   const may_unmount = mayUnmount(input);
@@ -148,12 +147,13 @@ async function purgeOne(system: System, { serial, wwn }: OrderedDisk, input: Inp
 const fileSystemStep = (one: FileSystemEnd): Step =>
   cleaningStep("file_system", one.target, one.outcome, one.message, one.evidence);
 
-/** The ends of a worker process after which a disk of the task may still be unmounted. */
+/** After these ends of a worker process, a file system of the disk may still be unmounted. */
 const MAY_RESTORE: readonly string[] = ["deadline_passed", "driver_wedged", "worker_lost"];
 
 /**
- * Starts a last worker process after the purge's workers were lost or ended, if the task still owes file systems to the disk. The last worker sends no
- * purge command, and only makes or mounts the file systems that the state of the disk allows. Null means that the worker process did not tell its end.
+ * If a purge's worker processes ended before the disk had its file systems again, the agent starts a last worker process. The last worker process
+ * sends no purge command; it only makes or mounts the file systems that the state of the disk allows. Returns null if the last worker process left no
+ * result.
  */
 async function restoreAfterLoss(
   system: System,
@@ -176,12 +176,15 @@ async function restoreAfterLoss(
     return end.ok ? (end.result.file_systems ?? []) : null;
   } catch (error) {
     if (run.signal.aborted) throw error;
-    // The journal of the disk's layout still says what the disk lacks, and `lostSteps` reports it.
+    // The agent's journal still says which file systems the disk lacks, and `lostSteps` reports them.
     return null;
   }
 }
 
-/** The steps of a disk whose worker process has no result. The journals of the disk tell whether the worker process had changed the disk. */
+/**
+ * These are the cleaning steps of a disk whose worker process left no result. The agent's journals of the disk show whether the worker process had
+ * changed the disk.
+ */
 async function lostSteps(
   system: System,
   { taskId }: Run,
@@ -190,7 +193,7 @@ async function lostSteps(
   message: string,
   restored: readonly FileSystemEnd[] | null,
 ): Promise<Step[]> {
-  // The agent loads the code of a purge only when it needs the code, so that an idle agent uses less memory.
+  // An idle agent uses less memory if it loads the code of a purge only when a task needs it.
   const { failedEvidence, purgeJournal } = await import("../system/storage/purge-journal.ts");
   const { lostFileSystems } = await import("../system/storage/restore-disk.ts");
   const evidence = failedEvidence(taskId, serial, purgeJournal(system.root, serial).read());
@@ -200,7 +203,7 @@ async function lostSteps(
   ];
 }
 
-/** The name of one worker process's work on a disk has a hash, because a serial number may contain any character. */
+/** The name of a worker process's work on a disk contains a hash, because a disk's serial number may contain any character. */
 const partOf = (serial: string, worker: number | "restore"): string =>
   `disk-${createHash("sha256").update(serial).digest("hex").slice(0, 24)}-${worker}`;
 

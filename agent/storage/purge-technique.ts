@@ -2,8 +2,8 @@ import type { PurgeTitle } from "../../shared/purge-techniques.ts";
 import { STORAGE_LIMITS } from "../../shared/storage-works.ts";
 
 /**
- * The disk commands by which the agent purges a disk, each with its class of method (NIST SP 800-88 Rev. 2). After an erase of blocks or an
- * overwrite, all bytes of the disk are equal. After the exchange of a disk's key, a read of the disk shows other bytes than before the exchange.
+ * The agent purges a disk by one of these disk commands, each with its class of method (NIST SP 800-88 Rev. 2). After an erase of blocks or an
+ * overwrite, all bytes of the disk are equal. After the exchange of a disk's encryption key, a read of the disk shows other bytes than before.
  */
 export const TECHNIQUES = {
   nvme_sanitize_block: { title: "NVMe sanitize, block erase", method: "purge", expects: "uniform", hasLog: true },
@@ -24,7 +24,7 @@ export const TECHNIQUES = {
     expects: "uniform",
     hasLog: true,
   },
-  // NIST SP 800-88 rates the enhanced erase as a purge for hard disks only, so both erases count as `clear`.
+  // NIST SP 800-88 rates the enhanced erase of a SATA disk as a purge only for hard disks, so both kinds of erase count as `clear`.
   ata_security_enhanced: {
     title: "ATA security erase, enhanced",
     method: "clear",
@@ -37,30 +37,30 @@ export const TECHNIQUES = {
   { title: PurgeTitle; method: "clear" | "purge"; expects: "uniform" | "changed"; hasLog: boolean }
 >;
 export type Technique = keyof typeof TECHNIQUES;
-/** Whether a technique sets a password on the disk before the erase. The end of the erase removes the password. */
+/** True if the technique sets a password on the disk before the erase, which the disk removes at the end. */
 export const setsPassword = (technique: Technique): boolean => technique.startsWith("ata_security_");
 export const TECHNIQUE_NAMES = Object.keys(TECHNIQUES) as [Technique, ...Technique[]];
 
 export interface SanitizeStatus {
   readonly state: "never" | "running" | "done" | "failed" | "frozen";
   /**
-   * The technique that the disk names for its sanitize, or null if it names none that the agent uses. ATA disks name no technique of their last
-   * sanitize.
+   * The technique that the disk names for its last sanitize; null if the disk names none that the agent uses. ATA disks do not say which technique
+   * their last sanitize used.
    */
   readonly technique: Technique | null;
-  /** Whether the disk says which technique its last sanitize used. */
+  /** True if the disk says which technique its last sanitize used. */
   readonly namesTechnique: boolean;
-  /** Whether the disk says that something wrote to it since its last sanitize, which ATA disks do not say. */
+  /** True if the disk says that somebody wrote to it after its last sanitize, which ATA disks do not say. */
   readonly isWritten: boolean;
-  /** The share of a running sanitize that is done, from 0 to 1. */
+  /** The share of a running sanitize that the disk has done, from 0 to 1. */
   readonly share: number;
-  /** The sanitize status in the disk's own words or number, for the evidence. */
+  /** The status of the sanitize in the disk's own words or number, for the evidence. */
   readonly raw: string;
-  /** How many seconds the disk expects each technique to take, as far as the disk tells. */
+  /** For each technique, the seconds that the disk expects it to take, as far as the disk says. */
   readonly estimates: Readonly<Partial<Record<Technique, number>>>;
 }
 
-/** The closed set of reasons why the agent cannot purge a disk that it may erase. */
+/** The agent may be allowed to erase a disk and still be unable to purge it, for one of these reasons. */
 export type PurgeRefusal =
   | "tool_missing"
   | "tool_failed"
@@ -79,43 +79,43 @@ export type TechniqueChoice =
   | { readonly ok: true; readonly technique: Technique }
   | { readonly ok: false; readonly reason: PurgeRefusal; readonly detail: string };
 
-/** A refusal is `unsupported` for a disk without the command or a host without the tool, and otherwise a failure. */
+/** The outcome is `unsupported` if the disk lacks the command or the host lacks the tool, and otherwise `failed`. */
 export const outcomeOf = (reason: PurgeRefusal): "unsupported" | "failed" =>
   reason === "no_purge_command" || reason === "tool_missing" ? "unsupported" : "failed";
 
 const LEAST_SECONDS = 2 * 3_600;
 const MOST_SECONDS = 23 * 3_600;
-/** The wait for the end of a purge ends an hour earlier than the worker process, so that the step can say why the wait ended. */
+/** The agent's wait for the end of a purge ends an hour before the worker process must end, so that the cleaning step can say why it ended. */
 export const WAIT_WITHIN_S = STORAGE_LIMITS.disk.seconds - 3_600;
 
 /**
- * How long a purge may stand still until the agent gives up the wait: three times as long as the disk expects for the whole purge, but at least two
- * hours. Some disks tell no progress, or stand at one value until the end.
+ * If a purge makes no progress for three times the disk's own estimate, or at least for two hours, the agent stops waiting. Some disks report no
+ * progress, or the same value until the end of the purge.
  */
 export function patienceOf(technique: Technique, status: SanitizeStatus | null): number {
   const estimate = status?.estimates[technique] ?? 0;
   return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, 3 * estimate));
 }
 
-/** What a worker has seen of a purge's progress. The times are milliseconds of a clock that only goes forward. */
+/** The worker process remembers the progress of a purge. All times are milliseconds of a clock that never goes back. */
 export interface Advance {
   readonly first: { readonly at: number; readonly share: number };
-  /** The highest share, and when the worker saw it first. */
+  /** The highest share of the purge that the disk reported, and the time when the worker process first read it. */
   readonly last: { readonly at: number; readonly share: number };
 }
 export const advanceFrom = (at: number, share = 0): Advance => ({ first: { at, share }, last: { at, share } });
 
-/** Adds a share to what a worker has seen. The first share is the base of the expected end, because an earlier worker may have waited before. */
+/** The first share that a worker process reads is the base of its estimate, because another worker process may have waited before it. */
 export const advanced = (seen: Advance | null, at: number, share: number): Advance =>
   seen === null ? advanceFrom(at, share) : { ...seen, last: share > seen.last.share ? { at, share } : seen.last };
 
-/** How many seconds a purge still needs at its present speed, or null while the speed is unknown. */
+/** Returns how many seconds a purge still needs at its present speed, or null while the worker process does not know the speed. */
 export function secondsLeft({ first, last }: Advance): number | null {
   const done = last.share - first.share;
   return done < 0.005 ? null : Math.round((((1 - last.share) / done) * (last.at - first.at)) / 1000);
 }
 
-/** The text of a purge's progress for an operator, with the expected end. */
+/** For an operator, the progress of a purge is a text with the time at which the purge should end. */
 export function progressText(name: string, seen: Advance, now: Date): string {
   const left = secondsLeft(seen);
   const end = left === null ? null : new Date(now.getTime() + left * 1000).toISOString().slice(0, 16).replace("T", " ");
@@ -127,7 +127,7 @@ export type Progress =
   | { readonly kind: "done" }
   | { readonly kind: "failed"; readonly reason: PurgeFailure; readonly detail: string };
 
-/** The closed set of reasons why a started purge did not end well. */
+/** A started purge may end badly for one of these reasons. */
 export type PurgeFailure =
   | "not_begun"
   | "start_refused"
@@ -143,7 +143,7 @@ export type PurgeFailure =
   | "sample_differs"
   | "sample_unreadable";
 
-/** Decides from the sanitize status whether the agent's purge runs, is done or has failed. */
+/** The disk's sanitize status shows whether the agent's purge still runs, is done or has failed. */
 export function judgeProgress(technique: Technique, status: SanitizeStatus): Progress {
   const failed = (reason: PurgeFailure, detail: string): Progress => ({ kind: "failed", reason, detail });
   if (status.namesTechnique && status.state !== "never" && status.technique !== technique)

@@ -3,7 +3,6 @@ const WEKA_FILE_SYSTEM = "wekafs";
 export interface FstabEdit {
   readonly text: string;
   readonly removed: number;
-  /** How many lines of Weka file systems stay, because their mount point is outside `prefixes`. */
   readonly kept: number;
 }
 

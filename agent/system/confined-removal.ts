@@ -8,7 +8,7 @@ import { readMounts } from "./mounts.ts";
 export interface Removal {
   readonly removed: number;
   readonly unlocked: number;
-  /** The paths that the removal left, each with the reason. The list has only the first paths, while `leftCount` counts all. */
+  /** The list has only the first paths, while `leftCount` counts all. */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
   readonly leftCount: number;
 }
@@ -17,7 +17,9 @@ export interface RemovalLimits {
   readonly signal: AbortSignal;
   /** The time when the removal gives up, as a value of `Date.now()`. */
   readonly deadline: number;
-  /** Decides by its owner's uid whether a file or folder may be removed. Without `mayRemove`, the removal may remove every file and folder. */
+  /**
+   * The uid of a file's or folder's owner decides whether the agent may remove it. Without `mayRemove`, the removal may remove every file and folder.
+   */
   readonly mayRemove?: (uid: number) => boolean;
   readonly onProgress: (removed: number) => void;
 }
@@ -36,8 +38,8 @@ const PROGRESS_EVERY = 500;
 const ENTRIES_UNLOCKED_AT_ONCE = 500;
 
 /**
- * Removes a file, or a folder with its content. File names are bytes, because a file name need not be UTF-8. The removal follows no symbolic link and
- * enters no mount, and its result names a mount that stays. If flags such as "immutable" prevent a removal, `removeConfined` clears the flags first.
+ * File names are bytes, because a file name need not be UTF-8. The removal follows no symbolic link and enters no mount, and its result names a mount
+ * that stays. If flags such as "immutable" prevent a removal, `removeConfined` clears the flags first.
  */
 export async function removeConfined(
   root: string,
@@ -67,7 +69,6 @@ export async function removeConfined(
 class ConfinedRemoval {
   #removed = 0;
   #unlocked = 0;
-  /** The paths that the removal left, each with the reason; a later read of a folder skips these paths. */
   readonly #left = new Map<string, string>();
   /** The folder that the removal empties, and into which the removal moves deep folders. */
   #top: { folder: OpenFolder; path: string } | null = null;

@@ -59,10 +59,7 @@ export class OpenFolder {
     return this.#handle.close();
   }
 
-  /**
-   * The kernel's number of the mount that contains a folder. A bind mount has its own mount number, although its device number is that of the
-   * original mount.
-   */
+  /** A bind mount has its own mount number, although its device number is that of the original mount. */
   async mountId(): Promise<string> {
     const info = await readFile(`/proc/self/fdinfo/${this.#handle.fd}`, "utf8");
     const id = /^mnt_id:\s*([0-9]+)$/m.exec(info)?.[1];
@@ -89,7 +86,7 @@ export async function realParent(root: string, path: string): Promise<string | n
   return parent;
 }
 
-/** The kind, owner and mode of a file or folder; for a symbolic link, those of the link itself. */
+/** For a symbolic link, the kind, owner and mode are those of the link itself. */
 export interface Entry {
   readonly kind: "file" | "folder" | "other";
   readonly uid: number;
@@ -113,7 +110,7 @@ export async function entryAt(root: string, path: string): Promise<Entry | null>
 }
 
 export interface OwnedFile {
-  /** The path of the home folder of a user. Only root can change the parent folder of a user's home folder. */
+  /** Only root can change the parent folder of a user's home folder. */
   readonly home: string;
   readonly folder: string;
   readonly name: string;

@@ -39,7 +39,7 @@ async function start(command: string, ...args: string[]): Promise<number> {
 const holding = (path: string): Promise<number> => start("/bin/sh", "-c", 'exec 3< "$0"; echo ready; read line', path);
 const walk = () => walkDeviceHolders(host.root, MEMORY);
 
-/** A program that maps a device into its memory and closes the device's descriptor, so that only the mapping is left. */
+/** The program maps a device into its memory and closes the device's descriptor, so that only the mapping holds the device. */
 const MAPPER = `
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -52,7 +52,6 @@ print("ready", flush=True)
 sys.stdin.read()
 `;
 
-/** A Python program that opens a device and ends its first thread, while another thread keeps the device open. */
 const LEADERLESS = `
 import ctypes, os, sys, threading, time
 fd = os.open(sys.argv[1], os.O_RDONLY)

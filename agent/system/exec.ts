@@ -9,7 +9,6 @@ export interface Ran {
 class ToolError extends Error {
   override readonly name = "ToolError";
 }
-/** Runs a tool of the host, which gets `input` on its standard input. */
 export type RunTool = (tool: string, args: readonly string[], timeoutMs: number, input?: Uint8Array) => Promise<Ran>;
 
 const MAX_OUTPUT = 1_000_000;

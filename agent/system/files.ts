@@ -6,7 +6,6 @@ import { dirname, join } from "node:path";
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT";
 
-/** Reads a file synchronously, which the agent does only at its start. */
 export const readTextNow = (file: string): string => readFileSync(file, "utf8");
 
 export async function readText(file: string): Promise<string | null> {

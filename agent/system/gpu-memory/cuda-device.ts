@@ -13,7 +13,7 @@ export interface CudaPaths {
 
 /**
  * Opens the GPU that the worker process's order names. CUDA_VISIBLE_DEVICES names only the ordered GPU, so that NVIDIA's driver shows no other GPU to
- * the worker process. A worker process touches no memory of a GPU whose UUID or PCI address differs from its order.
+ * the worker process.
  */
 export function openCudaGpu(order: OverwriteOrder, paths: CudaPaths): OpenedGpu {
   const cuda = openCuda(paths.cuda);

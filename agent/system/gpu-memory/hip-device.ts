@@ -8,15 +8,14 @@ import { hipPort } from "./hip-port.ts";
 import { openDevice } from "./open-device.ts";
 
 export interface HipPaths {
-  /** The folder that stands for the host's root. */
   readonly root: string;
   readonly hip: string;
   readonly hiprtc: string;
 }
 
 /**
- * Opens the AMD GPU that the worker's order names. The environment variable ROCR_VISIBLE_DEVICES names only this GPU, so that AMD's runtime shows one
- * GPU to the worker process. A worker process never touches the memory of a GPU whose UUID or PCI address differs from the worker's order.
+ * AMD's runtime shows only the GPU that ROCR_VISIBLE_DEVICES names, so the worker process sees no other GPU. A worker process never touches the
+ * memory of a GPU whose UUID or PCI address differs from the worker's order.
  */
 export function openHipGpu(order: OverwriteOrder, { root, hip: path, hiprtc }: HipPaths): OpenedGpu {
   const { arch } = amdNodeOf(root, order);

@@ -10,11 +10,9 @@ const MOST_TEXT = 200;
 
 export interface HipCompiler {
   readonly path: string;
-  /** The name of the GPU's instruction set, for example `gfx942`. */
   readonly arch: string;
 }
 
-/** AMD's library HIP as the port of a GPU. */
 export const hipPort = (hip: Hip, compiler: HipCompiler): DriverPort => ({
   allocate: (bytes) => {
     const out = Buffer.alloc(8);
@@ -23,7 +21,7 @@ export const hipPort = (hip: Hip, compiler: HipCompiler): DriverPort => ({
   take: (bytes) => hip.get("hipMalloc", bytes),
   free: (address) => void hip.call("hipFree", [address]),
   set: (address, bytes, word) => {
-    // HIP takes the word as a signed number.
+    // HIP takes a 32-bit word as a signed number.
     hip.call("hipMemsetD32", [address, word | 0, bytes / 4]);
     hip.call("hipDeviceSynchronize", []);
   },
@@ -46,8 +44,8 @@ export const hipPort = (hip: Hip, compiler: HipCompiler): DriverPort => ({
 });
 
 /**
- * Compiles the GPU kernels for the host's GPU. With the option `--offload-arch`, the compiler library need not ask a library that it would search in
- * the loader's path. If the compiler refuses the kernels, the error contains the compiler's message.
+ * Without the option `--offload-arch`, the compiler library would load another library, which it would search in the loader's path. If AMD's compiler
+ * refuses the GPU kernels, the error contains the compiler's message.
  */
 function compiled({ path, arch }: HipCompiler): Buffer {
   const hiprtc = openCompiler(path);

@@ -7,7 +7,7 @@ import { KernelDevice } from "./kernel-device.ts";
 const MOST_TEXT = 256;
 
 /**
- * The GPU's driver compiles GPU kernels with a separate library, which the host may lack. If the driver refuses the kernels, the host's processor
+ * A GPU's driver compiles GPU kernels with a separate library, which the host may lack. If the driver refuses the kernels, the host's processor
  * computes the ChaCha20 stream and copies the stream to the GPU and back. Copies take longer than GPU kernels, but prove equally that the GPU's
  * memory contains the stream.
  */

@@ -20,12 +20,11 @@ const MIB = 2 ** 20;
 const NONCE = randomBytes(16).toString("hex");
 const USED = `vram sys/bus/pci/devices/${AMD_PCI_ADDRESS}/mem_info_vram_used`;
 
-/** The time limit of a test hook, which compiles the stand-in for AMD's libraries or waits for the end of a worker process. */
 const HOOK_MS = 120_000;
 
 /**
- * The stand-in for AMD's libraries compiles the text of the agent's kernels with gcc and runs them over real memory. The hub's own computation with
- * node:crypto therefore checks the arithmetic of the kernels' text.
+ * In these tests, gcc compiles the text of the agent's GPU kernels in place of AMD's compiler, and runs them over real memory. Because the hub
+ * computes the stream with node:crypto, the test checks the arithmetic of the GPU kernels' text.
  */
 describe.skipIf(!hasCompiler)("the worker of an AMD GPU (SKIPPED without gcc, which builds AMD's libraries)", () => {
   let host: GpuHost;

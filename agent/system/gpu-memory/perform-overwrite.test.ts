@@ -19,7 +19,6 @@ const UUID = gpuUuid(0);
 const MIB = 2 ** 20;
 const NONCE = randomBytes(16).toString("hex");
 
-/** The time limit, in milliseconds, of a hook that compiles a library or waits for the end of a worker process. */
 const HOOK_MS = 120_000;
 
 describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which builds a driver library)", () => {

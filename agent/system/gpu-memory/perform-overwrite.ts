@@ -88,8 +88,8 @@ async function perform(
 }
 
 /**
- * The work of the worker process that marks or overwrites the memory of one GPU. Each GPU has a separate worker process, because a GPU's driver may
- * block and because a driver context belongs to one thread. Only the end of the worker process surely gives the GPU memory back.
+ * Each GPU has a separate worker process, because a GPU's driver may block and because a driver context belongs to one thread. Only the end of the
+ * worker process surely gives the GPU memory back.
  */
 export async function performOverwrite(
   order: OverwriteOrder,
