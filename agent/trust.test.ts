@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => host.remove());
 
-/** Makes the trust store of a host whose bootstrap gave it the keys in the argument. */
+/** The test's host got the keys in the argument from its bootstrap. */
 function given({ ca_pem, order_key }: Keys): TrustStore {
   host.write("etc/muster/ca.pem", ca_pem);
   const config = {

@@ -16,10 +16,7 @@ import type { Log } from "./log.ts";
 import { signingKey } from "./orders.ts";
 import type { System } from "./system/system.ts";
 
-/**
- * The file with the CAs and order keys that the agent trusts. The agent ignores its stored trust if a later bootstrap command gave the host another
- * order key.
- */
+/** The agent ignores its stored trust if a later bootstrap command gave the host another order key. */
 const TrustFile = z.object({
   given_key: z.string(),
   sequence: z.int().min(0),

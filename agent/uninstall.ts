@@ -42,7 +42,6 @@ async function ownEntries(system: System, folder: string, names: readonly string
   return own.map((name) => `${folder}/${name}`);
 }
 
-/** Returns the files and folders of the bootstrap parts and the agent that exist on the host, in the order of removal. */
 export async function footprint(system: System): Promise<readonly string[]> {
   const sudoRules = (await system.list("/etc/sudoers.d")).filter((name) => name.startsWith("90-muster-"));
   const fixed = [
@@ -88,9 +87,9 @@ export async function markUninstalling(system: System, taskId: TaskId): Promise<
 export const isUninstalling = async (system: System): Promise<boolean> => (await system.read(MARKER)) !== null;
 
 /**
- * Removes Muster from the host. The agent's unit and the marker file go last, so that an interrupted removal continues. If the agent was installed as
- * a package, only the purge of the package removes the marker file and the unit. The agent requests the purge of its package at each boot until the
- * purge succeeds. During its removal, the agent logs and skips a file that it cannot remove.
+ * The agent's unit and the marker file go last, so that an interrupted removal continues. If the agent was installed as a package, only the purge of
+ * the package removes the marker file and the unit. The agent requests the purge of its package at each boot until the purge succeeds. During its
+ * removal, the agent logs and skips a file that it cannot remove.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {

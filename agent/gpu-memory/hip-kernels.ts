@@ -15,7 +15,7 @@ typedef unsigned long long u64;
 typedef u32 row __attribute__((vector_size(${SCAN_UNIT_BYTES})));
 `;
 
-/** These lines of C add the row `from` to `to`, mix the sum into `into`, and rotate each word of `into` to the left by `left` bits. */
+/** These lines of C add one row to another, mix the sum into the row `into`, and rotate the words of `into` by `left` bits. */
 const step = (to: string, from: string, into: string, left: number): string[] => [
   `${to} += ${from};`,
   `${into} ^= ${to};`,

@@ -24,7 +24,7 @@ const LEAST_ERASE_SECONDS = 2 * 3_600;
  */
 const SLOW_BYTES_PER_S = 30_000_000;
 
-/** An erase may take three times as long as the disk says (0 if it says nothing), or as long as a slow disk of this size needs. */
+/** The agent waits for an erase three times as long as the disk says, or as long as a slow disk of this size needs. */
 export const eraseWithin = (toldSeconds: number, bytes: number): number =>
   Math.min(WAIT_WITHIN_S, Math.max(LEAST_ERASE_SECONDS, 3 * toldSeconds, Math.ceil(bytes / SLOW_BYTES_PER_S) + 3_600));
 

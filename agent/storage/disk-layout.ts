@@ -156,7 +156,7 @@ export interface ToolCall {
   readonly args: readonly string[];
 }
 
-/** Makes a file system with the type, label and UUID of the purged one; the tools of mkfs refuse a device in use unless they are forced. */
+/** The new file system gets the type, label and UUID of the purged one. The tools of mkfs refuse a device in use unless they are forced. */
 export function makeCommand({ type, label, uuid }: DiskPart, device: string): ToolCall {
   const labelled = label === null ? [] : ["-L", label];
   // With its option -f, mkfs.xfs replaces a file system that is not in use, for example a half-made one, but none that is in use.

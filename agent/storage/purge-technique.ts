@@ -24,7 +24,7 @@ export const TECHNIQUES = {
     expects: "uniform",
     hasLog: true,
   },
-  // NIST SP 800-88 rates the enhanced erase of a SATA disk as a purge only for hard disks, so both kinds of erase count as `clear`.
+  // NIST SP 800-88 rates the enhanced erase of a SATA disk as a purge for hard disks only. Both kinds of erase therefore count as `clear`.
   ata_security_enhanced: {
     title: "ATA security erase, enhanced",
     method: "clear",
@@ -85,12 +85,12 @@ export const outcomeOf = (reason: PurgeRefusal): "unsupported" | "failed" =>
 
 const LEAST_SECONDS = 2 * 3_600;
 const MOST_SECONDS = 23 * 3_600;
-/** The agent's wait for the end of a purge ends an hour before the worker process must end, so that the cleaning step can say why it ended. */
+/** The agent stops waiting for a purge an hour before its worker process must end, so that the cleaning step can say why. */
 export const WAIT_WITHIN_S = STORAGE_LIMITS.disk.seconds - 3_600;
 
 /**
- * If a purge makes no progress for three times the disk's own estimate, or at least for two hours, the agent stops waiting. Some disks report no
- * progress, or the same value until the end of the purge.
+ * The agent waits for a purge without progress three times as long as the disk's own estimate, but at least two hours. Some disks report no progress,
+ * or the same value until the end of the purge.
  */
 export function patienceOf(technique: Technique, status: SanitizeStatus | null): number {
   const estimate = status?.estimates[technique] ?? 0;

@@ -5,8 +5,8 @@ import type { Log } from "../log.ts";
 const PROBE_TIMEOUT_MS = 20_000;
 
 /**
- * Reads the host's hardware by several probes, each with its own time-out. The agent logs a failed hardware probe and leaves that part of the
- * inventory empty. The agent loads the library `systeminformation` only here, so that an idle agent needs less memory.
+ * Several probes read the host's hardware, each with its own time-out. The agent logs a failed hardware probe and leaves that part of the inventory
+ * empty. The agent loads the library `systeminformation` only here, so that an idle agent needs less memory.
  */
 export async function readInventory(hostname: string, bootId: string, log: Log): Promise<Inventory> {
   const si = await import("systeminformation");

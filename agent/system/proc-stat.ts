@@ -1,11 +1,9 @@
-/** What Linux tells about a process in `/proc/PID/stat` (proc_pid_stat(5)). */
 export interface ProcStat {
   readonly comm: string;
   /** The state of a process's first thread, for example R (runs), S (sleeps), D (blocked in the kernel) or Z (ended). */
   readonly state: string;
   readonly parent: number;
   readonly session: number;
-  /** The device number of a process's controlling terminal, or 0 without a terminal. */
   readonly terminal: number;
   readonly isKernelThread: boolean;
   readonly threads: number;
@@ -18,7 +16,7 @@ export interface ProcStat {
 /** The kernel's flag PF_KTHREAD in the ninth field of `/proc/PID/stat`, which no program can set. */
 const KERNEL_THREAD = 0x0020_0000;
 
-/** Parses `/proc/PID/stat`. A program's name may contain spaces and parentheses, so the fields after the name begin at the last parenthesis. */
+/** A program's name may contain spaces and parentheses, so the fields after the name begin at the last parenthesis. */
 export function parseStat(text: string): ProcStat {
   const end = text.lastIndexOf(")");
   const fields = text
@@ -37,10 +35,7 @@ export function parseStat(text: string): ProcStat {
   };
 }
 
-/**
- * Whether the first thread of a process has ended. If the first thread has ended, Linux shows the files and program of the process only in the /proc
- * folders of other threads.
- */
+/** If the first thread has ended, Linux shows the files and program of the process only in the /proc folders of other threads. */
 export const hasFirstThreadEnded = ({ state }: Pick<ProcStat, "state">): boolean => state === "Z" || state === "X";
 
 /**

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { parseStat } from "./proc-stat.ts";
 
-/** A process of the host, as /proc shows it; the process may run in an inner namespace of processes or users. */
+/** A process that /proc of the host shows may run in an inner namespace of processes or users. */
 export interface HostProcess {
   readonly pid: number;
   /**
@@ -19,7 +19,6 @@ export interface HostProcess {
   readonly threads: number;
   readonly comm: string;
   readonly parent: number;
-  /** The device number of a process's controlling terminal, or 0 without a terminal. */
   readonly terminal: number;
   readonly cgroups: readonly string[];
 }
@@ -135,7 +134,7 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   };
 }
 
-/** Reads a file of a process in /proc. `readProc` returns null if the process has ended, or if the kernel lacks the file of /proc. */
+/** `readProc` returns null if the process has ended, or if the kernel lacks the file of /proc. */
 function readProc(file: string): string | null {
   try {
     return readFileSync(file, "utf8");

@@ -15,8 +15,8 @@ import { itemsFor } from "./residue/read-item.ts";
 import { isSystemdAt } from "./workers/launch.ts";
 
 /**
- * How long a residue snapshot may take, in milliseconds. Each residue item has its own deadline, so the deadline of the whole snapshot ends only a
- * child process that hangs.
+ * How long a residue snapshot may take, in milliseconds. Each residue item has a deadline of its own, so the deadline of the whole snapshot ends only
+ * a child process that hangs.
  */
 const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
 /** How many seconds after the snapshot's deadline systemd ends an abandoned child process. */
@@ -33,7 +33,6 @@ const MEMORY_MAX = "768M";
 
 export interface ResidueOrder {
   readonly tenant: ResidueTenant | null;
-  /** The residue items that the child process reads, by default all items. */
   readonly items?: readonly ResidueItem[];
   /** The pause, in milliseconds, between two reads of a host state that changes by itself, for example of the list of processes. */
   readonly pauseMs: number;
@@ -85,8 +84,8 @@ function startChild(
 }
 
 /**
- * The command line that starts the child process of a residue snapshot. A scope of systemd limits the memory of the child process, so that the memory
- * of the agent's unit is not used up. A scope of systemd changes neither the parent nor the pipes of the child process.
+ * A scope of systemd limits the memory of the child process, so that the memory of the agent's unit is not used up. A scope of systemd changes
+ * neither the parent nor the pipes of the child process.
  */
 export function childCommand(hasSystemd: boolean, program: string): string[] {
   const properties = [`MemoryMax=${MEMORY_MAX}`, `RuntimeMaxSec=${SNAPSHOT_DEADLINE_MS / 1000 + SCOPE_LEFT_SECONDS}`];

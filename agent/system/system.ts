@@ -42,7 +42,6 @@ export interface System {
   readonly root: string;
   readonly run: RunTool;
   readonly workers: Workers;
-  /** Runs a tool that may hang in a driver, and abandons the tool if it hangs in the kernel. */
   readonly attempt: AttemptTool;
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
@@ -50,10 +49,8 @@ export interface System {
   /** Removes a file, a link, or a folder with its content. `removeTree` refuses a path that symbolic links lead out of the host's root. */
   removeTree(path: string): Promise<void>;
   isPresent(path: string): Promise<boolean>;
-  /** Returns the sorted names in a folder, and none for a missing folder. */
   list(path: string): Promise<string[]>;
   listSome(path: string, most: number): Promise<string[]>;
-  /** The kind, owner and mode of the file, folder or symbolic link at a path, or null if nothing is there. */
   entry(path: string): Promise<Entry | null>;
   makeHome(path: string, uid: number, gid: number): Promise<void>;
   rename(from: string, to: string): Promise<void>;

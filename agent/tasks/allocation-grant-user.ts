@@ -64,7 +64,7 @@ export const grantUser =
     }
   };
 
-/** Why the agent may not make the tenant's account, or null. */
+/** Returns why the agent may not make the tenant's account, or null if it may. */
 async function refusal(system: System, input: Input): Promise<Failure | null> {
   const { allocation_id, login_user } = input;
   const record = await readRecord(system, allocation_id);

@@ -100,7 +100,7 @@ const survive = ({ login_user }: Input, survivors: string): TaskReply<Type> => (
   message: `Processes of ${login_user} did not end after SIGKILL: ${survivors}. The account is locked and still there. Reboot the host.`,
 });
 
-/** Why the account with the tenant's login name is not Muster's, or null. */
+/** Returns why the account with the tenant's login name is not Muster's, or null if it is. */
 async function refusal(system: System, input: Input, record: AllocationRecord | null): Promise<TaskReply<Type> | null> {
   const accounts = parseAccounts(await system.read("/etc/passwd"));
   const foreign = (message: string): TaskReply<Type> => ({

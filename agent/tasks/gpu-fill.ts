@@ -15,14 +15,13 @@ type Step = TaskResult<Type>["steps"][number];
 const TIMING: FillTiming = { lookEveryMs: 250, endWithinMs: 60_000, tellEveryMs: 2_000 };
 
 /**
- * Starts a worker process for each GPU, and returns the commitments of the worker processes. The worker processes hold the GPU memory after the task
- * `node.gpu_fill`, so that they can answer the hub's challenge. A restarted agent finds the running worker processes or their commitments, and starts
- * no worker process twice.
+ * The worker processes hold the GPU memory after the task `node.gpu_fill`, so that they can answer the hub's challenge. A restarted agent finds the
+ * running worker processes or their commitments, and starts no second worker process for a GPU.
  */
 export const gpuFill =
   (system: System, timing: FillTiming = TIMING): TaskHandlers[Type] =>
   async (input, run) => {
-    // All GPUs of a host have one vendor, because the host's SKU names one.
+    // All GPUs of a host have one vendor, because the SKU of the host's node names one vendor.
     const vendor = input.gpus[0]?.vendor ?? "nvidia";
     const [driver, library] = [await driverEvidence(system, vendor), await libraryEvidence(system, vendor)];
     if (input.plan) {

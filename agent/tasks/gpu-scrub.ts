@@ -12,8 +12,8 @@ const GIVE_BACK_SECONDS = 900;
 const Step = z.enum(GPU_STEPS);
 
 /**
- * Resets the host's GPUs, and reports their states before and after the reset. The GPU cleaning runs in a worker process outside the agent (decision
- * C6). If the worker process of a GPU cleaning is lost or cancelled, another worker process restarts the stopped services.
+ * The GPU cleaning runs in a worker process outside the agent (decision C6). If the worker process of a GPU cleaning is lost or cancelled, another
+ * worker process restarts the stopped services.
  */
 export const gpuScrub =
   (system: System): TaskHandlers["node.gpu_scrub"] =>
@@ -54,8 +54,8 @@ export const gpuScrub =
   };
 
 /**
- * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. Returns null, or a text about the services or kernel
- * modules that the agent could not restore.
+ * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. Returns a text about the services or kernel modules that
+ * the agent could not restart or load, or null.
  */
 async function giveBack(system: System, taskId: string): Promise<string | null> {
   const end = await system.workers.perform({

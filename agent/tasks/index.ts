@@ -16,7 +16,6 @@ import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 import { validateClean } from "./validate-clean.ts";
 
-/** A task type without a handler is a compile error. */
 export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandlers => ({
   "node.hw_sync_reseed": hwSyncReseed(system),
   "node.heartbeat_check": heartbeatCheck(system),

@@ -34,7 +34,7 @@ async function sample(more: Partial<TaskInput<"node.sample_disks">> = {}): Promi
   if (!reply.ok) throw new Error(reply.message);
   return TASKS["node.sample_disks"].result.parse(reply.result).disks;
 }
-/** Writes zeros over a part of the disk, as an erase that ends too early. */
+/** The test writes zeros over a part of the disk, like an erase that ends too early. */
 function zero(from: number, bytes: number): void {
   const fd = openSync(host.loop, "r+");
   writeSync(fd, Buffer.alloc(bytes), 0, bytes, from);

@@ -9,10 +9,15 @@ import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
 
 const TYPE = "node.sample_disks";
-/** The reads of one disk take seconds. A disk that needs longer is broken, and the next disk is read. */
+/**
+ * The reads of one disk's random blocks take seconds. A disk that needs longer for its reads is broken, and the agent continues with the next disk.
+ */
 const READ_WITHIN_S = 120;
 
-/** Reads random blocks of the host's disks, each disk in a worker process outside the agent. A disk that cannot be read does not stop the others. */
+/**
+ * The agent reads random blocks of each disk in a worker process outside the agent's own process. If the agent cannot read one disk, it still reads
+ * the other disks.
+ */
 export const sampleDisks =
   (system: System): TaskHandlers[typeof TYPE] =>
   async (order, run) => {

@@ -9,14 +9,12 @@ type Handler = TaskHandlers["node.sign_record"];
 type Reply = Awaited<ReturnType<Handler>>;
 type Refusal = Exclude<Reply, { ok: true }>;
 
-/** What the agent knows about its own identity and tasks, and compares with a sanitization record. */
 export interface RecordEvidence {
   /** Reads the agent's identity from disk, because a certificate renewal may have replaced it since the agent started. */
   readonly identity: () => Promise<{
     readonly nodeId: NodeId;
     readonly tls: { readonly cert: string; readonly key: string };
   } | null>;
-  /** Returns the newest delivery of a task in the agent's journal, with the SHA-256 of the task's result, or null. */
   readonly resultOf: (taskId: TaskId) => { readonly epoch: number; readonly sha256: string } | null;
 }
 

@@ -24,7 +24,6 @@ type Step = TaskResult<typeof TYPE>["steps"][number];
 
 const FSTAB = "/etc/fstab";
 
-/** One step of a storage cleanup, with its target and the kind of work that performs it. */
 interface PlannedStep {
   readonly step: StorageWork["step"];
   readonly target: string;
@@ -35,7 +34,7 @@ interface PlannedStep {
 }
 
 /**
- * Cleans the host's storage step by step, with each step in a worker process outside the agent. A restarted agent plans the same steps of a storage
+ * A storage cleanup does each of its steps in a worker process outside the agent's own process. A restarted agent plans the same steps of a storage
  * cleanup, because the task's input is the same. A restarted agent takes the results of ended worker processes, and follows the running worker
  * process.
  */
@@ -55,7 +54,7 @@ export const storageCleanup =
         message: `The agent could not write its state folder: ${messageOf(error)}. Nothing was cleaned.`,
       };
     }
-    // The agent loads the code only for a cleanup, so that an idle agent uses less memory.
+    // The agent loads the code of a storage cleanup only for the task, so that an idle agent uses less memory.
     const { unmountedFolders } = await import("../system/storage/unmounted-folders.ts");
     const faultOf = unmountedFolders(system.root, run.taskId, () => system.disks());
     const steps: Step[] = [];
@@ -70,7 +69,10 @@ export const storageCleanup =
     return { ok: true, result: { steps: withoutPurgedFolders(steps) } };
   };
 
-/** Fails the step of a folder whose disk an earlier task unmounted. The disk keeps its data although the bare folder is empty. */
+/**
+ * If an earlier task unmounted the disk of a folder, the step that empties the folder fails. An unmounted disk keeps its data although the bare
+ * folder at its mount point is empty.
+ */
 function withFault(faultOf: FolderFault, one: Step): Step {
   if (one.outcome === "failed" || (one.step !== "scratch" && one.step !== "share")) return one;
   const fault = faultOf(one.target);
@@ -80,8 +82,8 @@ function withFault(faultOf: FolderFault, one: Step): Step {
 }
 
 /**
- * Replaces the failed step of a folder whose disk was not mounted if the task has purged the disk and mounted its new file system. An earlier task was
- * interrupted before it could mount the file system.
+ * A folder's step that failed because the disk was not mounted is replaced after the task has purged the disk and mounted its new file system. An
+ * earlier task may have been interrupted between the purge of a disk and the mount of its new file system.
  */
 const withoutPurgedFolders = (steps: readonly Step[]): Step[] =>
   steps.map((one) =>
@@ -120,7 +122,7 @@ const emptied =
     input: { path, use, must_be_mount },
   });
 
-/** How a worker process does each step. */
+/** A worker process does each step of the storage cleanup by one of these kinds of work. */
 const WORKS: Record<StorageWork["step"], (target: string) => Pick<PlannedStep, "intent" | "work" | "input">> = {
   temporary: emptied("temporary"),
   scratch: emptied("scratch"),
@@ -143,10 +145,7 @@ const WORKS: Record<StorageWork["step"], (target: string) => Pick<PlannedStep, "
   }),
 };
 
-/**
- * The skipped step of a folder whose free space need not be overwritten, otherwise null. The cleanup skips a folder that could not be opened, or
- * whose file system an earlier folder has covered.
- */
+/** The cleanup skips a folder that could not be opened, or whose file system an earlier folder has covered. */
 function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
   if (one.step !== "free_space") return null;
   const emptied = earlier.filter(({ step }) => step !== "free_space");
@@ -159,10 +158,7 @@ function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
     : stepOf(one, "skipped", `The free space of this file system is the work of the step for ${first?.target}.`);
 }
 
-/**
- * The skipped step `weka_mounts` of a host without a Weka client and Weka file system, otherwise null. A storage cleanup does not remove a Weka
- * client, so a restarted agent skips `weka_mounts` or not as the earlier agent did.
- */
+/** A storage cleanup does not remove a Weka client, so a restarted agent skips `weka_mounts` or not as the earlier agent did. */
 async function skippedWeka(system: System, one: PlannedStep): Promise<Step | null> {
   if (one.step !== "weka_mounts") return null;
   const isPresent = await Promise.all(["/opt/weka", "/proc/wekafs"].map((path) => system.isPresent(path)));

@@ -4,9 +4,8 @@ import type { System } from "../system/system.ts";
 import { footprint, probeRemoval } from "../uninstall.ts";
 
 /**
- * Checks that Muster can be removed from the host, and lists what the removal would remove. The removal of Muster begins only after the hub has
- * accepted the result of the uninstall task (`effectOnceAccepted`). Until the hub has accepted the uninstall's result, a cancel, a lost result or a
- * killed agent leaves a working host.
+ * The removal of Muster begins only after the hub has accepted the result of the uninstall task (`effectOnceAccepted`). Until the hub has accepted
+ * the uninstall's result, a cancel, a lost result or a killed agent leaves a working host.
  */
 export const uninstall =
   (system: System): TaskHandlers["node.uninstall"] =>

@@ -45,7 +45,7 @@ async function describeAll(reading: Reading, files: readonly Found[]): Promise<R
   return entries;
 }
 
-/** `getcap` prints a line such as `path cap_net_raw=ep` for each file with capabilities, and nothing for other files. */
+/** For each file with capabilities, `getcap` prints a line such as `path cap_net_raw=ep`, and it prints nothing for other files. */
 async function readCapabilities(
   reading: Reading,
   files: readonly { readonly path: string }[],

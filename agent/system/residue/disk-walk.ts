@@ -33,7 +33,7 @@ const BOUNDS: WalkBounds = {
   ms: WALK_MS,
 };
 
-/** A file that the walk over the disks found. In the member `path`, each byte of the file's path on the disk is one character. */
+/** In the member `path`, each byte of the file's path on the disk is one character. */
 export interface Found {
   readonly path: string;
   readonly mode: number;

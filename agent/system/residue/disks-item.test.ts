@@ -25,7 +25,7 @@ function disk(path: string, files: Record<string, string>): void {
   symlinkSync(host.path(`sys/devices/${path}`), host.path(`sys/class/block/${path.split("/").at(-1)}`));
 }
 
-/** A simulated host's hardware: an NVMe disk, a SATA disk, a loop device, an optical drive, and a SATA controller with empty ports. */
+/** The test's host has an NVMe disk, a SATA disk, a loop device, an optical drive, and a SATA controller with empty ports. */
 beforeEach(() => {
   host = new HostFolder();
   for (const [address, kind] of [

@@ -15,8 +15,8 @@ const PCI = "/sys/bus/pci/devices";
 const STORAGE_CLASS = "0x01";
 
 /**
- * Reads the disks of the host, and the controllers that have no disk. A tenant with the rights of root can hide a disk: by a detached namespace, an
- * unbound driver, or a removed PCI device. A hidden disk is missing in the snapshot's entries, and the disk's controller may be a new entry.
+ * A tenant with the rights of root can hide a disk: by a detached namespace, an unbound driver, or a removed PCI device. A hidden disk is missing in
+ * the snapshot's entries, and the disk's controller may be a new entry.
  */
 export async function readDisks(reading: Reading): Promise<ResidueEntry[]> {
   if (!existsSync(join(reading.root, BLOCK)))
@@ -45,8 +45,8 @@ const nameOf = (device: BlockDevice): string => {
 };
 
 /**
- * Returns the facts about a disk that do not change while the host has the disk. The name of a disk is not among its facts, because Linux may give
- * the disk another name at each boot.
+ * The facts about a disk must not change while the host has the disk. The name of a disk is not among its facts, because Linux may give the disk
+ * another name at each boot.
  */
 const identityOf = ({ model, wwn, bus, bytes, namespaceId }: BlockDevice): string =>
   JSON.stringify([model, wwn, bus, bytes, namespaceId]);
@@ -54,10 +54,7 @@ const identityOf = ({ model, wwn, bus, bytes, namespaceId }: BlockDevice): strin
 const freeController = (reading: Reading, { name, serial, transport }: NvmeController): ResidueEntry =>
   valued(reading, `NVMe controller ${serial ?? name} without a disk`, transport ?? "");
 
-/**
- * Returns the storage controllers on the PCI bus that have no disk, or no driver that could show a disk. The argument `paths` has the folders of the
- * host's disks.
- */
+/** Returns the storage controllers on the PCI bus that have no disk, or no driver that could show a disk. */
 async function pciControllers(reading: Reading, paths: readonly string[]): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
   for (const address of await namesIn(reading, PCI)) {
@@ -71,7 +68,7 @@ async function pciControllers(reading: Reading, paths: readonly string[]): Promi
   return entries;
 }
 
-/** Returns the folder of a device below /sys/devices, or an empty text if the device has just vanished. */
+/** Returns an empty text if the device has just vanished from /sys/devices. */
 function realPath(root: string, folder: string, name: string): string {
   try {
     return realpathSync(join(root, folder, name));

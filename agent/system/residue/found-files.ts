@@ -10,8 +10,8 @@ export interface ListBounds {
 const EXAMPLES = 3;
 
 /**
- * The files that a walk over the disks found for one residue item. A tenant may make millions of files, so a list beyond its bounds keeps only their
- * number and a few examples. The residue item of a list beyond its bounds is unreadable.
+ * A tenant may make millions of files, so a list beyond its bounds keeps only their number and a few examples. The residue item of a list beyond its
+ * bounds is unreadable.
  */
 export class FoundFiles<T extends { readonly path: string }> {
   #files: T[] = [];

@@ -20,7 +20,7 @@ const SETTINGS = [
   ...["requested_power_limit", "vbios_version", "img_version", "gsp_firmware_version", "addressing_mode"],
 ];
 
-/** Reads the settings of the host's GPUs. A host without a GPU driver has no GPU settings. */
+/** A host without a GPU driver has no GPU settings. */
 export async function readGpuState(reading: Reading): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
   const options = await readText(join(reading.root, "proc/driver/nvidia/params"));

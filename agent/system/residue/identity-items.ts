@@ -99,7 +99,7 @@ const CREDENTIALS = [
   ...[".vault-token", ".config/rclone/rclone.conf", ".wandb", ".config/wandb", ".s3cfg", ".boto", ".pgpass", ".my.cnf"],
 ];
 
-/** Reads the history and cache files in all home folders. Root's shell history is no residue, because the site's own people write it. */
+/** Root's shell history is no residue, because the site's own people write it. */
 export async function readHistories(reading: Reading): Promise<ResidueEntry[]> {
   return presentInHomes(reading, (home) => (home === "/root" ? CACHES : [...HISTORIES, ...CACHES]));
 }
@@ -158,7 +158,7 @@ export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]
   ];
 }
 
-/** Reads cloud-init's user data, vendor data and scripts. `readCloudInit` leaves out files that cloud-init changes at each boot. */
+/** `readCloudInit` leaves out files that cloud-init changes at each boot. */
 export async function readCloudInit(reading: Reading): Promise<ResidueEntry[]> {
   const instances = await namesIn(reading, "/var/lib/cloud/instances");
   const files = ["user-data.txt", "vendor-data.txt", "vendor-data2.txt", "scripts"];

@@ -71,8 +71,7 @@ function addressOf(hex: string): string {
 }
 
 /**
- * Returns for each socket the name of the process with the lowest pid among the socket's holders. A socket that systemd opened for a service has two
- * holders.
+ * If several processes hold a socket, the entry names the process with the lowest pid. A socket that systemd opened for a service has two holders.
  */
 async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, string>> {
   const holders = new Map<string, string>();
@@ -90,7 +89,7 @@ async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, stri
   return holders;
 }
 
-/** Runs a tool of the host, for example `ip`, and returns the tool's output. Throws `Unreadable` if the tool fails. */
+/** Throws `Unreadable` if the tool fails. */
 async function output(reading: Reading, tool: string, ...args: readonly string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await reading.run(tool, args, TOOL_TIMEOUT_MS);
   if (exitCode !== 0) throw new Unreadable(`${tool} ended with status ${exitCode}: ${stderr.slice(0, 200)}`);

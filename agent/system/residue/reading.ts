@@ -6,7 +6,6 @@ import type { RunTool } from "../exec.ts";
 import { isMissing, listSome } from "../files.ts";
 import { entryName } from "./entry-name.ts";
 
-/** Thrown when a residue item cannot be read, with a message for an operator. */
 export class Unreadable extends Error {
   override readonly name = "Unreadable";
 }
@@ -16,7 +15,7 @@ const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MOST_NAMES = 100_000;
 const CHUNK = 64 * 1024;
 
-/** The values and functions that the reader of a residue item gets. Readers use the host's own paths, for example `/etc/passwd`, without `root`. */
+/** Readers use the host's own paths, for example `/etc/passwd`, without `root`. */
 export interface Reading {
   readonly root: string;
   readonly tenant: ResidueTenant | null;

@@ -42,10 +42,7 @@ async function layerOf(reading: Reading, device: string): Promise<string | null>
   return null;
 }
 
-/**
- * Reads /proc/swaps, whose columns are path, type, size, used and priority. The snapshot entries leave out the column `used` of /proc/swaps, which
- * changes all the time.
- */
+/** The snapshot entries leave out the column `used` of /proc/swaps, which changes all the time. */
 export async function readSwap(reading: Reading): Promise<ResidueEntry[]> {
   const lines = linesOf(await readText(join(reading.root, "proc/swaps"))).slice(1);
   return lines.map((line) => {

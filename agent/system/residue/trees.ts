@@ -99,7 +99,7 @@ export async function describeFile(file: string): Promise<string | null> {
   }
 }
 
-/** The SHA-256 of a regular file. By the flags of `open`, the agent does not wait if a pipe has replaced the file. */
+/** By the flags of `open`, the agent does not wait if a pipe has replaced the file. */
 async function hashFile(file: string): Promise<string> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {

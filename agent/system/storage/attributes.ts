@@ -10,7 +10,6 @@ const TOOL_FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin"];
 export const toolPath = (root: string, tool: string): string | null =>
   TOOL_FOLDERS.map((folder) => join(root, folder, tool)).find((path) => existsSync(path)) ?? null;
 
-/** Clears the attributes `immutable` and `append only` of files in an open folder, and returns true after a full success. */
 export type ClearAttributes = (folder: number, inodes: readonly bigint[]) => boolean;
 
 /**

@@ -14,15 +14,15 @@ import { isUnreadable, namesIn, readIfFolder, textOf } from "./sysfs.ts";
 const DEVICES = "sys/class/block";
 const CONTROLLERS = "sys/class/nvme";
 const GENERIC = "sys/class/nvme-generic";
-/** The folder in which Linux lists all devices of each mounted btrfs, of which the list of mounts names only one. */
+/** Linux lists all devices of each mounted btrfs in this folder, because the list of mounts names only one of them. */
 const BTRFS = "sys/fs/btrfs";
-/** The folder in which ZFS lists each imported pool, even a pool without a mounted file system. */
+/** ZFS lists each imported pool in this folder, even a pool without a mounted file system. */
 const ZFS_POOLS = "proc/spl/kstat/zfs";
 const SECTOR_BYTES = 512;
 
 /**
- * Reads what sysfs and /proc tell about the host's block devices. `readDiskPicture` reads nothing from a disk itself, so a hanging disk cannot block
- * the agent.
+ * The agent learns about the host's block devices from sysfs and /proc. Reading sysfs and /proc needs no answer of a disk, so a hanging disk cannot
+ * block the agent.
  */
 export function readDiskPicture(root: string): DiskPicture {
   const { controllers, devices: plain } = readHardware(root);
@@ -58,14 +58,13 @@ export function readDiskPicture(root: string): DiskPicture {
   };
 }
 
-/** Reads the block devices and NVMe controllers that sysfs shows, but not what uses them. */
+/** Only the block devices and NVMe controllers themselves come from here; what uses them is read elsewhere. */
 export function readHardware(root: string): Pick<DiskPicture, "devices" | "controllers"> {
   const controllers = namesIn(join(root, CONTROLLERS)).map((name) => readController(root, name));
   const names = readdirSync(join(root, DEVICES)).sort();
   return { controllers, devices: names.flatMap((name) => readDevice(root, name, controllers) ?? []) };
 }
 
-/** Returns the block devices' names by the last part of each path below /dev. */
 function namesByPath(root: string, devices: readonly BlockDevice[]): Map<string, string[]> {
   const pairs = devices.flatMap(({ name }): [string, string[]][] => {
     const volume = textOf(join(root, DEVICES, name, "dm/name"));
@@ -74,11 +73,11 @@ function namesByPath(root: string, devices: readonly BlockDevice[]): Map<string,
   return new Map(pairs);
 }
 
-/** Returns the kernel services that use a device, directly or by one of its character devices. */
+/** Returns the kernel services that use a disk directly or through one of its character devices. */
 const usersOf = ({ number, characters }: BlockDevice, users: readonly DiskUser[]): string[] =>
   users.filter((one) => one.number === number || characters.includes(one.number ?? "")).map(({ name }) => name);
 
-/** Returns the character devices that reach a disk past its block device, for example NVMe controllers and the devices `sg` and `bsg`. */
+/** Through these character devices, for example NVMe controllers and the devices `sg` and `bsg`, a program reaches a disk past its block device. */
 function charactersOf(root: string, name: string, controllers: readonly NvmeController[]): string[] {
   const instance = /^nvme(\d+)(?:c\d+)?n\d+$/.exec(name)?.[1];
   const generic =
@@ -153,7 +152,7 @@ function realPathOf(folder: string): string | null {
   }
 }
 
-/** Returns the serial number in page 0x80 of a SCSI or SATA disk, behind a header of four bytes. */
+/** A SCSI or SATA disk tells its serial number in page 0x80, behind a header of four bytes. */
 function vpdSerial(file: string): string | null {
   try {
     return readFileSync(file).subarray(4).toString("latin1").trim() || null;

@@ -55,7 +55,7 @@ export class OtherMount extends Error {
 
 /**
  * Opens a folder in a folder without following a symbolic link. If the name leads to a mount other than `mount`, `openFolderIn` throws `OtherMount`
- * before it asks that mount's file system.
+ * before it asks that other mount's file system.
  */
 export function openFolderIn(parent: number, name: Buffer, mount?: string): OpenFolder {
   const named = openSync(entryPath(parent, name), O_PATH | O_DIRECTORY | O_NOFOLLOW);

@@ -8,16 +8,16 @@ import { codeOf } from "./descriptors.ts";
 
 const { O_RDONLY, O_RDWR, O_EXCL, O_DIRECT, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** How often the agent tries to claim a disk, because udev opens a disk for a moment after each change. */
+/** The agent tries several times to claim a disk, because udev opens a disk for a moment after each change. */
 const TRIES = 4;
 const TRY_EVERY_MS = 500;
 
 export type Claim = { readonly ok: true; release(): void } | { readonly ok: false; readonly detail: string };
 
 /**
- * Claims a disk for the present process alone, until `release`. By the claim (O_EXCL), the kernel refuses mounts, swap, RAID, encryption and pools on
- * the disk, in any mount namespace. The claim of a disk stops neither loop devices and exports (`readDiskUsers`) nor processes that merely have the
- * disk open. `claimDisk` also looks for processes that have the disk open, because the claim does not stop them.
+ * A claim opens a disk exclusively for the present process, until the process calls `release`. While a process holds the claim of a disk (O_EXCL),
+ * the kernel refuses mounts, swap, RAID, encryption and pools on the disk. A claim prevents neither loop devices and exports on the disk
+ * (`readDiskUsers`) nor processes that merely have the disk open. `claimDisk` therefore also looks for processes that have the disk open.
  */
 export async function claimDisk(root: string, device: BlockDevice, picture: DiskPicture): Promise<Claim> {
   let last: Claim = { ok: false, detail: `${device.name} was not tried.` };
@@ -32,7 +32,7 @@ export async function claimDisk(root: string, device: BlockDevice, picture: Disk
 function claimOnce(root: string, device: BlockDevice, picture: DiskPicture): Claim {
   let fd: number;
   try {
-    // When a process closes a disk that it opened for writing, udev reads the disk's partition table anew.
+    // When a process closes a disk that it had opened for writing, udev reads the disk's partition table once more.
     fd = openSync(join(root, "dev", device.name), O_RDWR | O_EXCL | O_NOFOLLOW);
   } catch (error) {
     return { ok: false, detail: `/dev/${device.name} cannot be opened for this process alone: ${codeOf(error)}.` };
@@ -50,8 +50,8 @@ function claimOnce(root: string, device: BlockDevice, picture: DiskPicture): Cla
 }
 
 /**
- * Names the other processes that have the disk, its partitions or its character devices open, or returns null. A process that sends commands to a
- * character device takes no claim.
+ * Names the other processes that have the disk, its partitions or its character devices open; null if there are none. A process that sends commands
+ * to a disk's character device needs no claim of the disk.
  */
 function openedBy(root: string, device: BlockDevice, picture: DiskPicture): string | null {
   const parts = picture.devices.filter(({ partitionOf }) => partitionOf === device.name);
@@ -66,7 +66,10 @@ function openedBy(root: string, device: BlockDevice, picture: DiskPicture): stri
   return named.length === 0 ? null : `The processes ${named.join(", ")} have ${device.name} open. End them first.`;
 }
 
-/** Looks once more for processes that have the claimed disk open. Udev opens the disk for a moment after the agent has written the markers. */
+/**
+ * After the agent has written the markers, it looks once more for processes that have the claimed disk open. Udev opens the disk for a moment after
+ * the agent has written the markers, so the agent looks several times.
+ */
 export async function stillOpenedBy(root: string, device: BlockDevice, picture: DiskPicture): Promise<string | null> {
   let users: string | null = null;
   for (let tries = 0; tries < TRIES; tries += 1) {
@@ -100,7 +103,7 @@ export function holdDevice(root: string, { name, number }: Pick<BlockDevice, "na
 
 /** Reads and writes blocks past the page cache, so that a read shows what the disk itself returns. */
 export interface DirectDisk {
-  /** Returns the bytes of a block until the next call, or null if the disk cannot read the block. */
+  /** The returned bytes stay valid until the next read; null means that the disk cannot read the block. */
   read(block: number): Buffer | null;
   write(block: number, bytes: Buffer): void;
   flush(): void;
@@ -110,7 +113,7 @@ export interface DirectDisk {
 const READ_ERRORS = ["EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "ENXIO", "EBADE", "ENOSPC", "EOPNOTSUPP"];
 
 /**
- * Opens a disk past the page cache (O_DIRECT), for which Linux wants a buffer at an aligned address. In Node.js, only an ArrayBuffer that can grow
+ * For reads and writes past the page cache (O_DIRECT), Linux wants a buffer at an aligned address. In Node.js, only an ArrayBuffer that can grow
  * begins at the address of a page.
  */
 export function openDirect(root: string, name: string, use: "read" | "write"): DirectDisk {

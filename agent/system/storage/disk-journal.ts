@@ -10,14 +10,14 @@ export type JournalRead<T> =
   | { readonly ok: true; readonly entry: T | null }
   | { readonly ok: false; readonly detail: string };
 
-/** The journal of one disk in the agent's state folder. A new entry replaces the earlier one, completely or not at all. */
+/** The agent's state folder contains a journal for each disk. A new entry replaces the journal's present entry completely or not at all. */
 export interface DiskJournal<T> {
-  /** Reads the entry. Only a missing file means that the disk has no entry: an entry that cannot be read may be of work that still runs. */
+  /** Only a missing file means that the disk has no entry: an unreadable entry may belong to work that still runs. */
   read(): JournalRead<T>;
   write(entry: T): void;
 }
 
-/** The journal of a disk in `folder`. The name of its file is a hash, because a serial number may contain any printable character. */
+/** The journal's file is named by a hash, because a disk's serial number may contain any printable character. */
 export function diskJournal<T extends { readonly serial: string }>(
   root: string,
   folder: string,
@@ -47,7 +47,7 @@ export function diskJournal<T extends { readonly serial: string }>(
   };
 }
 
-/** The entries of all disks in a journal's folder, and the paths of what cannot be read. */
+/** Reads the entries of all disks whose journals are in a folder, and lists the files that it cannot read. */
 export function readDiskJournals<T>(
   root: string,
   folder: string,
@@ -60,7 +60,7 @@ export function readDiskJournals<T>(
       try {
         entries.push(schema.parse(JSON.parse(readFileSync(join(root, folder, name), "utf8"))));
       } catch {
-        // Nobody knows of which disk the file is, so the caller must fail closed.
+        // Nobody knows to which disk an unreadable journal belongs, so the caller must fail closed.
         unreadable.push(`/${folder}/${name}`);
       }
   } catch (error) {

@@ -5,28 +5,28 @@ import { isNetworkMount, type Mount } from "../mounts.ts";
 import { namesIn, textOf } from "./sysfs.ts";
 
 /**
- * A kernel service that uses a disk without a claim: a loop device, or an export of a disk to other hosts. Linux shows a loop device or an export
- * neither among the disk's holders nor as a process.
+ * A kernel service, such as a loop device or an export to other hosts, can use a disk without a claim of the disk. Linux shows a loop device or an
+ * export neither among the disk's holders nor as a process.
  */
 export interface DiskUser {
   readonly name: string;
-  /** The number of the used device, or null if the agent cannot find out which device the service uses. */
+  /** The number of the device that the service uses; null if the agent cannot find out which device it is. */
   readonly number: string | null;
 }
 
 const BLOCK = "sys/class/block";
 const NVMET = "sys/kernel/config/nvmet/subsystems";
 const LIO = "sys/kernel/config/target/core";
-/** Kernel modules that export disks, each with the folder in which the module lists its exports. */
+/** These kernel modules export disks to other hosts, and each lists its exports in a folder. */
 const EXPORTERS = { nvmet: NVMET, target_core_mod: LIO } as const;
 
-/** A name in the words of a kernel service, for example the path of a device file. */
+/** A kernel service names what it uses, for example by the path of a device file. */
 interface Named {
   readonly name: string;
   readonly path: string;
 }
 
-/** Finds the loop devices and exports that use a device file, or a path that the agent cannot resolve. */
+/** Finds the loop devices and exports that use a device file or a path that the agent cannot resolve. */
 export function readDiskUsers(root: string, mounts: readonly Mount[]): DiskUser[] {
   const unlisted = Object.entries(EXPORTERS).flatMap(([module, folder]): DiskUser[] =>
     textOf(join(root, "sys/module", module, "initstate")) !== null && !isFolder(join(root, folder))
@@ -68,20 +68,23 @@ function scsiExports(root: string): Named[] {
   );
 }
 
-/** Resolves the path that a service keeps. A regular file is no user of a disk, because the mount of its file system claims the disk. */
+/**
+ * A loop device or an export stores the path of what it uses. A regular file is no use of a disk, because the mount of the file's file system already
+ * claims the disk.
+ */
 function userOf(root: string, { name, path }: Named, mounts: readonly Mount[]): DiskUser[] {
-  // A look at a file of a network file system hangs while the server is gone, and behind the file is no local disk.
+  // Access to a file of a network file system hangs while the server is gone, and the file is on no local disk.
   if (path.startsWith("/") && isNetworkMount(mountOf(path, mounts))) return [];
   try {
     const stat = statSync(join(root, path));
     return stat.isBlockDevice() || stat.isCharacterDevice() ? [{ name, number: deviceNumber(stat) }] : [];
   } catch {
-    // If nobody knows which device the service uses, the agent refuses every disk of the host.
+    // If nobody knows which device a loop device or export uses, the agent refuses to erase any disk of the host.
     return [{ name: `${name} (${path})`, number: null }];
   }
 }
 
-/** Returns the mount in which a path lies. Of two mounts at one place, the later one is visible. */
+/** If two mounts have one mount point, the later mount is visible. */
 const mountOf = (path: string, mounts: readonly Mount[]): Mount | undefined =>
   mounts
     .filter((one) => path === one.path || path.startsWith(one.path === "/" ? "/" : `${one.path}/`))

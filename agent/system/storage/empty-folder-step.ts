@@ -17,7 +17,7 @@ export interface EmptyFolderInput {
   readonly must_be_mount: boolean;
 }
 
-/** Empties one folder, and counts the removed files, the files that are left, and the removed files that are still in use. */
+/** The cleaning step counts the removed files, the files that are left, and the removed files that a process still uses. */
 export async function emptyFolderStep(
   { path, use, must_be_mount }: EmptyFolderInput,
   run: WorkRun,
@@ -60,7 +60,6 @@ export async function emptyFolderStep(
   }
 }
 
-/** Opens the folder that a cleaning step empties, or returns how the step ends if the folder cannot be opened. */
 function openTop(root: string, path: string, mustBeMount: boolean): OpenFolder | StepEnd {
   const failed = (message: string): StepEnd => ({ outcome: "failed", message, evidence: {} });
   const unmounted = (message: string): StepEnd => ({ ...failed(message), evidence: { reason: NOT_MOUNTED } });
@@ -83,7 +82,7 @@ function openTop(root: string, path: string, mustBeMount: boolean): OpenFolder |
   return refusal === null ? unmounted("No file system is mounted here, so the data disk is missing.") : failed(refusal);
 }
 
-/** Why a cleaning step must not empty a folder, or null. A folder may be a system folder by another path. */
+/** Returns why a cleaning step must not empty a folder, or null if it may. A path in the order may lead to a system folder that has another path. */
 function refusalOf(root: string, top: OpenFolder): string | null {
   for (const name of ["", ...SYSTEM_FOLDERS.filter((folder) => folder !== "tmp"), "var/lib"]) {
     const system = folderIfPresent(root, name);

@@ -59,9 +59,7 @@ const run = () => ({
 const step = (path = "/scratch", mustBeMount = false) =>
   emptyFolderStep({ path, use: "scratch", must_be_mount: mustBeMount }, run(), "descriptor");
 const left = (): string[] => readdirSync(folder);
-/**
- * Counts the files that the test made in the folder and that are left. The hostile process of the test may make further files in the folder `victim`.
- */
+/** The test counts only the files that it made itself. The hostile process of the test may make other files in the folder `victim`. */
 const filesIn = (victim: string): number => readdirSync(victim).filter((name) => /^file\d+$/.test(name)).length;
 const isRoot = process.getuid?.() === 0;
 const hasAttributes = (): boolean => {

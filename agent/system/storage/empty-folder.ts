@@ -22,56 +22,56 @@ export interface EmptyOptions {
   readonly listening: ReadonlySet<string>;
   readonly clearAttributes: ClearAttributes;
   readonly reach: Reach;
-  /** `emptyFolder` calls `look` about every 20 ms with the present counts, and stops if `look` throws. */
+  /** While the emptying runs, it calls `look` about every 20 ms with the present counts, and stops if `look` throws. */
   readonly look: (removed: Removed) => void;
 }
 
 /**
- * How the emptying of a folder names a file in an open folder. With `descriptor`, a file's path leads through the open folder's descriptor. With
- * `working_folder`, the open folder becomes the process's working folder, which saves a third of the time. Only a program that does nothing else may
- * use `working_folder`, because the working folder belongs to the whole process.
+ * The emptying can name a file in an open folder in two ways. With `descriptor`, the path of a file leads through the descriptor of the open folder.
+ * With `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time. Only a program that does nothing
+ * else may use `working_folder`, because the working folder belongs to the whole process.
  */
 export type Reach = "descriptor" | "working_folder";
 
 interface Frame {
   readonly name: Buffer;
   readonly keep: Keep;
-  /** The emptying closes the folder's descriptor while it works deep below the folder, and reopens the folder from its child. */
+  /** While the emptying works deep below a folder, it closes the folder's descriptor, and later opens the folder again from its child. */
   open: OpenFolder;
   isOpen: boolean;
   readonly folders: Buffer[];
   mustLook: boolean;
-  /** Whether the folder contains more entries than the last read of the folder took. */
+  /** True if the folder contains more entries than the last read of the folder returned. */
   hasMore: boolean;
   /**
-   * The number of removals when the folder was last read. If nothing was removed since the last read, another read of the folder would find the same
-   * entries.
+   * The count of removals in the folder at the time of its last read. If nothing was removed since the last read, another read of the folder would
+   * find the same entries.
    */
   removedAtLook: number;
-  /** The number of failed removals when the emptying entered the folder. */
+  /** The count of failed removals when the emptying entered the folder. */
   readonly failuresBefore: number;
 }
 
-/** How many folders on the way to the deepest folder stay open, because Linux limits a process's open files. */
+/** The emptying keeps at most this many folders open on the way to the deepest folder, because Linux limits a process's open files. */
 const MOST_OPEN = 64;
 /**
- * How many names of subfolders the emptying of a folder holds in memory, over all levels of folders. Each level of folders may hold at least
- * LEAST_NAMES names, so that the emptying of a folder advances.
+ * The emptying keeps at most this many names of subfolders in memory, over all levels of folders. Each level of folders may hold at least LEAST_NAMES
+ * names, so that the emptying of a folder advances.
  */
 const MOST_NAMES = 100_000;
 const LEAST_NAMES = 16;
 /**
- * How many rounds from the top folder the emptying makes at most. Another round of the emptying is needed if processes moved or filled folders during
- * the last round.
+ * The emptying starts at the top folder at most this many times. If processes moved or filled folders during a round of the emptying, the emptying
+ * needs another round.
  */
 const MOST_ROUNDS = 5;
 const BREATHE_EVERY_MS = 20;
 const HERE = Buffer.from(".");
 
 /**
- * Removes everything in an open folder, except what `kept.ts` keeps. `emptyFolder` reaches folders only by descriptors, so nobody can lead the
- * removal out of the open folder. `emptyFolder` never enters another mount. Memory and open files do not grow with the number of files, and each
- * level takes a few hundred bytes. The result counts the failed removals of the last round only.
+ * `emptyFolder` reaches folders only by descriptors, so nobody can lead the removal out of the open folder. `emptyFolder` never enters another mount.
+ * Memory and open files do not grow with the number of files, and each level takes a few hundred bytes. The result counts the failed removals of the
+ * last round only.
  */
 export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promise<Removed> {
   const removed = nothingRemoved();
@@ -97,7 +97,6 @@ class Emptying {
   readonly #options: EmptyOptions;
   readonly #frames: Frame[];
   #names = 0;
-  /** The folder that is the process's working folder now, or null. */
   #workingFolder: Frame | null = null;
   #breathedAt = performance.now();
   constructor(top: OpenFolder, options: EmptyOptions, removed: Removed) {
@@ -151,7 +150,6 @@ class Emptying {
     this.#breathedAt = performance.now();
   }
 
-  /** Reads a folder once, removes its files and notes its subfolders. */
   async #look(frame: Frame): Promise<void> {
     frame.mustLook = false;
     frame.hasMore = false;

@@ -2,7 +2,7 @@ import { type DiskPart, repairCommands } from "../../storage/disk-layout.ts";
 import type { LayoutEntry } from "./layout-journal.ts";
 import type { FileSystemEnd } from "./works.ts";
 
-/** The reason why a file system is not at its place after a purge, as one of a closed set of stable codes. */
+/** After a purge, a file system of the disk may be missing at its mount point for one of these reasons. */
 export type RestoreFailure =
   | "file_system_missing"
   | "not_blank"
@@ -37,7 +37,10 @@ export const restoredEnd = (entry: LayoutEntry, part: DiskPart, message: string)
   evidence: evidenceOf(entry, part),
 });
 
-/** The end of a file system that is not at its place. The message names the disk, what is missing, and the commands that repair it. */
+/**
+ * The message about a missing file system is for an operator. The message names the disk, what is missing, and the commands that bring the file
+ * system back.
+ */
 export function failedEnd(
   entry: LayoutEntry,
   part: DiskPart,

@@ -1,13 +1,12 @@
 /**
- * What the emptying of a folder does with a file or subfolder. The emptying of a folder keeps some entries that the running system needs, but only
- * entries of root. A tenant without root rights cannot make an entry that stays, because the emptying keeps only entries of root. `keep_folder` keeps
- * a folder and removes its content. `keep_folders` keeps a folder and its subfolders, and removes their other content.
+ * The emptying of a folder keeps some entries that the running system needs, but only entries of root. A tenant without root rights cannot make an
+ * entry that stays, because the emptying keeps only entries of root. `keep_folder` keeps a folder and removes its content. `keep_folders` keeps a
+ * folder and its subfolders, and removes their other content.
  */
 export type Keep = "remove" | "keep" | "keep_folder" | "keep_folders";
 
 export type FolderUse = "temporary" | "scratch";
 
-/** The facts that decide whether the emptying of a folder keeps an entry. */
 export interface EntryFacts {
   readonly name: string;
   readonly kind: EntryKind;

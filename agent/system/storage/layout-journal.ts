@@ -6,22 +6,23 @@ import { type DiskJournal, diskJournal, readDiskJournals } from "./disk-journal.
 const FOLDER = "var/lib/muster/agent/layout";
 
 /**
- * What the agent owes to a disk that was mounted before its purge. The worker writes each state before it begins the state's work:
+ * The journal says what the agent owes to a disk that was mounted before its purge: intact or new file systems at their mount points. The worker
+ * process writes each state to the journal before it begins the state's work:
  *
- * - `unmounting`: the worker unmounts. The file systems are intact.
- * - `unmounted`: the purge follows. The journal of the purge says whether the worker has overwritten blocks.
- * - `making`: the purge ended well. The worker makes the partition table and the file systems.
- * - `mounting`: the file systems are made. The worker mounts them and restores their root folders.
- * - `restored`: nothing is owed.
+ * - `unmounting`: the worker process unmounts the disk. The disk's file systems are intact.
+ * - `unmounted`: the worker process purges the disk next. The journal of the purge says whether the worker process has overwritten blocks.
+ * - `making`: the purge ended well. The worker process makes the partition table and the file systems.
+ * - `mounting`: the worker process has made the file systems. It mounts the file systems and restores the owner and mode of their root folders.
+ * - `restored`: the agent owes nothing to the disk.
  */
 const Entry = z.strictObject({
   format: z.literal("muster-layout/1"),
   serial: z.string(),
   task_id: TaskId,
   state: z.enum(["unmounting", "unmounted", "making", "mounting", "restored"]),
-  /** False as soon as a purge may have overwritten the file systems. */
+  /** The value is false as soon as a purge may have overwritten the disk's file systems. */
   is_intact: z.boolean(),
-  /** The name of the disk when the entry was written, for the message to an operator. */
+  /** The disk's device name at the time of the entry, for the message to an operator. */
   device: z.string(),
   layout: DiskLayout,
 });
@@ -37,7 +38,7 @@ export const layoutJournal = (root: string, serial: string): LayoutJournal =>
     "The file systems that the disk had before its purge are unknown. Make and mount them by hand",
   );
 
-/** The entries of all disks that are not restored, whichever task wrote them, and the files that cannot be read. */
+/** Returns the journal entries of all disks that the agent still owes file systems, whichever task wrote them, and unreadable journal files. */
 export function unrestoredDisks(root: string): {
   readonly entries: readonly LayoutEntry[];
   readonly unreadable: readonly string[];

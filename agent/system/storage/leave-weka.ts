@@ -19,7 +19,6 @@ const GONE_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 200;
 const MOST_NAMED = 5;
 
-/** The name and type of each Weka container in the output of `weka local ps -J`. */
 const Containers = z
   .array(z.looseObject({ name: z.string().regex(/^[\w.-]{1,64}$/), type: z.string().optional() }))
   .max(64);
@@ -92,7 +91,7 @@ async function waitUntilGone(run: WorkRun, withinMs: number): Promise<Mount[]> {
   }
 }
 
-/** Returns the processes in whose mount namespace Weka is still mounted, for example in containers. */
+/** Returns the processes whose mount namespace still contains a Weka mount, for example in containers. */
 function processesWithWeka(root: string): string[] {
   const pids = readdirSync(join(root, "proc")).filter((name) => /^\d+$/.test(name));
   return pids.filter((pid) => mountinfoOf(root, pid).some(({ type }) => type === WEKA_FILE_SYSTEM));

@@ -8,12 +8,15 @@ import { type Mount, parseMounts } from "../mounts.ts";
 import { codeOf, type OpenFolder, openFolderBelow } from "./descriptors.ts";
 import { openFilesBelow } from "./open-files.ts";
 
-/** The kernel may write much data to the disk before an unmount ends. The time must stay below the time that the agent gives to the begin of a purge. */
+/**
+ * Before an unmount ends, the kernel may have to write much data to the disk. An unmount must take less time than the agent gives a worker process
+ * before the purge begins.
+ */
 const UNMOUNT_TIMEOUT_MS = 120_000;
 const MOUNT_TIMEOUT_MS = 180_000;
 const SETTLE_SECONDS = 60;
 
-/** Calls a tool, and returns null if it ended well, or what it told. */
+/** Returns null if the tool ended well, and otherwise what the tool printed. */
 export async function fault(
   { tool, args }: ToolCall,
   attempt: AttemptTool,
@@ -30,13 +33,13 @@ export async function fault(
 const mountsOf = (root: string): Mount[] => parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
 export const mountsAt = (root: string, path: string): Mount[] => mountsOf(root).filter((one) => one.path === path);
 
-/** Whether the file system of the device with this number is the only mount at the place of `part`. */
+/** True if the file system on the device with this number is the only mount at the mount point of `part`. */
 export function isAtPlace(root: string, { path }: DiskPart, number: string | null): boolean {
   const [mount, more] = mountsAt(root, path);
   return mount !== undefined && more === undefined && mount.device === number && mount.from === "/";
 }
 
-/** Names the processes that use a file below a mount point, or returns null. */
+/** Names the processes that use a file below a mount point; null if there are none. */
 export function usersOf(root: string, path: string): string | null {
   const { files } = openFilesBelow(join(root, path));
   const pids = [...new Set(files.map(({ pid }) => pid))].slice(0, 5);
@@ -48,19 +51,19 @@ function nameOf(root: string, pid: number): string {
   try {
     return readFileSync(join(root, "proc", String(pid), "comm"), "utf8").trim();
   } catch {
-    // The process has ended since it was found.
+    // The process has ended since the agent found it.
     return "?";
   }
 }
 
-/** Unmounts a mount point at once and never lazily: a lazy unmount leaves the file system in use. Returns why that failed, or null. */
+/** The agent never unmounts lazily, because a lazy unmount leaves the file system in use. Returns why the unmount failed, or null if it succeeded. */
 export async function unmount(root: string, path: string, attempt: AttemptTool): Promise<string | null> {
   const failed = await fault({ tool: "umount", args: ["--", path] }, attempt, UNMOUNT_TIMEOUT_MS);
   if (failed !== null) return failed;
   return mountsAt(root, path).length === 0 ? null : `${path} is still mounted after its unmount.`;
 }
 
-/** Waits until udev has the links of /dev/disk by which fstab names the file system. A host without udev has no such links. */
+/** Waits until udev has made the links in /dev/disk, by which /etc/fstab names file systems. A host without udev has no links in /dev/disk. */
 export async function settleDevices(attempt: AttemptTool): Promise<string | null> {
   const args = ["settle", `--timeout=${SETTLE_SECONDS}`];
   const end = await attempt("udevadm", args, { timeoutMs: (SETTLE_SECONDS + 10) * 1000 });

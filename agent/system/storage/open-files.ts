@@ -2,14 +2,14 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "./descriptors.ts";
 
-/** A file or folder that a process uses: by a descriptor, as its working folder or root, or mapped into its memory. */
+/** A process uses a file or folder by a descriptor, as its working folder or root, or as a mapping into its memory. */
 export interface OpenFile {
   readonly pid: number;
-  /** How the process uses the file, by a name in /proc: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
+  /** The kind of use is a name in the process's folder of /proc: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
   readonly use: string;
   readonly path: string;
   /**
-   * Whether the used file has no name any more. The content of a file without a name stays on the disk until the last process that uses the file
+   * True if the file in use has no name any more. The content of a file without a name stays on the disk until the last process that uses the file
    * closes it.
    */
   readonly isDeleted: boolean;
@@ -25,8 +25,8 @@ const INIT = "1";
 const DELETED = " (deleted)";
 
 /**
- * The files below a folder, and the folder itself, that other processes use. `openFilesBelow` reads only links in /proc, never the files, so a hanging file system cannot
- * block it.
+ * The result lists the files below a folder, and the folder itself, that other processes use. `openFilesBelow` reads only links in /proc, never the
+ * files, so a hanging file system cannot block it.
  */
 export function openFilesBelow(folder: string): OpenFiles {
   const files: OpenFile[] = [];
@@ -43,10 +43,7 @@ export function openFilesBelow(folder: string): OpenFiles {
   return { files, unreadable };
 }
 
-/**
- * Returns the files and folders that a process uses, each with the kind of use. `usesOf` returns null if Linux does not let the agent read which
- * files the process uses.
- */
+/** `usesOf` returns null if Linux does not let the agent read which files the process uses. */
 function usesOf(pid: string): [string, string][] | null {
   const folder = join("/proc", pid);
   try {
@@ -65,8 +62,8 @@ function usesOf(pid: string): [string, string][] | null {
 }
 
 /**
- * Returns the target of a link in a process's /proc folder, or null if the descriptor or the process is gone. A kernel thread's links in /proc have
- * no target.
+ * Returns the target of a link in a process's /proc folder, or null if the descriptor or the process is gone. The links of a kernel thread in /proc
+ * have no target.
  */
 function targetOf(link: string): string | null {
   try {
@@ -89,7 +86,7 @@ export function newlyDeleted(before: readonly OpenFile[], after: readonly OpenFi
   return after.filter((file) => file.isDeleted && !known.has(keyOf(file)));
 }
 
-/** Returns the paths of the Unix sockets at which a process listens, from the text of /proc/net/unix. */
+/** A Unix socket at which a process listens has its path in /proc/net/unix. */
 export function listeningSockets(text: string): ReadonlySet<string> {
   const LISTENS = 0x10000;
   return new Set(

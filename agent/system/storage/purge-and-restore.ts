@@ -6,8 +6,8 @@ import { restoreDisk } from "./restore-disk.ts";
 import type { PURGE_DISK, PurgeEnd } from "./works.ts";
 
 /**
- * Purges one data disk, and brings its file systems back to their places. A mounted disk is unmounted just before its purge. The state of the disk is in
- * two journals, so that a later worker process of the same task continues where this one ends.
+ * After the purge of a data disk, its file systems come back to their mount points. The worker process unmounts a mounted disk just before the disk's
+ * purge. Two journals hold the state of the disk, so that a later worker process of the same task continues the work.
  */
 export async function purgeAndRestore(
   input: z.output<typeof PURGE_DISK.input>,
@@ -22,7 +22,7 @@ export async function purgeAndRestore(
   try {
     end = await purgeDisk(input, run, timing);
   } catch (error) {
-    // The purge was stopped. `restoreDisk` only mounts file systems that are intact, because the purge did not end.
+    // The agent stopped the purge before its end. Without the end of a purge, `restoreDisk` only mounts file systems that are still intact.
     await restoreDisk(run, input);
     throw error;
   }
@@ -32,7 +32,7 @@ export async function purgeAndRestore(
   return file_systems.length === 0 ? end : { ...end, file_systems };
 }
 
-/** A purge that ended well fails if nobody knows whether the disk had file systems, because the host may lack them now. */
+/** If the journal cannot say whether the disk had file systems, the purge counts as failed, because the host may lack them now. */
 function unreadableLayout({ evidence, ...end }: PurgeEnd, detail: string): PurgeEnd {
   const { method: _none, ...rest } = evidence;
   return { ...end, outcome: "failed", message: detail, evidence: { ...rest, reason: "journal_unreadable" } };

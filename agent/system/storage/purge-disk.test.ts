@@ -34,7 +34,7 @@ const reasonOf = ({ outcome, evidence }: StepEnd): string => `${outcome} ${Strin
 const FOLDER = "var/lib/muster/agent/purge";
 const journalFile = (): string => `${FOLDER}/${host.parts(FOLDER)[0]}`;
 const journal = () => JSON.parse(host.read(journalFile()));
-/** Stops the wait of a purge whose sanitize has begun, as the kill of its worker process does. */
+/** The test stops the worker process while it waits for the end of a sanitize, as a kill would. */
 async function purgeAndStop(): Promise<void> {
   host.drive({ looks: 1_000 });
   const ending = purge();

@@ -36,18 +36,17 @@ type Input = z.output<typeof PURGE_DISK.input>;
 export interface PurgeTiming {
   readonly lookEveryMs: number;
   /**
-   * How often in a row the sanitize status may be unreadable before the agent gives up the wait for a purge's end. A reset of a disk takes some
-   * seconds, in which its sanitize status is unreadable.
+   * If the disk's sanitize status is unreadable this often in a row, the agent stops waiting for the end of the purge. During a reset of a disk,
+   * which takes some seconds, the disk's sanitize status is unreadable.
    */
   readonly mostMisses: number;
-  /** How long a purge may stand still, in seconds. */
+  /** How many seconds a purge may take without any progress. */
   readonly patienceOf: (technique: Technique, status: SanitizeStatus | null) => number;
-  /** How long the agent waits for the end of a purge that advances, in seconds. */
+  /** How many seconds the agent waits for the end of a purge that makes progress. */
   readonly waitWithin: number;
 }
 export const PURGE_TIMING: PurgeTiming = { lookEveryMs: 1_000, mostMisses: 30, patienceOf, waitWithin: WAIT_WITHIN_S };
 
-/** One disk that the worker process purges, with all that the purge needs. */
 interface Purge {
   readonly run: WorkRun;
   readonly input: Input;
@@ -66,8 +65,9 @@ const ended = (
 ): StepEnd => ({ outcome, message, evidence: { ...evidence, reason } });
 
 /**
- * Purges one data disk by its own sanitize or format command, and waits for the end that the disk's log reports. If an earlier worker process of the
- * task has started the purge, the worker process only waits for the end. Anything unreadable ends the step as `failed`.
+ * The worker process purges a data disk by the disk's own sanitize or format command, and waits for the end that the disk's log reports. If an
+ * earlier worker process of the task has started the purge, the present worker process only waits for the end. If the worker process cannot read a
+ * fact, the cleaning step ends as `failed`.
  */
 export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming = PURGE_TIMING): Promise<StepEnd> {
   const journal = purgeJournal(run.root, input.serial);
@@ -98,7 +98,7 @@ export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming 
   }
 }
 
-/** Reads a disk's facts. A worker that was lost during an erase with a password may have left the password, which only the journal tells. */
+/** A worker process that was lost during an erase may have left a password on the disk, which only the agent's journal tells. */
 async function factsOf(drive: Drive, earlier: PurgeEntry | null): Promise<DriveFacts | DriveRefusal> {
   const facts = await drive.facts();
   if (earlier?.state !== "started" || !setsPassword(earlier.technique)) return facts;
@@ -108,14 +108,15 @@ async function factsOf(drive: Drive, earlier: PurgeEntry | null): Promise<DriveF
 }
 
 /**
- * Begins the purge of a disk, or waits for the purge that the disk's journal names. A purge of another task counts only while the disk still runs the
- * purge, because programs may write to the disk later. The disk gets no second purge command while an earlier command may still run.
+ * The agent begins a purge unless the disk's journal names a purge that may still run. A purge by another task counts only while the disk still runs
+ * it, because programs may have written to the disk after its end. The agent sends the disk no second purge command while an earlier command may
+ * still run.
  */
 async function proceed(purge: Purge, earlier: PurgeEntry | null): Promise<StepEnd> {
   const { input, facts, journal } = purge;
   if (earlier?.state !== "started") return begin(purge);
   const isOwn = earlier.task_id === input.task_id;
-  // A disk that tells its facts runs no erase with a password, so the agent may send the command again.
+  // A disk that answers questions runs no erase with a password, so the agent may send the purge command once more.
   if (setsPassword(earlier.technique)) return begin(purge);
   if (!TECHNIQUES[earlier.technique].hasLog)
     return isOwn || earlier.boot_id === kernelBootId()
@@ -174,7 +175,7 @@ async function begin(purge: Purge): Promise<StepEnd> {
     end: null,
   };
   if (entry.blocks < 1) return ended("failed", `${device.name} has no size.`, "facts_unreadable", evidenceOf(purge));
-  // The name of the disk may belong to another disk since the agent read its facts.
+  // Since the agent read the disk's facts, Linux may have given the disk's name to another disk.
   const before = await sameDrive(purge);
   if (!before.ok) return ended("failed", before.detail, before.reason, evidenceOf(purge));
   journal.write(entry);
@@ -182,7 +183,7 @@ async function begin(purge: Purge): Promise<StepEnd> {
   const fault = mark(run.root, device.name, entry);
   if (fault !== null)
     return ended("failed", `${fault} The agent has overwritten blocks of the disk.`, "marker_failed", marked);
-  // The writing of the markers takes some time, so the agent judges the disk once more just before the purge command.
+  // The writing of the markers takes some time, so the agent checks just before the purge command whether it still may erase the disk.
   const again = await sameDrive(purge);
   if (!again.ok)
     return ended("failed", `${again.detail} The agent has overwritten blocks of the disk.`, again.reason, marked);
@@ -210,7 +211,7 @@ type SameDrive =
   | { readonly ok: true; readonly drive: Drive }
   | { readonly ok: false; readonly reason: string; readonly detail: string };
 
-/** Reads the facts about a disk anew, and returns the disk's commands if the facts are still those of the same free disk. */
+/** Reads the facts about a disk once more, and returns the disk's commands only if it is still the same free disk. */
 async function sameDrive({ run, input, device, facts }: Purge): Promise<SameDrive> {
   const refuse = (reason: string, detail: string): SameDrive => ({ ok: false, reason, detail });
   const picture = readDiskPicture(run.root);
@@ -232,13 +233,16 @@ async function sameDrive({ run, input, device, facts }: Purge): Promise<SameDriv
     : refuse("other_disk", `${name} reports another model, firmware or purge command than before.`);
 }
 
-/** Whether a disk runs the sanitize although the tool ended with an error, for example after a time-out. */
+/** The disk may run the sanitize although the tool ended with an error, for example after a time-out. */
 async function isRunning(drive: Drive, technique: Technique): Promise<boolean> {
   const status = TECHNIQUES[technique].hasLog ? await drive.status() : null;
   return status !== null && judgeProgress(technique, status).kind === "running";
 }
 
-/** Says why a purge that still runs has taken too long, or returns null. The agent waits for a slow disk as long as its progress advances. */
+/**
+ * Returns why a purge that still runs has taken too long, or null while the agent waits for it. The agent waits for a slow disk as long as the disk's
+ * purge makes progress.
+ */
 function lateness(
   advancedAt: number,
   patience: number,
@@ -258,7 +262,7 @@ function lateness(
     : null;
 }
 
-/** Waits until the disk's log says that the started purge is over, and then reads the sample. */
+/** After the disk's log has reported the end of the purge, the agent reads the sample of blocks. */
 async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
   const { run, device, drive, facts, timing } = purge;
   const { technique } = entry;
@@ -291,12 +295,12 @@ async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
 const fullEvidence = (purge: Purge, entry: PurgeEntry, statusAfter: string): StepEnd["evidence"] => ({
   ...evidenceOf(purge),
   technique: TECHNIQUES[entry.technique].title,
-  // If an earlier task sent the command, the present task did not read the disk's status before the command.
+  // If an earlier task sent the purge command, the present task did not read the disk's sanitize status before the command.
   ...(entry.adopted_task === null ? { status_before: entry.status_before } : { adopted_task: entry.adopted_task }),
   status_after: statusAfter,
 });
 
-/** Ends a step whose purge may still run: the journal keeps `started`, so that a later task waits for the same purge. */
+/** The cleaning step ends although the purge may still run. */
 const stillStarted = (purge: Purge, entry: PurgeEntry, reason: PurgeFailure, detail: string): StepEnd =>
   ended("failed", detail, reason, {
     ...fullEvidence(purge, entry, "unknown"),
@@ -320,7 +324,6 @@ function failedPurge(
   return end;
 }
 
-/** Reads the sample's blocks, and ends the purge. */
 function sample(purge: Purge, entry: PurgeEntry, statusAfter: string): StepEnd {
   const { technique } = entry;
   const { count, verdict } = readSample(purge.run.root, purge.device.name, entry);

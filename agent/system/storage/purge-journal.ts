@@ -8,24 +8,24 @@ import { StepEnd } from "./works.ts";
 const FOLDER = "var/lib/muster/agent/purge";
 
 /**
- * The last purge of one disk. The agent writes the state `marking` before the markers, `started` before the purge command, and `ended` when the end
- * is known. Because of the journal, a later worker process of the task never sends the command a second time.
+ * The journal holds the last purge of each disk. The agent writes the state `marking` before it marks the disk, `started` before the purge command,
+ * and `ended` when it knows the purge's end. Because of the journal, a later worker process of the task never sends the purge command a second time.
  */
 const Entry = z.strictObject({
   format: z.literal("muster-purge/1"),
   serial: z.string(),
   task_id: TaskId,
-  /** The earlier task that sent the purge command, if the present task only waits for the end, otherwise null. */
+  /** If the present task only waits for a purge, the task that sent the purge command; otherwise null. */
   adopted_task: TaskId.nullable(),
   /** The id of the host's boot in which the agent wrote the journal entry. */
   boot_id: z.string(),
   state: z.enum(["marking", "started", "ended"]),
   technique: z.enum(TECHNIQUE_NAMES),
-  /** The random number from which the sample's blocks and markers follow. */
+  /** From this random number follow the blocks of the sample and their markers. */
   seed: z.string(),
   blocks: z.int().min(1),
   status_before: z.string(),
-  /** What the disk told of itself before the purge, as evidence if the worker process is lost. */
+  /** What the disk told about itself before the purge, which is evidence even if the worker process is lost. */
   facts: CleaningEvidence,
   end: StepEnd.nullable(),
 });
@@ -33,11 +33,13 @@ export type PurgeEntry = z.output<typeof Entry>;
 
 export type PurgeJournal = DiskJournal<PurgeEntry>;
 
-/** The journal of a disk's purges. */
 export const purgeJournal = (root: string, serial: string): PurgeJournal =>
   diskJournal(root, FOLDER, Entry, serial, "Whether a purge of the disk runs is unknown. Check the disk's log");
 
-/** The evidence of a disk that was not purged, from the journal of the task's purge. Only a purge of the same task changed the disk for the task. */
+/**
+ * Returns the evidence about a disk that the agent did not purge, from the journal of the task's purge. Evidence counts only if the task's own purge
+ * changed the disk.
+ */
 export function failedEvidence(taskId: string, serial: string, read: JournalRead<PurgeEntry>): StepEnd["evidence"] {
   const nothing = { media_kind: "disk", serial };
   if (!read.ok || read.entry?.task_id !== taskId) return nothing;

@@ -4,7 +4,10 @@ import { writeMarkers } from "./purge-marks.ts";
 
 const DRAWN = { seed: "ab".repeat(32), blocks: 1_000 };
 
-/** A simulated disk with a cache: a block that is not flushed reads as before. The simulated disk loses the writes to the block `lost`. */
+/**
+ * The test's disk has a cache: until a flush, a read of a block shows the block's content from before the write. The test's disk loses what a program
+ * writes to the block `lost`.
+ */
 function cachedDisk(lost: number | null) {
   const [kept, cache] = [new Map<number, Buffer>(), new Map<number, Buffer>()];
   return {

@@ -5,7 +5,7 @@ import type { PurgeEntry } from "./purge-journal.ts";
 
 type Drawn = Pick<PurgeEntry, "seed" | "blocks">;
 
-/** Writes the markers of the sample to a disk, and returns a block that does not keep its marker, or null. */
+/** Returns the number of a block that does not keep its marker, or null if all blocks of the sample keep theirs. */
 export function writeMarkers(disk: Omit<DirectDisk, "close">, { seed, blocks }: Drawn): number | null {
   const drawn = drawBlocks(seed, blocks);
   for (const block of drawn) disk.write(block, markerOf(seed, block));
@@ -13,7 +13,7 @@ export function writeMarkers(disk: Omit<DirectDisk, "close">, { seed, blocks }: 
   return drawn.find((block) => disk.read(block)?.equals(markerOf(seed, block)) !== true) ?? null;
 }
 
-/** Writes the sample's markers and reads them back, and returns why that failed, or null. */
+/** Returns why the agent could not mark the disk, or null if it has marked and checked all blocks of the sample. */
 export function mark(root: string, name: string, drawn: Drawn): string | null {
   try {
     const disk = openDirect(root, name, "write");

@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => host.remove());
 
-/** Runs a script on a host with a mounted data disk. Returns the ends of the workers, and the lines of `told`. */
+/** Runs a script of calls on a test's host with a mounted data disk. */
 function onHost(script: string): { ends: PurgeEnd[]; told: string[] } {
   const values = { disk: host.name, uuid: UUID, fstab: FSTAB, node: process.execPath, program: PROGRAM };
   const settings = Object.entries(values).map(([name, value]) => `${name}='${value}'`);
@@ -82,7 +82,7 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
       ["mount_not_listed", ": >etc/fstab", ""],
       ["mount_not_listed", "sed -i s/UUID=./UUID=f/ etc/fstab", ""],
       ["sanitize_running", "echo 2 >state/status; echo 1000 >state/looks", ""],
-      // These refusals come after the unmount, so the worker mounts the file system again.
+      // The agent refuses these purges only after the unmount, so the worker process mounts the file system again.
       ["in_use", "unshare -m sleep 600 & sleeper=$!; sleep 0.3", ""],
       ["other_disk", 'at id-ctrl-2 "printf S-3 | dd of=identify bs=1 seek=4 conv=notrunc status=none"', ""],
     ];
@@ -187,7 +187,7 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
     );
     expect(ends.map(reasonsOf)).toEqual(cases.map(([reasons]) => reasons));
     expect(told[1]).toBe(OLD);
-    // A mount that took another device does not stay.
+    // If a mount took another device, the agent unmounts that device.
     expect(told[3]).toContain(" mounted= ");
   });
 

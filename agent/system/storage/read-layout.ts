@@ -22,8 +22,8 @@ export type LayoutRead = { readonly ok: true; readonly layout: DiskLayout } | La
 const ASK_TIMEOUT_MS = 60_000;
 
 /**
- * Reads what the agent must make again after the purge of a mounted disk. `readLayout` refuses a disk whose file systems the agent cannot make again as
- * they are, or that nothing would mount again.
+ * Before the purge of a mounted disk, the agent reads what it must make again afterwards. `readLayout` refuses a disk with a file system that the
+ * agent cannot make again, or that nothing would mount again.
  */
 export async function readLayout(
   root: string,
@@ -118,7 +118,7 @@ async function readPart(
   };
 }
 
-/** Owner and mode of a mounted file system's root folder, or null if the folder cannot be opened. */
+/** Returns the owner and mode of a mounted file system's root folder, or null if the agent cannot open the folder. */
 function rootFolder(root: string, path: string): { uid: number; gid: number; mode: number } | null {
   try {
     const { fd } = openFolderBelow(root, path);

@@ -22,8 +22,8 @@ interface Disk {
 }
 
 /**
- * Records what a mounted disk has, and unmounts it for its purge. For a disk that is not mounted, `releaseDisk` takes over what an earlier task owes to
- * the disk. `earlier` is the last purge of the disk.
+ * Before the purge of a mounted disk, the agent records the disk's file systems and unmounts them. For a disk that is not mounted, `releaseDisk`
+ * takes over the file systems that an earlier task owes to the disk. `earlier` is the last purge of the disk.
  */
 export async function releaseDisk(
   run: WorkRun,
@@ -121,7 +121,10 @@ async function unmountAll(
   return { ok: true };
 }
 
-/** Mounts the intact file systems of a disk again, after a refusal of the purge. Returns why that failed, or null. */
+/**
+ * After a refused purge, the agent mounts the intact file systems of the disk again. Returns why a file system could not be mounted, or null if all
+ * are mounted.
+ */
 export async function mountBack(
   run: WorkRun,
   journal: LayoutJournal,
@@ -142,7 +145,7 @@ async function mountParts(
   attempt: AttemptTool,
 ): Promise<string | null> {
   const faults: string[] = [];
-  // The first progress ends the time within which a worker must begin, so that no mount is killed.
+  // A worker process must report progress soon after its start; this first report keeps the agent from killing it during a mount.
   progress({ step: `mount ${entry.device}`, done: 0, bytes: 0 });
   for (const part of entry.layout.parts) {
     const device = deviceOf(picture, entry, part);

@@ -14,7 +14,7 @@ import { readSample } from "./purge-marks.ts";
 import { deviceOf, mountBack } from "./release-disk.ts";
 import { type FileSystemEnd, NOT_MOUNTED } from "./works.ts";
 
-/** How long `mkfs` may take, which discards the blocks of the whole disk first. */
+/** How many milliseconds `mkfs` may take, which first discards all blocks of the disk. */
 const MAKE_TIMEOUT_MS = 1_800_000;
 const TABLE_TIMEOUT_MS = 120_000;
 
@@ -36,20 +36,20 @@ class RestoreFault extends Error {
   }
 }
 
-/** What the agent owes to a disk: the journal entry of a disk that is not restored, or null. */
+/** If the agent still owes file systems to a disk, returns the disk's journal entry, otherwise null. */
 function owedTo(root: string, serial: string): LayoutEntry | null {
   const read = layoutJournal(root, serial).read();
   return read.ok && read.entry !== null && read.entry.state !== "restored" ? read.entry : null;
 }
 
-/** Whether the file systems of an entry are on the disk: intact, or made again. */
+/** True if the file systems of a journal entry are on the disk, because they are intact or made again. */
 const isMadeOf = (root: string, entry: LayoutEntry): boolean =>
   entry.state === "mounting" || isIntact(entry, purgeJournal(root, entry.serial).read());
 
 const BY_ANOTHER_TASK =
   "An earlier storage cleanup unmounted the disk and did not mount it again. The disk may keep data.";
 
-/** The failed ends of the file systems that another task unmounted, except of those that somebody has mounted at their places since. */
+/** Returns the file systems that another task unmounted, except those that somebody has mounted at their mount points since. */
 export function unmountedByOthers(root: string, entry: LayoutEntry, picture: DiskPicture): FileSystemEnd[] {
   const isMade = isMadeOf(root, entry);
   return entry.layout.parts
@@ -57,7 +57,7 @@ export function unmountedByOthers(root: string, entry: LayoutEntry, picture: Dis
     .map((part) => failedEnd(entry, part, NOT_MOUNTED, BY_ANOTHER_TASK, isMade));
 }
 
-/** The ends of the file systems of a disk whose worker process was lost. */
+/** Returns what became of the file systems of a disk whose worker process was lost. */
 export function lostFileSystems(root: string, taskId: string, serial: string): FileSystemEnd[] {
   const entry = owedTo(root, serial);
   if (entry === null) return [];
@@ -67,14 +67,17 @@ export function lostFileSystems(root: string, taskId: string, serial: string): F
   return entry.layout.parts.map((part) => failedEnd(entry, part, "worker_lost", detail, isMade));
 }
 
-/** Whether the file systems of an entry are as they were before. An unreadable journal of the purge may be of a purge that has begun. */
+/**
+ * True if the disk's file systems are the same as before its purge. An unreadable journal of the purge may belong to a purge that has begun, so it
+ * counts against intact file systems.
+ */
 const isIntact = (entry: LayoutEntry, purged: JournalRead<PurgeEntry>): boolean =>
   entry.is_intact && purged.ok && purged.entry?.task_id !== entry.task_id;
 
 /**
- * Brings the file systems of a disk back to their places after the end of its purge. After a refusal that came before the first write, `restoreDisk`
- * only mounts them again. `restoreDisk` makes new file systems only if the task's own purge ended well. The worker continues where a lost worker of the
- * same task ended.
+ * After the end of a disk's purge, the agent brings the disk's file systems back to their mount points. After a refusal before the first write to the
+ * disk, `restoreDisk` only mounts the intact file systems again. `restoreDisk` makes new file systems only if the task's own purge ended well. A
+ * later worker process continues where a lost worker process of the same task ended.
  */
 export async function restoreDisk(
   run: WorkRun,
@@ -82,7 +85,7 @@ export async function restoreDisk(
 ): Promise<FileSystemEnd[]> {
   const entry = owedTo(run.root, serial);
   if (entry === null) return [];
-  // The purge was refused before the task took over what an earlier task owes to the disk.
+  // The agent refused the purge before the task took over what an earlier task owes to the disk.
   if (entry.task_id !== task_id) return unmountedByOthers(run.root, entry, readDiskPicture(run.root));
   const restore: Restore = {
     run,

@@ -8,7 +8,10 @@ import type { SAMPLE_DISK } from "./works.ts";
 
 type Input = z.output<typeof SAMPLE_DISK.input>;
 
-/** Reads the sample of one disk past the page cache. The worker process only opens the disk for reading, so a mounted disk stays as it is. */
+/**
+ * The agent reads the sample of a disk's blocks past the page cache. The worker process opens the disk only for reading, so a mounted disk stays
+ * unchanged.
+ */
 export function sampleDisk(input: Input, run: WorkRun): z.input<typeof SAMPLE_DISK.result> {
   const picture = readDiskPicture(run.root);
   const [device, other] = disksWithSerial(picture, input.serial);

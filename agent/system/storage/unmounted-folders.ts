@@ -6,12 +6,12 @@ import { unrestoredDisks } from "./layout-journal.ts";
 import { unmountedByOthers } from "./restore-disk.ts";
 import { type FileSystemEnd, NOT_MOUNTED, type StepEnd } from "./works.ts";
 
-/** Why a folder that looks clean is not clean, or null. */
+/** Returns why a folder that looks clean is not clean, or null if it is clean. */
 export type FolderFault = (path: string) => Pick<StepEnd, "message" | "evidence"> | null;
 
 /**
- * Finds the disks that an earlier task unmounted and did not mount again. Their folders are bare folders of another file system, and their data is
- * still on the disks, so that an emptied folder says nothing about the data. `unmountedFolders` reads the state before the task changes it.
+ * An earlier task may have unmounted disks without mounting them again. At the mount point of an unmounted disk is only a bare folder, which says
+ * nothing about the data on the disk. `unmountedFolders` reads the journals of the disks before the task changes them.
  */
 export function unmountedFolders(root: string, taskId: string, picture: () => DiskPicture): FolderFault {
   const { entries, unreadable } = unrestoredDisks(root);

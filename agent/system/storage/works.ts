@@ -4,9 +4,7 @@ import { CleaningEvidence, CleaningOutcome } from "../../../shared/tasks/cleanin
 import { DiskSample } from "../../../shared/tasks/sample-disks.ts";
 import { defineWork } from "../workers/define-work.ts";
 
-/**
- * How the work of one cleaning step of a storage cleanup ended. The handler of `node.storage_cleanup` adds the name and target of the cleaning step.
- */
+/** The handler of `node.storage_cleanup` adds the name and target of the cleaning step. */
 export const StepEnd = z.strictObject({
   outcome: CleaningOutcome,
   message: z.string(),
@@ -17,10 +15,7 @@ export type StepEnd = z.output<typeof StepEnd>;
 /** The reason of a step whose data disk is not mounted. */
 export const NOT_MOUNTED = "not_mounted";
 
-/**
- * The kind of work that removes everything in a folder. Any signal ends the emptying of a folder, and its memory use does not grow with the number of
- * files.
- */
+/** Any signal ends the emptying of a folder, and its memory use does not grow with the number of files. */
 export const EMPTY_FOLDER = defineWork({
   kind: "storage.empty_folder",
   input: z.strictObject({
@@ -34,7 +29,6 @@ export const EMPTY_FOLDER = defineWork({
   mayBlock: false,
 });
 
-/** The kind of work that overwrites with zeros the free space of a folder's file system. */
 export const FILL_FREE_SPACE = defineWork({
   kind: "storage.fill_free_space",
   input: z.strictObject({ path: z.string().startsWith("/") }),
@@ -43,7 +37,7 @@ export const FILL_FREE_SPACE = defineWork({
   mayBlock: false,
 });
 
-/** The kind of work that unmounts Weka and removes the Weka client's containers. An unmount may block in the kernel, where no signal ends it. */
+/** An unmount may block in the kernel, where no signal ends it. */
 export const LEAVE_WEKA = defineWork({
   kind: "storage.leave_weka",
   input: z.strictObject({}),
@@ -52,7 +46,6 @@ export const LEAVE_WEKA = defineWork({
   mayBlock: true,
 });
 
-/** The kind of work that removes Weka's login tokens from all home folders. */
 export const REMOVE_WEKA_TOKENS = defineWork({
   kind: "storage.remove_weka_tokens",
   input: z.strictObject({}),
@@ -62,8 +55,8 @@ export const REMOVE_WEKA_TOKENS = defineWork({
 });
 
 /**
- * How the purge of a disk ended, and how each file system ended that the disk had at a mount point before. The handler adds the names of the cleaning
- * steps.
+ * A purge tells how it ended, and what became of each file system that the disk had at a mount point before. The handler of the task adds the names
+ * of the cleaning steps.
  */
 export const PurgeEnd = StepEnd.extend({
   file_systems: z
@@ -75,8 +68,7 @@ export type PurgeEnd = z.output<typeof PurgeEnd>;
 export type FileSystemEnd = NonNullable<PurgeEnd["file_systems"]>[number];
 
 /**
- * The kind of work that purges one disk by the disk's own command. A disk that does not answer blocks its caller in the kernel, where no signal ends
- * it.
+ * This kind of work purges one disk by the disk's own command. A disk that does not answer blocks a process in the kernel, where no signal ends it.
  */
 export const PURGE_DISK = defineWork({
   kind: "storage.purge_disk",
@@ -84,11 +76,14 @@ export const PURGE_DISK = defineWork({
     task_id: TaskId,
     serial: z.string().min(1).max(64),
     wwn: z.string().min(1).max(64).nullable(),
-    /** The random number from which the sample's blocks and markers follow, or null if the worker process draws it. */
+    /** From this random number follow the blocks of the sample and their markers; null if the worker process chooses the number. */
     seed: z.string().min(1).max(64).nullable(),
-    /** The mount points from which the worker process may unmount the disk. The worker then makes and mounts the file systems again. */
+    /**
+     * The worker process may unmount the disk from these mount points. After the purge, the worker process makes the disk's file systems and mounts
+     * them again.
+     */
     may_unmount: z.array(z.string().startsWith("/")).max(80),
-    /** Present if the worker process sends no purge command, and only brings the file systems back after another worker process was lost. */
+    /** If `restore_only` is present, the worker process sends no purge command, and only brings back file systems that a lost worker process owes. */
     restore_only: z.literal(true).exactOptional(),
   }),
   result: PurgeEnd,
@@ -96,7 +91,7 @@ export const PURGE_DISK = defineWork({
   mayBlock: true,
 });
 
-/** The kind of work that reads random blocks of one disk. A disk that does not answer blocks its reader in the kernel. */
+/** This kind of work reads random blocks of one disk. A disk that does not answer blocks the process that reads it in the kernel. */
 export const SAMPLE_DISK = defineWork({
   kind: "storage.sample_disk",
   input: z.strictObject({

@@ -1,6 +1,5 @@
 import type { z } from "zod";
 
-/** A kind of heavy or possibly hanging work, which runs in a worker process outside the agent's process (decision C6). */
 export interface WorkKind<I extends z.ZodType = z.ZodType, R extends z.ZodType = z.ZodType> {
   readonly kind: string;
   readonly input: I;
@@ -16,14 +15,13 @@ export interface WorkKind<I extends z.ZodType = z.ZodType, R extends z.ZodType =
 
 export const defineWork = <I extends z.ZodType, R extends z.ZodType>(kind: WorkKind<I, R>): WorkKind<I, R> => kind;
 
-/** What the worker program gives to a piece of work, so that the work notices a stop and reports progress. */
 export interface WorkRun {
   readonly root: string;
   /** Throws if the agent has asked the worker process to stop. Work without an `await` calls `throwIfStopped` often. */
   throwIfStopped(): void;
   /** A signal that is aborted when the agent asks the worker process to stop. */
   readonly signal: AbortSignal;
-  /** Tells the agent the progress of the work. The worker process writes the newest progress to disk at most once in a second. */
+  /** The worker process writes the newest progress to disk at most once in a second. */
   progress(progress: WorkProgress): void;
 }
 

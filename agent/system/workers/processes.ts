@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { hasEnded, type ProcStat, parseStat } from "../proc-stat.ts";
 
-/** The facts about a process that Linux tells in /proc/<pid>/stat. */
 export interface ProcessFacts extends ProcStat {
   readonly pid: number;
 }

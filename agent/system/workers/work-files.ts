@@ -48,7 +48,7 @@ export const WorkResult = z.discriminatedUnion("ok", [
 ]);
 export type WorkResult = z.output<typeof WorkResult>;
 
-/** Reads a file in the folder of a piece of work. `readWorkFile` returns null if the file is missing or does not fit `schema`. */
+/** `readWorkFile` returns null if the file is missing or does not fit `schema`. */
 export function readWorkFile<T>(folder: string, name: string, schema: z.ZodType<T>): T | null {
   let text: string;
   try {
@@ -83,7 +83,6 @@ export function writeWorkFile(folder: string, name: string, value: unknown): voi
   }
 }
 
-/** Creates a file in the folder of a piece of work, or returns false if it exists. */
 export function createWorkFile(folder: string, name: string, value: unknown): boolean {
   let handle: number;
   try {

@@ -27,7 +27,6 @@ class WorkStopped extends Error {
   override readonly name = "WorkStopped";
 }
 
-/** Runs the program of a worker process or of its supervisor in this process, and returns the exit status. */
 export async function runWorkerProgram(args: readonly string[], performers: readonly Performer[]): Promise<number> {
   const [mode, folder] = args;
   if (folder === undefined || (mode !== "perform" && mode !== "supervise"))

@@ -32,7 +32,6 @@ import {
 } from "./work-files.ts";
 
 export const WORK_FAILURES = [
-  /** The worker process reported an error. */
   "work_failed",
   /** The work failed because no worker process began the work. */
   "not_started",
@@ -96,8 +95,8 @@ export interface PerformOptions<I, R> {
 }
 
 /**
- * Runs heavy or possibly hanging work outside the agent's process. Agent and worker process share only files (decision C6). Each piece of a task's
- * work starts at most once. A restarted agent finds running work or the result of ended work, and does not start that work a second time.
+ * Agent and worker process share only files (decision C6). Each piece of a task's work starts at most once. A restarted agent finds running work or
+ * the result of ended work, and does not start that work a second time.
  */
 export class Workers {
   readonly #folder: string;
