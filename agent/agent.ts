@@ -42,7 +42,7 @@ const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
 /** How often the agent retries an identity that the hub refused, because an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
-/** A channel that ends for one of these reasons concerns one host only, so the agent reconnects at once. */
+/** For each of these reasons, only one host's channel ends, so the agent reconnects at once. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
   "renewed",

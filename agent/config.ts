@@ -23,7 +23,10 @@ export interface Config {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly taskSigningPublicKey: string;
-  /** The root of the host's file system, which is `/` or a folder that stands for the host. All paths that the agent uses are below this root. */
+  /**
+   * The root of the host's file system, which is `/` or a folder that stands for the host. The agent uses only paths below this root of the host's
+   * file system.
+   */
   readonly root: string;
   readonly tokenFile: string;
   readonly caFile: string;

@@ -86,8 +86,8 @@ export class IdentityStore {
   }
 
   /**
-   * Exchanges the one-time enrollment token for a certificate. Throws HubRefusal and HubUnreachable. The agent writes its key to disk before the
-   * enrollment request, so that it can repeat a request whose answer was lost.
+   * Exchanges the one-time enrollment token for a certificate. The agent writes its key to disk before the enrollment request, so that it can repeat
+   * a request whose answer was lost.
    */
   async enroll(): Promise<Identity> {
     const tokenPath = `/${relative(this.#config.root, this.#config.tokenFile)}`;

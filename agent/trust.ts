@@ -52,7 +52,7 @@ export class TrustStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/trust.json`;
   }
 
-  /** Loads the trusted keys. If the trust file is damaged, the agent starts with the keys of its bootstrap. */
+  /** If the trust file is damaged, the agent starts with the keys of its bootstrap. */
   async load(): Promise<void> {
     const text = await this.#system.read(this.#path);
     if (text === null) return;

@@ -5,8 +5,8 @@ import { execa } from "execa";
 import type { Architecture, PackageSpec } from "./package-spec.ts";
 
 /**
- * Debian packages can have two compressions: `xz` is for releases, and the fast `zstd` is for tests. Debian 12 and Ubuntu 22.04 unpack both `xz` and
- * `zstd`.
+ * The agent's and hub's Debian packages can be compressed in two ways: `xz` is for releases, and the fast `zstd` is for tests. Debian 12 and Ubuntu
+ * 22.04 unpack both `xz` and `zstd`.
  */
 export const COMPRESSIONS = { xz: ["-Zxz", "-z6"], zstd: ["-Zzstd", "-z3"] } as const;
 export type Compression = keyof typeof COMPRESSIONS;

@@ -24,7 +24,7 @@ export interface PackageSpec {
    * packages that contain them.
    */
   readonly carries: readonly string[];
-  /** The package's configuration files below /etc. An upgrade of the package keeps the operator's changes to its configuration files. */
+  /** The package installs these configuration files below /etc. An upgrade of the package keeps the operator's changes to its configuration files. */
   readonly conffiles: readonly string[];
   readonly depends: readonly string[];
   readonly recommends: readonly string[];

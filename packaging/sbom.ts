@@ -4,7 +4,7 @@ import { z } from "zod";
 import { npmClosure } from "./npm-closure.ts";
 import { ARCHITECTURES, type Architecture, type PackageSpec } from "./package-spec.ts";
 
-/** The licence field of an npm package. Old npm packages have a list of licences in place of one licence. */
+/** The licence field in the package.json of an npm package. Old npm packages have a list of licences in place of one licence. */
 const License = z.union([
   z.string(),
   z.array(z.object({ type: z.string() })).transform((all) => all.map(({ type }) => type).join(" OR ")),

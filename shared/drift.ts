@@ -32,7 +32,7 @@ export const DriftDetails = z.strictObject({
   rule: DriftRule,
   severity: DriftSeverity,
   action: DriftAction,
-  /** The machine's status in MAAS, or `absent`. */
+  /** The machine's status in MAAS, or `absent` if MAAS has no such machine. */
   maas_status: z.string(),
   maas_status_code: z.int().nullable(),
   expected: z.string(),

@@ -2,8 +2,8 @@ import { z } from "zod";
 
 /**
  * The agent overwrites GPU memory with a pseudo-random stream of bytes, which the hub can compute as well. A worker is a process of the agent that
- * holds the whole free memory of one GPU; it numbers the memory's bytes from 0 on. The stream of bytes is ChaCha20 with the task's seed as its key,
- * and with a nonce of its own for each chunk of a GPU's memory.
+ * holds the whole free memory of one GPU; it numbers the memory's bytes from 0 on. The stream of bytes is ChaCha20 with the task's seed as its key.
+ * Each chunk of a GPU's memory has a nonce of its own.
  */
 export const CHUNK_BYTES = 2 ** 30;
 /**
@@ -18,7 +18,7 @@ export const SCAN_UNIT_BYTES = 16;
 /** Each allocation of GPU memory is a multiple of 2 MiB, which is the granularity of the GPU drivers. */
 export const ALLOCATION_STEP_BYTES = 2 * 2 ** 20;
 
-/** More memory than any GPU has. If a host reports a larger number of bytes for a GPU, the report is wrong. */
+/** No GPU has this much memory. If a host reports a larger number of bytes for a GPU, the report is wrong. */
 export const MOST_GPU_BYTES = 2 ** 42;
 export const MOST_GPUS = 16;
 export const MOST_SAMPLE_BLOCKS = 64;
@@ -78,7 +78,7 @@ export const GpuCommitment = z.strictObject({
   total_bytes: Bytes.nullable(),
   /** The part of the GPU's memory that NVIDIA's driver keeps for itself, or null if the driver did not tell it. */
   reserved_bytes: Bytes.nullable(),
-  /** How much memory CUDA or HIP reports for the GPU. CUDA reports less than NVIDIA's management library. */
+  /** How much memory CUDA or HIP reports for the GPU. The number from CUDA is less than the number from NVIDIA's management library. */
   visible_bytes: Bytes,
   /**
    * Why the GPU could not run the worker's kernels (programs on the GPU), so that the worker filled and compared the memory by copies.

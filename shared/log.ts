@@ -1,4 +1,4 @@
-/** Hub and agent log one JSON object per line, with a constant message and fields. No log line contains a secret. */
+/** Hub and agent log one JSON object per line, with a constant message and fields. No line of the log contains a secret. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogFields = Readonly<Record<string, unknown>>;

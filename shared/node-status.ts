@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The node statuses of state model 3.1. A workflow stage is never a node status (state model 4.3). */
+/** A workflow stage is never a node status (state model 4.3). */
 export const NODE_STATUSES = [
   "bootstrap_issued",
   "enrolling",

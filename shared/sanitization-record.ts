@@ -38,7 +38,7 @@ const REASON_CODES = Object.keys(VERDICT_REASONS) as [VerdictReason, ...VerdictR
 
 const Short = z.string().max(256);
 const Name = z.string().min(1).max(64);
-/** A code is a fixed word, such as the name of a task type or of a residue item, and never free text. */
+/** A code in a sanitization record is a fixed word, such as the name of a task type or of a residue item, and never free text. */
 const Code = z.string().regex(/^[A-Za-z0-9._:-]{1,64}$/);
 const Uuid = z.uuid();
 
@@ -107,8 +107,8 @@ const RecordGpu = z.strictObject({
 export type RecordGpu = z.output<typeof RecordGpu>;
 
 /**
- * This evidence shows that MAAS erased the disks of a machine when it released the machine. The evidence concerns the whole machine, because MAAS
- * reports nothing about single disks (decision C5).
+ * The hub has this evidence that MAAS erased the disks of a machine when it released the machine. The evidence concerns the whole machine, because
+ * MAAS reports nothing about single disks (decision C5).
  */
 export const ERASE_EVIDENCE = ["reported_by_maas", "none"] as const;
 export const MOST_DISK_FINDINGS = 32;
@@ -123,8 +123,8 @@ const RecordRelease = z.strictObject({
   /** The person who let the operation continue without evidence of the disk erase, or null if no person did. */
   waived_by: Short.nullable(),
   /**
-   * What the disks show against MAAS's erase, as the agent of the new system read them, disk by disk. The list is absent if no disk shows anything
-   * against MAAS's erase.
+   * What the disks show against MAAS's erase, as the agent of the new system read them, disk by disk. The list of findings is absent if no disk shows
+   * anything against MAAS's erase.
    */
   disk_findings: z.array(Short).min(1).max(MOST_DISK_FINDINGS).optional(),
   /** The person who decided to continue although the disks speak against the erase. The member is absent if no person decided so. */

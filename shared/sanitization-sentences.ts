@@ -37,7 +37,6 @@ function mediumOf({ outcome, evidence }: CleaningStep, refused: RefusedEvidence 
   };
 }
 
-/** A medium that the host's inventory names. */
 export interface KnownMedium {
   readonly kind: string;
   readonly model: string | null;

@@ -49,7 +49,7 @@ export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
   return [...last.values()];
 }
 
-/** Returns the last task of each type. `tasks` is in the order in which the hub queued the tasks. */
+/** `tasks` is in the order in which the hub queued the tasks. */
 const lastTasks = (tasks: readonly RecordTask[]): readonly RecordTask[] => [
   ...new Map(tasks.map((task) => [task.type, task])).values(),
 ];

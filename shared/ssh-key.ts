@@ -5,7 +5,7 @@ const MAX_COMMENT = 256;
 export const MIN_RSA_BITS = 2_048;
 export const MAX_RSA_BITS = 16_384;
 
-/** The accepted types of SSH public keys have these fields, in the order of RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4 and OpenSSH's PROTOCOL.u2f. */
+/** Each accepted type of SSH public key has these fields, in the order of RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4 and OpenSSH's PROTOCOL.u2f. */
 type Field =
   | { readonly kind: "text"; readonly equals: string }
   | { readonly kind: "application" }
@@ -30,8 +30,8 @@ const FIELDS: Readonly<Record<string, readonly Field[]>> = {
 export const SSH_KEY_TYPES: readonly string[] = Object.keys(FIELDS);
 
 /**
- * A line must begin with the key's type, so options of `authorized_keys` such as `command=` are not accepted. The key type inside the base64 text
- * must equal the key type at the beginning of the line.
+ * The line of an SSH public key begins with the key's type, so options of `authorized_keys` such as `command=` are not accepted. The key type inside
+ * the base64 text must equal the key type at the beginning of the line.
  */
 export function sshKeyFault(line: string): string | null {
   if (line.length > MAX_LINE) return `is longer than ${MAX_LINE} characters`;

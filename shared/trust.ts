@@ -38,7 +38,10 @@ export const TrustChain = z.array(TrustStatement).max(MOST_STATEMENTS);
 export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
-/** The signed text of a statement about the hub's keys begins with its purpose, so that a task order's signature is never valid for a statement. */
+/**
+ * The signed text of a statement about the hub's keys begins with its purpose. The signature of a task order is therefore never valid for a
+ * statement.
+ */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
 

@@ -8,13 +8,13 @@ const SHORTEST_SECRET = 4;
  * of a secret document instead of the whole document.
  */
 const LONGEST_WORD = 300;
-/** A text contains a piece of a secret document if both share `PIECE` characters in a row. */
+/** A text and a secret document share a piece of the document if `PIECE` characters in a row are equal. */
 const PIECE = 16;
 
 /**
- * These patterns find credentials in a text that Muster does not know. A token in base64url has small letters, capital letters and digits. The
- * patterns for credentials limit the length of names, so that the time of a search grows only in proportion to the text's length. Without a maximum
- * length of names, a pattern would scan the text `secretsecretsecret...` once for each `secret` in the text.
+ * By these patterns, the redaction of a text finds credentials that Muster does not know. A token in base64url has small letters, capital letters and
+ * digits. The patterns for credentials limit the length of names, so that the time of a search grows only in proportion to the text's length. Without
+ * a maximum length of names, a pattern would scan the text `secretsecretsecret...` once for each `secret` in the text.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [
@@ -31,9 +31,7 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{32,}/g, REDACTED],
 ];
 
-/**
- * Removes secrets from a text of MAAS or a host: known secrets in every encoding, pieces of secret documents, and text that looks like a credential.
- */
+/** Removes from a text of MAAS or a host known secrets in every encoding, pieces of secret documents, and text that looks like a credential. */
 export const withoutCredentials = (text: string, known: readonly Secret[] = []): string =>
   allWithoutCredentials([text], known)[0] ?? "";
 

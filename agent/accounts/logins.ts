@@ -51,7 +51,7 @@ export async function endLinger({ system, tenant, plan }: Revocation): Promise<R
   return cleaningStep("linger", file, "ok", message, { lingered: has, ...(told === null ? {} : { loginctl: told }) });
 }
 
-/** The cleaning step `processes`, which comes later, ends processes that outlive their login session. */
+/** After the step that ends login sessions, the cleaning step `processes` ends processes that outlive their login session. */
 export async function endSessions({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = `user-${tenant.uid}.slice`;
   if (!(await isSystemdRunning(system)))
@@ -80,7 +80,7 @@ export async function endSessions({ system, tenant, plan }: Revocation): Promise
 }
 
 /**
- * Whether a process belongs to the tenant by one of its uids, by its login uid, or by the cgroup of the tenant's logins. A tenant's process keeps the
+ * A process belongs to the tenant by one of its uids, by its login uid, or by the cgroup of the tenant's logins. A tenant's process keeps the
  * tenant's login uid even if it runs as root.
  */
 export const isProcessOf =

@@ -53,7 +53,7 @@ describe("the ways of an account to the rights of root", () => {
   describe("by the files of container engines", () => {
     const own = process.getgid?.() ?? 0;
     const MINE = `${GROUP}mine:x:${own}:ada\n`;
-    // If the test runs in the group of root, this group is itself a way to root.
+    // If the test runs in the group of root, its membership in the group is itself a way to root.
     const byGroup = own === 0 ? ["group mine"] : [];
     const ACL = "user::rw-\nuser:20000:rw-\ngroup::---\nmask::rw-\nother::---\n";
     const script = (name: string, text: string): void => {

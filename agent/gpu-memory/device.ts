@@ -39,8 +39,8 @@ export interface OpenedGpu {
   /** Why the GPU's driver did not compile the GPU kernels, so that the host's processor computes instead, or null. */
   readonly kernelsError: string | null;
   /**
-   * How many bytes of the GPU's own memory are in use according to the kernel, or null if the kernel does not tell. A driver that ran out of GPU memory
-   * could give memory of the host to the worker process, whose overwrite would show nothing about the GPU.
+   * How many bytes of the GPU's own memory are in use according to the kernel, or null if the kernel does not tell. A driver without free GPU memory
+   * could give memory of the host to the worker process. An overwrite of host memory would show nothing about the GPU.
    */
   usedBytes(): number | null;
 }

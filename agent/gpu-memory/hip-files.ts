@@ -1,4 +1,4 @@
-/** Each release of AMD's software ROCm has a folder of its own in this folder, for example `rocm-6.3.1`. */
+/** The packages of AMD's software ROCm install each release in a folder of its own below this path, for example `rocm-6.3.1`. */
 export const ROCM_PARENT = "/opt";
 const SYSTEM_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"] as const;
 const RELEASE = /^rocm-(\d+)[.](\d+)[.](\d+)$/;

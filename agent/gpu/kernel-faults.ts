@@ -30,8 +30,8 @@ export const presentMoment = (): Moment => ({
 });
 
 /**
- * The wall-clock time, in seconds, from which `journalctl --since` lists every entry after the moment `start`, even if the wall clock was stepped
- * between `start` and `now`. Entries before a step have times of the old wall clock, and entries after the step have times of the new one.
+ * The wall-clock time, in seconds, from which `journalctl --since` lists every entry after `start`. It is right even if the wall clock was stepped
+ * since `start`. Entries before a step have times of the old wall clock, and entries after the step have times of the new one.
  */
 export const journalStart = (start: Moment, now: Moment): number =>
   Math.floor(Math.min(start.wallMs, now.wallMs - (now.monotonicUs - start.monotonicUs) / 1000) / 1000);

@@ -111,7 +111,7 @@ async function startSecurityErase(
   if (after.isLocked) {
     await clearPassword();
     const last = await identify();
-    // The result stays `unknown`, so that a later task learns from the agent's journal that it may remove the password from the disk.
+    // The agent's journal keeps the end of the erase as unknown, so that a later task may remove the password from the disk.
     if (isRefusal(last) || last.isLocked)
       return {
         kind: "unknown",

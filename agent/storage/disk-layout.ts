@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { plainPath } from "../system/mounts.ts";
 
-/** After a purge of a disk, the agent can make file systems of these types again. */
+/** The agent can make file systems of these types anew after a purge of their disk. */
 export const FILE_SYSTEMS = ["ext4", "xfs"] as const;
 
 /** For each file system of a data disk, the agent stores what it needs to make and mount the file system again. */
@@ -126,7 +126,7 @@ export const partitionName = (disk: string, partition: number | null): string =>
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const LABEL = /^[\w.+:@-]{1,16}$/;
 
-/** Returns why the agent could not make a disk's file system again after a purge, or null if it could. */
+/** Returns why the agent could not make a disk's file system anew after a purge, or null if it could. */
 export function typeFault(probe: Probe): string | null {
   const [type, uuid, label] = [probe.get("TYPE") ?? "none", probe.get("UUID") ?? "", probe.get("LABEL")];
   if (!FILE_SYSTEMS.some((one) => one === type))

@@ -49,7 +49,7 @@ export interface NvmeController {
 export interface DiskMount {
   readonly name: string;
   readonly path: string;
-  /** A mount shows one folder of the file system: The root folder `/`, or any other folder for a bind mount. */
+  /** `from` is the folder of the mounted file system that the mount shows: The root folder `/`, or any other folder for a bind mount. */
   readonly from: string;
   /**
    * True if Linux names the mounted device by its number. For a file system on several devices, Linux names one of these devices, and only by its
@@ -98,7 +98,7 @@ export type DiskRefusal =
   | "zfs";
 
 /**
- * These words occur in the model names of a BMC's virtual media and of a RAID controller's volumes. Only the RAID controller, not the host, can erase
+ * Model names with these words belong to a BMC's virtual media or to a RAID controller's volumes. Only the RAID controller, not the host, can erase
  * the disks behind a RAID volume.
  */
 const NOT_ONE_DISK = /\b(virtual|boss|perc|megaraid|smart array|logical volume|raid|iscsi|lun)\b/i;
@@ -125,8 +125,8 @@ export const strangersOf = (
   controllers.filter(({ serial, subsystem }) => serial === disk.serial && subsystem !== disk.subsystem);
 
 /**
- * The agent may erase only a disk that is certainly a free data disk and that the order names. A disk counts as free even if it is mounted, as long
- * as each mount is at a mount point in `mayUnmount`.
+ * The agent may erase only a disk that is certainly a free data disk and that the order names. A mounted disk counts as free as long as `mayUnmount`
+ * contains each of its mount points.
  */
 export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk, mayUnmount: readonly string[] = []): DiskVerdict {
   const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });

@@ -87,7 +87,7 @@ const COMMANDS: Readonly<Record<number, Technique>> = {
 const STATES = ["never", "done", "running", "failed", "done"] as const;
 /** The first write to an NVMe disk after a sanitize clears this bit of the disk's sanitize status. */
 const GLOBAL_DATA_ERASED = 0x100;
-/** An NVMe disk that cannot estimate how long a sanitize takes reports this value. */
+/** An NVMe disk reports this number if it cannot estimate how long a sanitize takes. */
 const NO_ESTIMATE = 0xffff_ffff;
 
 /** Returns null for bytes that are no NVMe log page Sanitize Status, or for a state that the agent does not know. */

@@ -44,7 +44,9 @@ export interface SampleVerdict {
   readonly result: string;
 }
 
-/** A technique of purge promises how the blocks of the sample look after the purge. A block that the agent cannot read never counts as clean. */
+/**
+ * After a purge, the blocks of the sample must look as the technique of the purge promises. A block that the agent cannot read never counts as clean.
+ */
 export function judgeSample(technique: Technique, looks: readonly BlockLook[]): SampleVerdict {
   const count = (wanted: (look: BlockLook) => boolean): number => looks.filter(wanted).length;
   const of = `of ${looks.length} blocks`;

@@ -181,10 +181,7 @@ async function restoreAfterLoss(
   }
 }
 
-/**
- * These are the cleaning steps of a disk whose worker process left no result. The agent's journals of the disk show whether the worker process had
- * changed the disk.
- */
+/** The agent's journals of the disk show whether the worker process had changed the disk. */
 async function lostSteps(
   system: System,
   { taskId }: Run,

@@ -24,7 +24,8 @@ export const TECHNIQUES = {
     expects: "uniform",
     hasLog: true,
   },
-  // NIST SP 800-88 rates the enhanced erase of a SATA disk as a purge for hard disks only. Both kinds of erase therefore count as `clear`.
+  // NIST SP 800-88 rates the enhanced erase of a SATA disk as a purge for hard disks only. Because of this rating by NIST, both kinds of erase of a
+  // SATA disk count as `clear`.
   ata_security_enhanced: {
     title: "ATA security erase, enhanced",
     method: "clear",
@@ -97,7 +98,7 @@ export function patienceOf(technique: Technique, status: SanitizeStatus | null):
   return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, 3 * estimate));
 }
 
-/** The worker process remembers the progress of a purge. All times are milliseconds of a clock that never goes back. */
+/** The worker process remembers the progress of a purge. The times of a purge's progress are milliseconds of a clock that never goes back. */
 export interface Advance {
   readonly first: { readonly at: number; readonly share: number };
   /** The highest share of the purge that the disk reported, and the time when the worker process first read it. */

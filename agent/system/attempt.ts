@@ -5,9 +5,9 @@ import { readProcess, waitChannel } from "./workers/processes.ts";
 
 export type Attempt =
   | { readonly kind: "ended"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  /** The host does not have the tool, or the kernel did not start it. */
+  /** The host does not have the tool that the agent wants to run, or the kernel did not start it. */
   | { readonly kind: "missing"; readonly message: string }
-  /** The tool did not end within `timeoutMs`. If `isAlive` is true, the tool hangs in the kernel and survived SIGKILL. */
+  /** The tool that the agent ran did not end within `timeoutMs`. If `isAlive` is true, the tool hangs in the kernel and survived SIGKILL. */
   | {
       readonly kind: "hung";
       readonly pid: number;
@@ -22,7 +22,7 @@ export interface AttemptOptions {
   readonly graceMs?: number;
   /** Text for the tool's standard input, which is empty by default. */
   readonly input?: string;
-  /** With `latin1`, each byte of the tool's output is one character of `stdout`. The default is UTF-8. */
+  /** With `latin1`, each byte of the tool's output is one character of `stdout`. Without `latin1`, the agent reads the tool's output as UTF-8. */
   readonly encoding?: "utf8" | "latin1";
 }
 export type AttemptTool = (tool: string, args: readonly string[], options: AttemptOptions) => Promise<Attempt>;

@@ -8,7 +8,7 @@ import { readMounts } from "./mounts.ts";
 export interface Removal {
   readonly removed: number;
   readonly unlocked: number;
-  /** The list has only the first paths, while `leftCount` counts all. */
+  /** `left` names only the first paths that the removal left, while `leftCount` counts all of them. */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
   readonly leftCount: number;
 }

@@ -96,8 +96,8 @@ export function processTableOf(root: string): ProcessTable {
 }
 
 /**
- * A list of processes never shows one moment, because processes run while the agent reads the list. A caller that must know that no process is left
- * reads the list twice.
+ * A list of processes shows no single moment, because processes start and end while the agent reads the list. A caller that must know that no process
+ * is left reads the list twice.
  */
 async function readProcesses(proc: string): Promise<HostProcess[]> {
   const processes: HostProcess[] = [];

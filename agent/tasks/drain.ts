@@ -68,7 +68,10 @@ export const drain =
     }
   };
 
-/** Marks the host as draining, and returns the drain's deadline as an uptime of the host in seconds. A reboot begins the drain's time again. */
+/**
+ * Marks the host as draining, and returns the drain's deadline as an uptime of the host in seconds. After a reboot of the host, the drain's time
+ * begins once more.
+ */
 async function mark(system: System, input: TaskInput<"node.drain">, run: Run): Promise<number> {
   const boot_id = await system.bootId();
   const before = Mark.safeParse(parsed(await system.read(MARK)));

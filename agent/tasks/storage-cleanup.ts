@@ -82,8 +82,8 @@ function withFault(faultOf: FolderFault, one: Step): Step {
 }
 
 /**
- * A folder's step that failed because the disk was not mounted is replaced after the task has purged the disk and mounted its new file system. An
- * earlier task may have been interrupted between the purge of a disk and the mount of its new file system.
+ * A folder's step fails if its disk was not mounted. After the task has purged the disk and mounted its new file system, another step replaces the
+ * failed one. An earlier task may have been interrupted between the purge of a disk and the mount of its new file system.
  */
 const withoutPurgedFolders = (steps: readonly Step[]): Step[] =>
   steps.map((one) =>
@@ -166,7 +166,7 @@ async function skippedWeka(system: System, one: PlannedStep): Promise<Step | nul
   return stepOf(one, "skipped", "This host has no Weka client and no Weka file system.");
 }
 
-/** Removes the tenant's Weka lines from /etc/fstab. The agent edits /etc/fstab in its own process, because a second edit would change nothing. */
+/** The agent edits /etc/fstab in its own process, because a second edit would change nothing. */
 async function cleanFstab(system: System, prefixes: readonly string[]): Promise<Step> {
   const step = (outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
     cleaningStep("weka_fstab", FSTAB, outcome, message, evidence);

@@ -12,8 +12,8 @@ const isBlank = (text: string): boolean => /^[ \t\n\r]*$/.test(text);
 
 /**
  * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. `ArrayElements` only finds the end of
- * each element of the JSON array; `JSON.parse` reads and checks each element. Together with `JSON.parse`, the class `ArrayElements` accepts exactly
- * the arrays that `JSON.parse` alone would accept.
+ * each element of the JSON array; The parser `ArrayElements` leaves the check of each element to `JSON.parse`. Together with `JSON.parse`, the class
+ * `ArrayElements` accepts exactly the arrays that `JSON.parse` alone would accept.
  */
 export class ArrayElements {
   readonly #take: (element: unknown) => void;

@@ -55,7 +55,7 @@ export interface Transport {
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
-/** The hub waits this much longer for each machine of a list, because MAAS runs queries for each machine before it sends the first byte (maas 6). */
+/** For each machine of a list, the hub waits this much longer. MAAS runs queries for each machine before it sends the first byte (maas 6). */
 const MS_PER_MACHINE = 100;
 /** One machine in MAAS's answer may have at most this size; even a host with many network cards and disks needs only tens of kilobytes. */
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;

@@ -3,8 +3,8 @@ import type { InterfaceAddress } from "./host-address.ts";
 
 /**
  * One instance of `MaasPort` talks to one site with one token. No method of `MaasPort` repeats a failed call, because the workflow engine repeats the
- * stage. Every method of `MaasPort` throws `MaasError` only. If a changing call times out, its outcome is unknown (`error.outcomeUnknown`): read the
- * machine's state, and never simply repeat the call (decision M13).
+ * stage. If a changing call times out, its outcome is unknown (`error.outcomeUnknown`): read the machine's state, and never simply repeat the call
+ * (decision M13).
  */
 export interface MaasPort {
   version(): Promise<{ version: string; capabilities: readonly string[] }>;
@@ -63,8 +63,8 @@ export interface MaasPort {
   getMachineToken(systemId: string): Promise<MachineToken | null>;
 
   /**
-   * Tells how MAAS's release script erased each disk in the newest release of the machine with release scripts. The result is null if MAAS stored no
-   * output of its release script. MAAS before 3.5 has no release scripts and answers with `rejected_input` (maas 2.9).
+   * Tells how MAAS's release script erased each disk in the newest release of the machine with release scripts. Returns null if MAAS stored no output
+   * of its release script. MAAS before 3.5 has no release scripts and answers with `rejected_input` (maas 2.9).
    */
   wipedDisks(systemId: string): Promise<readonly WipedDisk[] | null>;
   blockDevices(systemId: string): Promise<readonly MaasBlockDevice[]>;
@@ -83,8 +83,8 @@ export interface MaasPort {
   createSubnet(input: { cidr: string; name: string; vlanId: number; managed: boolean }): Promise<MaasSubnet>;
 
   /**
-   * Reads MAAS's events, newest first. With `after`, `events` reads the `limit` oldest events whose id is above `after` (maas 2.15). `events` also
-   * reads MAAS's events of the level DEBUG.
+   * Reads MAAS's events from the newest to the oldest. With `after`, `events` reads the `limit` oldest events whose id is above `after` (maas 2.15).
+   * `events` also reads MAAS's events of the level DEBUG.
    */
   events(query: { after?: number; limit: number }): Promise<readonly MaasEvent[]>;
   machineEvents(systemId: string, query: { limit: number; level: "DEBUG" | "INFO" }): Promise<readonly MaasEvent[]>;
@@ -102,7 +102,7 @@ export interface MaasRack {
 }
 
 export interface PowerLogin {
-  /** The BMC's protocol, IPMI by default. For a machine whose interfaces are unknown, MAAS accepts only IPMI (maas 2.2). */
+  /** The protocol of the machine's BMC, which is IPMI by default. For a machine whose interfaces are unknown, MAAS accepts only IPMI (maas 2.2). */
   readonly driver?: "ipmi" | "redfish";
   readonly address: string;
   readonly user: string;
@@ -153,7 +153,8 @@ export interface UnreadableMachine {
 
 /**
  * The method by which MAAS's release script erased a disk. `secure` is the drive's own secure erase, `zero` and `quick` are writes of zeroes to the
- * whole disk or to its ends. `write_zeroes` is a command of NVMe disks that may erase only some blocks. `none` means that no method succeeded.
+ * whole disk or to its ends. `write_zeroes` is a command of NVMe disks that may erase only some blocks. `none` means that no method of the release
+ * script erased the disk.
  */
 export type WipeMethod = "secure" | "zero" | "write_zeroes" | "quick" | "none";
 export interface WipedDisk {

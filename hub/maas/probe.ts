@@ -28,10 +28,12 @@ interface ProbedSite {
 /** The age in seconds above which MAAS refuses an OAuth timestamp; MAAS accepts any timestamp in the future (maas 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
 /**
- * If the clocks of hub and MAAS differ by more than this number of seconds, one clock is wrong, because network delay cannot explain the difference.
+ * If the clocks of hub and MAAS differ by more than this number of seconds, one clock is wrong. Network delay cannot explain so large a difference.
  */
 const SKEW_SECONDS = 30;
-/** A system id that no machine has. For an unknown system id, MAAS gives an administrator an empty answer, and answers 403 to any other user. */
+/**
+ * No machine in MAAS has this system id. For an unknown system id, MAAS gives an administrator an empty answer, and answers 403 to any other user.
+ */
 const NO_MACHINE = "none";
 
 /**
@@ -210,9 +212,9 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
 }
 
 /**
- * Hosts ask MAAS's DNS for every name. MAAS forwards names that MAAS does not know only to the servers in the setting `upstream_dns`. The value of
- * `upstream_dns` is one string with blanks, or null if nobody has set it (maas 2.14). Servers in `upstream_dns` that the site does not require are no
- * fault.
+ * A host that MAAS deployed asks MAAS's DNS for every name. MAAS forwards names that MAAS does not know only to the servers in the setting
+ * `upstream_dns`. The value of `upstream_dns` is one string with blanks, or null if nobody has set it (maas 2.14). Servers in `upstream_dns` that the
+ * site does not require are no fault.
  */
 export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
   const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];

@@ -200,7 +200,7 @@ const Event = z.object({
   description: told,
   created: text,
 });
-/** The parser leaves out a MAAS event without a readable id. The next sweep finds the change that an unreadable event reported. */
+/** The parser of MAAS's events leaves out an event without a readable id. The next sweep finds the change that an unreadable event reported. */
 export const Events = z.object({ events: z.array(z.unknown()) }).transform((page, ctx): MaasEvent[] => {
   const read = page.events.flatMap((event) => Event.safeParse(event).data ?? []);
   if (read.length === 0 && page.events.length > 0)

@@ -3,12 +3,15 @@ import type { Transport } from "./http.ts";
 import type { MaasPort, WipedDisk, WipeMethod } from "./port.ts";
 
 const SCRIPT = "wipe-disks";
-/** The parser reads at most this many characters of the script's output. A host with a hundred disks causes some ten thousand characters. */
+/**
+ * The parser reads at most this many characters of the output of MAAS's release script. A host with a hundred disks causes some ten thousand
+ * characters.
+ */
 const MAX_OUTPUT = 256 * 1024;
 const MAX_DISKS = 512;
 
 const LISTED = /^(\S+(?:, \S+)*) to be wiped\.$/;
-/** The last words of the script about a disk. The script also prints success after a quick erase of which one half failed. */
+/** The last words of the script about a disk. The release script also prints success after a quick erase of which one half failed. */
 const LAST_WORDS: readonly (readonly [words: RegExp, method: WipeMethod])[] = [
   [/^(\S+): successfully securely erased\.$/, "secure"],
   [/^Secure erase was successful on NVMe drive (\S+)$/, "secure"],

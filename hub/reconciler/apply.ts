@@ -32,7 +32,7 @@ export interface ApplyOptions {
 
 /**
  * Writes a node's drift to the database and takes the actions that follow from it. Returns the calls to MAAS that the drift requires and that the
- * caller still has to make. The caller has locked the node's row in the database.
+ * caller still has to make.
  */
 export async function applyJudgement(
   tx: Tx,

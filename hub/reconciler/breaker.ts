@@ -7,10 +7,7 @@ const SHARE = 0.2;
 export const BREAKER_WINDOW_SECONDS = 600;
 export const ACCEPT_SECONDS = 900;
 
-/**
- * The number of nodes of a site whose status may change within `BREAKER_WINDOW_SECONDS`: five, or a fifth of the nodes in service if this fifth is
- * more.
- */
+/** Within `BREAKER_WINDOW_SECONDS`, the status of five nodes of a site may change, or of a fifth of the nodes in service if this is more. */
 export const moveLimit = (inService: number): number => Math.max(LEAST, Math.floor(SHARE * inService));
 
 /**

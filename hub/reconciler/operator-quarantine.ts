@@ -49,9 +49,8 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
 }
 
 /**
- * Returns a quarantined node to service because a person asked for it, whoever quarantined the node (decision N4). A person can vouch for a host, but
- * not for a host with an invalid identity, or for a machine that is not deployed in MAAS. If `liftQuarantine` throws an ApiError, it has written
- * nothing.
+ * Returns a quarantined node to service because a person asked for it, whoever quarantined the node (decision N4). A person can vouch for a host,
+ * unless its identity is invalid or its machine is not deployed in MAAS. If `liftQuarantine` throws an ApiError, it has written nothing.
  */
 export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);

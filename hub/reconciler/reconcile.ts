@@ -63,8 +63,8 @@ const SYNCS_PER_PASS = 20;
 export class Reconciler {
   readonly #services: ReconcilerServices;
   /**
-   * The MAAS user of each site's token. The hub reads the user of a site's token whenever the reconciler judges all nodes, and when a machine's owner
-   * has changed.
+   * For each site, the reconciler remembers the MAAS user to whom the site's token belongs. The hub reads the user of a site's token whenever the
+   * reconciler judges all nodes, and when a machine's owner has changed.
    */
   readonly #users = new Map<SiteId, MaasUser>();
   readonly #allJudgedAt = new Map<SiteId, number>();

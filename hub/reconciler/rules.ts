@@ -76,7 +76,7 @@ export interface NodeFacts {
   /** The time at which the hub last heard from the agent of the node's present generation; null if the hub never heard from it. */
   readonly agentSeenAt: Date | null;
   readonly agentConnected: boolean;
-  /** Seconds since the node was retired; null if the node is not retired, or if this time is unknown. */
+  /** How many seconds ago the node was retired; null if the node is not retired, or if the hub does not know the time. */
   readonly retiredForSeconds: number | null;
   /**
    * True if Muster has released the node's machine before. A system that somebody deploys on the machine after Muster released it belongs to somebody

@@ -1,6 +1,6 @@
 /**
- * MAAS commits events in another order than their ids, so each poll also reads the last few events that earlier polls have read (maas 2.15, decision
- * M8).
+ * MAAS does not commit events in the order of their ids. Each poll therefore reads the newest events of the polls before it once more (maas 2.15,
+ * decision M8).
  */
 export const EVENT_OVERLAP = 50;
 export const EVENTS_PER_REQUEST = 1000;
@@ -37,9 +37,10 @@ export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} $
 
 /**
  * `seen` holds the content of processed events that the request reads a second time, by id. Each request also asks for the event at the cursor, which
- * is the newest processed event. An answer without any event at or above the cursor means that MAAS's event ids went back, for example after MAAS's
- * database was restored from a backup. If MAAS's event ids went back and have passed the cursor since, an event in `seen` has other content in MAAS's
- * answer. If `seen` is empty, the event at the cursor decides: MAAS's ids went back if MAAS's answer lacks this event or shows it with other content.
+ * is the newest processed event. If MAAS's answer has no event at or above the cursor, MAAS's event ids went back, for example because somebody
+ * restored MAAS's database from a backup. If MAAS's event ids went back and have passed the cursor since, an event in `seen` has other content in
+ * MAAS's answer. If `seen` is empty, the event at the cursor decides: MAAS's ids went back if MAAS's answer lacks this event or shows it with other
+ * content.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,

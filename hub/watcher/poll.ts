@@ -33,14 +33,12 @@ export interface PollDependencies {
 export interface PollMemory {
   /** The content of processed events that the next poll reads a second time, by event id. */
   readonly seen: Map<number, string>;
-  /** Until `performance.now()` reaches this value, the wait of a stage is no reason for the hub to read a machine. */
+  /** Before `performance.now()` reaches this value, the hub does not read a machine only because a stage waits on it. */
   waitedNotBefore: number;
   /** The machines that stages waited on when the hub last queried the database for them. */
   waited: ReadonlySet<string>;
   pollsSinceWaited: number;
-  /**
-   * The sweep of the site's machines that still runs, or that has found missing machines which are not confirmed as gone; null without such a sweep.
-   */
+  /** The site's sweep that still runs, or that found missing machines whose absence is not confirmed yet; null without such a sweep. */
   sweep: Sweep | null;
   /** After a failed sweep, no new sweep of the site's machines begins before the time `sweepNotBefore`. */
   sweepNotBefore: number;
@@ -217,7 +215,7 @@ interface PollFindings {
   readonly memory: PollMemory;
 }
 
-/** Stores the poll's readings in one transaction. The last step of the transaction checks that this hub still watches the site. */
+/** The last step of the transaction checks that this hub still watches the site. */
 async function keep(
   deps: PollDependencies,
   siteId: SiteId,

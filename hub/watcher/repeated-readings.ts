@@ -38,8 +38,8 @@ const WANTED: Readonly<Record<string, string>> = { "User powering up node": "on"
 
 export class RepeatedReadings {
   /**
-   * The series of repeated readings, by machine. `#told` holds the series of readings that a MAAS event about a power action began. `#recorded` holds
-   * the series of readings of machines whose row in the database may be outdated.
+   * `#told` holds the series of readings that a MAAS event about a power action began. `#recorded` holds the series of readings of machines whose row
+   * in the database may be outdated.
    */
   readonly #told = new Map<string, Series>();
   readonly #recorded = new Map<string, Series>();

@@ -53,8 +53,8 @@ const SPREAD_MS = 50;
 
 /**
  * Runs one loop for each site that this hub watches. The loops of the sites are independent, so a site that is down never slows another site
- * (lifecycle 6.3). Only one hub polls a site. Each second the other hubs read from the database when the site's lease expires, and after its expiry
- * these hubs try to take the lease.
+ * (lifecycle 6.3). Each second the other hubs read from the database when the site's lease expires, and after its expiry these hubs try to take the
+ * lease.
  */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { db, hubId, log } = options;
@@ -159,7 +159,8 @@ class SiteLoop {
   async #poll(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // A changed fence means that another hub has polled the site since this hub's last poll, so the remembered events may be older than the cursor.
+    // A changed fence means that another hub has polled the site since this hub's last poll. The events that this hub remembers may then be older
+    // than the cursor.
     if (watch.fence !== this.#fence) this.#memory = emptyMemory();
     this.#fence = watch.fence;
     try {

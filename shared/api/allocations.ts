@@ -31,7 +31,7 @@ const Labels = z
 
 const TwoForms = "give either node_id, or sku_id and site_id";
 
-/** The request for an allocation (architecture 14.1) names either a node, or an SKU and a site, among whose nodes the hub chooses a free one. */
+/** A request for an allocation (architecture 14.1) names a node, or an SKU and a site. For an SKU and a site, the hub chooses a free node. */
 export const AllocationCreate = z
   .strictObject({
     node_id: NodeId.describe(
@@ -76,10 +76,7 @@ export const Allocation = z.strictObject({
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),
   next_action: z.string().nullable(),
-  /**
-   * `grant_task_id` is the id of the task that makes the tenant's account, and `decommission_id` the id of the operation that cleans the node after
-   * the tenant.
-   */
+  /** The task `grant_task_id` makes the tenant's account, and the decommission `decommission_id` cleans the node after the tenant. */
   grant_task_id: TaskId.nullable(),
   decommission_id: WorkflowId.nullable(),
   created_by: z.string(),

@@ -13,7 +13,7 @@ export const EnrollRequest = z.strictObject({
   node_id: NodeId,
   token: z.string().min(32).max(128),
   /**
-   * The agent's certificate request, PKCS#10 in PEM. The only SAN of the certificate request must be `nodeUri(node_id)`. The agent never sends its
+   * The agent's certificate request is PKCS#10 in PEM. The only SAN of the certificate request must be `nodeUri(node_id)`. The agent never sends its
    * private key to the hub.
    */
   csr_pem: z.string().min(64).max(8192),

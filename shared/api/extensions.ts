@@ -14,13 +14,13 @@ interface NamedBy {
    */
   readonly list: string;
   /**
-   * The name of the field that contains a listed object's name; a query parameter with the same name as the field limits the list to one object name.
+   * The name of the field that contains a listed object's name. A query parameter of the list has the name of the field, and selects objects by name.
    */
   readonly name: string;
   /** The name of the field that contains a listed object's id. */
   readonly id: string;
   /**
-   * If the named field of a listed object has one of the values, the object has given up its name, and another object may have the name. `shown` is
+   * If the named field of a listed object has one of the values, the object has given up its name. Another object may then have the name. `shown` is
    * the query parameter with which the list operation also lists objects that have given up their names.
    */
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };

@@ -3,8 +3,8 @@ import { NodeId } from "../ids.ts";
 import { SignalOutcome } from "../readiness.ts";
 
 /**
- * The report token, with which a host reports its status to the hub. Both URLs to which the host sends reports contain the report token. If a proxy
- * stands before the hub, the proxy's host name may replace the host name in the report URLs.
+ * The report token, with which a host reports its status to the hub. The host sends its reports to two URLs, which both contain the report token. If
+ * a proxy stands before the hub, the proxy's host name may replace the host name in the report URLs.
  */
 export const ReportTokenIssued = z.strictObject({
   node_id: NodeId,

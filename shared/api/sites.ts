@@ -156,7 +156,7 @@ export const SkuCreate = z.strictObject({
   gpus_total: z.int().min(0).max(64),
 });
 export type SkuCreate = z.output<typeof SkuCreate>;
-/** A request cannot change the id of an SKU, because nodes and onboardings refer to the id. */
+/** Nodes and onboardings refer to an SKU by its id, so no request can change the id of an SKU. */
 export const SkuPatch = z.strictObject({
   description: z.string().max(512).optional(),
   gpu_vendor: SkuCreate.shape.gpu_vendor.optional(),

@@ -22,7 +22,7 @@ const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
 /** A task's result may be as large as the largest one of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
 const Result = boundedJson({ depth: 8, values: 24_000, characters: 320 * 1024 });
 
-/** The agent may refuse a task's order for these reasons, and never runs an order that it has refused. */
+/** Each refusal of a task's order by the agent has one of these reasons. The agent never runs an order that it has refused. */
 const ORDER_REJECTIONS = [
   "bad_signature",
   "wrong_node",

@@ -6,7 +6,7 @@
 export type ResidueRule = "same" | "no_more" | "none" | "tenant";
 
 export interface ResidueItemSpec {
-  /** Operators see the residue item by this name. */
+  /** The title is the residue item's name for operators. */
   readonly title: string;
   readonly rule: ResidueRule;
   /** The parts of the host that the agent reads for the residue item. */

@@ -30,7 +30,7 @@ export const grantUser = defineTask({
   }),
   progress: z.strictObject({ step: z.enum(GRANT_STEPS) }),
   errors: {
-    /** The host has an account or a group with the tenant's login name that Muster did not make for the allocation. */
+    /** The host already has an account or a group with the tenant's login name, which Muster did not make for the allocation. */
     account_exists: "fail",
     /** The agent has already removed the allocation's account from the host, and a late order must not make the account again. */
     allocation_ended: "fail",

@@ -19,8 +19,8 @@ export interface TaskSpec<
   readonly type: T;
   readonly lane: TaskLane;
   /**
-   * The lease says how long one delivery of a task may run without a report of its progress. After the lease of a delivery has expired, the hub may
-   * deliver the task again, with a higher delivery number (epoch).
+   * A task's lease says how long one delivery of the task may run without a report of its progress. After the lease of a delivery has expired, the
+   * hub may deliver the task again, with a higher delivery number (epoch).
    */
   readonly leaseSeconds: number;
   /**

@@ -17,9 +17,9 @@ const GPU_FILL_STEPS = ["gpu_fill"] as const;
 
 /**
  * Overwrites the memory of the host's GPUs and keeps the memory allocated until the hub's challenge (decision C2). For each GPU, a worker process
- * allocates all memory, fills it with a stream of bytes from the hub's seed, and compares the memory with the stream. The task's result contains each
- * worker's commitment: what the worker allocated, found and compared. The workers hold the GPU memory until the task `node.gpu_challenge` asks about
- * it, or until `hold_seconds` have passed.
+ * allocates all memory and fills it with a stream of bytes from the hub's seed. Then it compares the memory with the stream. The task's result
+ * contains each worker's commitment: what the worker allocated, found and compared. The workers hold the GPU memory until the task
+ * `node.gpu_challenge` asks about it, or until `hold_seconds` have passed.
  *
  * The seed of a `node.gpu_fill` is no secret: the seed protects nothing, and the host must know the seed. The task's database row keeps the seed, so
  * that an auditor can compute the stream of bytes. A second fill with the same seed could find the bytes of the first fill, so every error of the

@@ -63,7 +63,7 @@ export const gpuScrub = defineTask({
   progress: z.strictObject({ step: z.enum(GPU_STEPS) }),
   /**
    * The task `node.gpu_scrub` reports an error only if the task has changed nothing, or if the task's process was lost. After the first change to the
-   * host, the task reports a failure as a failed step in its result, so that the hub gets the step's evidence.
+   * host, the task reports a failure as a failed step of its result. The hub gets the failed step's evidence.
    */
   errors: {
     /** The tool of the GPU vendor, for example `nvidia-smi`, is not installed on the host. */

@@ -70,7 +70,7 @@ export const storageCleanup = defineTask({
      * host has none of them.
      */
     disk_pool: ListedDisks.exactOptional(),
-    /** This random number, in hexadecimal digits, determines which blocks of a disk the agent reads before and after a purge. */
+    /** `sample_seed`, in hexadecimal digits, determines which blocks of a disk the agent reads before and after a purge. */
     sample_seed: z
       .string()
       .regex(/^[0-9a-f]{64}$/)

@@ -9,7 +9,7 @@ import { readText, writeAtomically } from "../files.ts";
 const KEY_FILE = "var/lib/muster/agent/residue-key";
 const KEY_BYTES = 32;
 
-/** The agent keeps the key until the host's reimage, so that digests of one generation are comparable. */
+/** The agent keeps the key of its residue digests until the host's reimage, so that digests of one generation are comparable. */
 export async function keyedDigest(root: string): Promise<(text: string) => string> {
   const file = join(root, KEY_FILE);
   const stored = Buffer.from((await readText(file)) ?? "", "base64");

@@ -11,7 +11,7 @@ import { namesIn, type Reading, textOf, Unreadable, valued } from "./reading.ts"
 const BLOCK = "sys/class/block";
 const NVME = "sys/class/nvme";
 const PCI = "/sys/bus/pci/devices";
-/** The first digits of the class of each PCI device that controls disks: NVMe, SATA, SAS, SCSI, RAID and virtio. */
+/** The first digits of the class of each PCI device that controls disks: The classes belong to NVMe, SATA, SAS, SCSI, RAID and virtio controllers. */
 const STORAGE_CLASS = "0x01";
 
 /**
@@ -45,8 +45,8 @@ const nameOf = (device: BlockDevice): string => {
 };
 
 /**
- * The facts about a disk must not change while the host has the disk. The name of a disk is not among its facts, because Linux may give the disk
- * another name at each boot.
+ * The facts about a disk must not change while the host has the disk. The facts about a disk do not include the disk's name, because Linux may give
+ * the disk another name at each boot.
  */
 const identityOf = ({ model, wwn, bus, bytes, namespaceId }: BlockDevice): string =>
   JSON.stringify([model, wwn, bus, bytes, namespaceId]);

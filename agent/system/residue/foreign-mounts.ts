@@ -12,8 +12,8 @@ export async function ownMounts({ root }: Reading, encoding: "utf8" | "latin1" =
 }
 
 /**
- * Returns the mount of a path only if the mount's files need a server or another process. `foreignMountOf` only compares paths, because access to a
- * mount of a lost server may never return.
+ * Returns the mount of a path only if the mount's files need a server or another process. `foreignMountOf` only compares paths, because an access to
+ * a file system whose server is lost may never return.
  */
 export function foreignMountOf(mounts: readonly Mount[], path: string): Mount | null {
   let nearest: Mount | null = null;

@@ -89,7 +89,6 @@ async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, stri
   return holders;
 }
 
-/** Throws `Unreadable` if the tool fails. */
 async function output(reading: Reading, tool: string, ...args: readonly string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await reading.run(tool, args, TOOL_TIMEOUT_MS);
   if (exitCode !== 0) throw new Unreadable(`${tool} ended with status ${exitCode}: ${stderr.slice(0, 200)}`);

@@ -25,7 +25,7 @@ export interface ReadingOptions {
 export const itemsFor = (tenant: ResidueTenant | null): readonly ResidueItem[] =>
   RESIDUE_ITEM_NAMES.filter((item) => tenant !== null || ruleOf(item) !== "tenant");
 
-/** Reads residue items one after the other. Each residue item has its own deadline, and an unreadable item does not stop the reading of others. */
+/** Each residue item has its own deadline, and the agent reads the other residue items even if one is unreadable. */
 export async function* readItems(
   options: ReadingOptions,
 ): AsyncGenerator<{ item: ResidueItem; reading: ResidueReading }> {

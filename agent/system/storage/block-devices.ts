@@ -14,7 +14,7 @@ import { isUnreadable, namesIn, readIfFolder, textOf } from "./sysfs.ts";
 const DEVICES = "sys/class/block";
 const CONTROLLERS = "sys/class/nvme";
 const GENERIC = "sys/class/nvme-generic";
-/** Linux lists all devices of each mounted btrfs in this folder, because the list of mounts names only one of them. */
+/** In this folder, Linux lists all devices of each mounted btrfs, a file system of which the list of mounts names only one device. */
 const BTRFS = "sys/fs/btrfs";
 /** ZFS lists each imported pool in this folder, even a pool without a mounted file system. */
 const ZFS_POOLS = "proc/spl/kstat/zfs";

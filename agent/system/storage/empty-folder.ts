@@ -16,7 +16,7 @@ import { forgetFailures, noteFailure, nothingRemoved, type Removed, removeFile, 
 export interface EmptyOptions {
   readonly use: FolderUse;
   readonly path: string;
-  /** The kernel's boot id, without dashes. */
+  /** The kernel's id of the present boot, without dashes. */
   readonly bootId: string;
   /** The paths of Unix sockets at which a running process listens. */
   readonly listening: ReadonlySet<string>;
@@ -27,16 +27,16 @@ export interface EmptyOptions {
 }
 
 /**
- * The emptying can name a file in an open folder in two ways. With `descriptor`, the path of a file leads through the descriptor of the open folder.
- * With `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time. Only a program that does nothing
- * else may use `working_folder`, because the working folder belongs to the whole process.
+ * The functions that empty a folder can name a file in an open folder in two ways. With `descriptor`, the path of a file leads through the descriptor
+ * of the open folder. With `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time. Only a
+ * program that does nothing else may use `working_folder`, because the working folder belongs to the whole process.
  */
 export type Reach = "descriptor" | "working_folder";
 
 interface Frame {
   readonly name: Buffer;
   readonly keep: Keep;
-  /** While the emptying works deep below a folder, it closes the folder's descriptor, and later opens the folder again from its child. */
+  /** While the agent empties a deep folder, it closes the descriptors of the folders above, and later opens each again from its child. */
   open: OpenFolder;
   isOpen: boolean;
   readonly folders: Buffer[];
@@ -48,30 +48,30 @@ interface Frame {
    * find the same entries.
    */
   removedAtLook: number;
-  /** The count of failed removals when the emptying entered the folder. */
+  /** The count of failed removals at the time when the agent began to empty the folder. */
   readonly failuresBefore: number;
 }
 
-/** The emptying keeps at most this many folders open on the way to the deepest folder, because Linux limits a process's open files. */
+/** While the agent empties a folder, it keeps at most this many folders open, because Linux limits a process's open files. */
 const MOST_OPEN = 64;
 /**
- * The emptying keeps at most this many names of subfolders in memory, over all levels of folders. Each level of folders may hold at least LEAST_NAMES
- * names, so that the emptying of a folder advances.
+ * While the agent empties a folder, it keeps at most this many names of subfolders in memory, over all levels of folders. Each level of folders may
+ * hold at least LEAST_NAMES names, so that the emptying of a folder advances.
  */
 const MOST_NAMES = 100_000;
 const LEAST_NAMES = 16;
 /**
- * The emptying starts at the top folder at most this many times. If processes moved or filled folders during a round of the emptying, the emptying
- * needs another round.
+ * The agent begins at the top folder at most this many times. If processes moved or filled folders during a round from the top folder, the agent
+ * makes another round.
  */
 const MOST_ROUNDS = 5;
 const BREATHE_EVERY_MS = 20;
 const HERE = Buffer.from(".");
 
 /**
- * `emptyFolder` reaches folders only by descriptors, so nobody can lead the removal out of the open folder. `emptyFolder` never enters another mount.
- * Memory and open files do not grow with the number of files, and each level takes a few hundred bytes. The result counts the failed removals of the
- * last round only.
+ * `emptyFolder` reaches folders only by descriptors, so nobody can lead the removal out of the open folder. While it empties a folder, `emptyFolder`
+ * never enters another mount. Memory and open files do not grow with the number of files, and each level takes a few hundred bytes. `emptyFolder`
+ * returns the failed removals of its last round only.
  */
 export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promise<Removed> {
   const removed = nothingRemoved();
@@ -91,7 +91,7 @@ export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promi
 }
 
 class Emptying {
-  /** Whether another process moved or removed folders during a round, so that the emptying may have missed files. */
+  /** True if another process moved or removed folders during a round, so that the agent may have missed files. */
   isDisturbed = false;
   readonly #removed: Removed;
   readonly #options: EmptyOptions;
@@ -273,8 +273,8 @@ class Emptying {
   }
 
   /**
-   * Gives up parent folders that the emptying has closed and cannot open from their subfolders. The next round of the emptying reaches the abandoned
-   * parent folders from the top folder.
+   * Gives up parent folders that the agent has closed and cannot open from their subfolders. In its next round from the top folder, the agent reaches
+   * the parent folders that it gave up.
    */
   #abandon(): void {
     this.isDisturbed = true;

@@ -38,8 +38,8 @@ export const restoredEnd = (entry: LayoutEntry, part: DiskPart, message: string)
 });
 
 /**
- * The message about a missing file system is for an operator. The message names the disk, what is missing, and the commands that bring the file
- * system back.
+ * The message about a missing file system is for an operator. The message names the disk, the missing file system, and the commands that bring the
+ * file system back.
  */
 export function failedEnd(
   entry: LayoutEntry,

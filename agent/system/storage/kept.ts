@@ -1,7 +1,7 @@
 /**
- * The emptying of a folder keeps some entries that the running system needs, but only entries of root. A tenant without root rights cannot make an
- * entry that stays, because the emptying keeps only entries of root. `keep_folder` keeps a folder and removes its content. `keep_folders` keeps a
- * folder and its subfolders, and removes their other content.
+ * When the agent empties a folder, it keeps some entries that the running system needs, but only entries of root. Because the agent keeps only
+ * entries of root, a tenant without root rights cannot make an entry that stays. `keep_folder` keeps a folder and removes its content. `keep_folders`
+ * keeps a folder and its subfolders, and removes their other content.
  */
 export type Keep = "remove" | "keep" | "keep_folder" | "keep_folders";
 
@@ -20,7 +20,7 @@ export type EntryKind = "folder" | "socket" | "other";
 const SOCKET_FOLDERS = [".X11-unix", ".ICE-unix", ".XIM-unix", ".font-unix", ".Test-unix"];
 /**
  * The folder with the private temporary folders of snaps, Ubuntu's packages. The private folders of snaps are mounted into running snaps, so the
- * emptying of /tmp keeps the folders and removes their content.
+ * agent keeps these folders in /tmp and removes only their content.
  */
 const SNAP_FOLDER = "snap-private-tmp";
 /** The folder for the lost files that a file system check finds, which every ext file system expects. */
@@ -28,8 +28,8 @@ const LOST_AND_FOUND = "lost+found";
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * Decides whether the emptying keeps an entry directly in the emptied folder. `bootId` has no dashes, because systemd writes it without dashes into
- * the names of private folders.
+ * For an entry directly in the emptied folder, decides whether the agent keeps the entry. `bootId` has no dashes, because systemd writes it without
+ * dashes into the names of private folders.
  */
 export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Keep {
   if (entry.uid !== 0) return "remove";
@@ -44,7 +44,7 @@ export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Ke
   return isPrivate && entry.name.startsWith(`systemd-private-${bootId}-`) ? "keep" : "remove";
 }
 
-/** Decides whether the emptying keeps an entry of a kept subfolder, for which `above` is the decision. */
+/** For an entry of a kept subfolder, decides whether the agent keeps it; `above` is the decision about the subfolder. */
 export function keepBelow(above: Keep, entry: EntryFacts): Keep {
   if (entry.uid !== 0) return "remove";
   if (above === "keep_folders" && entry.kind === "folder") return "keep_folders";
@@ -53,8 +53,8 @@ export function keepBelow(above: Keep, entry: EntryFacts): Keep {
 }
 
 /**
- * Whether the emptying must read an entry's owner and mode to decide whether the entry stays. For most entries the name and kind decide whether the
- * emptying keeps the entry, which saves a system call.
+ * True if the agent must read an entry's owner and mode before it can decide whether the entry stays. For most entries, the agent decides by name and
+ * kind alone, which saves a system call.
  */
 export const needsLook = (above: Keep, isTop: boolean, name: string, kind: EntryKind): boolean =>
   kind === "socket" ||

@@ -24,8 +24,8 @@ const Containers = z
   .max(64);
 
 /**
- * Ends a host's use of Weka. The cleaning step unmounts the Weka file systems, checks that no process has one mounted, and removes the Weka client's
- * containers. The installed Weka client stays on the host (decision C7).
+ * The worker process ends the host's use of the Weka storage cluster. The cleaning step unmounts the Weka file systems, checks that no process has
+ * one mounted, and removes the Weka client's containers. The installed Weka client stays on the host (decision C7).
  */
 export async function leaveWeka(run: WorkRun, goneWithinMs = GONE_WITHIN_MS): Promise<StepEnd> {
   const mounts = wekaMounts(mountinfoOf(run.root, "self"));

@@ -33,7 +33,7 @@ export async function fault(
 const mountsOf = (root: string): Mount[] => parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
 export const mountsAt = (root: string, path: string): Mount[] => mountsOf(root).filter((one) => one.path === path);
 
-/** True if the file system on the device with this number is the only mount at the mount point of `part`. */
+/** True if the file system on the device `number` is the only mount at the mount point of `part`. */
 export function isAtPlace(root: string, { path }: DiskPart, number: string | null): boolean {
   const [mount, more] = mountsAt(root, path);
   return mount !== undefined && more === undefined && mount.device === number && mount.from === "/";
@@ -51,7 +51,7 @@ function nameOf(root: string, pid: number): string {
   try {
     return readFileSync(join(root, "proc", String(pid), "comm"), "utf8").trim();
   } catch {
-    // The process has ended since the agent found it.
+    // A process that used the mount point has ended since the agent found it.
     return "?";
   }
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "./descriptors.ts";
 
-/** A process uses a file or folder by a descriptor, as its working folder or root, or as a mapping into its memory. */
+/** A process may use a file or folder by a descriptor, as its working folder or root, or as a mapping into its memory. */
 export interface OpenFile {
   readonly pid: number;
   /** The kind of use is a name in the process's folder of /proc: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
@@ -25,8 +25,8 @@ const INIT = "1";
 const DELETED = " (deleted)";
 
 /**
- * The result lists the files below a folder, and the folder itself, that other processes use. `openFilesBelow` reads only links in /proc, never the
- * files, so a hanging file system cannot block it.
+ * `openFilesBelow` lists the files below a folder, and the folder itself, that other processes use. `openFilesBelow` reads only links in /proc, never
+ * the files, so a hanging file system cannot block it.
  */
 export function openFilesBelow(folder: string): OpenFiles {
   const files: OpenFile[] = [];

@@ -6,19 +6,19 @@ export interface Removed {
   folders: number;
   /** How many bytes the removed files used on the disk. A removed file that still has another name frees no bytes. */
   bytes: number;
-  /** The number of removed names whose file has another name, so that its content may still be on the disk. */
+  /** The number of removed names whose file has another name too, so that the file's content may still be on the disk. */
   hardLinks: number;
   kept: number;
   /** The number of files whose attributes `immutable` and `append only` the agent cleared. */
   cleared: number;
-  /** The number of names that lead to another mount, whose content the emptying never touches. */
+  /** The number of names that lead to another mount, whose content the agent never touches. */
   mounts: number;
   failures: number;
-  /** The first failed removals, each with the name and the reason. */
+  /** The first files and folders that the agent could not remove, each with its name and the reason. */
   readonly named: string[];
 }
 
-/** Sets the counts of failures, mounts and kept entries back to zero for the next round of the emptying. */
+/** Before the agent begins another round of emptying a folder, it sets its counts of failures, mounts and kept entries back to zero. */
 export function forgetFailures(removed: Removed): void {
   removed.failures = 0;
   removed.mounts = 0;
@@ -92,7 +92,8 @@ export function removeFolder(parent: number, name: Buffer, removed: Removed): Fo
     return "removed";
   } catch (error) {
     const code = codeOf(error);
-    // The folder to remove is gone, or a file now has its name. The next round of the emptying finds a file that has taken the folder's name.
+    // The folder to remove is gone, or a file now has its name. In its next round, the agent finds a file that has taken the name of the removed
+    // folder.
     if (code === "ENOENT" || code === "ENOTDIR") return "gone";
     if (code === "ENOTEMPTY" || code === "EEXIST") return "filled";
     if (code === "EPERM" || code === "EACCES") return "protected";

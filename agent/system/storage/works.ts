@@ -79,8 +79,8 @@ export const PURGE_DISK = defineWork({
     /** From this random number follow the blocks of the sample and their markers; null if the worker process chooses the number. */
     seed: z.string().min(1).max(64).nullable(),
     /**
-     * The worker process may unmount the disk from these mount points. After the purge, the worker process makes the disk's file systems and mounts
-     * them again.
+     * The worker process of a purge may unmount the disk from these mount points. After the purge, the worker process makes the disk's file systems
+     * and mounts them again.
      */
     may_unmount: z.array(z.string().startsWith("/")).max(80),
     /** If `restore_only` is present, the worker process sends no purge command, and only brings back file systems that a lost worker process owes. */

@@ -17,7 +17,7 @@ export const defineWork = <I extends z.ZodType, R extends z.ZodType>(kind: WorkK
 
 export interface WorkRun {
   readonly root: string;
-  /** Throws if the agent has asked the worker process to stop. Work without an `await` calls `throwIfStopped` often. */
+  /** Throws if the agent has asked the worker process to stop. Work that never waits by `await` calls `throwIfStopped` often. */
   throwIfStopped(): void;
   /** A signal that is aborted when the agent asks the worker process to stop. */
   readonly signal: AbortSignal;

@@ -15,7 +15,10 @@ export const PROGRESS_FILE = "progress.json";
 export const RESULT_FILE = "result.json";
 export const LOG_FILE = "log";
 
-/** The first argument with which the agent's program runs as a worker process: `worker perform <folder>` or `worker supervise <folder>`. */
+/**
+ * The first argument with which the agent's program runs as a worker process: The arguments are `worker perform <folder>` or `worker supervise
+ * <folder>`.
+ */
 export const WORKER_ARGUMENT = "worker";
 /** How many milliseconds after SIGTERM a worker process that is still alive gets SIGKILL. */
 export const KILL_AFTER_MS = 10_000;
@@ -30,7 +33,10 @@ export const WorkOrder = z.strictObject({
 });
 export type WorkOrder = z.output<typeof WorkOrder>;
 
-/** The worker process that performs the work. Boot id, pid and start time identify a process for ever, because Linux uses each pid many times. */
+/**
+ * The facts that identify the worker process that performs the work. Boot id, pid and start time identify a process for ever, because Linux uses each
+ * pid many times.
+ */
 export const WorkStarted = z.strictObject({
   pid: z.int().min(1),
   start_ticks: z.string().regex(/^\d+$/),
