@@ -29,10 +29,7 @@ export interface AgentParts {
 }
 
 const HEALTH_EVERY_MS = 30_000;
-/**
- * When the agent's last readiness report has this age, the next health check repeats the report even if nothing has changed. With this age, the agent
- * repeats each readiness report within `AGENT_REPEATS_WITHIN_SECONDS`.
- */
+/** At this age of the agent's last readiness report, the next health check repeats the report even if nothing has changed. */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
  * The interval of the agent's health checks until the host's first boot has ended well. Until the first boot has ended, health checks are frequent,
@@ -42,7 +39,6 @@ const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
 /** How often the agent retries an identity that the hub refused, because an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
-/** For each of these reasons, only one host's channel ends, so the agent reconnects at once. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
   "renewed",

@@ -3,9 +3,9 @@ import { nodeUri } from "../shared/api/enroll.ts";
 import type { NodeId } from "../shared/ids.ts";
 
 /**
- * The agent writes a PKCS#10 certificate request (RFC 2986) for a P-256 key in the encoding DER, with these tags. The agent writes its certificate
- * requests without a library, which would take a fifth of the idle agent's memory (decision I8). The hub reads and verifies certificate requests with
- * a library.
+ * The agent writes a PKCS#10 certificate request (RFC 2986) for a P-256 key in the encoding DER, whose elements begin with tags. The agent writes its
+ * certificate requests without a library, which would take a fifth of the idle agent's memory (decision I8). The hub reads and verifies certificate
+ * requests with a library.
  */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
 /** Two context-specific tags of DER: a URI as the subject's name, and the attributes of a certificate request. */

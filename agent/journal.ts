@@ -27,8 +27,8 @@ const COMPACT_BYTES = 1024 * 1024;
 /**
  * Stores each state of a task's delivery (`received -> started -> finished -> reported`) on disk before the agent acts on the delivery. The journal
  * keeps the epoch (delivery number) of each task's latest delivery, so that a replayed order has no effect. The journal keeps a task's reply until
- * the hub has acknowledged the reply. The journal keeps the SHA-256 of a task's result for longer, so that the agent can vouch for the result
- * (architecture 14.5). The journal never contains a task's input, which may contain a secret.
+ * the hub has acknowledged the reply. After the hub has acknowledged a reply, the journal still keeps the result's SHA-256, so that the agent can
+ * vouch for the result (architecture 14.5). The journal never contains a task's input, which may contain a secret.
  */
 export class Journal {
   readonly #file: string;

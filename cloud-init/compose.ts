@@ -2,7 +2,7 @@ import { UserDataInput, type UserDataValues } from "./input.ts";
 import { type MimePart, mimeMultipart } from "./mime.ts";
 import { PARTS } from "./parts/index.ts";
 
-/** User-data may have at most this size. User-data over 1 MiB points to a mistake, although cloud-init and MAAS allow more (decision M4). */
+/** The largest size of user-data, in bytes. User-data over 1 MiB points to a mistake, although cloud-init and MAAS allow more (decision M4). */
 export const MAX_USER_DATA_BYTES = 1024 * 1024;
 
 export type UserData = {

@@ -3,8 +3,8 @@ import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "..
 import { NodeId } from "../shared/ids.ts";
 
 /**
- * A text of the input that becomes one line of a systemd unit, of a table or of a header. A line break in such a text would add a line to the file
- * that contains the text.
+ * A text of the input that becomes one line of a systemd unit, of a table or of a header. A line break in a one-line text would add a line to the
+ * file that contains the text.
  */
 const OneLine = z
   .string()
@@ -80,8 +80,8 @@ const DeployUser = z.strictObject({
 });
 
 /**
- * From this input, the hub renders a host's first boot (lifecycle 9). The input contains no MAAS token of the machine, because MAAS makes this token
- * only at the deploy (decision M3).
+ * The input from which the hub renders a host's first boot (lifecycle 9). The input contains no MAAS token of the machine, because MAAS makes this
+ * token only at the deploy (decision M3).
  */
 export const UserDataInput = z.strictObject({
   hostname: Hostname,

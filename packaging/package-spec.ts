@@ -24,7 +24,9 @@ export interface PackageSpec {
    * packages that contain them.
    */
   readonly carries: readonly string[];
-  /** The package installs these configuration files below /etc. An upgrade of the package keeps the operator's changes to its configuration files. */
+  /**
+   * The configuration files that the package installs below /etc. An upgrade of the package keeps the operator's changes to its configuration files.
+   */
   readonly conffiles: readonly string[];
   readonly depends: readonly string[];
   readonly recommends: readonly string[];

@@ -259,7 +259,7 @@ export type FailureClass = keyof typeof FAILURES;
 export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
 export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
 
-/** Under this name, a failure's evidence says that a compensation failed for good, so that effects outside the database remain. */
+/** The name under which a failure's evidence says that a compensation failed for good, so that effects outside the database remain. */
 export const NOT_UNDONE = "compensation_failed";
 const ENDING_NOT_UNDONE: Ending = {
   endsAs: "failed_manual_intervention",

@@ -18,7 +18,7 @@ export const SCAN_UNIT_BYTES = 16;
 /** Each allocation of GPU memory is a multiple of 2 MiB, which is the granularity of the GPU drivers. */
 export const ALLOCATION_STEP_BYTES = 2 * 2 ** 20;
 
-/** No GPU has this much memory. If a host reports a larger number of bytes for a GPU, the report is wrong. */
+/** A number of bytes that no GPU has as memory. If a host reports a larger number of bytes for a GPU, the report is wrong. */
 export const MOST_GPU_BYTES = 2 ** 42;
 export const MOST_GPUS = 16;
 export const MOST_SAMPLE_BLOCKS = 64;

@@ -70,7 +70,7 @@ export const RESERVED_LOGIN_NAMES: ReadonlySet<string> = new Set([
   ...["administrator", "maintenance", "pi"],
 ]);
 
-/** Account names with these prefixes belong to systemd, to the software of the host's operator, or to Muster. */
+/** Prefixes of account names that belong to systemd, to the software of the host's operator, or to Muster. */
 const RESERVED_PREFIXES = ["systemd", "muster", "maas", "weka", "nvidia", "nvsm", "cloud-init", "_"];
 
 const PATTERN = /^[a-z][a-z0-9_-]{0,31}$/;

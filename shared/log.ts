@@ -16,7 +16,7 @@ export type LogSink = (line: string, at: LogLevel) => void;
 export interface LogOutput {
   readonly sink: LogSink;
   readonly now: () => Date;
-  /** The log contains this many lines of an error's stack trace. */
+  /** The number of lines of an error's stack trace that the log contains. */
   readonly stackLines: number;
 }
 

@@ -1,4 +1,4 @@
-/** The hub accepts only these techniques as the purge or clear of a disk, each with its class of method (NIST SP 800-88 Rev. 2). */
+/** The techniques that the hub accepts as the purge or clear of a disk, each with its class of method (NIST SP 800-88 Rev. 2). */
 export const PURGE_METHODS = {
   "NVMe sanitize, block erase": "purge",
   "NVMe sanitize, crypto erase": "purge",

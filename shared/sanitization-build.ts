@@ -12,7 +12,7 @@ import {
 import { judge, residueVerdict } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
-/** The hub makes a sanitization record from these facts of a turnover. */
+/** The facts of a turnover from which the hub makes a sanitization record. */
 export interface RecordFacts
   extends Pick<
     SanitizationRecord,

@@ -4,7 +4,7 @@ import { canonicalJson } from "./json.ts";
 
 /** A sanitization record names its format, so that the agent's signature is valid for no record of another format. */
 export const RECORD_FORMAT = "muster-sanitization/1";
-/** The canonical JSON of a sanitization record has at most this many bytes in UTF-8. */
+/** The largest size of a sanitization record: the bytes of its canonical JSON in UTF-8. */
 export const MOST_RECORD_BYTES = 64 * 1024;
 export const MOST_RECORD_TASKS = 32;
 export const AGENT_SIGNATURE_ALGORITHM = "ecdsa-p256-sha256";
@@ -20,7 +20,7 @@ export const RecordAgent = z.object({
 });
 
 /**
- * The agent checks these members of a sanitization record before it signs the record. The agent ignores members that `Signable` does not name,
+ * The members of a sanitization record that the agent checks before it signs the record. The agent ignores members that `Signable` does not name,
  * because a newer hub may write members that an older agent does not know.
  */
 const Signable = z.object({

@@ -43,7 +43,7 @@ const Code = z.string().regex(/^[A-Za-z0-9._:-]{1,64}$/);
 const Uuid = z.uuid();
 
 /**
- * The node's profile requires this cleaning step of a turnover. If `step` is null, the node's profile requires all cleaning steps of the task type.
+ * A cleaning step of a turnover that the node's profile requires. If `step` is null, the node's profile requires all cleaning steps of the task type.
  */
 const Requirement = z.strictObject({ type: Code, step: Code.nullable() });
 export type Requirement = z.output<typeof Requirement>;
@@ -88,7 +88,7 @@ const Residue = z.strictObject({
 });
 export type Residue = z.output<typeof Residue>;
 
-/** A claim about GPU memory has one of these levels, from the lowest to the highest (decision C2). */
+/** The levels of a claim about GPU memory, from the lowest to the highest (decision C2). */
 export const GPU_LEVELS = ["reset_only", "overwritten", "challenge_verified"] as const;
 const Share = z.number().min(0).max(1);
 /** What the hub concludes about the memory of one GPU, and what the node's profile requires. */
@@ -107,8 +107,8 @@ const RecordGpu = z.strictObject({
 export type RecordGpu = z.output<typeof RecordGpu>;
 
 /**
- * The hub has this evidence that MAAS erased the disks of a machine when it released the machine. The evidence concerns the whole machine, because
- * MAAS reports nothing about single disks (decision C5).
+ * The hub's evidence that MAAS erased the disks of a machine when it released the machine. The evidence concerns the whole machine, because MAAS
+ * reports nothing about single disks (decision C5).
  */
 export const ERASE_EVIDENCE = ["reported_by_maas", "none"] as const;
 export const MOST_DISK_FINDINGS = 32;
@@ -158,7 +158,7 @@ const Medium = z.strictObject({
 });
 export type Medium = z.output<typeof Medium>;
 
-/** The hub may cut these parts from a sanitization record that would be too large. */
+/** The parts that the hub may cut from a sanitization record that would be too large. */
 const CUT_PARTS = [
   "steps",
   "evidence",
@@ -173,7 +173,7 @@ const CUT_PARTS = [
 
 const Sentence = z.string().min(1).max(2_048);
 
-/** A sanitization record names at most this many ways by which a tenant could become root. */
+/** The largest number of ways by which a tenant could become root that a sanitization record names. */
 export const MOST_RECORDED_WAYS = 64;
 
 /**

@@ -3,7 +3,10 @@ import type { Medium, RecordRelease } from "./sanitization-record.ts";
 /** This file says what a sanitization record states about MAAS's release of the machine from its earlier system (decision C5). */
 
 type Release = RecordRelease | undefined;
-/** The sanitization record names this tool for a disk that MAAS erased when it released the machine. No cleaning step of the agent has this tool. */
+/**
+ * The tool that a sanitization record names for a disk that MAAS erased when it released the machine. No cleaning step of the agent uses the tool
+ * `release in MAAS`.
+ */
 const TOOL = "release in MAAS";
 
 /**

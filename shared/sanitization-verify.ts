@@ -5,7 +5,7 @@ import { judge } from "./sanitization-verdict.ts";
 import { followTrust, sequenceOf, type Trust, type TrustChain, type VerifyText } from "./trust.ts";
 
 /**
- * The verifier of sanitization records needs these cryptographic functions. Each cryptographic function returns null or false if its input is
+ * The cryptographic functions that the verifier of sanitization records needs. Each cryptographic function returns null or false if its input is
  * unreadable.
  */
 export interface RecordCrypto {

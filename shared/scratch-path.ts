@@ -1,7 +1,7 @@
 /**
- * A task's order may empty none of these folders directly below the host's root folder. A task's order may not empty any folder below these system
- * folders either. The content of these system folders belongs to the operating system, to Muster or to the host's user accounts. Accounts and
- * temporary folders have their own cleaning steps.
+ * The folders directly below the host's root folder that no task's order may empty. A task's order may not empty any folder below a system folder
+ * either. The content of the system folders belongs to the operating system, to Muster or to the host's user accounts. Accounts and temporary folders
+ * have their own cleaning steps.
  */
 export const SYSTEM_FOLDERS = [
   "bin",
@@ -25,7 +25,7 @@ export const SYSTEM_FOLDERS = [
   "var",
 ] as const;
 /**
- * No task may empty these folders as a whole, because several file systems may be mounted below each. A task may empty folders below `/mnt`, `/media`
+ * Folders that no task may empty as a whole, because several file systems may be mounted below each. A task may empty folders below `/mnt`, `/media`
  * and `/srv`.
  */
 const PARENTS_OF_MOUNTS = ["mnt", "media", "srv"];

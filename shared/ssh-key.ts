@@ -5,7 +5,7 @@ const MAX_COMMENT = 256;
 export const MIN_RSA_BITS = 2_048;
 export const MAX_RSA_BITS = 16_384;
 
-/** Each accepted type of SSH public key has these fields, in the order of RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4 and OpenSSH's PROTOCOL.u2f. */
+/** The fields of each accepted type of SSH public key, in the order of RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4 and OpenSSH's PROTOCOL.u2f. */
 type Field =
   | { readonly kind: "text"; readonly equals: string }
   | { readonly kind: "application" }

@@ -9,7 +9,7 @@ import { canonicalJson } from "./json.ts";
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
-/** After a statement of each kind, the rotation of the hub's keys is in one of these phases. */
+/** The phases of the rotation of the hub's keys, one after a statement of each kind. */
 export const ROTATION_PHASES = {
   announce: "announced",
   finish: "in_force",
@@ -34,7 +34,7 @@ export type UnsignedStatement = Omit<TrustStatement, "signature">;
 /** A statement about the hub's keys has about 0.8 kB, so 500 statements fit into one message to the host. */
 export const MOST_STATEMENTS = 500;
 export const TrustChain = z.array(TrustStatement).max(MOST_STATEMENTS);
-/** The hub sends its chain of key statements to every client that asks for this path, without authentication. */
+/** The path at which the hub sends its chain of key statements to every client, without authentication. */
 export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
@@ -50,7 +50,7 @@ export interface Trust {
   /** The number of the last statement about the hub's keys that the host accepted. */
   readonly sequence: number;
   readonly current: z.output<typeof TrustedKeys>;
-  /** The hub has announced these keys but does not use them yet. The host trusts announced keys in addition to the current keys. */
+  /** The keys that the hub has announced but does not use yet. The host trusts announced keys in addition to the current keys. */
   readonly next: (z.output<typeof TrustedKeys> & { readonly generation: number }) | null;
 }
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;

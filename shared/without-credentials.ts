@@ -1,7 +1,7 @@
 import type { Secret } from "./secret.ts";
 
 const REDACTED = "[redacted]";
-/** Secrets below this length are not redacted, because so short a secret would also match parts of harmless words. */
+/** The length below which a secret is not redacted, because so short a secret would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
 /**
  * A secret of more than `LONGEST_WORD` characters, for example user-data, is treated as a document. An error text of another system may repeat lines
@@ -12,9 +12,9 @@ const LONGEST_WORD = 300;
 const PIECE = 16;
 
 /**
- * By these patterns, the redaction of a text finds credentials that Muster does not know. A token in base64url has small letters, capital letters and
- * digits. The patterns for credentials limit the length of names, so that the time of a search grows only in proportion to the text's length. Without
- * a maximum length of names, a pattern would scan the text `secretsecretsecret...` once for each `secret` in the text.
+ * Patterns that find credentials that Muster does not know in a text. A token in base64url has small letters, capital letters and digits. The
+ * patterns for credentials limit the length of names, so that the time of a search grows only in proportion to the text's length. Without a maximum
+ * length of names, a pattern would scan the text `secretsecretsecret...` once for each `secret` in the text.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [

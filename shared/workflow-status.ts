@@ -27,9 +27,7 @@ export const TERMINAL_WORKFLOW_STATUSES = [
   "reconciled",
 ] as const satisfies readonly WorkflowStatus[];
 
-/**
- * With these verbs (lifecycle 4.9), an operator stops a workflow. A verb that arrives during a run of a workflow's stage takes effect after the run.
- */
+/** The operator's verbs that stop a workflow (lifecycle 4.9). A verb that arrives during a run of a workflow's stage takes effect after the run. */
 export const STOP_VERBS = ["cancel", "restart_clean", "mark_manual_intervention"] as const;
 export type StopVerb = (typeof STOP_VERBS)[number];
 
@@ -92,7 +90,7 @@ export const DECOMMISSION_MODES = [
 ] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
 
-/** Decommissions of these modes clean a node between two tenants (architecture 14.2). */
+/** The modes of decommissions that clean a node between two tenants (architecture 14.2). */
 export const TURNOVER_MODES = ["soft_reset", "reimage"] as const satisfies readonly DecommissionMode[];
 
 /** Each mode of a decommission has its stages in order, with the names of state model 5.2. */

@@ -9,8 +9,8 @@ const FOLDER = "/var/lib/muster/agent/allocations";
  */
 const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
 /**
- * Tenants' accounts get their uids from this number on. People and images of the site use uids from 1000, `systemd-homed` uses uids from 60001, and
- * subordinate uids begin at 100000 (systemd's UIDS-GIDS).
+ * The first uid that the agent gives to a tenant's account. People and images of the site use uids from 1000, `systemd-homed` uses uids from 60001,
+ * and subordinate uids begin at 100000 (systemd's UIDS-GIDS).
  */
 const FIRST_UID = 20_000;
 const LAST_UID = 59_999;

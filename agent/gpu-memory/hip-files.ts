@@ -1,11 +1,11 @@
-/** The packages of AMD's software ROCm install each release in a folder of its own below this path, for example `rocm-6.3.1`. */
+/** The folder below which AMD's packages install each release of ROCm in a folder of its own, for example `rocm-6.3.1`. */
 export const ROCM_PARENT = "/opt";
 const SYSTEM_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"] as const;
 const RELEASE = /^rocm-(\d+)[.](\d+)[.](\d+)$/;
 
 /**
- * A worker process looks for AMD's library HIP in these folders. The folder of the newest ROCm release comes first. A worker process loads no library
- * of AMD from any other folder.
+ * Returns the folders in which a worker process looks for AMD's library HIP. The folder of the newest ROCm release comes first. A worker process
+ * loads no library of AMD from any other folder.
  */
 export const hipFolders = (inOpt: readonly string[]): string[] => [
   ...inOpt

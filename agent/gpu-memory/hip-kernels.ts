@@ -15,20 +15,20 @@ typedef unsigned long long u64;
 typedef u32 row __attribute__((vector_size(${SCAN_UNIT_BYTES})));
 `;
 
-/** These lines of C add one row to another, mix the sum into the row `into`, and rotate the words of `into` by `left` bits. */
+/** Lines of C that add one row to another, mix the sum into the row `into`, and rotate the words of `into` by `left` bits. */
 const step = (to: string, from: string, into: string, left: number): string[] => [
   `${to} += ${from};`,
   `${into} ^= ${to};`,
   `${into} = ${into} << ${left} | ${into} >> ${32 - left};`,
 ];
-/** These lines of C compute four quarter rounds of ChaCha20, one for each column of the state (RFC 8439, 2.1). */
+/** Lines of C that compute four quarter rounds of ChaCha20, one for each column of the state (RFC 8439, 2.1). */
 const quarters = (): string[] => [
   ...step("a", "b", "d", 16),
   ...step("c", "d", "b", 12),
   ...step("a", "b", "d", 8),
   ...step("c", "d", "b", 7),
 ];
-/** This line of C moves each word of a row by `places` places to the left, so that the state's diagonals become its columns. */
+/** A line of C that moves each word of a row by `places` places to the left, so that the state's diagonals become its columns. */
 const turned = (name: string, places: number): string =>
   `${name} = (row){${words(4)
     .map((word) => `${name}[${(word + places) % 4}]`)
@@ -42,7 +42,7 @@ const INITIAL = {
 } as const;
 const ROWS = Object.entries(INITIAL);
 
-/** These lines of C compute the ChaCha20 block with the number `counter + index` in the rows `a` to `d` (RFC 8439, 2.3). */
+/** Lines of C that compute the ChaCha20 block with the number `counter + index` in the rows `a` to `d` (RFC 8439, 2.3). */
 const streamBlock = (): string[] => [
   ...ROWS.map(([name, initial]) => `row ${name} = {${initial.join(", ")}};`),
   `for (int round = 0; round < ${DOUBLE_ROUNDS}; round++) {`,
@@ -55,7 +55,7 @@ const streamBlock = (): string[] => [
 ];
 
 /**
- * These lines of C find the block of 64 bytes that a GPU thread works on. A GPU thread whose number is not below `count`, the number of blocks, does
+ * Lines of C that find the block of 64 bytes that a GPU thread works on. A GPU thread whose number is not below `count`, the number of blocks, does
  * nothing.
  */
 const ownBlock = (): string[] => [

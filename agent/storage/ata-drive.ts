@@ -19,7 +19,7 @@ import { type SanitizeStatus, setsPassword, type Technique, WAIT_WITHIN_S } from
 const USER = ["--user-master", "u"];
 const LEAST_ERASE_SECONDS = 2 * 3_600;
 /**
- * A slow disk writes this many bytes in a second. A disk that does not say how long an erase takes may take one hour more than a slow disk needs to
+ * The speed of a slow disk, in bytes per second. A disk that does not say how long an erase takes may take one hour more than a slow disk needs to
  * write all blocks.
  */
 const SLOW_BYTES_PER_S = 30_000_000;
@@ -44,7 +44,7 @@ export function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
     return identity.serial === device.serial ? identity : otherDisk(identity.serial, device.serial);
   };
   const clearPassword = async (): Promise<void> => {
-    // A SATA disk that no password locks refuses the first of these two commands. The agent learns by `identify` whether the disk still has a
+    // A SATA disk that no password locks refuses the command `--security-unlock`. The agent learns by `identify` whether the disk still has a
     // password.
     await hdparm([...USER, "--security-unlock", ERASE_PASSWORD, path]);
     await hdparm([...USER, "--security-disable", ERASE_PASSWORD, path]);

@@ -4,7 +4,7 @@ import { chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
 import { istdout } from "./ata-identify.fixture.ts";
 import { judgeProgress } from "./purge-technique.ts";
 
-/** The tool hdparm 9.65 prints these texts for the states of a SATA disk's sanitize. */
+/** The texts that the tool hdparm 9.65 prints for the states of a SATA disk's sanitize. */
 const PRINTED = {
   idle: "/dev/sda:\nIssuing SANITIZE_STATUS command\nSanitize status:\n    State:    SD0 Sanitize Idle\n",
   done: "Sanitize status:\n    State:    SD0 Sanitize Idle\n    Last Sanitize Operation Completed Without Error\n",

@@ -1,10 +1,10 @@
 import type { SanitizeStatus, TechniqueChoice } from "./purge-technique.ts";
 
 /**
- * The agent sets this fixed password on a SATA disk before it erases the disk by the ATA security feature set. A SATA disk needs a password for this
- * kind of erase, and removes the password at the end of the erase. The password is no secret, but fixed and documented: The tool `hdparm` takes the
- * disk's password as an argument, which every user of the host can read. If the agent lost a random password in a power cut, nobody could use the
- * disk any more.
+ * The fixed password that the agent sets on a SATA disk before it erases the disk by the ATA security feature set. A SATA disk needs a password
+ * before an erase by its security feature set, and removes the password at the end of the erase. The password is no secret, but fixed and documented:
+ * The tool `hdparm` takes the disk's password as an argument, which every user of the host can read. If the agent lost a random password in a power
+ * cut, nobody could use the disk any more.
  */
 export const ERASE_PASSWORD = "MusterErase";
 

@@ -1,8 +1,8 @@
 import type { Attempt } from "../system/attempt.ts";
 
 /**
- * After a tool such as `nvme` has ended, the agent knows this about the disk command that the tool sent. `unknown` means that the disk may have begun
- * the command, for example because the tool hung or the kernel killed it.
+ * What the agent knows about a disk command after the end of the tool that sent the command, for example `nvme`. `unknown` means that the disk may
+ * have begun the command, for example because the tool hung or the kernel killed it.
  */
 export type CommandEnd =
   | { readonly kind: "accepted" }
@@ -13,7 +13,7 @@ const NVME_ERROR = /nvme status|failed|error/i;
 const ATA_ERROR = /failed|error reason|not supported|missing sense/i;
 /** The tool nvme-cli prints the NVMe status of a command in parentheses, for example `(0x2001)`. */
 const NVME_STATUS = /nvme status.*\((?:0x)?([0-9a-f]{1,4})\)/i;
-/** The tool hdparm prints one of these texts if the disk itself refused a command. */
+/** The texts that the tool hdparm prints if the disk itself refused a command. */
 const ATA_REFUSAL = /error reason|not supported/i;
 
 /**

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { plainPath } from "../system/mounts.ts";
 
-/** The agent can make file systems of these types anew after a purge of their disk. */
+/** The types of file systems that the agent can make anew after a purge of their disk. */
 export const FILE_SYSTEMS = ["ext4", "xfs"] as const;
 
 /** For each file system of a data disk, the agent stores what it needs to make and mount the file system again. */
@@ -184,7 +184,7 @@ export function placedMount(part: DiskPart, device: string, place: string): Tool
 
 const lineOf = ({ tool, args }: ToolCall): string => `${tool} ${args.filter((one) => one !== "--").join(" ")}`;
 
-/** By these commands, an operator makes and mounts a file system that the agent could not make again. */
+/** The commands by which an operator makes and mounts a file system that the agent could not make again. */
 export function repairCommands(part: DiskPart, disk: string, isMade: boolean): string {
   const folder = `chown ${part.uid}:${part.gid} ${part.path} && chmod ${part.mode.toString(8)} ${part.path}`;
   const make = isMade ? "" : `${lineOf(makeCommand(part, `/dev/${partitionName(disk, part.partition)}`))} && `;
@@ -197,8 +197,8 @@ export const describeParts = (parts: readonly DiskPart[]): string =>
     .join(", ");
 
 /**
- * Linux shows these options for each mount in /proc/self/mountinfo. Linux shows other mount options, such as `defaults` and `nofail`, under another
- * name or not at all.
+ * The mount options that Linux shows for each mount in /proc/self/mountinfo. Linux shows other mount options, such as `defaults` and `nofail`, under
+ * another name or not at all.
  */
 const SHOWN = ["ro", "noatime", "relatime", "nodiratime", "nosuid", "nodev", "noexec"];
 

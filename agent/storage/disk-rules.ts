@@ -15,7 +15,7 @@ export interface BlockDevice {
   readonly isVirtual: boolean;
   /** The volumes of LVM, RAID, encryption or a cache, the loop devices, and the exports to other hosts that use the block device. */
   readonly holders: readonly string[];
-  /** Through these character devices, a program can reach the block device even while another program has opened it exclusively. */
+  /** The character devices by which a program can reach the block device even while another program has opened it exclusively. */
   readonly characters: readonly string[];
   /**
    * The NVMe subsystem of the block device; null for a device of another kind. Several NVMe namespaces (block devices of one NVMe disk) may share one
@@ -29,8 +29,8 @@ export interface BlockDevice {
 }
 
 /**
- * The host talks to its disks by commands of these kinds. The bus `network` means a disk on another host, and `usb` a disk that somebody has plugged
- * in.
+ * The kinds of commands by which the host talks to its disks. The bus `network` means a disk on another host, and `usb` a disk that somebody has
+ * plugged in.
  */
 export type DiskBus = "nvme" | "ata" | "scsi" | "usb" | "network" | "other";
 
@@ -77,11 +77,11 @@ export interface OrderedDisk {
 }
 
 export type DiskVerdict =
-  /** The agent must unmount these mounts of the disk before it erases the disk. */
+  /** The agent must unmount the mounts in `mounts` before it erases the disk. */
   | { readonly mayErase: true; readonly device: BlockDevice; readonly mounts: readonly DiskMount[] }
   | { readonly mayErase: false; readonly reason: DiskRefusal; readonly detail: string };
 
-/** The agent may not erase a disk for one of these reasons. */
+/** The closed set of reasons for which the agent may not erase a disk. */
 export type DiskRefusal =
   | "not_found"
   | "ambiguous"
@@ -98,14 +98,14 @@ export type DiskRefusal =
   | "zfs";
 
 /**
- * Model names with these words belong to a BMC's virtual media or to a RAID controller's volumes. Only the RAID controller, not the host, can erase
- * the disks behind a RAID volume.
+ * Words in model names that belong to a BMC's virtual media or to a RAID controller's volumes. Only the RAID controller, not the host, can erase the
+ * disks behind a RAID volume.
  */
 const NOT_ONE_DISK = /\b(virtual|boss|perc|megaraid|smart array|logical volume|raid|iscsi|lun)\b/i;
 
 /**
- * The host reaches an NVMe disk through these controllers. An NVMe controller belongs to a disk only if both have the same serial number and the same
- * subsystem.
+ * Returns the controllers by which the host reaches an NVMe disk. An NVMe controller belongs to a disk only if both have the same serial number and
+ * the same subsystem.
  */
 export const controllersOf = (
   controllers: readonly NvmeController[],

@@ -17,7 +17,7 @@ export const isDisk = ({ name, partitionOf, isPath, isVirtual }: BlockDevice): b
 export const isOwnDisk = (device: BlockDevice): boolean =>
   isDisk(device) && !device.removable && device.bus !== "network" && device.bus !== "usb";
 
-/** The installed system has its root and its boot files at these mount points. */
+/** The mount points of the installed system's root and boot files. */
 const SYSTEM_PATH = /^\/($|(boot|usr|var)(\/|$))/;
 
 /** True if the running system has its root, its boot files or its swap on the disk, also through volumes. */

@@ -28,7 +28,7 @@ export interface DriveRefusal {
   readonly detail: string;
 }
 
-/** The agent sends these commands to a disk by the tools nvme-cli or hdparm. */
+/** The commands that the agent sends to a disk by the tools nvme-cli or hdparm. */
 export interface Drive {
   facts(): Promise<DriveFacts | DriveRefusal>;
   /** Returns the status of the disk's sanitize, or null if the agent cannot read the status now. */
@@ -74,8 +74,8 @@ export const SANITIZE_ARGUMENTS: Partial<Record<Technique, readonly string[]>> =
 };
 
 /**
- * With these arguments, a format of an NVMe namespace keeps the namespace's block size and metadata. Without these arguments, nvme-cli may choose
- * another block size for the namespace.
+ * The arguments with which a format of an NVMe namespace keeps the namespace's block size and metadata. Without the arguments of the present format,
+ * nvme-cli may choose another block size for the namespace.
  */
 const formatArguments = (technique: Technique, kept: NamespaceFormat | null, patienceSeconds: number): string[] => [
   `--ses=${technique === "nvme_format_crypto" ? 2 : 1}`,
@@ -84,7 +84,7 @@ const formatArguments = (technique: Technique, kept: NamespaceFormat | null, pat
   `--timeout=${patienceSeconds * 1000}`,
 ];
 
-/** The agent asks an NVMe controller these questions. An answer of the NVMe controller that the agent cannot read is null. */
+/** The questions that the agent asks an NVMe controller. An answer of the NVMe controller that the agent cannot read is null. */
 function nvmeQuestions(path: string, namespaceId: number | null, attempt: AttemptTool) {
   const bytes = async (args: readonly string[]): Promise<Buffer | DriveRefusal> => {
     const end = endedOf(await attempt("nvme", args, { timeoutMs: ASK_TIMEOUT_MS, encoding: "latin1" }), "nvme");

@@ -76,8 +76,8 @@ export function parseControllers(bytes: Buffer): number[] | null {
 }
 
 /**
- * The agent sends these NVMe sanitize commands; in its log, the disk names each by a number. The agent's sanitize command for an overwrite asks for
- * one pass over the disk (OWPASS 1).
+ * The NVMe sanitize commands that the agent sends, by their numbers in the disk's log. The agent's sanitize command for an overwrite asks for one
+ * pass over the disk (OWPASS 1).
  */
 const COMMANDS: Readonly<Record<number, Technique>> = {
   2: "nvme_sanitize_block",
@@ -85,9 +85,9 @@ const COMMANDS: Readonly<Record<number, Technique>> = {
   4: "nvme_sanitize_crypto",
 };
 const STATES = ["never", "done", "running", "failed", "done"] as const;
-/** The first write to an NVMe disk after a sanitize clears this bit of the disk's sanitize status. */
+/** The bit of an NVMe disk's sanitize status that the first write after a sanitize clears. */
 const GLOBAL_DATA_ERASED = 0x100;
-/** An NVMe disk reports this number if it cannot estimate how long a sanitize takes. */
+/** The number that an NVMe disk reports if it cannot estimate how long a sanitize takes. */
 const NO_ESTIMATE = 0xffff_ffff;
 
 /** Returns null for bytes that are no NVMe log page Sanitize Status, or for a state that the agent does not know. */

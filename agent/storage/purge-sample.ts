@@ -9,7 +9,7 @@ export const RANDOM_BLOCKS = 688;
 /** How many blocks at each end of a disk the sample contains, because partition tables and file systems keep copies at the ends. */
 export const END_BLOCKS = 8;
 
-/** The agent marks these blocks of a disk before a purge and reads them after it: both ends of the disk, and random blocks. */
+/** Chooses the blocks of a disk that the agent marks before a purge and reads after it: both ends of the disk, and random blocks. */
 export function drawBlocks(seed: string, blocks: number): number[] {
   const drawn = new Set<number>();
   for (let index = 0; index < Math.min(END_BLOCKS, blocks); index += 1) {
@@ -24,7 +24,7 @@ export function drawBlocks(seed: string, blocks: number): number[] {
   return [...drawn].sort((one, other) => one - other);
 }
 
-/** Before a purge, the agent writes these bytes, the marker, into a block; nobody can foresee them without the seed. */
+/** The marker is the bytes that the agent writes into a block before a purge; nobody can foresee them without the seed. */
 export const markerOf = (seed: string, block: number): Buffer =>
   createHash("shake256", { outputLength: BLOCK_BYTES }).update(`${seed}/marker/${block}`).digest();
 

@@ -18,7 +18,7 @@ type Step = TaskResult<"node.storage_cleanup">["steps"][number];
 type Run = TaskRun<"node.storage_cleanup">;
 
 /**
- * A worker process of a purge may take this many seconds to claim (open exclusively) and mark a disk. The claim of a disk may take long, because one
+ * How many seconds a worker process of a purge may take to claim (open exclusively) and mark a disk. The claim of a disk may take long, because one
  * of the processes that the agent examines may hang in a file server.
  */
 const BEGIN_WITHIN_S = 240;
@@ -32,7 +32,7 @@ const MOST_PARTS = 16;
 const beginWithin = (mountPoints: number): number =>
   BEGIN_WITHIN_S + Math.min(mountPoints, MOST_PARTS) * UNMOUNT_WITHIN_S;
 
-/** One task purges at most this many disks of a host, as the schema of its input says. */
+/** The largest number of disks of a host that one task purges, as the schema of the task's input says. */
 const MOST_DISKS = 64;
 
 /**
@@ -147,7 +147,7 @@ async function purgeOne(system: System, { serial, wwn }: OrderedDisk, input: Inp
 const fileSystemStep = (one: FileSystemEnd): Step =>
   cleaningStep("file_system", one.target, one.outcome, one.message, one.evidence);
 
-/** After these ends of a worker process, a file system of the disk may still be unmounted. */
+/** The ends of a worker process after which a file system of the disk may still be unmounted. */
 const MAY_RESTORE: readonly string[] = ["deadline_passed", "driver_wedged", "worker_lost"];
 
 /**

@@ -2,7 +2,7 @@ import type { PurgeTitle } from "../../shared/purge-techniques.ts";
 import { STORAGE_LIMITS } from "../../shared/storage-works.ts";
 
 /**
- * The agent purges a disk by one of these disk commands, each with its class of method (NIST SP 800-88 Rev. 2). After an erase of blocks or an
+ * The disk commands by which the agent purges a disk, each with its class of method (NIST SP 800-88 Rev. 2). After an erase of blocks or an
  * overwrite, all bytes of the disk are equal. After the exchange of a disk's encryption key, a read of the disk shows other bytes than before.
  */
 export const TECHNIQUES = {
@@ -24,8 +24,8 @@ export const TECHNIQUES = {
     expects: "uniform",
     hasLog: true,
   },
-  // NIST SP 800-88 rates the enhanced erase of a SATA disk as a purge for hard disks only. Because of this rating by NIST, both kinds of erase of a
-  // SATA disk count as `clear`.
+  // NIST SP 800-88 rates the enhanced erase of a SATA disk as a purge for hard disks only. Both kinds of the ATA security erase count as `clear`,
+  // because NIST rates neither as a purge of every kind of disk.
   ata_security_enhanced: {
     title: "ATA security erase, enhanced",
     method: "clear",
@@ -61,7 +61,7 @@ export interface SanitizeStatus {
   readonly estimates: Readonly<Partial<Record<Technique, number>>>;
 }
 
-/** The agent may be allowed to erase a disk and still be unable to purge it, for one of these reasons. */
+/** The closed set of reasons for which the agent cannot purge a disk that it may erase. */
 export type PurgeRefusal =
   | "tool_missing"
   | "tool_failed"
@@ -128,7 +128,7 @@ export type Progress =
   | { readonly kind: "done" }
   | { readonly kind: "failed"; readonly reason: PurgeFailure; readonly detail: string };
 
-/** A started purge may end badly for one of these reasons. */
+/** The closed set of reasons for which a started purge ended badly. */
 export type PurgeFailure =
   | "not_begun"
   | "start_refused"

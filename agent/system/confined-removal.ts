@@ -18,7 +18,7 @@ export interface RemovalLimits {
   /** The time when the removal gives up, as a value of `Date.now()`. */
   readonly deadline: number;
   /**
-   * The uid of a file's or folder's owner decides whether the agent may remove it. Without `mayRemove`, the removal may remove every file and folder.
+   * The uid of a file's or folder's owner decides whether the agent may remove it. Without `mayRemove`, the agent may remove every file and folder.
    */
   readonly mayRemove?: (uid: number) => boolean;
   readonly onProgress: (removed: number) => void;

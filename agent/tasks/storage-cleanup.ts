@@ -122,7 +122,7 @@ const emptied =
     input: { path, use, must_be_mount },
   });
 
-/** A worker process does each step of the storage cleanup by one of these kinds of work. */
+/** Chooses the kind of work by which a worker process does a step of the storage cleanup. */
 const WORKS: Record<StorageWork["step"], (target: string) => Pick<PlannedStep, "intent" | "work" | "input">> = {
   temporary: emptied("temporary"),
   scratch: emptied("scratch"),

@@ -12,7 +12,7 @@ type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "ov
 const named = (field: string, scripts: readonly string[]): Record<string, string> =>
   scripts.length === 0 ? {} : { [field]: scripts.join(",") };
 
-/** Each of these calls changes a machine's status and may therefore wait for the machine's BMC. */
+/** The calls to MAAS that change a machine's status, each of which may wait for the machine's BMC. */
 export function deploy(http: Transport): Deploy {
   const post = (systemId: string, op: string, form: Readonly<Record<string, string | boolean | number>> = {}) =>
     http.json({ method: "POST", path: machinePath(systemId), op, form, slow: true }, Machine);

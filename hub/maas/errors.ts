@@ -18,12 +18,12 @@ export interface BadAnswer {
 
 const SNIPPET_LENGTH = 300;
 const FieldErrors = z.record(z.string(), z.union([z.array(z.coerce.string()), z.string().transform((text) => [text])]));
-/** The hub searches only this many characters of MAAS's answer for credentials, because an answer may have megabytes. */
+/** The number of characters of MAAS's answer that the hub searches for credentials, because an answer may have megabytes. */
 const LOOKED_AT = 10_000;
 const FIELD_LIMIT = 20;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
 /**
- * With these texts, MAAS's IPMI and Redfish drivers say that the BMC answered and refused the login. Some BMCs lock an account after several refused
+ * Texts by which MAAS's IPMI and Redfish drivers say that the BMC answered and refused the login. Some BMCs lock an account after several refused
  * logins.
  */
 const BMC_LOGIN_TEXT =

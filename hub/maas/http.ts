@@ -23,7 +23,7 @@ export interface MaasRequest {
   readonly machines?: number;
 }
 
-/** After each request to MAAS, the hub's metrics record these facts. The labels of these metrics come from closed sets. */
+/** The facts that the hub's metrics record after each request to MAAS. The labels of the metrics about requests to MAAS come from closed sets. */
 export interface RequestReport {
   readonly operation: string;
   readonly outcome: "ok" | MaasError["code"];
@@ -55,9 +55,9 @@ export interface Transport {
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
-/** For each machine of a list, the hub waits this much longer. MAAS runs queries for each machine before it sends the first byte (maas 6). */
+/** The time that the hub waits in addition for each machine of a list. MAAS runs queries for each machine before it sends the first byte (maas 6). */
 const MS_PER_MACHINE = 100;
-/** One machine in MAAS's answer may have at most this size; even a host with many network cards and disks needs only tens of kilobytes. */
+/** The largest size of one machine in MAAS's answer; even a host with many network cards and disks needs only tens of kilobytes. */
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -72,7 +72,7 @@ function secondsAhead(date: string | null, now: number): number | null {
 }
 
 /**
- * All requests to MAAS go through this function, with one attempt, a deadline, and a closed set of errors. The function follows no redirects, because
+ * The only function that sends requests to MAAS, with one attempt, a deadline, and a closed set of errors. The function follows no redirects, because
  * MAAS redirects to plain HTTP (maas 1.1).
  */
 export function createTransport(options: TransportOptions): Transport {

@@ -23,7 +23,7 @@ type Machines = Pick<
 const List = z.array(Machine);
 /** MAAS's only short list of machines is the answer with the machines' power parameters. */
 const POWERS = { method: "GET", path: "machines/", op: "power_parameters" } as const;
-/** One request to MAAS names at most this many system ids, because web servers limit the length of the request line. */
+/** The largest number of system ids in one request to MAAS, because web servers limit the length of the request line. */
 const IDS_PER_REQUEST = 500;
 
 export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;

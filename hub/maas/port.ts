@@ -128,7 +128,7 @@ export interface MaasMachine {
   readonly owner: string | null;
   readonly locked: boolean;
   readonly ipAddresses: readonly string[];
-  /** `hostAddresses` chooses the host's own address among these addresses of the machine. */
+  /** `hostAddresses` chooses the host's own address among the machine's addresses. */
   readonly interfaceAddresses: readonly InterfaceAddress[];
   readonly macAddresses: readonly string[];
   readonly osystem: string;

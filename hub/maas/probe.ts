@@ -6,7 +6,7 @@ import { secondsOf } from "./sync-interval.ts";
 
 type Check = SiteProbe["checks"][number];
 
-/** A profile of a site requires these features of the site's MAAS. */
+/** The features that a profile of a site requires of the site's MAAS. */
 export interface ProbedProfile {
   readonly name: string;
   /** The image's series in the form that MAAS's deploy call takes, for example `ubuntu/noble`. */
@@ -27,12 +27,10 @@ interface ProbedSite {
 
 /** The age in seconds above which MAAS refuses an OAuth timestamp; MAAS accepts any timestamp in the future (maas 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
-/**
- * If the clocks of hub and MAAS differ by more than this number of seconds, one clock is wrong. Network delay cannot explain so large a difference.
- */
+/** The largest difference, in seconds, between the clocks of hub and MAAS that network delay can explain. */
 const SKEW_SECONDS = 30;
 /**
- * No machine in MAAS has this system id. For an unknown system id, MAAS gives an administrator an empty answer, and answers 403 to any other user.
+ * A system id that no machine in MAAS has. For an unknown system id, MAAS gives an administrator an empty answer, and answers 403 to any other user.
  */
 const NO_MACHINE = "none";
 

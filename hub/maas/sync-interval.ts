@@ -3,7 +3,7 @@ import type { MaasPort } from "./port.ts";
 const UNIT_SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
 
 /**
- * MAAS writes a duration with the units of systemd, largest first, for example `1h 30m`. Returns null for a text that is no duration of this kind.
+ * MAAS writes a duration with the units of systemd, largest first, for example `1h 30m`. Returns null for a text that is no duration in MAAS's form.
  */
 export function secondsOf(text: string): number | null {
   if (!/^\s*(\d+\s*[dhms]\s*)+$/.test(text)) return null;

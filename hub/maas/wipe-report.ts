@@ -4,7 +4,7 @@ import type { MaasPort, WipedDisk, WipeMethod } from "./port.ts";
 
 const SCRIPT = "wipe-disks";
 /**
- * The parser reads at most this many characters of the output of MAAS's release script. A host with a hundred disks causes some ten thousand
+ * The largest number of characters that the parser reads of the output of MAAS's release script. A host with a hundred disks causes some ten thousand
  * characters.
  */
 const MAX_OUTPUT = 256 * 1024;

@@ -15,7 +15,7 @@ import { driftStatusOf, type Judged } from "./judged.ts";
 import type { Finding } from "./rules.ts";
 
 /**
- * In one pass, the reconciler takes at most these numbers of actions. `reseeds` is the number of hosts that may still get a task that rewrites the
+ * The largest numbers of actions that the reconciler takes in one pass. `reseeds` is the number of hosts that may still get a task that rewrites the
  * files of MAAS's hardware sync. `enablings` is the number of machines whose hardware sync the reconciler may still enable.
  */
 export interface SyncBudget {

@@ -46,11 +46,11 @@ export interface SitePoll {
   readonly unconfirmed: readonly string[];
 }
 
-/** In one transaction, the reconciler changes at most this many nodes. */
+/** The largest number of nodes that the reconciler changes in one transaction. */
 const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
 /**
- * In one pass, the reconciler repairs the hardware sync of at most this many hosts. The next pass of the reconciler repairs the hardware sync of
+ * The largest number of hosts whose hardware sync the reconciler repairs in one pass. The next pass of the reconciler repairs the hardware sync of
  * further hosts.
  */
 const SYNCS_PER_PASS = 20;

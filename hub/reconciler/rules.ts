@@ -9,7 +9,7 @@ import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
  * machine, the rules of drift leave out a node that an operation holds.
  */
 
-/** Each MAAS status has one of these meanings for a machine whose node is in service. */
+/** The meanings that a MAAS status can have for a machine whose node is in service. */
 export type Meaning =
   | "deployed"
   | "released_outside"
@@ -109,7 +109,7 @@ export interface MachineFacts {
 }
 export interface PolicyFacts {
   readonly requireHwSync: boolean;
-  /** The profile requires this interval of the host's hardware sync. Null if the profile's sync interval is not known. */
+  /** The interval of the host's hardware sync that the profile requires. Null if the profile's sync interval is not known. */
   readonly syncIntervalSeconds: number | null;
   /** The seconds for which a retired node keeps its machine; null if the node keeps the machine until a person releases it. */
   readonly retiredReleaseAfterSeconds: number | null;

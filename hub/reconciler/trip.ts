@@ -5,7 +5,7 @@ import { type Trip, tripBreaker } from "../db/queries/reconciler-breakers.ts";
 import type { Tx } from "../db/tx.ts";
 import { BREAKER_WINDOW_SECONDS } from "./breaker.ts";
 
-/** The breaker's row in the database names at most this many nodes. */
+/** The largest number of nodes that the breaker's row in the database names. */
 const NODES_NAMED = 50;
 
 /** Opens the breaker and raises one critical alert for the breaker (decision F1). A breaker that is already open raises no second alert. */

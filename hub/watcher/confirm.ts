@@ -3,7 +3,7 @@ import { presentAmong } from "../db/queries/maas-machines.ts";
 import type { Db } from "../db/tx.ts";
 import { MaasError, type MaasMachine, type MaasPort } from "../maas/port.ts";
 
-/** One poll of a site reads at most this many missing machines directly. */
+/** The largest number of missing machines of a site that one poll reads directly. */
 const MAX_CONFIRMATIONS = 100;
 
 export interface Confirmed {

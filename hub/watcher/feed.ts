@@ -3,7 +3,7 @@ import { MaasError, type MaasEvent, type MaasPort } from "../maas/port.ts";
 import { EVENTS_PER_REQUEST, type FeedPlace, queryFrom, readFeed, wordOf } from "./plan.ts";
 
 export interface Feed {
-  /** The hub has read MAAS's events up to this position; null until a poll has read the feed of events. */
+  /** The position up to which the hub has read MAAS's events; null until a poll has read the feed of events. */
   readonly place: FeedPlace | null;
   readonly reset: boolean;
   readonly changed: readonly string[];
@@ -13,7 +13,7 @@ export interface Feed {
 }
 
 /**
- * One poll makes at most this many requests for events. If MAX_FEED_REQUESTS requests do not return all new events, the next poll of the site reads
+ * The largest number of requests for events in one poll. If MAX_FEED_REQUESTS requests do not return all new events, the next poll of the site reads
  * the rest.
  */
 const MAX_FEED_REQUESTS = 20;

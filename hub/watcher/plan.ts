@@ -39,8 +39,8 @@ export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} $
  * `seen` holds the content of processed events that the request reads a second time, by id. Each request also asks for the event at the cursor, which
  * is the newest processed event. If MAAS's answer has no event at or above the cursor, MAAS's event ids went back, for example because somebody
  * restored MAAS's database from a backup. If MAAS's event ids went back and have passed the cursor since, an event in `seen` has other content in
- * MAAS's answer. If `seen` is empty, the event at the cursor decides: MAAS's ids went back if MAAS's answer lacks this event or shows it with other
- * content.
+ * MAAS's answer. If `seen` is empty, the event at the cursor decides: MAAS's event ids went back if MAAS's answer lacks the event at the cursor or
+ * shows it with other content.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,

@@ -33,12 +33,12 @@ export interface PollDependencies {
 export interface PollMemory {
   /** The content of processed events that the next poll reads a second time, by event id. */
   readonly seen: Map<number, string>;
-  /** Before `performance.now()` reaches this value, the hub does not read a machine only because a stage waits on it. */
+  /** The value of `performance.now()` before which the hub does not read a machine only because a stage waits on it. */
   waitedNotBefore: number;
   /** The machines that stages waited on when the hub last queried the database for them. */
   waited: ReadonlySet<string>;
   pollsSinceWaited: number;
-  /** The site's sweep that still runs, or that found missing machines whose absence is not confirmed yet; null without such a sweep. */
+  /** The site's sweep that still runs, or that found missing machines whose absence is not confirmed yet; null if there is none. */
   sweep: Sweep | null;
   /** After a failed sweep, no new sweep of the site's machines begins before the time `sweepNotBefore`. */
   sweepNotBefore: number;
@@ -302,7 +302,7 @@ function settleSweep(memory: PollMemory, list: SweptList | null, confirmed: Conf
   }
 }
 
-/** One log line names at most this many machines. */
+/** The largest number of machines that one log line names. */
 const MACHINES_NAMED = 20;
 
 /**

@@ -159,8 +159,8 @@ class SiteLoop {
   async #poll(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // A changed fence means that another hub has polled the site since this hub's last poll. The events that this hub remembers may then be older
-    // than the cursor.
+    // A changed fence means that another hub has polled the site since this hub's last poll. If the fence has changed, the events that this hub
+    // remembers may be older than the cursor.
     if (watch.fence !== this.#fence) this.#memory = emptyMemory();
     this.#fence = watch.fence;
     try {

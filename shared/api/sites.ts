@@ -8,7 +8,7 @@ import { Hostname, InterfaceName, IpAddress, LinuxUserName, Timestamp } from "./
 export const Activation = z.enum(["active", "disabled"]);
 
 /**
- * An operator writes these fields of a site (lifecycle 3.1, 3.6). A site's secrets are not among the site's fields: the API has a route of its own
+ * The fields of a site that an operator writes (lifecycle 3.1, 3.6). A site's secrets are not among the site's fields: the API has a route of its own
  * for credentials.
  */
 export const siteFields = {
@@ -107,8 +107,8 @@ export const SiteMove = z.strictObject({
 });
 
 /**
- * A site's probe makes these checks of the MAAS region. A fault in one of the first six checks of a site's probe, `reachable` to `sole_site`, is an
- * error, because it affects the whole site. A fault in a check of the site's probe from `credentials` to `upstream_dns` is a warning, because it
+ * The checks of the MAAS region that a site's probe makes. A fault in one of the first six checks of a site's probe, `reachable` to `sole_site`, is
+ * an error, because it affects the whole site. A fault in a check of the site's probe from `credentials` to `upstream_dns` is a warning, because it
  * affects only some hosts.
  */
 const PROBE_CHECKS = [

@@ -6,7 +6,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** An answer about an invalid request lists at most this many faults. */
+/** The largest number of faults that an answer about an invalid request lists. */
 interface Limits {
   readonly errors: number;
   /** Error answers shorten each JSON pointer and each message, because both may repeat text of the request. */

@@ -24,7 +24,7 @@ export const StageEvent = z.strictObject({
 });
 export type StageEvent = z.output<typeof StageEvent>;
 
-/** In the API, workflows of all kinds have these members for their progress, with the diagnostics of lifecycle 4.12. */
+/** The members by which the API shows the progress of workflows of all kinds, with the diagnostics of lifecycle 4.12. */
 export const workflowProgress = {
   status: WorkflowStatus,
   current_stage: z.string(),

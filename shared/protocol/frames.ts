@@ -22,7 +22,7 @@ const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
 /** A task's result may be as large as the largest one of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
 const Result = boundedJson({ depth: 8, values: 24_000, characters: 320 * 1024 });
 
-/** Each refusal of a task's order by the agent has one of these reasons. The agent never runs an order that it has refused. */
+/** The reasons for which the agent refuses a task's order. The agent never runs an order that it has refused. */
 const ORDER_REJECTIONS = [
   "bad_signature",
   "wrong_node",
@@ -60,8 +60,8 @@ export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
   z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
   /**
-   * The agent has verified, and trusts, all statements about the hub's keys up to this sequence number. The agent sends the frame `trust.known` only
-   * in answer to the frame `trust.update`.
+   * The number of the last statement about the hub's keys that the agent has verified and trusts. The agent sends the frame `trust.known` only in
+   * answer to the frame `trust.update`.
    */
   z.strictObject({ type: z.literal("trust.known"), sequence: z.int().min(0).max(MOST_STATEMENTS) }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),

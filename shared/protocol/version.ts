@@ -27,7 +27,7 @@ export const CLOSE_CODES = {
 export type CloseReason = keyof typeof CLOSE_CODES;
 
 /**
- * An agent uses this close code if it reconnects at once, for example with a renewed certificate. A close with the code `AGENT_COMES_BACK` does not
- * change the condition `agent.connected`.
+ * The close code that an agent uses if it reconnects at once, for example with a renewed certificate. A close with the code `AGENT_COMES_BACK` does
+ * not change the condition `agent.connected`.
  */
 export const AGENT_COMES_BACK = 4013;

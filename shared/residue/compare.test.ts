@@ -17,7 +17,7 @@ const withItem = (item: ResidueItem, reading: ResidueReading | undefined): Resid
   return reading === undefined ? others : { ...others, [item]: reading };
 };
 
-/** A comparison must tell apart these readings of a residue item: missing, unreadable, no entry, one entry, the entry changed, another entry. */
+/** The readings of a residue item that a comparison must tell apart: missing, unreadable, no entry, one entry, the entry changed, another entry. */
 const READINGS = {
   missing: undefined,
   unreadable: UNREADABLE,

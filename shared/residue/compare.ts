@@ -1,12 +1,12 @@
 import { RESIDUE_ITEM_NAMES, type ResidueItem, type ResidueRule, ruleOf } from "./items.ts";
 import type { ResidueEntry, ResidueReading, ResidueSnapshot, ResidueTenant } from "./snapshot.ts";
 
-/** The judgement of a residue item names at most this many findings. */
+/** The largest number of findings that the judgement of a residue item names. */
 export const MOST_FOUND = 20;
 
 /**
- * An entry of a residue item may be a finding for one of these reasons. Compared with the node's baseline, an entry of a residue item is `added`,
- * `changed` or `removed`. A `forbidden` entry may never exist on a clean host; a `tenant` entry is the tenant's own account, group or password.
+ * The reasons for which an entry of a residue item is a finding. Compared with the node's baseline, an entry of a residue item is `added`, `changed`
+ * or `removed`. A `forbidden` entry may never exist on a clean host; a `tenant` entry is the tenant's own account, group or password.
  */
 export type FindingKind = "added" | "changed" | "removed" | "forbidden" | "tenant";
 export interface Finding {

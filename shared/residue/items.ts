@@ -1,7 +1,7 @@
 /**
- * By these rules, the hub judges the items of a residue snapshot. By the rule `same`, the item's entries must equal the entries of the baseline. By
- * the rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. By the rule `none`, a residue item must have no entry.
- * By the rule `tenant`, a residue item must have no entry either; the agent reads the item only for a known tenant.
+ * The rules by which the hub judges the items of a residue snapshot. By the rule `same`, the item's entries must equal the entries of the baseline.
+ * By the rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. By the rule `none`, a residue item must have no
+ * entry. By the rule `tenant`, a residue item must have no entry either; the agent reads the item only for a known tenant.
  */
 export type ResidueRule = "same" | "no_more" | "none" | "tenant";
 

@@ -1,17 +1,17 @@
 import { z } from "zod";
 import { RESIDUE_ITEM_NAMES, type ResidueItem } from "./items.ts";
 
-/** A residue item may have at most this many entries in a snapshot. The list of installed packages is the residue item with the most entries. */
+/** The largest number of entries of a residue item in a snapshot. The list of installed packages is the residue item with the most entries. */
 export const MOST_ENTRIES = 3_000;
 /**
- * The name of an entry in a residue snapshot has at most this many characters. In the name of an entry, the agent escapes characters that are not
+ * The largest number of characters in the name of an entry in a residue snapshot. In the name of an entry, the agent escapes characters that are not
  * printable ASCII.
  */
 export const LONGEST_NAME = 200;
-/** One residue item as JSON may have at most this size. The list of installed packages may be larger than the other residue items. */
+/** The largest size of one residue item as JSON, in bytes. The list of installed packages may be larger than the other residue items. */
 export const MAX_ITEM_BYTES = 32 * 1024;
 export const MAX_PACKAGES_BYTES = 160 * 1024;
-/** A whole residue snapshot as JSON may have at most this size, which leaves room in a frame of `MAX_FRAME_BYTES`. */
+/** The largest size of a whole residue snapshot as JSON, which leaves room in a frame of `MAX_FRAME_BYTES`. */
 export const MAX_SNAPSHOT_BYTES = 320 * 1024;
 const LONGEST_REASON = 300;
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A cleaning step (architecture 14.3) ends with one of these outcomes. With `plan: true`, the outcome of each cleaning step is `planned`. */
+/** The outcomes with which a cleaning step (architecture 14.3) can end. With `plan: true`, the outcome of each cleaning step is `planned`. */
 export const CleaningOutcome = z.enum(["ok", "failed", "skipped", "unsupported", "planned"]);
 
 export const MOST_EVIDENCE_KEYS = 16;

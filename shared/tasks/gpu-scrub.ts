@@ -5,7 +5,7 @@ import { defineTask } from "./define-task.ts";
 export const GPU_VENDORS = ["nvidia", "amd"] as const;
 export type GpuVendor = (typeof GPU_VENDORS)[number];
 
-/** The agent itself may free GPUs from a tenant's work by these means, from the weakest to the strongest (decision C3). */
+/** The means by which the agent itself may free GPUs from a tenant's work, from the weakest to the strongest (decision C3). */
 const GPU_RUNGS = ["reset", "reload"] as const;
 
 /** After the task `node.gpu_scrub`, the host may still need a reboot or a power cycle, which only the hub can order. */
@@ -45,9 +45,12 @@ export const gpuScrub = defineTask({
   input: z.strictObject({
     vendor: z.enum(GPU_VENDORS),
     expected_gpus: z.int().min(1).max(MOST_GPUS),
-    /** The hub allows the agent these means to free GPUs, from the weakest to the strongest. */
+    /** The means by which the hub allows the agent to free GPUs, from the weakest to the strongest. */
     rungs: z.array(z.enum(GPU_RUNGS)).min(1).max(GPU_RUNGS.length),
-    /** If `kill_holders` is true, the agent may end processes that hold a GPU. If `kill_holders` is false, the agent only names these processes. */
+    /**
+     * If `kill_holders` is true, the agent may end processes that hold a GPU. If `kill_holders` is false, the agent only names the processes that
+     * hold a GPU.
+     */
     kill_holders: z.boolean(),
     plan: z.boolean(),
   }),

@@ -41,8 +41,9 @@ export type TaskResult<T extends TaskType = TaskType> = z.output<(typeof TASKS)[
 export type TaskProgress<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["progress"]>;
 
 /**
- * The agent may report these errors for any task, in addition to the errors of the task's type. Only the error `not_started` proves that the task did
- * nothing. A task that was interrupted, or whose handler threw, may have changed the host. If the task is destructive, the hub does not repeat it.
+ * The errors that the agent may report for any task, in addition to the errors of the task's type. Only the error `not_started` proves that the task
+ * did nothing. A task that was interrupted, or whose handler threw, may have changed the host. If the task is destructive, the hub does not repeat
+ * it.
  */
 export const RUNNER_ERRORS = {
   not_started: "retry",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { TaskId } from "../ids.ts";
 import { defineTask } from "./define-task.ts";
 
-/** The agent describes this many blocks of a disk by digests, so that a later task can tell whether the blocks are unchanged. */
+/** The number of blocks of a disk that the agent describes by digests, so that a later task can tell whether the blocks are unchanged. */
 export const MOST_PRINTS = 64;
 export const MOST_SAMPLED_DISKS = 64;
 export const DISK_BLOCK_BYTES = 4096;
@@ -60,7 +60,7 @@ export const sampleDisks = defineTask({
     /** The key of the keyed SHA-256 by which the agent describes blocks. */
     key: Random,
     data_only: z.boolean(),
-    /** The agent also reads these blocks, of which an earlier task reported digests. */
+    /** Blocks that the agent also reads, because an earlier task reported their digests. */
     again: z
       .array(z.strictObject({ serial: z.string().min(1).max(64), blocks: z.array(Block).max(MOST_PRINTS) }))
       .max(MOST_SAMPLED_DISKS),

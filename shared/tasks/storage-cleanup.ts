@@ -54,13 +54,13 @@ export const storageCleanup = defineTask({
     /** If true, the task overwrites with zeros the free space of each file system in which it emptied a folder. */
     free_space: z.boolean(),
     /**
-     * A tenant's Weka file systems are mounted below these folders of the host. From /etc/fstab, the task removes only the lines of the tenant's Weka
-     * file systems.
+     * The folders of the host below which a tenant's Weka file systems are mounted. From /etc/fstab, the task removes only the lines of the tenant's
+     * Weka file systems.
      */
     weka_prefixes: z.array(ScratchFolder).max(16),
     /**
-     * The task purges these data disks, which the order names by serial number and WWN (the disk's worldwide id). The task fails if a disk in `disks`
-     * is not a disk of the host. The task never purges a disk that neither `disks` nor `disk_pool` names.
+     * The data disks that the task purges, by serial number and WWN (the disk's worldwide id). The task fails if a disk in `disks` is not a disk of
+     * the host. The task never purges a disk that neither `disks` nor `disk_pool` names.
      */
     disks: z
       .array(z.strictObject({ serial: z.string().min(1).max(64), wwn: z.string().min(1).max(64).nullable() }))

@@ -7,7 +7,7 @@ import type { DriverPort } from "./driver-port.ts";
 const PIECE_BYTES = 16 * 2 ** 20;
 const ZEROS = Buffer.alloc(PIECE_BYTES);
 
-/** The host's processor fills and compares the memory of this GPU by copies. */
+/** A GPU whose memory the host's processor fills and compares by copies. */
 export class CopyDevice extends DeviceMemory implements GpuDevice {
   readonly sliceBytes = 64 * 2 ** 20;
   readonly #key: Buffer;

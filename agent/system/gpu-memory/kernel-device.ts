@@ -6,7 +6,7 @@ import type { DriverPort, LaunchKernel } from "./driver-port.ts";
 
 const NO_BLOCK = 2n ** 64n - 1n;
 
-/** This GPU fills and compares its own memory, by GPU kernels that the vendor's compiler compiled. */
+/** A GPU that fills and compares its own memory, by GPU kernels that the vendor's compiler compiled. */
 export class KernelDevice extends DeviceMemory implements GpuDevice {
   readonly sliceBytes = 256 * 2 ** 20;
   readonly #key: readonly Buffer[];

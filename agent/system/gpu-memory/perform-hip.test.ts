@@ -23,8 +23,8 @@ const USED = `vram sys/bus/pci/devices/${AMD_PCI_ADDRESS}/mem_info_vram_used`;
 const HOOK_MS = 120_000;
 
 /**
- * In these tests, gcc compiles the text of the agent's GPU kernels in place of AMD's compiler, and runs them over real memory. Because the hub
- * computes the stream with node:crypto, the test checks the arithmetic of the GPU kernels' text.
+ * In the tests, gcc compiles the text of the agent's GPU kernels in place of AMD's compiler, and runs them over real memory. Because the hub computes
+ * the stream with node:crypto, the test checks the arithmetic of the GPU kernels' text.
  */
 describe.skipIf(!hasCompiler)("the worker of an AMD GPU (SKIPPED without gcc, which builds AMD's libraries)", () => {
   let host: GpuHost;

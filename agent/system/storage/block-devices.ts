@@ -14,9 +14,9 @@ import { isUnreadable, namesIn, readIfFolder, textOf } from "./sysfs.ts";
 const DEVICES = "sys/class/block";
 const CONTROLLERS = "sys/class/nvme";
 const GENERIC = "sys/class/nvme-generic";
-/** In this folder, Linux lists all devices of each mounted btrfs, a file system of which the list of mounts names only one device. */
+/** The folder in which Linux lists all devices of each mounted btrfs, a file system of which the list of mounts names only one device. */
 const BTRFS = "sys/fs/btrfs";
-/** ZFS lists each imported pool in this folder, even a pool without a mounted file system. */
+/** The folder in which ZFS lists each imported pool, even a pool without a mounted file system. */
 const ZFS_POOLS = "proc/spl/kstat/zfs";
 const SECTOR_BYTES = 512;
 
@@ -77,7 +77,7 @@ function namesByPath(root: string, devices: readonly BlockDevice[]): Map<string,
 const usersOf = ({ number, characters }: BlockDevice, users: readonly DiskUser[]): string[] =>
   users.filter((one) => one.number === number || characters.includes(one.number ?? "")).map(({ name }) => name);
 
-/** Through these character devices, for example NVMe controllers and the devices `sg` and `bsg`, a program reaches a disk past its block device. */
+/** Returns the character devices, for example NVMe controllers, `sg` and `bsg`, by which a program reaches a disk past its block device. */
 function charactersOf(root: string, name: string, controllers: readonly NvmeController[]): string[] {
   const instance = /^nvme(\d+)(?:c\d+)?n\d+$/.exec(name)?.[1];
   const generic =

@@ -17,7 +17,7 @@ export interface DiskUser {
 const BLOCK = "sys/class/block";
 const NVMET = "sys/kernel/config/nvmet/subsystems";
 const LIO = "sys/kernel/config/target/core";
-/** These kernel modules export disks to other hosts, and each lists its exports in a folder. */
+/** The kernel modules that export disks to other hosts, each with the folder in which it lists its exports. */
 const EXPORTERS = { nvmet: NVMET, target_core_mod: LIO } as const;
 
 /** A kernel service names what it uses, for example by the path of a device file. */

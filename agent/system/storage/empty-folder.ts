@@ -52,17 +52,17 @@ interface Frame {
   readonly failuresBefore: number;
 }
 
-/** While the agent empties a folder, it keeps at most this many folders open, because Linux limits a process's open files. */
+/** The largest number of folders that the agent keeps open while it empties a folder, because Linux limits a process's open files. */
 const MOST_OPEN = 64;
 /**
- * While the agent empties a folder, it keeps at most this many names of subfolders in memory, over all levels of folders. Each level of folders may
- * hold at least LEAST_NAMES names, so that the emptying of a folder advances.
+ * The largest number of names of subfolders that the agent keeps in memory while it empties a folder, over all levels of folders. Each level of
+ * folders may hold at least LEAST_NAMES names, so that the emptying of a folder advances.
  */
 const MOST_NAMES = 100_000;
 const LEAST_NAMES = 16;
 /**
- * The agent begins at the top folder at most this many times. If processes moved or filled folders during a round from the top folder, the agent
- * makes another round.
+ * The largest number of times that the agent begins at the top folder. If processes moved or filled folders during a round from the top folder, the
+ * agent makes another round.
  */
 const MOST_ROUNDS = 5;
 const BREATHE_EVERY_MS = 20;

@@ -2,7 +2,7 @@ import { type DiskPart, repairCommands } from "../../storage/disk-layout.ts";
 import type { LayoutEntry } from "./layout-journal.ts";
 import type { FileSystemEnd } from "./works.ts";
 
-/** After a purge, a file system of the disk may be missing at its mount point for one of these reasons. */
+/** The closed set of reasons why a file system of a disk is not at its mount point after a purge. */
 export type RestoreFailure =
   | "file_system_missing"
   | "not_blank"

@@ -19,11 +19,11 @@ import type { StepEnd } from "./works.ts";
 const GIB = 1024 ** 3;
 const BLOCK_BYTES = 8 * 1024 * 1024;
 /**
- * After this many written blocks, at most 32 MiB, the fill of free space asks how much space is still free. The space that must stay free
+ * The number of written blocks, at most 32 MiB, after which the fill of free space asks how much space is still free. The space that must stay free
  * (`reserveOf`) is much larger than 32 MiB.
  */
 const BLOCKS_BEFORE_QUESTION = 4;
-/** The fill of free space makes at most this many files of zeros. Each file of zeros stays open until the end of the cleaning step. */
+/** The largest number of files of zeros that the fill of free space makes. Each file of zeros stays open until the end of the cleaning step. */
 const MOST_FILES = 256;
 const SMALLEST_FILE_BYTES = GIB;
 /** Linux's flag O_TMPFILE opens a file without a name, whose space the kernel frees when its last user closes it or ends. */
@@ -31,8 +31,8 @@ const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 const HERE = Buffer.from(".");
 
 /**
- * On file systems of these types, a written zero reaches the disk. Some file systems keep files in memory, compress zeros, or store files on another
- * host, so zeros do not reach a disk.
+ * The types of file systems on which a written zero reaches the disk. Some file systems keep files in memory, compress zeros, or store files on
+ * another host, so zeros do not reach a disk.
  */
 const ZEROS_REACH_THE_DISK = new Set(["ext2", "ext3", "ext4", "xfs"]);
 

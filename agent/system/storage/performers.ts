@@ -7,7 +7,7 @@ import { sampleDisk } from "./sample-disk.ts";
 import { removeWekaTokens } from "./weka-tokens.ts";
 import { EMPTY_FOLDER, FILL_FREE_SPACE, LEAVE_WEKA, PURGE_DISK, REMOVE_WEKA_TOKENS, SAMPLE_DISK } from "./works.ts";
 
-/** Only a worker process loads these functions, which perform the steps of a storage cleanup. */
+/** The functions that perform the steps of a storage cleanup, which only a worker process loads. */
 export const STORAGE_PERFORMERS: readonly Performer[] = [
   performer(EMPTY_FOLDER, (input, run) => emptyFolderStep(input, run, "working_folder")),
   performer(FILL_FREE_SPACE, ({ path }, run) => fillFreeSpaceStep(path, run)),

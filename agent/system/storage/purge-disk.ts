@@ -36,8 +36,8 @@ type Input = z.output<typeof PURGE_DISK.input>;
 export interface PurgeTiming {
   readonly lookEveryMs: number;
   /**
-   * If the disk's sanitize status is unreadable this often in a row, the agent stops waiting for the end of the purge. During a reset of a disk,
-   * which takes some seconds, the disk's sanitize status is unreadable.
+   * The number of unreadable sanitize statuses in a row after which the agent stops waiting for the end of the purge. During a reset of a disk, which
+   * takes some seconds, the disk's sanitize status is unreadable.
    */
   readonly mostMisses: number;
   /** How many seconds a purge may take without any progress. */

@@ -21,7 +21,7 @@ const Entry = z.strictObject({
   boot_id: z.string(),
   state: z.enum(["marking", "started", "ended"]),
   technique: z.enum(TECHNIQUE_NAMES),
-  /** From this random number follow the blocks of the sample and their markers. */
+  /** The random number that determines the blocks of the sample and their markers. */
   seed: z.string(),
   blocks: z.int().min(1),
   status_before: z.string(),
@@ -37,8 +37,8 @@ export const purgeJournal = (root: string, serial: string): PurgeJournal =>
   diskJournal(root, FOLDER, Entry, serial, "Whether a purge of the disk runs is unknown. Check the disk's log");
 
 /**
- * Returns the evidence about a disk that the agent did not purge, from the journal of the task's purge. Evidence counts only if the task's own purge
- * changed the disk.
+ * Returns the evidence about a disk that the agent did not purge, from the journal of the task's purge. The evidence names a change of the disk only
+ * if the task's own purge changed the disk.
  */
 export function failedEvidence(taskId: string, serial: string, read: JournalRead<PurgeEntry>): StepEnd["evidence"] {
   const nothing = { media_kind: "disk", serial };

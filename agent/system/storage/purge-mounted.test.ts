@@ -82,7 +82,7 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
       ["mount_not_listed", ": >etc/fstab", ""],
       ["mount_not_listed", "sed -i s/UUID=./UUID=f/ etc/fstab", ""],
       ["sanitize_running", "echo 2 >state/status; echo 1000 >state/looks", ""],
-      // The agent refuses these purges only after the unmount, so the worker process mounts the file system again.
+      // The test's refusals come after the unmount of the disk, so the worker process mounts the file system again.
       ["in_use", "unshare -m sleep 600 & sleeper=$!; sleep 0.3", ""],
       ["other_disk", 'at id-ctrl-2 "printf S-3 | dd of=identify bs=1 seek=4 conv=notrunc status=none"', ""],
     ];

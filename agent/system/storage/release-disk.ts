@@ -145,7 +145,8 @@ async function mountParts(
   attempt: AttemptTool,
 ): Promise<string | null> {
   const faults: string[] = [];
-  // A worker process must report progress soon after its start; this first report keeps the agent from killing it during a mount.
+  // A worker process must report progress soon after its start. The report before a mount keeps the agent from killing the worker process during the
+  // mount.
   progress({ step: `mount ${entry.device}`, done: 0, bytes: 0 });
   for (const part of entry.layout.parts) {
     const device = deviceOf(picture, entry, part);

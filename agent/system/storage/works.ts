@@ -68,7 +68,8 @@ export type PurgeEnd = z.output<typeof PurgeEnd>;
 export type FileSystemEnd = NonNullable<PurgeEnd["file_systems"]>[number];
 
 /**
- * This kind of work purges one disk by the disk's own command. A disk that does not answer blocks a process in the kernel, where no signal ends it.
+ * The kind of work that purges one disk by the disk's own command. A disk that does not answer blocks a process in the kernel, where no signal ends
+ * it.
  */
 export const PURGE_DISK = defineWork({
   kind: "storage.purge_disk",
@@ -76,11 +77,11 @@ export const PURGE_DISK = defineWork({
     task_id: TaskId,
     serial: z.string().min(1).max(64),
     wwn: z.string().min(1).max(64).nullable(),
-    /** From this random number follow the blocks of the sample and their markers; null if the worker process chooses the number. */
+    /** The random number that determines the blocks of the sample and their markers; null if the worker process chooses the number. */
     seed: z.string().min(1).max(64).nullable(),
     /**
-     * The worker process of a purge may unmount the disk from these mount points. After the purge, the worker process makes the disk's file systems
-     * and mounts them again.
+     * The mount points from which the worker process of a purge may unmount the disk. After the purge, the worker process makes the disk's file
+     * systems and mounts them again.
      */
     may_unmount: z.array(z.string().startsWith("/")).max(80),
     /** If `restore_only` is present, the worker process sends no purge command, and only brings back file systems that a lost worker process owes. */
@@ -91,7 +92,7 @@ export const PURGE_DISK = defineWork({
   mayBlock: true,
 });
 
-/** This kind of work reads random blocks of one disk. A disk that does not answer blocks the process that reads it in the kernel. */
+/** The kind of work that reads random blocks of one disk. A disk that does not answer blocks the process that reads it in the kernel. */
 export const SAMPLE_DISK = defineWork({
   kind: "storage.sample_disk",
   input: z.strictObject({
