@@ -116,28 +116,34 @@ export const GpuRelease = z.strictObject({
 export type GpuRelease = z.output<typeof GpuRelease>;
 
 /**
- * A worker's report about an AMD GPU on a host without HIP, whose memory the amdgpu driver of the kernel has cleared. The worker held buffers in the
- * GPU's memory, each of which the driver clears when it creates the buffer, and read a sample of the buffers.
+ * With this report, a worker process says that the kernel's amdgpu driver has cleared the memory of a GPU on a host without AMD's library HIP. The
+ * amdgpu driver clears each buffer when the worker process creates it; the worker process read a sample of its buffers.
  */
 export const GpuClear = z.strictObject({
   uuid: AmdUuid,
   pci_address: PciAddress,
-  /** How many bytes the worker's buffers had. The amdgpu driver's count of used GPU memory grew by at least as many bytes. */
+  /**
+   * How many bytes of GPU memory the worker process held in buffers. The amdgpu driver's count of used GPU memory grew by at least the bytes of the
+   * worker's buffers.
+   */
   cleared_bytes: Bytes,
   /** How much memory the GPU has according to the amdgpu driver. */
   total_bytes: Bytes,
   /** How much of the GPU's memory the host's processor can read, or null if the amdgpu driver does not tell. */
   bar_bytes: Bytes.nullable(),
-  /** How many bytes of the buffers the worker has read. `sampled_bytes` is 0 if the host's processor cannot read all memory of the GPU. */
+  /** How many bytes of its buffers the worker process has read. `sampled_bytes` is 0 if the host's processor cannot read all memory of the GPU. */
   sampled_bytes: Bytes,
-  /** How many units of 16 bytes of the sample were not zero. */
+  /** How many units of 16 bytes in the sample of cleared GPU memory were not zero. */
   nonzero_units: Count,
   allocate_ms: Milliseconds,
   sample_ms: Milliseconds,
 });
 export type GpuClear = z.output<typeof GpuClear>;
 
-/** The least sample of cleared memory, in bytes. A GPU with less memory is read completely. */
+/**
+ * The smallest sample of cleared GPU memory, in bytes. A worker process reads the whole memory of a GPU that has less memory than the smallest
+ * sample.
+ */
 export const clearSampleOf = (bytes: number): number => Math.min(bytes, 64 * 2 ** 20);
 
 /** The number of a sample block in the memory of a GPU, from 0 on. */

@@ -101,7 +101,10 @@ const RecordGpu = z.strictObject({
   bytes_total: z.number().nullable(),
   required_level: z.enum(GPU_LEVELS).nullable(),
   required_share: Share,
-  /** The member is present if the level is `overwritten` because the kernel's driver cleared the memory, and a sample of it was zero. */
+  /**
+   * `kernel_clear` is present if the level is `overwritten` because the kernel's driver cleared the GPU's memory, and a sample of the memory was
+   * zero.
+   */
   kernel_clear: z.strictObject({ sampled_bytes: z.int().min(1) }).optional(),
 });
 export type RecordGpu = z.output<typeof RecordGpu>;

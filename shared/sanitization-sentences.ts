@@ -84,7 +84,7 @@ const gpuMedium = (
   ...gpuVerification(level, clear),
 });
 
-/** The technique of a GPU whose memory the kernel's driver cleared. */
+/** The name of the technique by which the kernel's driver cleared a GPU's memory. */
 export const KERNEL_CLEAR = "overwritten (kernel clear), sampled";
 
 function gpuVerification(

@@ -10,20 +10,22 @@ const EMPTY_WITHIN_S = 4 * HOUR_S;
 /** At 1 GB per second, filling a data disk of 30 TB takes about eight hours. */
 const FILL_WITHIN_S = 24 * HOUR_S;
 const WEKA_WITHIN_S = 900;
-/** One worker process of a purge has four days, because the overwrite of a large disk takes two. */
+/** A worker process of a purge may take four days, because the overwrite of a large disk takes two days. */
 const PURGE_WITHIN_S = 96 * HOUR_S;
 /**
- * How many worker processes of one task may wait, one after the other, for the end of one purge. Only the first worker process of a task sends the
- * purge command to the disk.
+ * How many worker processes of one task may wait, one after the other, for the end of a disk's purge. Only the first worker process of a task sends
+ * the purge command to the disk.
  */
 const PURGE_ROUNDS = 3;
-/** How long a last worker process may take that makes and mounts the file systems of a disk. One `mkfs` may take half an hour. */
+/**
+ * How long the last worker process of a purge may take, which makes and mounts the file systems of the disk. One run of `mkfs` may take half an hour.
+ */
 const RESTORE_WITHIN_S = 8 * HOUR_S;
-/** How long the agent may take to start a worker process, to find that one is lost, or to end one, and to read or change its own files. */
+/** How long the agent may take in addition: to start a worker process, to notice that one is lost, to end one, and to use its own files. */
 const AROUND_WORKER_S = 600;
 /**
- * The hub does not know how many of a profile's disks one host has. Most hosts have fewer than `MOST_POOL_DISKS` data disks. The time of 16 disks is
- * months, which also 64 disks never need in practice.
+ * The hub does not know how many of a profile's disks one host has. Most hosts have fewer than `MOST_POOL_DISKS` data disks. The hub computes the
+ * time for 16 disks, which is months; in practice, even 64 disks never need so long.
  */
 const MOST_POOL_DISKS = 16;
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
@@ -31,7 +33,7 @@ const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 type FolderStep = "temporary" | "scratch" | "share" | "free_space";
 type WekaStep = "weka_mounts" | "weka_tokens";
 
-/** How long one worker process may take for a kind of work of a storage cleanup, and how many may work on one target, one after the other. */
+/** For each kind of work of a storage cleanup: how long one worker process may take, and how many may work on one target in turn. */
 export const STORAGE_LIMITS = {
   weka_mounts: { seconds: WEKA_WITHIN_S, rounds: 1 },
   weka_tokens: { seconds: WEKA_WITHIN_S, rounds: 1 },
@@ -45,11 +47,11 @@ export const STORAGE_LIMITS = {
 
 export interface StorageWork<S extends FolderStep | WekaStep = FolderStep | WekaStep> {
   readonly step: S;
-  /** The folder, or the name that the step has in the task's result. */
+  /** The folder that the work cleans, or the name of its step in the task's result. */
   readonly target: string;
 }
 
-/** The work of a storage cleanup except the disks, in the order in which the agent does the work. */
+/** The works of a storage cleanup without the disks' purges, in the order in which the agent does them. */
 export function storageWorks({ scope, temporary, scratch, shares, free_space }: Input): StorageWork[] {
   const weka: StorageWork[] =
     scope === "local"
@@ -68,14 +70,14 @@ export function storageWorks({ scope, temporary, scratch, shares, free_space }: 
   return [...weka, ...folders, ...fills];
 }
 
-/** How many disks the task purges at most, as far as its input tells. */
+/** The largest number of disks that the task purges, as far as its input tells the number. */
 function disksIn({ scope, disks, disk_pool: pool = [] }: Input): number {
   return scope === "weka" ? 0 : Math.max(disks.length, Math.min(MOST_POOL_DISKS, disks.length + pool.length));
 }
 
 /**
- * How many seconds a storage cleanup may take with this input: the time of each worker process that the agent may start for the task. The hub derives
- * the deadline of the task, so that no deadline passes while the agent still works within its own limits.
+ * How many seconds a storage cleanup with the given input may take: the sum for all worker processes that the agent may start. The hub derives the
+ * task's deadline from the agent's own limits, so that no deadline passes while the agent works within them.
  */
 export function storageCleanupSeconds(input: Input): number {
   const perDisk = (["disk", "file_system"] as const).reduce((sum, step) => sum + secondsOf(step), 0);

@@ -2,8 +2,8 @@ import { GPU_FAULTS, type GpuFault } from "../../shared/gpu-faults.ts";
 import { clearSampleOf, type GpuClear } from "../../shared/gpu-memory.ts";
 
 /**
- * How the clearing of one GPU's memory by the kernel's driver ended. Memory of which nobody read a sample is a fault, because nothing but the sample
- * shows that the driver cleared anything.
+ * How the clearing of one GPU's memory by the kernel's driver ended. If nobody read a sample of cleared memory, the outcome is a fault, because
+ * nothing but the sample shows that the driver cleared anything.
  */
 export function outcomeOfClear(clear: GpuClear): { readonly fault: GpuFault | null; readonly message: string } {
   const { uuid, cleared_bytes: cleared, total_bytes: total, bar_bytes: bar, sampled_bytes: read } = clear;

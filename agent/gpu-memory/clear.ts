@@ -18,7 +18,7 @@ export interface UsedBytes {
 export interface ClearingDriver {
   /** Creates a buffer and returns its handle, or null if the driver has no memory for the buffer. */
   create(bytes: number): number | null;
-  /** Returns when the GPU has cleared the buffer. */
+  /** Returns when the GPU has cleared the buffer of the amdgpu driver. */
   waitCleared(handle: number): void;
   /** Lets `work` read a buffer through the host's processor. */
   reading(handle: number, bytes: number, work: (read: (offset: number, bytes: number) => Buffer) => void): void;
@@ -28,7 +28,6 @@ export interface ClearingDriver {
 
 export interface OpenedClearing {
   readonly driver: ClearingDriver;
-  /** The size of the GPU's memory according to the amdgpu driver. */
   readonly totalBytes: number;
   /** How much of the GPU's memory the host's processor can read, or null if the amdgpu driver does not tell. */
   readonly barBytes: number | null;
@@ -50,8 +49,9 @@ export const hasSpilled = (before: UsedBytes, after: UsedBytes): boolean =>
   after.gtt - before.gtt >= ALLOCATION_STEP_BYTES;
 
 /**
- * Has the kernel's driver clear the memory of one GPU. The worker process creates buffers until the GPU's memory is full. The driver clears each
- * buffer before anybody can read it. The worker process reads a sample of the buffers, and frees them all. The result says what was held and read.
+ * The worker process creates buffers until the GPU's memory is full. The driver clears each buffer before anybody can read it. The worker process
+ * reads a sample of the buffers and then frees all buffers. The result says how much memory the worker process held, and how much of it the worker
+ * process read.
  */
 export async function clearMemory(
   order: OverwriteOrder,
@@ -105,7 +105,7 @@ export async function clearMemory(
   return { end: "cleared", clear };
 }
 
-/** Creates buffers, the largest first, as long as the GPU has room. A buffer that does not lie in the GPU's memory is closed again. */
+/** Creates buffers, the largest first, as long as the GPU has room. The worker process closes a buffer that does not lie in the GPU's own memory. */
 function* buffersOf(driver: ClearingDriver, totalBytes: number): Generator<ClearBuffer> {
   const begin = driver.used();
   for (const bytes of ALLOCATION_SIZES)
@@ -119,7 +119,7 @@ function* buffersOf(driver: ClearingDriver, totalBytes: number): Generator<Clear
         continue;
       }
       driver.close(handle);
-      // The driver has moved an earlier buffer into the host's memory, so the GPU's memory is full.
+      // If the driver has moved an older buffer into the host's memory, the GPU's memory is full.
       if (hasSpilled(begin, driver.used())) return;
       break;
     }
@@ -130,7 +130,7 @@ interface Sampled extends ClearBuffer {
   readonly offsets: readonly number[];
 }
 
-/** The blocks to read, buffer by buffer. The size of each buffer is a multiple of the size of a block. */
+/** The blocks of the buffers that the worker process reads. The size of each buffer is a multiple of the size of a block. */
 function sampled(buffers: readonly ClearBuffer[]): Sampled[] {
   const places = sampleBlocks(sum(buffers), clearSampleOf(sum(buffers)), (limit) => randomInt(limit)).map(
     (block) => block * SAMPLE_BLOCK_BYTES,

@@ -4,12 +4,12 @@
  */
 const WRITE = 1;
 const READ_AND_WRITE = 3;
-/** The letter `d`, which marks all requests of DRM. */
+/** The letter `d` marks all requests to Linux's DRM drivers. */
 const DRM = 0x64;
 /** A driver's own requests have numbers from 0x40 on. */
 const OF_DRIVER = 0x40;
 
-/** The number of a request, formed of direction, size of the struct and number in the driver (asm-generic/ioctl.h). */
+/** The number of a request consists of its direction, the size of its struct, and its number in the driver (asm-generic/ioctl.h). */
 const request = (direction: number, bytes: number, number: number): number =>
   ((direction << 30) | (bytes << 16) | (DRM << 8) | number) >>> 0;
 
@@ -21,12 +21,18 @@ export const DRM_REQUESTS = {
 } as const;
 export type DrmRequest = keyof typeof DRM_REQUESTS;
 
-/** The only memory domain of a buffer: the GPU's own memory. */
+/** Each buffer may lie only in the GPU's own memory. */
 const DOMAIN_VRAM = 0x4n;
-/** The flag that the driver clears the buffer. Newer amdgpu drivers set the flag for each buffer of a process by themselves. */
+/**
+ * The flag by which the worker process asks the driver to clear a buffer. Newer amdgpu drivers set the flag for clearing by themselves for each
+ * buffer of a process.
+ */
 const VRAM_CLEARED = 0x8n;
 
-/** `union drm_amdgpu_gem_create`: size, alignment, domains and flags. The answer replaces the first four bytes by the buffer's handle. */
+/**
+ * `union drm_amdgpu_gem_create`: size, alignment, domains and flags. In its answer, the driver replaces the first four bytes of the struct by the
+ * buffer's handle.
+ */
 export function gemCreate(bytes: number): Buffer {
   const struct = Buffer.alloc(32);
   struct.writeBigUInt64LE(BigInt(bytes), 0);
@@ -43,7 +49,7 @@ export function gemWaitIdle(handle: number, until: bigint): Buffer {
   struct.writeBigUInt64LE(until, 8);
   return struct;
 }
-/** The answer's first four bytes are 0 if the GPU no longer works on the buffer. */
+/** The first four bytes of the driver's answer are 0 if the GPU no longer works on the buffer. */
 export const isIdle = (struct: Buffer): boolean => struct.readUInt32LE(0) === 0;
 
 /** `union drm_amdgpu_gem_mmap` or `struct drm_gem_close`, which both begin with a buffer's handle. */

@@ -63,7 +63,7 @@ export type GpuAnswers = z.output<typeof GpuAnswers>;
 
 /**
  * How the work of a GPU's worker process ended. The end `released` means that the worker process freed the GPU's memory without answering a
- * challenge. The end `cleared` means that the kernel's driver cleared the GPU's memory, and that the worker process holds nothing.
+ * challenge. The end `cleared` means that the kernel's driver cleared the GPU's memory, and that the worker process holds no memory.
  */
 export const OverwriteResult = z.discriminatedUnion("end", [
   z.strictObject({ end: z.literal("answered"), release: GpuRelease }),

@@ -1,15 +1,17 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
-/** The way in which a worker process overwrites the memory of a GPU. On a host without any way, the GPU is only reset. */
+/**
+ * The technique by which a worker process overwrites the memory of a GPU. If the host has the driver for no technique, the agent only resets the GPU.
+ */
 export type Technique = "cuda" | "hip" | "kernel_clear" | "reset_only";
 
-/** What of the GPUs' drivers a worker process finds on its host. */
+/** The parts of the GPUs' drivers that a worker process finds on its host. */
 export interface FoundDrivers {
-  /** NVIDIA's driver library. */
+  /** True if the host has NVIDIA's driver library. */
   readonly cuda: boolean;
-  /** AMD's library HIP. */
+  /** True if the host has AMD's library HIP. */
   readonly hip: boolean;
-  /** The amdgpu driver's device file for the GPU of the order, through which the kernel gives buffers that it clears. */
+  /** True if the host has the amdgpu driver's device file for the GPU, through which the kernel gives buffers that it clears. */
   readonly renderNode: boolean;
 }
 
@@ -23,8 +25,8 @@ const TECHNIQUES: Readonly<Record<GpuVendor, readonly (readonly [keyof FoundDriv
 };
 
 /**
- * Chooses the strongest technique whose driver is on the host. A worker process does not fall back to a weaker technique if the stronger one fails,
- * because an operator can mend a driver that is installed.
+ * Chooses the strongest technique whose driver the host has. If a technique fails, the worker process tries no weaker one, because an operator can
+ * repair an installed driver.
  */
 export const techniqueOf = (vendor: GpuVendor, found: FoundDrivers): Technique =>
   TECHNIQUES[vendor].find(([needs]) => found[needs])?.[1] ?? "reset_only";

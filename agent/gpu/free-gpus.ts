@@ -90,7 +90,7 @@ export async function kernelUsers(scrub: Scrub): Promise<string> {
 
 /**
  * Unloads the kernel modules that use the GPU driver, and with `whole` also the driver's own module. Returns a reason for each kernel module that is
- * still loaded. Before each unload, the agent writes the kernel module to the cleaning's journal.
+ * still loaded. Before each unload, the agent writes the name of the kernel module to the journal of the GPU cleaning.
  */
 export async function unloadModules(scrub: Scrub, whole: boolean): Promise<string[]> {
   const { system, timing, tools } = scrub;

@@ -81,7 +81,7 @@ export const parseProbe = (text: string): Probe =>
     }),
   );
 
-/** The tags by which a line names a file system, with the names of blkid. */
+/** The tags by which a line of /etc/fstab names a file system, with the words of `blkid` for them. */
 const TAGS = { UUID: "UUID", LABEL: "LABEL", PARTUUID: "PART_ENTRY_UUID", PARTLABEL: "PART_ENTRY_NAME" } as const;
 
 /** Whether the source of a line names the device that `probe` describes. Null means that the source is the path of a device file. */
@@ -94,8 +94,9 @@ export function isNamedBy(source: string, probe: Probe): boolean | null {
 }
 
 /**
- * The tag by which a line could mount another device in place of the file system with the UUID `uuid`, or null. `other` describes the other device. Two
- * file systems with one UUID are always a fault, because the kernel refuses to mount both XFS file systems, and tools take one for the other.
+ * Returns the tag by which a line of /etc/fstab could mount another device than that of the file system `uuid`, or null. `other` is what `blkid`
+ * tells about the other device. Two file systems with one UUID are always a fault: the kernel refuses to mount both if they are XFS, and tools
+ * confuse them.
  */
 export function sharedTag(source: string, uuid: string, other: Probe): keyof typeof TAGS | null {
   if (other.get("UUID")?.toLowerCase() === uuid.toLowerCase()) return "UUID";
@@ -111,8 +112,8 @@ export function sharedTag(source: string, uuid: string, other: Probe): keyof typ
 }
 
 /**
- * The numbers of the partitions in what `sfdisk --dump` printed, or null for another text or another table than GPT and DOS. For a held device `sfdisk`
- * prints the path of the descriptor in place of the name.
+ * The numbers of the partitions in what `sfdisk --dump` printed, or null for another text or another table than GPT and DOS. For a device that the
+ * agent holds open, `sfdisk` prints the path of the descriptor in place of the device's name.
  */
 export function partitionsIn(dump: string): number[] | null {
   if (!/^label: (gpt|dos)$/m.test(dump)) return null;
@@ -168,12 +169,13 @@ export function makeCommand({ type, label, uuid }: DiskPart, device: string): To
 const mountCommand = ({ mounted_by, path }: DiskPart): ToolCall =>
   mounted_by === FSTAB ? { tool: "mount", args: ["--", path] } : { tool: "systemctl", args: ["start", mounted_by] };
 
-/** Options of fstab for programs other than `mount`, which may also name the path of the mount point. */
+/** Options in /etc/fstab that are for other programs than `mount`, and may contain the path of the mount point. */
 const NOT_FOR_MOUNT = /^(nofail|noauto|auto|defaults|comment=.*|x-.*)$/i;
 
 /**
- * The command that mounts `device` at `place`, the path of an open folder. With device and place, `mount` reads no fstab, so the command has type and
- * options. Without `--no-canonicalize`, `mount` would look up the present name of the open folder and use it. A mount unit mounts at its own path.
+ * Returns the command that mounts `device` at `place`, the path of an open folder. With a device and a place, `mount` does not read /etc/fstab, so
+ * the command names the type and the options. Without `--no-canonicalize`, `mount` would replace the path of the open folder by the folder's present
+ * name. systemd mounts a mount unit at the unit's own path, so its command names no place.
  */
 export function placedMount(part: DiskPart, device: string, place: string): ToolCall {
   if (part.mounted_by !== FSTAB) return mountCommand(part);

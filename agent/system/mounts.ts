@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 export interface Mount {
   readonly id: string;
-  /** The id of the mount on which this mount was made. */
+  /** The id of the mount that contains the mount point. */
   readonly parent: string;
   /** The device number of the mounted file system, for example `259:1`. */
   readonly device: string;
@@ -16,8 +16,8 @@ export interface Mount {
   /** The options of the mount and of its file system, for example `noatime`. */
   readonly options: readonly string[];
   /**
-   * True if somebody mounted the file system read-only. A file system that the kernel made read-only after an error of the disk is not
-   * `isReadOnly`, because only its own options have `ro`, and not those of the mount.
+   * True if somebody mounted the file system read-only. If the kernel made a file system read-only after an error of the disk, only the file system's
+   * own options contain `ro`, not the mount's.
    */
   readonly isReadOnly: boolean;
 }
@@ -51,7 +51,7 @@ export function parseMounts(text: string): Mount[] {
   });
 }
 
-/** Whether a path is a folder or lies in it. */
+/** True if a path is the folder itself or lies in the folder. */
 export const isWithin = (path: string, folder: string): boolean =>
   folder === "/" || path === folder || path.startsWith(`${folder}/`);
 

@@ -14,7 +14,10 @@ export const BaselineState = z.strictObject({
   taken_at: Timestamp.nullable(),
   boot_id: z.string().nullable(),
   agent_version: z.string().nullable(),
-  /** The items that a soft reset compares and that the baseline does not have, because an older agent took it. No soft reset can find the node clean. */
+  /**
+   * The residue items that a soft reset compares but that the baseline lacks, because an older agent took the baseline. While the baseline lacks a
+   * residue item, no soft reset can find the node clean.
+   */
   missing_items: z.array(z.string()),
   /**
    * The residue items that the agent could not read when it took the baseline. While a node's baseline has an unreadable item, no turnover can find

@@ -232,5 +232,8 @@ export const RESIDUE_ITEMS = {
 export type ResidueItem = keyof typeof RESIDUE_ITEMS;
 export const RESIDUE_ITEM_NAMES = Object.keys(RESIDUE_ITEMS) as readonly ResidueItem[];
 export const ruleOf = (item: ResidueItem): ResidueRule => RESIDUE_ITEMS[item].rule;
-/** The items that a comparison reads in the baseline too. Without one of them in the baseline, the comparison finds no host clean. */
+/**
+ * The residue items that a comparison needs in the baseline too. If the baseline lacks one of these residue items, the comparison finds no host
+ * clean.
+ */
 export const COMPARED_ITEMS = RESIDUE_ITEM_NAMES.filter((item) => ["same", "no_more"].includes(ruleOf(item)));

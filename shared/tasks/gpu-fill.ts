@@ -63,8 +63,8 @@ export const gpuFill = defineTask({
     steps: cleaningStepsNamed(GPU_FILL_STEPS),
     commitments: z.array(GpuCommitment).max(MOST_GPUS),
     /**
-     * The AMD GPUs whose memory the kernel's amdgpu driver cleared, because the host has no HIP. No worker holds memory of these GPUs, and there is
-     * nothing to challenge. The member is absent if the workers overwrote all GPUs themselves.
+     * The AMD GPUs whose memory the kernel's amdgpu driver cleared, because the host has no HIP. No worker process holds memory of a GPU that the
+     * driver cleared, so the hub sends no challenge. `clears` is absent if the worker processes overwrote the memory of all GPUs themselves.
      */
     clears: z.array(GpuClear).min(1).max(MOST_GPUS).optional(),
     faults: z.array(z.strictObject({ target: z.string().max(64), fault: z.enum(GPU_FAULT_CODES) })).max(MOST_GPUS),

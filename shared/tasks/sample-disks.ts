@@ -82,5 +82,5 @@ const MOST_KNOWN_DISKS = 512;
 /** Before a release, the hub stores which task read the host's disks, and the serial numbers of the disks that the host must have. */
 export const DisksBefore = z.object({ task_id: TaskId.nullable(), serials: z.array(z.string()).max(MOST_KNOWN_DISKS) });
 export type DisksBefore = z.output<typeof DisksBefore>;
-/** Each disk from before the release and each disk that the new system shows has at most one finding. */
+/** Each disk from before the release, and each disk that the new system shows, has at most one finding in the comparison. */
 export const MOST_COMPARED_DISKS = MOST_KNOWN_DISKS + 2 * MOST_SAMPLED_DISKS;

@@ -8,8 +8,8 @@ import { isMissing, readTextNow } from "../files.ts";
 const NODES = "/sys/class/kfd/kfd/topology/nodes";
 
 /**
- * Finds the GPU of an order in the files of the kernel. A GPU in several partitions has several nodes, and a worker process would see only the memory
- * of one of them.
+ * Finds the GPU of the worker's order in the kernel's files about GPUs. A GPU in several partitions has several nodes in the kernel's files, and a
+ * worker process would see the memory of only one.
  */
 export function amdNodeOf(root: string, order: OverwriteOrder): AmdNode {
   const nodes = namesIn(join(root, NODES)).flatMap((name) => {
@@ -30,17 +30,17 @@ export function amdNodeOf(root: string, order: OverwriteOrder): AmdNode {
   );
 }
 
-/** The nodes of the partitions of one GPU differ in the PCI function. */
+/** The PCI addresses of one GPU's partitions differ only in the PCI function. */
 const samePlace = (a: string, b: string): boolean => a.slice(0, -2) === b.slice(0, -2);
 
 const deviceFile = (root: string, address: string, name: string): string =>
   join(root, "/sys/bus/pci/devices", address, name);
 
-/** The text of a file of the amdgpu driver about a GPU, or undefined if the driver has no such file. */
+/** Returns the text of a file of the amdgpu driver about a GPU, or undefined if the driver has no such file. */
 export const amdDeviceText = (root: string, address: string, name: string): string | undefined =>
   textOf(deviceFile(root, address, name))?.trim();
 
-/** The number in a file of the amdgpu driver about a GPU, or null if the driver does not tell it. */
+/** Returns the number in a file of the amdgpu driver about a GPU, or null if the driver does not tell the number. */
 export function amdDeviceNumber(root: string, address: string, name: string): number | null {
   const text = amdDeviceText(root, address, name) ?? "";
   return /^\d+$/.test(text) ? Number(text) : null;
@@ -52,7 +52,10 @@ export interface RenderNode {
   readonly device: string;
 }
 
-/** The DRM device file of the GPU at a PCI address. The kernel's folder of the GPU names the device file, so it never belongs to another GPU. */
+/**
+ * Returns the DRM device file of the GPU at a PCI address. The kernel's own folder about the GPU names the device file, so the device file never
+ * belongs to another GPU.
+ */
 export function renderNodeAt(root: string, address: string): RenderNode | null {
   const name = namesIn(deviceFile(root, address, "drm")).find((one) => /^renderD\d+$/.test(one));
   const device = name === undefined ? undefined : amdDeviceText(root, address, `drm/${name}/dev`);

@@ -9,21 +9,17 @@ import { amdDeviceNumber, amdDeviceText, amdNodeOf, type RenderNode } from "./am
 import { type Drm, openDrm } from "./drm-library.ts";
 
 export interface ClearPaths {
-  /** The folder that stands for the host's root. */
   readonly root: string;
   /** The C library of the host, whose calls reach the kernel. */
   readonly c: string;
   readonly renderNode: RenderNode;
 }
 
-/** The most time that a GPU may need to clear one buffer of 4 GiB. */
+/** How many seconds a GPU may take to clear one buffer of 4 GiB. */
 const CLEAR_SECONDS = 60n;
 const ETIME = 62;
 
-/**
- * Opens the device file of the AMD GPU that the worker's order names. A worker process never touches the memory of a GPU whose UUID or PCI address
- * differs from the worker's order, nor of a GPU whose memory is divided into partitions.
- */
+/** A worker process never touches a GPU whose UUID or PCI address differs from its order, nor a GPU in several partitions. */
 export function openClearing(order: OverwriteOrder, { root, c, renderNode }: ClearPaths): OpenedClearing {
   amdNodeOf(root, order);
   const partition = amdDeviceText(root, order.pci_address, "current_memory_partition") ?? "NPS1";
@@ -47,7 +43,7 @@ export function openClearing(order: OverwriteOrder, { root, c, renderNode }: Cle
   };
 }
 
-/** Opens a device file, and refuses a file of this name that is not the GPU's device. */
+/** Opens a device file, but refuses a file that has the name of the GPU's device file and is not the GPU's device. */
 function openRenderNode(order: OverwriteOrder, { path, device }: RenderNode): number {
   const file = openSync(path, constants.O_RDWR);
   const stats = fstatSync(file);

@@ -17,14 +17,14 @@ const MAP_SHARED = 1;
 const MOST_REPEATS = 100;
 
 export interface Drm {
-  /** Sends a request to a device file. Returns 0, or the error number of Linux if it is in `allowed`. */
+  /** Sends a request to a DRM device file. Returns 0, or Linux's error number of the request if `allowed` contains the number. */
   ioctl(file: number, request: DrmRequest, struct: Buffer, allowed?: readonly number[]): number;
   mmap(file: number, bytes: number, offset: bigint): bigint;
   munmap(address: bigint, bytes: number): void;
   copy(address: bigint, bytes: number): Buffer;
 }
 
-/** Loads Linux's C library by its full path. Every Linux host has this library, so clearing buffers need no library of AMD. */
+/** Loads Linux's C library by its full path. Every Linux host has the C library, so clearing the memory of AMD GPUs needs no library of AMD. */
 export function openDrm(path: string): Drm {
   const calls = loadLibrary(path, C_CALLS);
   const failed = (call: string, errno: number) => new DriverError(call, errno, faultOfErrno(errno), "error of Linux");

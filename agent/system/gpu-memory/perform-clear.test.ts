@@ -25,7 +25,7 @@ describe.skipIf(!hasCompiler)("the worker of an AMD GPU without HIP (SKIPPED wit
   let order: OverwriteOrder;
   beforeEach(() => {
     host = new GpuHost();
-    // The stand-in finds its orders and its files below this folder.
+    // The stand-in for the C library finds its orders and its files below this test's folder.
     process.env["MUSTER_ROOT"] = host.root;
     host.amdGpu(0, AMD_PCI_ADDRESS);
     host.installDrm(AMD_PCI_ADDRESS);
@@ -63,7 +63,7 @@ describe.skipIf(!hasCompiler)("the worker of an AMD GPU without HIP (SKIPPED wit
       endsWith: () => true,
       progress: () => undefined,
     });
-  /** Clears in the process of this test, which saves the start of a worker process. */
+  /** The test clears GPU memory in its own process, which saves the start of a worker process. */
   const ended = async (): Promise<OverwriteResult> => {
     const renderNode = renderNodeAt(host.root, AMD_PCI_ADDRESS) ?? expect.fail("no device file");
     try {
@@ -86,7 +86,8 @@ describe.skipIf(!hasCompiler)("the worker of an AMD GPU without HIP (SKIPPED wit
     expect(clear).toMatchObject({
       uuid: UUID,
       pci_address: AMD_PCI_ADDRESS,
-      // The GPU has 16 MiB, of which the driver gives 12 MiB. It puts each further buffer into the host's memory.
+      // The test's GPU has 16 MiB of memory, of which the driver gives 12 MiB. The stand-in for the driver puts each buffer beyond the 12 MiB into
+      // the host's memory.
       cleared_bytes: 12 * MIB,
       total_bytes: 16 * MIB,
       bar_bytes: 16 * MIB,
@@ -102,7 +103,7 @@ describe.skipIf(!hasCompiler)("the worker of an AMD GPU without HIP (SKIPPED wit
   });
 
   it("counts only what the driver gave before it refused", async () => {
-    // The first buffer is larger than the driver's memory, and the worker closes it.
+    // The first buffer is larger than the memory that the driver gives, so the worker process closes this buffer.
     control("fail gemCreate 12 4");
     expect(await cleared()).toMatchObject({ cleared_bytes: 6 * MIB, sampled_bytes: 6 * MIB, nonzero_units: 0 });
   });

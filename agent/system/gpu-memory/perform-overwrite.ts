@@ -49,10 +49,7 @@ const MISSING = {
   amd: `Neither a folder rocm-* of ${ROCM_PARENT} nor the system's library folders contain libamdhip64.so, and the amdgpu driver has no device file renderD* of the GPU.`,
 } as const;
 
-/**
- * Starts the strongest technique that the host has. Only a worker process loads the foreign function interface `koffi`; the agent's own process never
- * loads it.
- */
+/** Only a worker process loads the foreign function interface `koffi`; the agent's own process never loads it. */
 async function perform(
   order: OverwriteOrder,
   exchange: Exchange,

@@ -11,10 +11,12 @@ import { checkStillMounted, isPruned, planWalk, throwIfDisk, type WalkPlan, type
 const AT_ONCE = 1_000;
 const MEGABYTE = 1024 * 1024;
 
-/** How long a walk over the disks may take, in milliseconds. The first item that needs the walk has a deadline of 20 minutes. */
+/**
+ * How long a walk over the disks may take, in milliseconds. The first residue item that needs the walk over the disks has a deadline of 20 minutes.
+ */
 const WALK_MS = 19 * 60_000;
 
-/** How many paths a walk over the disks keeps in memory, and how long it may take, because a tenant may make millions of files. */
+/** The walk over the disks is limited in time and in the paths that it keeps in memory, because a tenant may make millions of files. */
 export interface WalkBounds {
   readonly setuid: ListBounds;
   readonly executables: ListBounds;
@@ -49,8 +51,9 @@ export interface DiskWalk {
 }
 
 /**
- * Walks once over each local file system of the host, and collects the files of several residue items. The walk over the disks looks at no mount of
- * a server, so it never waits for a server. The walk over the disks reports a folder of the tenant, but not the tenant's files in that folder.
+ * Walks once over each local file system of the host, and collects the files of several residue items. The walk over the disks never enters a mount
+ * of a network file system, so it never waits for a server. The walk over the disks reports a folder of the tenant, but not the tenant's files in
+ * that folder.
  */
 export async function walkDisks(reading: Reading, bounds: WalkBounds = BOUNDS): Promise<DiskWalk> {
   const known = await knownIds(reading);
@@ -74,7 +77,7 @@ interface Walk {
   readonly found: DiskWalk;
   readonly bounds: WalkBounds;
   readonly began: number;
-  /** How many files and folders the walk has read. */
+  /** How many files and folders the walk over the disks has read. */
   count: number;
 }
 
@@ -97,7 +100,7 @@ async function walkFrom(walk: Walk, start: WalkStart): Promise<void> {
     return;
   }
   if (start.folder !== "") keep(walk, NOBODY, start.folder, top);
-  // A file system may be mounted on a file.
+  // The mount point of a file system may be a file instead of a folder.
   if (!top.isDirectory()) return;
   const open = new OpenFolders(walk.bounds.folders);
   open.push({ folder: start.folder, device: top.dev, ...ownerOf(walk, top) });
@@ -129,7 +132,7 @@ function throwIfLate({ began, count, bounds }: Walk, { folder }: WalkStart): voi
   );
 }
 
-/** Whose a file is, as far as the search asks. */
+/** The owner of a file, as far as the walk over the disks must know it. */
 interface Owner {
   readonly ofTenant: boolean;
   readonly ownerless: boolean;
@@ -142,7 +145,10 @@ function ownerOf({ reading, known }: Walk, { uid, gid }: Stats): Owner {
   return { ofTenant, ownerless: !ofTenant && !(known.users.has(uid) && known.groups.has(gid)) };
 }
 
-/** Keeps a file or folder for the residue items that want it. A folder that the walk has kept stands for the same owner's files in the folder. */
+/**
+ * Keeps a file or folder for the residue items that ask for such files. If the walk has kept a folder, it does not keep the same owner's files in the
+ * folder.
+ */
 function keep(walk: Walk, folder: Owner, path: string, stats: Stats): void {
   const { setuid, executables, ownerless, ofTenant } = walk.found;
   const one: Found = { path, mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };

@@ -87,8 +87,8 @@ export function readNamespaces(reading: Reading): Promise<ResidueEntry[]> {
 
 /**
  * Reads the mounts of the host's own mount namespace. For each other mount namespace, `readMounts` adds the file systems that the host's own
- * namespace lacks. A read of mountinfo touches no mount. The search for files leaves out a disk that is mounted read-only, so the entry of such a
- * disk differs from the entry of the same disk if it can be written to.
+ * namespace lacks. A read of mountinfo touches no mount. The walk over the disks leaves out a disk that is mounted read-only. The entry of a
+ * read-only disk therefore differs from that of a writable disk.
  */
 export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
@@ -102,7 +102,7 @@ export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
         const others = parseMounts(text).filter(({ device, type }) => !known.has(device) && !OF_KERNEL.test(type));
         names.push(...others.map((mount) => `in the namespace of ${comm}: ${nameOfMount(mount)}`));
       } catch (error) {
-        // The kernel answers EINVAL for a process that ends and has left its mount namespace.
+        // If a process ends and has left its mount namespace, the kernel answers EINVAL to a read of the process's mounts.
         if (!isGone(error) && !(error instanceof Error && "code" in error && error.code === "EINVAL")) throw error;
       }
     }

@@ -71,9 +71,9 @@ describe("the mounts whose files are searched", () => {
     expect(folders(bind)).toEqual(["/", "/srv/x"]);
     const inner = "5 2 0:40 / /data/x rw - tmpfs tmpfs rw";
     expect(folders(disk, inner, bind)).toEqual(["/", "/data", "/data/x", "/srv/x"]);
-    // A disk below another mount is known if it is also mounted elsewhere.
+    // The walk knows the files of a disk below another mount if the disk is also mounted elsewhere.
     expect(folders(disk, "6 2 0:41 / /data rw - tmpfs tmpfs rw", again)).toEqual(["/", "/data", "/again"]);
-    // The walk leaves out folders of container engines, so a mount that contains such a folder does not show all files.
+    // The walk over the disks leaves out folders of container engines, so a mount with such a folder does not show all its files.
     const all = "7 1 8:17 / /var rw - ext4 /dev/sdb1 rw";
     expect(folders(all, "8 1 8:17 /lib/docker/x /srv/x rw - ext4 /dev/sdb1 rw")).toEqual(["/", "/var", "/srv/x"]);
   });
@@ -100,8 +100,8 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /**
- * Runs a script in a mount namespace, where `$0` stands for the host's root folder, and reads residue items of that host. The host's list of mounts has
- * the mounts below `$0`.
+ * Runs a script in a mount namespace, where `$0` stands for the host's root folder, and reads residue items of that host. The list of mounts of the
+ * test's host contains the mounts below `$0`.
  */
 function read(script: string, items: readonly ResidueItem[]): ResidueSnapshot {
   const order = JSON.stringify({ root, tenant: TENANT, items, pauseMs: 0 });

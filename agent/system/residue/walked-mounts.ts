@@ -2,7 +2,10 @@ import { isNetworkMount, isWithin, type Mount } from "../mounts.ts";
 import { textOfPath } from "./found-files.ts";
 import { Unreadable } from "./reading.ts";
 
-/** Folders in which containers and snaps keep files of users that the host does not know. The residue item `containers` reads their state. */
+/**
+ * Folders in which containers and snaps keep files of users that the host does not know. The residue item `containers` reads the state folders of
+ * container engines.
+ */
 const ENGINES = [
   ...[
     "docker",
@@ -20,14 +23,14 @@ const ENGINES = [
   ...["containerd", "docker", "containers", "crio", "k3s", "netns", "snapd"].map((name) => `/run/${name}`),
   ...["/snap", "/var/snap"],
 ];
-/** Folders that the walk over the disks leaves out. The kernel makes the files of /proc, /sys and /dev. */
+/** Folders that the walk over the disks leaves out. The kernel itself makes the files of /proc, /sys and /dev. */
 const PRUNED: ReadonlySet<string> = new Set([...ENGINES, "/proc", "/sys", "/dev"]);
 export const isPruned = (path: string): boolean => PRUNED.has(path);
 
-/** Matches file systems whose files the kernel makes, and `autofs`, which only waits for a mount. */
+/** Matches file systems whose files the kernel makes, and `autofs`, which only waits until somebody mounts a file system. */
 const OF_KERNEL =
   /^(proc|sysfs|cgroup2?|devpts|devtmpfs|mqueue|hugetlbfs|securityfs|debugfs|tracefs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|selinuxfs|smackfs|resctrl|xenfs|rpc_pipefs|nfsd|autofs)$/;
-/** Matches file systems that nobody can write to after they were made. */
+/** Matches file systems that nobody can change after they were made. */
 const IMMUTABLE = /^(squashfs|erofs|iso9660|cramfs|romfs)$/;
 /** Matches file systems without a block device of their own whose files need neither a server nor another process. */
 const IN_KERNEL = /^(tmpfs|ramfs|rootfs|overlay|aufs|ecryptfs|btrfs|bcachefs|zfs)$/;
@@ -37,31 +40,31 @@ const WITH_SUBVOLUMES = /^(btrfs|bcachefs|zfs)$/;
 /** True if the kernel serves a file system from a block device, whose files are still there after a boot. */
 const isOnDisk = ({ type, device }: Mount): boolean => WITH_SUBVOLUMES.test(type) || !device.startsWith("0:");
 
-/** Whether somebody mounted a disk read-only, although its file system can be written to. */
+/** True if somebody mounted a disk read-only, although its file system can be written to. */
 export const isReadOnlyDisk = (mount: Mount): boolean =>
   mount.isReadOnly && isOnDisk(mount) && !IMMUTABLE.test(mount.type);
 
-/** One place from which the walk over the disks starts. */
+/** A folder or mount at which the walk over the disks starts. */
 export interface WalkStart {
-  /** The mount, or null for the root folder of a host without a list of mounts. */
+  /** The mount at which the walk starts; null for the root folder of a host without a list of mounts. */
   readonly mount: Mount | null;
-  /** The folder with each byte as one character, or an empty text for the root folder. */
+  /** The folder at which the walk starts, with each byte as one character; an empty text for the root folder. */
   readonly folder: string;
   readonly hasSubvolumes: boolean;
-  /** Whether the files are still there after a boot, so that the walk must have read them. */
+  /** True if the files are still there after a boot, so that the walk must have read them. */
   readonly isOnDisk: boolean;
 }
 
 export interface WalkPlan {
   readonly starts: readonly WalkStart[];
-  /** The mount points, at which the walk from another start never looks, because the look at a mount may never end. */
+  /** The mount points of other starts, at which the walk never looks, because a look at a mount may never end. */
   readonly points: ReadonlySet<string>;
 }
 
 /**
  * Chooses the mounts whose files the walk over the disks reads: each mount of a file system of the host that somebody can write to. The files of a
- * network file system belong to its server. Throws if the host has a local file system whose files the agent cannot read, because its files are
- * then unknown.
+ * network file system belong to the server of the file system. Throws if the agent cannot read the files of a local file system of the host, because
+ * the tenant's files in it would stay unknown.
  */
 export function planWalk(mounts: readonly Mount[]): WalkPlan {
   const local = mounts.filter((one) => one.path !== "/" && isSearched(one));
@@ -86,7 +89,7 @@ export function planWalk(mounts: readonly Mount[]): WalkPlan {
   };
 }
 
-/** Whether the walk must read the files of a mount. Throws if the walk must read the files and cannot. */
+/** True if the walk over the disks must read the files of a mount. Throws if the walk over the disks cannot read a mount that it must read. */
 function isSearched(mount: Mount): boolean {
   const { type, source, path } = mount;
   const isOfKernel = OF_KERNEL.test(type) || ["/proc", "/sys"].some((folder) => isWithin(path, folder));
@@ -105,7 +108,7 @@ const unreadable = ({ type, source, path }: Mount, why: string, next: string): U
     `The file system ${textOfPath(path)} (${type} ${textOfPath(source)}) ${why}, so its files are unknown. ${next}.`,
   );
 
-/** Whether the walk of the mount `other` also reads all files of the mount `one`, so that one walk is enough. */
+/** True if a walk of the mount `other` also reads all files of the mount `one`, so that one walk is enough for both. */
 function isShownBy(one: Mount, other: Mount, isEarlier: boolean, mounts: readonly Mount[]): boolean {
   if (one === other || one.device !== other.device || !isWithin(one.from, other.from)) return false;
   if (one.from === other.from && !isEarlier) return false;
@@ -113,7 +116,7 @@ function isShownBy(one: Mount, other: Mount, isEarlier: boolean, mounts: readonl
   return isWhole && ![...PRUNED].some((folder) => isWithin(folder, other.path));
 }
 
-/** Returns the function that finds the mount to which a path leads. Of mounts above each other, a path leads to the uppermost one. */
+/** Returns the function that finds the mount to which a path leads. If several mounts have one mount point, a path leads to the uppermost mount. */
 function placesOf(mounts: readonly Mount[]): (path: string) => Mount | undefined {
   const ids = new Set(mounts.map(({ id }) => id));
   const places = new Map(mounts.map((one) => [`${ids.has(one.parent) ? one.parent : ""} ${one.path}`, one]));
@@ -131,7 +134,7 @@ function placesOf(mounts: readonly Mount[]): (path: string) => Mount | undefined
   };
 }
 
-/** Throws if a file system of a disk was unmounted or mounted anew while the walk read its files. */
+/** Throws if somebody unmounted or remounted a disk's file system while the walk read its files. */
 export function checkStillMounted({ starts }: WalkPlan, now: readonly Mount[]): void {
   for (const { mount, isOnDisk } of starts)
     if (mount !== null && isOnDisk && !now.some(({ id, path }) => id === mount.id && path === mount.path))
@@ -139,8 +142,8 @@ export function checkStillMounted({ starts }: WalkPlan, now: readonly Mount[]): 
 }
 
 /**
- * Throws if the search has come to a disk that was mounted since the search began. Services mount file systems in memory at any time, and the residue
- * item `mounts` names those that stay.
+ * Throws if the walk has come to a disk that somebody mounted after the walk had begun. Services may mount file systems in memory at any time; the
+ * residue item `mounts` names those that stay mounted.
  */
 export function throwIfDisk(path: string, now: readonly Mount[]): void {
   const mount = now.findLast((one) => one.path === path);

@@ -80,17 +80,17 @@ export async function stillOpenedBy(root: string, device: BlockDevice, picture: 
   return users;
 }
 
-/** A block device that stays open, so that its number cannot pass to another device. */
+/** A block device that the agent holds open, so that Linux gives its device number to no other device. */
 export interface HeldDevice {
-  /** The path by which a tool opens the held device, whatever the device's name leads to now. */
+  /** The path by which a tool opens the held device, even if the device's name leads to another device now. */
   readonly path: string;
   close(): void;
 }
 
 /**
- * Opens a block device and keeps it open, or returns null if the name does not lead to the device with this number. The kernel gives the number of an
- * open device to no other device, even if somebody pulls the disk. The open has no O_EXCL, because `mkfs` itself opens the device with O_EXCL, and the
- * kernel would refuse the second claim.
+ * Opens a block device and keeps it open; returns null if the name does not lead to the device with the given number. Linux gives the number of an
+ * open device to no other device, even if somebody pulls the disk out of the host. The agent opens the device without O_EXCL, because `mkfs` opens
+ * the device with O_EXCL itself, and the kernel refuses a second claim.
  */
 export function holdDevice(root: string, { name, number }: Pick<BlockDevice, "name" | "number">): HeldDevice | null {
   const fd = openSync(join(root, "dev", name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

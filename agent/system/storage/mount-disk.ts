@@ -71,12 +71,15 @@ export async function settleDevices(attempt: AttemptTool): Promise<string | null
   return "udevadm settle did not end well.";
 }
 
-/** The block device that has a file system: its name now, and its number. */
+/** The block device with a file system, by its present name and its number. */
 export type PartDevice = Pick<BlockDevice, "name" | "number">;
 
 type MountFault = { readonly reason: "mount_failed" | "mount_differs" | "path_differs"; readonly detail: string };
 
-/** Mounts a file system as its line of fstab or its mount unit says, unless it is mounted. Returns why it is not mounted so, or null. */
+/**
+ * Mounts a file system as its line of /etc/fstab or its mount unit says, unless the file system is already mounted. Returns why the file system is
+ * not mounted as the line or unit says, or null if it is.
+ */
 export async function mountPart(
   root: string,
   part: DiskPart,
@@ -103,9 +106,9 @@ export async function mountPart(
 }
 
 /**
- * Mounts a file system at its folder. Accounts of tenants may live while the agent works, so a process may put a symbolic link into the path between the
- * unmount and the mount. The agent opens the folder without following a link, and mounts at the open folder, which nobody can replace. A mount unit
- * names its path only, so the agent looks after each mount where it went, and undoes a mount at another place.
+ * Mounts a file system at its mount point, a folder. While the agent works, a tenant's process may put a symbolic link into the path between the
+ * unmount and the mount. The agent opens the folder without following a symbolic link, and mounts at the open folder, which nobody can replace. A
+ * mount unit only names a path. The agent therefore checks after each mount where the file system is, and undoes a mount at another place.
  */
 async function mountAtPlace(
   root: string,

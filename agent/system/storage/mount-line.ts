@@ -35,7 +35,7 @@ export const refuse = (reason: LayoutRefusal["reason"], detail: string): LayoutR
 });
 export const isRefusal = (one: object): one is LayoutRefusal => "ok" in one && one.ok === false;
 
-/** The line of fstab, or the mount unit, that mounts a file system at its place again. */
+/** Finds the line of /etc/fstab, or the mount unit, that mounts a file system at its mount point again. */
 export function lineOf(
   root: string,
   path: string,

@@ -3,7 +3,7 @@ import type { AttemptTool } from "../attempt.ts";
 
 const ASK_TIMEOUT_MS = 60_000;
 
-/** Asks `blkid` what is on a device. An empty answer means that `blkid` knows nothing on the device. Null means that the device is not readable. */
+/** An empty answer means that `blkid` found nothing on the device that it knows. Null means that `blkid` cannot read the device. */
 export async function probeDevice(
   path: string,
   attempt: AttemptTool,
@@ -11,6 +11,6 @@ export async function probeDevice(
 ): Promise<Probe | null> {
   const end = await attempt("blkid", ["-p", "-o", "export", path], { timeoutMs });
   if (end.kind !== "ended" || (end.exitCode !== 0 && end.exitCode !== 2)) return null;
-  // The status 2 also stands for a device that blkid cannot read, and blkid then says so.
+  // `blkid` ends with status 2 for an empty device and for an unreadable one, but prints an error only for the unreadable one.
   return end.exitCode === 2 && end.stderr.trim() !== "" ? null : parseProbe(end.stdout);
 }

@@ -106,13 +106,13 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
     const cases: [unknown[], string, string][] = [
       [["failed", "twin_file_system"], make(`-U ${UUID}`), OLD],
       [["failed", "twin_file_system"], `${byLabel}; ${make("-L scratch")}`, OLD],
-      // The worker of an earlier task was lost after the unmount, and the other disk came later.
+      // The worker process of an earlier task was lost after the unmount, and somebody added the other disk to the host afterwards.
       [
         ["failed", "twin_file_system", "not_mounted"],
         `${make("-L other")}; touch state/kill-after-umount; worker ${A}; ${make(`-U ${UUID}`)}; second=${B}`,
         OLD.replace("1234:4321:1771", "0:0:755").replace("ext4 rw,noatime", "").replace("file,lost+found,", ""),
       ],
-      // Nothing looks for the label if fstab names the UUID.
+      // If /etc/fstab names the file system by its UUID, no mount looks for its label.
       [["ok", undefined, "ok"], make("-L scratch"), NEW],
     ];
     const { ends, told } = onHost(
@@ -129,7 +129,7 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
     const cases: [unknown[], string][] = [
       [["ok", undefined, "path_differs"], `instead mount '${link}; exec "$real" "$@"'`],
       [["ok", undefined, "path_differs"], `instead umount '"$real" "$@"; ${link}'`],
-      // The name of the disk passes to another disk just before mkfs.
+      // Just before `mkfs`, Linux gives the name of the disk to another disk.
       [["ok", undefined, "mount_failed"], `instead mkfs.ext4 'cp -a /dev/sdt /dev/nvme0n1; exec "$real" "$@"'`],
     ];
     const look = `echo "told $(grep -c -e /victim -e /real -e /scratch /proc/self/mountinfo) $(tr -d '\\0' <dev/sdt | wc -c)"`;

@@ -71,8 +71,9 @@ export async function releaseDisk(
 }
 
 /**
- * Mounts the other file systems of a disk again of which an earlier worker was lost between two unmounts or two mounts. With all its mounts the disk is
- * read and unmounted as any other disk, so that nobody relies on what the lost worker has seen. The journal keeps its entry until then.
+ * If an earlier worker process was lost between two unmounts or two mounts, the agent mounts the disk's other file systems again. When all file
+ * systems of the disk are mounted, the agent reads and unmounts the disk as any other, and relies on no reading of the lost worker process. Until all
+ * file systems of the disk are mounted, the journal keeps the entry of the lost worker process.
  */
 async function withAllMounts(
   run: WorkRun,
@@ -137,7 +138,7 @@ export async function mountBack(
   return failed;
 }
 
-/** Mounts the file systems of an entry that are not mounted. Returns why that failed, or null. */
+/** Mounts those file systems of a journal entry that are not mounted. Returns why that failed, or null. */
 async function mountParts(
   { root, progress }: WorkRun,
   entry: LayoutEntry,
@@ -157,7 +158,7 @@ async function mountParts(
   return faults.length === 0 ? null : `Not mounted again: ${describeParts(entry.layout.parts)}. ${faults.join(" ")}`;
 }
 
-/** The device of the host that has a file system of the entry, found by the serial number of its disk; null if the host does not have it. */
+/** Finds the host's device with a file system of the journal entry by the serial number of the disk; null if the host lacks the disk. */
 export function deviceOf(
   picture: DiskPicture,
   { serial }: Pick<LayoutEntry, "serial">,

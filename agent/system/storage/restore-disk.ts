@@ -137,9 +137,9 @@ async function makeAll(restore: Restore, purged: PurgeEntry): Promise<void> {
 }
 
 /**
- * Works on a disk, or on a partition of the disk, while its device is held open. A name such as `/dev/sdb` may pass to another disk at any moment, and a
- * tool that opens the name would then destroy the other disk. The tools therefore get the path of the open descriptor. The held number cannot pass to
- * another device, so it is enough to compare the serial number once before the tools work, and once after them.
+ * The agent holds the device of a disk or partition open while tools work on it. Linux may give a name such as `/dev/sdb` to another disk at any
+ * moment, and a tool that opens the name would destroy the other disk. To work on the right disk, the tools get the path of the open descriptor. The
+ * agent compares the disk's serial number once before the tools work and once after them, because the number of a held device cannot change.
  */
 async function whileHeld(
   { run: { root }, entry }: Restore,

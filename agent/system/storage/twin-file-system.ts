@@ -4,13 +4,13 @@ import type { AttemptTool } from "../attempt.ts";
 import { findLine, isRefusal, type LayoutRefusal, refuse } from "./mount-line.ts";
 import { probeDevice } from "./probe-device.ts";
 
-/** A device that does not answer has no file system that a mount could take, so the agent does not wait long for it. */
+/** No mount can take a file system of a device that does not answer, so the agent does not wait long for such a device. */
 const LOOK_TIMEOUT_MS = 10_000;
 
 /**
- * Refuses a disk if another device of the host has the UUID of one of its file systems, or the tag by which the line of fstab or the mount unit names
- * one. After the purge a mount could take the other device, and nobody could say which data the tenants then see. The check after the mount finds the
- * other device too (`mount_differs`), but only when the purge has destroyed the data of this disk.
+ * Refuses a disk if another device of the host has the UUID of one of its file systems, or the tag that a mount line uses for one. After the purge, a
+ * mount could take the other device, and nobody could say which data the tenants would see. The check after the mount (`mount_differs`) finds the
+ * other device only when the purge has already destroyed the disk's data.
  */
 export async function twinRefusal(
   root: string,
