@@ -57,7 +57,7 @@ const COLUMNS = Object.values<unknown>(schema)
       of: `${nameOf(table)}.${name}`,
       property,
       name,
-      // PostgreSQL itself writes a generated column.
+      // PostgreSQL itself writes a generated column, so production code need not write the column.
       hasDefault: hasDefault || generated !== undefined,
     })),
   );

@@ -278,7 +278,7 @@ describe("the record of a reimage", () => {
     );
     const operation = (await readAllocation(db(), allocation))?.decommissionId as WorkflowId;
     const driver = driverOf(host);
-    // With this setting MAAS stores the words of its release script about each disk.
+    // With the setting `enable_disk_erasing_on_release` MAAS stores what its release script says about each disk.
     const { config } = rig.maas.sim.region.state;
     config["enable_disk_erasing_on_release"] = true;
     expect((await driver.drive(operation)).status, await driver.story(operation)).toBe("completed");

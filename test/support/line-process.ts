@@ -1,7 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { createInterface, type Interface } from "node:readline";
 
-/** A process that answers each line on its stdin with one line on its stdout. The process prints its first line when it is ready. */
+/** A process that answers each line on its stdin with one line on its stdout. The started process prints its first line when it is ready. */
 export class LineProcess {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #lines: Interface;
@@ -24,7 +24,7 @@ export class LineProcess {
     return started;
   }
 
-  /** Sends a line and returns the answer. A call waits for the answers to the earlier calls. */
+  /** Sends a line to the process and returns the process's answer. A call of `ask` waits for the answers to the earlier calls. */
   ask(line: string): Promise<string> {
     const answer = this.#before.then(() => {
       const next = this.#nextLine();

@@ -1,6 +1,6 @@
 /**
- * The parent of the folders with the PostgreSQL databases of the tests. On a disk's file system, PostgreSQL needs ten times the processor time to
- * create a test's database, because it creates 1,300 files.
+ * The parent of the folders with the PostgreSQL databases of the tests. On a disk's file system, PostgreSQL needs ten times as much processor time as
+ * in memory to create a test's database, because it creates 1,300 files.
  */
 import { readFileSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -95,8 +95,8 @@ export class GpuHost extends HostFolder {
   }
 
   /**
-   * Installs the stand-in for the C library, and the device file of an AMD GPU. The device file is `/dev/null`, because a test without root cannot make
-   * another device, and the stand-in answers all requests itself.
+   * Installs the stand-in for the C library, and the device file of an AMD GPU. The device file of the simulated GPU is `/dev/null`, because a test
+   * without root cannot make another device. The stand-in for the C library answers all requests itself.
    */
   installDrm(pciAddress: string): void {
     copyFileSync(compiled("drm", ""), this.path(join(LIBRARY_FOLDER, "libc.so.6")));
