@@ -1,4 +1,4 @@
-/** The failures of a BMC that refuses or ignores a request of MAAS or of the hub are a part of the failure taxonomy in `failures.ts`. */
+/** The failures of a BMC that refuses or ignores a request are a part of the failure taxonomy in `failures.ts`. */
 export const BMC_POWER_FAILURE = {
   retry: "bounded",
   endsAs: "failed_manual_intervention",

@@ -32,8 +32,8 @@ export const AGENT_REPEATS_WITHIN_SECONDS = 150;
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 
 /**
- * For each of Muster's own condition types: the sources that may report it, the life of a report, and the value that keeps new work off the node. Hub
- * and agent can write only conditions of Muster's own types. External systems may report conditions with other names, for which `ruleOf` has a rule.
+ * For each of Muster's condition types: its sources, the life of a report, and the value that keeps new work off the node. Hub and agent can write
+ * only conditions of Muster's own types. External systems may report conditions with other names, for which `ruleOf` has a rule.
  */
 export const CONDITION_TYPES = {
   /** The hub itself writes the condition `agent.connected` when the agent's channel opens, closes or times out. */

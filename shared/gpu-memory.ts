@@ -116,8 +116,8 @@ export const GpuRelease = z.strictObject({
 export type GpuRelease = z.output<typeof GpuRelease>;
 
 /**
- * With this report, a worker process says that the kernel's amdgpu driver has cleared the memory of a GPU on a host without AMD's library HIP. The
- * amdgpu driver clears each buffer when the worker process creates it; the worker process read a sample of its buffers.
+ * A worker's report that the kernel's amdgpu driver has cleared the memory of a GPU, on a host without AMD's library HIP. The amdgpu driver clears
+ * each buffer when the worker process creates it; the worker process read a sample of its buffers.
  */
 export const GpuClear = z.strictObject({
   uuid: AmdUuid,

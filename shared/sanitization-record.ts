@@ -38,7 +38,7 @@ const REASON_CODES = Object.keys(VERDICT_REASONS) as [VerdictReason, ...VerdictR
 
 const Short = z.string().max(256);
 const Name = z.string().min(1).max(64);
-/** A code in a sanitization record is a fixed word, such as the name of a task type or of a residue item, and never free text. */
+/** A code in a sanitization record is a fixed word and never free text, for example the name of a task type or of a residue item. */
 const Code = z.string().regex(/^[A-Za-z0-9._:-]{1,64}$/);
 const Uuid = z.uuid();
 
@@ -130,11 +130,20 @@ const RecordRelease = z.strictObject({
    * anything against MAAS's erase.
    */
   disk_findings: z.array(Short).min(1).max(MOST_DISK_FINDINGS).optional(),
-  /** The person who decided to continue although the disks speak against the erase. The member is absent if no person decided so. */
+  /**
+   * The person who decided to continue although the disks speak against the erase. `disks_waived_by` is absent if no person decided to continue
+   * against what the disks show.
+   */
   disks_waived_by: Short.optional(),
-  /** The number of disks for which MAAS's release script says how it erased the disk. The member is absent if MAAS stored no such report. */
+  /**
+   * The number of disks for which MAAS's release script says how it erased the disk. `disks_reported` is absent if MAAS stored no report of its
+   * release script.
+   */
   disks_reported: z.int().min(1).optional(),
-  /** The number of disk blocks that the agent compared with their content before the release. The member is absent if the number is zero. */
+  /**
+   * The number of disk blocks that the agent compared with their content before the release. `blocks_compared` is absent if the agent compared no
+   * blocks.
+   */
   blocks_compared: z.int().min(1).optional(),
 });
 export type RecordRelease = z.output<typeof RecordRelease>;
@@ -186,7 +195,7 @@ export const MOST_RECORDED_WAYS = 64;
  */
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),
-  /** The version of the rules that lead to the verdict. The member is absent in records of the first rules. */
+  /** The version of the rules that lead to the verdict. `rules` is absent in a sanitization record that follows the first rules for verdicts. */
   rules: z.literal(2).optional(),
   record_id: Uuid,
   node: z.strictObject({

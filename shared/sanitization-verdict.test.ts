@@ -7,7 +7,7 @@ import { judge, lastSteps } from "./sanitization-verdict.ts";
 
 const recordOf = (more: Parameters<typeof cleanFacts>[0]) => buildRecord(cleanFacts(more)).record;
 const codes = (more: Parameters<typeof cleanFacts>[0]) => recordOf(more).reasons.map(({ code }) => code);
-/** A release that only MAAS's report about the whole machine shows. */
+/** The release of the test's host has no other evidence than MAAS's report about the whole machine. */
 const unnamed = () => {
   const { blocks_compared: _, ...rest } = release();
   return rest;

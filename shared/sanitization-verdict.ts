@@ -125,7 +125,10 @@ function releaseReasons({ rules, release }: Judged): Reason[] {
     : [waived(person, erase)];
 }
 
-/** True if the erase rests on a report of MAAS about the whole machine alone. MAAS may make the same report after an erase that failed on a disk. */
+/**
+ * True if MAAS's report about the whole machine is the only evidence of the erase. MAAS may report the same about the whole machine after an erase
+ * that failed on a disk.
+ */
 const isOneWord = ({ disks_reported, blocks_compared }: RecordRelease): boolean =>
   disks_reported === undefined && blocks_compared === undefined;
 
@@ -150,7 +153,7 @@ const gpuReasons = ({ gpus }: Judged): Reason[] =>
     about: `${told(uuid)}: ${level ?? "nothing"} of a share of ${share}, and ${required_level} of ${required_share} is required`,
   }));
 
-/** A GPU of the host's inventory about whose memory the hub concluded nothing. The inventory names no UUID of a GPU. */
+/** A GPU of the host's inventory about whose memory the hub concluded nothing. The host's inventory names no UUID of a GPU. */
 const unjudgedGpus = ({ rules, media }: Judged): Reason[] => {
   const left = media.filter(({ kind, serial }) => kind === "gpu_memory" && serial === null);
   return rules !== 2 || left.length === 0
@@ -161,7 +164,7 @@ const unjudgedGpus = ({ rules, media }: Judged): Reason[] => {
 /** The tasks whose results are themselves evidence of the verdict, without a cleaning step that a profile could require. */
 const EVIDENCE_TASKS: readonly string[] = ["node.validate_clean", "node.sample_disks"];
 
-/** True if the verdict depends on the task `taskId`: on one of its steps that is required, or on its result. */
+/** True if the verdict depends on the task `taskId`: on a required cleaning step of the task, or on the task's result. */
 const restsOn = (record: Judged, taskId: string): boolean =>
   (record.rules === 2 &&
     record.tasks.some(({ task_id, type }) => task_id === taskId && EVIDENCE_TASKS.includes(type))) ||

@@ -21,7 +21,7 @@ const PURGE_ROUNDS = 3;
  * How long the last worker process of a purge may take, which makes and mounts the file systems of the disk. One run of `mkfs` may take half an hour.
  */
 const RESTORE_WITHIN_S = 8 * HOUR_S;
-/** How long the agent may take in addition: to start a worker process, to notice that one is lost, to end one, and to use its own files. */
+/** The time that the agent needs around a worker process: to start it, to notice its loss, to end it, and to use its own files. */
 const AROUND_WORKER_S = 600;
 /**
  * The hub does not know how many of a profile's disks one host has. Most hosts have fewer than `MOST_POOL_DISKS` data disks. The hub computes the
@@ -33,7 +33,7 @@ const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 type FolderStep = "temporary" | "scratch" | "share" | "free_space";
 type WekaStep = "weka_mounts" | "weka_tokens";
 
-/** For each kind of work of a storage cleanup: how long one worker process may take, and how many may work on one target in turn. */
+/** For each kind of work of a storage cleanup: the time of one worker process, and how many may work on one target in turn. */
 export const STORAGE_LIMITS = {
   weka_mounts: { seconds: WEKA_WITHIN_S, rounds: 1 },
   weka_tokens: { seconds: WEKA_WITHIN_S, rounds: 1 },

@@ -20,7 +20,7 @@ export interface ClearingDriver {
   create(bytes: number): number | null;
   /** Returns when the GPU has cleared the buffer of the amdgpu driver. */
   waitCleared(handle: number): void;
-  /** Lets `work` read a buffer through the host's processor. */
+  /** Gives `work` access to a buffer of GPU memory through the host's processor. */
   reading(handle: number, bytes: number, work: (read: (offset: number, bytes: number) => Buffer) => void): void;
   close(handle: number): void;
   used(): UsedBytes;
@@ -40,7 +40,7 @@ interface ClearBuffer {
 
 /**
  * True if a new buffer lies in the GPU's own memory. The amdgpu driver may put a buffer into the host's memory when the GPU's memory is full, or move
- * another buffer there. The count of the host's memory may grow a little for other reasons, but by less than the smallest buffer.
+ * another buffer there. The amdgpu driver's count of used host memory may grow a little for other reasons, but by less than the smallest buffer.
  */
 export const liesInVram = (bytes: number, before: UsedBytes, after: UsedBytes): boolean =>
   after.vram - before.vram >= bytes && !hasSpilled(before, after);
@@ -49,9 +49,8 @@ export const hasSpilled = (before: UsedBytes, after: UsedBytes): boolean =>
   after.gtt - before.gtt >= ALLOCATION_STEP_BYTES;
 
 /**
- * The worker process creates buffers until the GPU's memory is full. The driver clears each buffer before anybody can read it. The worker process
- * reads a sample of the buffers and then frees all buffers. The result says how much memory the worker process held, and how much of it the worker
- * process read.
+ * The amdgpu driver clears each buffer before anybody can read it. The worker process reads a sample of the buffers and then frees all buffers. The
+ * result says how much memory the worker process held, and how much of it the worker process read.
  */
 export async function clearMemory(
   order: OverwriteOrder,
@@ -105,7 +104,10 @@ export async function clearMemory(
   return { end: "cleared", clear };
 }
 
-/** Creates buffers, the largest first, as long as the GPU has room. The worker process closes a buffer that does not lie in the GPU's own memory. */
+/**
+ * The worker process creates buffers, the largest first, until the GPU's memory is full. The worker process closes a buffer that does not lie in the
+ * GPU's own memory.
+ */
 function* buffersOf(driver: ClearingDriver, totalBytes: number): Generator<ClearBuffer> {
   const begin = driver.used();
   for (const bytes of ALLOCATION_SIZES)

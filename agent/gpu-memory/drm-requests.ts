@@ -6,7 +6,7 @@ const WRITE = 1;
 const READ_AND_WRITE = 3;
 /** The letter `d` marks all requests to Linux's DRM drivers. */
 const DRM = 0x64;
-/** A driver's own requests have numbers from 0x40 on. */
+/** The requests of a single driver, such as amdgpu, have numbers from 0x40 on. */
 const OF_DRIVER = 0x40;
 
 /** The number of a request consists of its direction, the size of its struct, and its number in the driver (asm-generic/ioctl.h). */

@@ -18,8 +18,8 @@ export interface FillTiming extends EndTiming {
   readonly tellEveryMs: number;
 }
 /**
- * An outcome with a commitment and a fault means that the GPU's memory did not return the written bytes. An outcome with a clear has no commitment,
- * because the kernel's driver cleared the GPU's memory.
+ * An outcome with a commitment and a fault means that the GPU's memory did not return the written bytes. An outcome with `clear` has no commitment,
+ * because the kernel's driver cleared the GPU's memory and the worker process holds none.
  */
 export interface FillOutcome {
   readonly commitment: GpuCommitment | null;

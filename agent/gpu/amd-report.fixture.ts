@@ -1,7 +1,8 @@
 /**
  * The shapes of amd-smi's outputs in releases of ROCm, reduced to the fields that the agent reads. Each shape names its source: an output that an
- * operator published, a sample in public tests, or the source code of amd-smi. Most sources show only one or two of the four outputs. The other
- * outputs have the shape of the nearest release. Serial numbers, addresses and the counts of errors are made up.
+ * operator published, a sample in public tests, or the source code of amd-smi. Most sources show only one or two of the four outputs. Where a source
+ * shows no output of a kind, the fixture takes the shape of the nearest release of ROCm. Serial numbers, addresses and the counts of errors are made
+ * up.
  */
 interface AmdSmiSample {
   readonly name: string;

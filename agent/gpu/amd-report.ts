@@ -39,7 +39,7 @@ const Rows = z.array(Gpu).max(64);
 /** The tool amd-smi of ROCm 7 prints an object with the list of GPUs in `gpu_data`, and older releases print only the list. */
 const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
 
-/** Instead of a block or a value that it cannot read, amd-smi prints this text. */
+/** amd-smi prints the text `N/A` instead of a block or a value that it cannot read. */
 const UNKNOWN = "N/A";
 const Firmware = z.union([
   z.literal(UNKNOWN).transform(() => undefined),

@@ -16,7 +16,7 @@ const MEGABYTE = 1024 * 1024;
  */
 const WALK_MS = 19 * 60_000;
 
-/** The walk over the disks is limited in time and in the paths that it keeps in memory, because a tenant may make millions of files. */
+/** The walk over the disks is limited in time and in the number of paths that it keeps, because a tenant may make millions of files. */
 export interface WalkBounds {
   readonly setuid: ListBounds;
   readonly executables: ListBounds;

@@ -72,7 +72,7 @@ export async function releaseDisk(
 
 /**
  * If an earlier worker process was lost between two unmounts or two mounts, the agent mounts the disk's other file systems again. When all file
- * systems of the disk are mounted, the agent reads and unmounts the disk as any other, and relies on no reading of the lost worker process. Until all
+ * systems of the disk are mounted, the agent reads and unmounts the disk as any other. It relies on no reading of the lost worker process. Until all
  * file systems of the disk are mounted, the journal keeps the entry of the lost worker process.
  */
 async function withAllMounts(
@@ -158,7 +158,7 @@ async function mountParts(
   return faults.length === 0 ? null : `Not mounted again: ${describeParts(entry.layout.parts)}. ${faults.join(" ")}`;
 }
 
-/** Finds the host's device with a file system of the journal entry by the serial number of the disk; null if the host lacks the disk. */
+/** Finds the host's device with a file system of the journal entry by the disk's serial number; null if the host lacks the disk. */
 export function deviceOf(
   picture: DiskPicture,
   { serial }: Pick<LayoutEntry, "serial">,

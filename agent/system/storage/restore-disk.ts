@@ -119,7 +119,7 @@ export async function restoreDisk(
   );
 }
 
-/** Makes the partition table and the file systems, on a disk that shows the end of its purge or the work of a lost worker of the same task. */
+/** The agent makes file systems only on a disk whose purge has ended, or on which a lost worker process of the task has begun to make them. */
 async function makeAll(restore: Restore, purged: PurgeEntry): Promise<void> {
   const { run, journal, entry } = restore;
   const { table, parts } = entry.layout;
@@ -138,8 +138,8 @@ async function makeAll(restore: Restore, purged: PurgeEntry): Promise<void> {
 
 /**
  * The agent holds the device of a disk or partition open while tools work on it. Linux may give a name such as `/dev/sdb` to another disk at any
- * moment, and a tool that opens the name would destroy the other disk. To work on the right disk, the tools get the path of the open descriptor. The
- * agent compares the disk's serial number once before the tools work and once after them, because the number of a held device cannot change.
+ * moment. A tool that opened the name would then destroy the other disk. To work on the right disk, the tools get the path of the open descriptor.
+ * The agent compares the disk's serial number once before the tools work and once after them, because the number of a held device cannot change.
  */
 async function whileHeld(
   { run: { root }, entry }: Restore,
