@@ -191,7 +191,7 @@ export const MOST_RECORDED_WAYS = 64;
 /**
  * The agent signs the canonical JSON of the sanitization record (decision C1), and the hub countersigns its SHA-256 (architecture 14.5). A new member
  * of the sanitization record's format must be optional, so that readers still read older records. A reader refuses a sanitization record with a
- * member that it does not know. The format gets a new name for every change other than a new optional member.
+ * member that it does not know. The format of sanitization records gets a new name for every change other than a new optional member.
  */
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),

@@ -39,7 +39,10 @@ export interface Drive {
   clearPassword(): Promise<void>;
 }
 
-/** A disk answers a question, such as the one for its serial number, in a moment. A disk that gives no answer within a minute is broken or hangs. */
+/**
+ * A disk answers a question, such as the one for its serial number, in a moment. A disk that gives no answer within a minute either is broken or
+ * hangs.
+ */
 export const ASK_TIMEOUT_MS = 60_000;
 const MOST_TOLD = 200;
 

@@ -100,8 +100,8 @@ function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[
 }
 
 /**
- * The folders of /proc that list a process's descriptors. If the first thread of a process has ended, Linux lists the descriptors only in the folders
- * of the other threads.
+ * The folders of /proc that list a process's descriptors. If the first thread of a process has ended, Linux lists the process's descriptors only in
+ * the folders of its other threads.
  */
 function descriptorFolders(process: string): string[] {
   const stat = parseStat(readFileSync(join(process, "stat"), "latin1"));

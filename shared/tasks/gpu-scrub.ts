@@ -76,7 +76,7 @@ export const gpuScrub = defineTask({
      * the GPU driver.
      */
     driver_wedged: "fail",
-    /** The agent could not read the state of the GPUs before the cleaning, so it has changed nothing. */
+    /** The agent has changed nothing, because it could not read the state of the GPUs before the cleaning. */
     state_unreadable: "fail",
     /** The agent could not start the services that an earlier run of the task had stopped. */
     services_not_restored: "fail",
