@@ -145,6 +145,24 @@ describe("the storage cleanup", () => {
     expect(await steps({ temporary: false })).toEqual(["scratch /scratch ok"]);
   });
 
+  it("fails for a folder at, above or below which fstab mounts a disk that is not mounted", async () => {
+    host.write("proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    const fails = async (path: string): Promise<void> => {
+      host.write("etc/fstab", `UUID=1 ${path} ext4 nofail 0 2\n`);
+      taskId = newTaskId();
+      const reply = await clean({ temporary: false });
+      if (!reply.ok) throw new Error(reply.message);
+      expect(reply.result.steps).toMatchObject([
+        { outcome: "failed", message: expect.stringContaining(`mount ${path}`), evidence: { reason: "not_mounted" } },
+      ]);
+    };
+    for (const path of ["/scratch", "/scratch/deep"]) await fails(path);
+    host.write("proc/self/mountinfo", "2 1 8:17 / /scratch rw - ext4 /dev/sdb1 rw\n");
+    host.write("etc/fstab", "UUID=1 /scratch ext4 nofail 0 2\nUUID=2 /other ext4 nofail 0 2\n");
+    taskId = newTaskId();
+    expect(await steps({ temporary: false })).toEqual(["scratch /scratch ok"]);
+  });
+
   it("returns the results of ended steps after a restart of the agent, and does not run them again", async () => {
     await steps({ temporary: false });
     host.write("scratch/of-the-next-tenant", "");

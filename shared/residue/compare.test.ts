@@ -51,7 +51,7 @@ const ofRule = (rule: string): ResidueItem => {
   if (item === undefined) throw new Error(`no item has the rule ${rule}`);
   return item;
 };
-const RULES = ["same", "no_more", "none", "tenant"];
+const RULES = ["same", "no_more", "disks_stay", "none", "tenant"];
 const CASES = RULES.flatMap((rule) =>
   [true, false].flatMap((hasTenant) =>
     [true, false].flatMap((hasBaseline) =>
@@ -76,6 +76,40 @@ describe("the comparison of an item, for every rule and every pair of readings",
       judged.state === "found" ? judged.found.map(({ name, kind }) => `${name} ${kind}`).join() : judged.state;
     expect(told).toBe(expected(one.rule, one.hasTenant, one.hasBaseline, one.before, one.now));
   });
+});
+
+describe("the mounts of a host", () => {
+  const judged = (name: string): string => {
+    const { state } = compareResidue(withItem("mounts", entries([name, A])), empty(), null).items.mounts;
+    return state;
+  };
+  it.each([
+    "ext4 /dev/sdb1 on /data",
+    "xfs /dev/mapper/vg-scratch on /mnt/a b on c",
+    "ext4 /dev/loop* on /share1",
+    "newfs /dev/nvme1n1 on /home",
+    "bcachefs /dev/sda:/dev/sdb on /data",
+    "btrfs /dev/sdb (/@data) on /data",
+    "zfs tank/data on /tank/data",
+  ])("must not lose %s", (name) => {
+    const before = withItem("mounts", entries([name, A]));
+    const now = compareResidue(before, empty(), null).items.mounts;
+    expect(now).toEqual({ state: "found", found: [{ name, kind: "removed" }], more: 0 });
+    expect(compareResidue(before, before, null).items.mounts).toEqual({ state: "clean" });
+  });
+  it.each([
+    "tmpfs tmpfs on /run/user/1000",
+    "overlay overlay on /var/lib/docker/overlay2/*/merged",
+    "nfs4 server:/x on /mnt/x",
+    "wekafs backend/fs on /mnt/weka",
+    "squashfs /dev/loop* on /snap/core22/1",
+    "iso9660 /dev/sr0 on /mnt/cd",
+    "fuse.gvfs /dev/fuse on /run/user/1/gvfs",
+    "ext4 /dev/sda1 (/srv/x) on /var/lib/kubelet/pods/x",
+    "vfat /dev/sda15 on /boot/efi",
+    "in the namespace of slurm: ext4 /dev/sdb1 on /data",
+    "nothing of this form",
+  ])("may lose %s", (name) => expect(judged(name)).toBe("clean"));
 });
 
 const Entry: fc.Arbitrary<ResidueEntry> = fc.record({

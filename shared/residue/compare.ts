@@ -1,4 +1,5 @@
 import { RESIDUE_ITEM_NAMES, type ResidueItem, type ResidueRule, ruleOf } from "./items.ts";
+import { isDiskMount } from "./mount-names.ts";
 import type { ResidueEntry, ResidueReading, ResidueSnapshot, ResidueTenant } from "./snapshot.ts";
 
 /** The largest number of findings that the judgement of a residue item names. */
@@ -76,7 +77,7 @@ function judgeForbidden(now: ResidueReading): ItemJudgement {
 
 /** Returns why the comparison is impossible if the residue item cannot be compared with the baseline. */
 function differences(
-  rule: Extract<ResidueRule, "same" | "no_more">,
+  rule: keyof typeof REMOVED_COUNTS,
   baseline: ResidueSnapshot | null,
   before: ResidueReading | undefined,
   now: ResidueReading,
@@ -86,13 +87,20 @@ function differences(
   if (before === undefined)
     return "The baseline does not contain this item, because an older agent took it. Take a new baseline.";
   if ("unreadable" in before) return `The baseline could not read this item: ${before.unreadable}`;
-  return difference(before.entries, now.entries, rule === "same");
+  return difference(before.entries, now.entries, REMOVED_COUNTS[rule]);
 }
+
+/** For each rule, which entries of the baseline are findings if they are gone. A disk that is no longer mounted keeps its files, which nobody read. */
+const REMOVED_COUNTS = {
+  same: () => true,
+  no_more: () => false,
+  disks_stay: isDiskMount,
+} as const satisfies Partial<Record<ResidueRule, (name: string) => boolean>>;
 
 function difference(
   before: readonly ResidueEntry[],
   now: readonly ResidueEntry[],
-  removedCounts: boolean,
+  removedCounts: (name: string) => boolean,
 ): readonly Finding[] {
   const known = digestsOf(before);
   const present = digestsOf(now);
@@ -102,7 +110,8 @@ function difference(
     if (was === undefined) findings.push({ name, kind: "added" });
     else if (was !== digest) findings.push({ name, kind: "changed" });
   }
-  if (removedCounts) for (const name of known.keys()) if (!present.has(name)) findings.push({ name, kind: "removed" });
+  for (const name of known.keys())
+    if (!present.has(name) && removedCounts(name)) findings.push({ name, kind: "removed" });
   return findings;
 }
 

@@ -6,6 +6,8 @@ import { RESIDUE_ITEMS } from "./items.ts";
 const RULES = {
   same: "rule `same`: an entry added, changed or removed since the baseline is a finding",
   no_more: "rule `no_more`: an entry added or changed since the baseline is a finding",
+  disks_stay:
+    "rule `disks_stay`: an entry added or changed since the baseline, or the mount of a disk that is gone, is a finding",
   none: "rule `none`: each entry is a finding, with or without a baseline",
   tenant: "rule `tenant`: each entry of the tenant is a finding",
 };

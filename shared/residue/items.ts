@@ -1,9 +1,10 @@
 /**
- * The rules by which the hub judges the items of a residue snapshot. By the rule `same`, the item's entries must equal the entries of the baseline.
- * By the rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. By the rule `none`, a residue item must have no
- * entry. By the rule `tenant`, a residue item must have no entry either; the agent reads the item only for a known tenant.
+ * By these rules, the hub judges the items of a residue snapshot. By the rule `same`, the item's entries must equal the entries of the baseline. By
+ * the rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. The rule `disks_stay` demands the same, and that no
+ * mount of a disk is gone. By the rule `none`, a residue item must have no entry. By the rule `tenant`, a residue item must have no entry either; the
+ * agent reads the item only for a known tenant.
  */
-export type ResidueRule = "same" | "no_more" | "none" | "tenant";
+export type ResidueRule = "same" | "no_more" | "disks_stay" | "none" | "tenant";
 
 export interface ResidueItemSpec {
   /** The title is the residue item's name for operators. */
@@ -89,7 +90,7 @@ export const RESIDUE_ITEMS = {
     reads: "state folders of docker, containerd, podman, apptainer, enroot, k3s, lxd and slurm",
   },
   namespaces: { title: "Namespaces", rule: "no_more", reads: "/proc/*/ns, /run/netns, /run/docker/netns" },
-  mounts: { title: "Mounts in every mount namespace", rule: "no_more", reads: "/proc/*/mountinfo" },
+  mounts: { title: "Mounts in every mount namespace", rule: "disks_stay", reads: "/proc/*/mountinfo" },
   mount_config: {
     title: "Configured mounts",
     rule: "same",

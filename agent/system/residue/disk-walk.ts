@@ -2,6 +2,7 @@ import { type Dir, lstatSync, opendirSync, type Stats } from "node:fs";
 import { setImmediate as breathe } from "node:timers/promises";
 import { parseAccounts, parseGroups } from "../../accounts/account-files.ts";
 import { isMissing } from "../files.ts";
+import { notMounted, unmountedDisks } from "../listed-mounts.ts";
 import { ownMounts } from "./foreign-mounts.ts";
 import { bytesOfPath, FoundFiles, type ListBounds, textOfPath } from "./found-files.ts";
 import { type Reading, textOf, Unreadable } from "./reading.ts";
@@ -63,6 +64,8 @@ export async function walkDisks(reading: Reading, bounds: WalkBounds = BOUNDS): 
     ownerless: new FoundFiles(bounds.ownerless),
     ofTenant: new FoundFiles(bounds.ofTenant),
   };
+  const [unmounted] = unmountedDisks(reading.root);
+  if (unmounted !== undefined) throw new Unreadable(notMounted(textOfPath(unmounted)));
   const plan = planWalk(await ownMounts(reading, "latin1"));
   const walk: Walk = { reading, known, plan, found, bounds, began: performance.now(), count: 0 };
   for (const start of plan.starts) await walkFrom(walk, start);

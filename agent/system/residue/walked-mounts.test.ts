@@ -180,4 +180,17 @@ describe("files on mounts (SKIPPED where mounting is forbidden)", () => {
       expect(findings(readOnly, "mounts", readOnly)).toEqual([]);
     },
   );
+
+  it.skipIf(!mayMountLoop)("are not known while a disk of fstab is not mounted, and its mount is missed", () => {
+    const disk = `echo "LABEL=x /data ext4 nofail" > etc/fstab; truncate -s 16M image; mkfs.ext4 -q image; mount -o loop image data`;
+    const items = ["ownerless_files", "tenant_files", "mounts"] as const;
+    const baseline = read(`${disk}; touch data/tenant; chown 30001 data/tenant`, items);
+    expect(findings(baseline, "tenant_files")).toEqual(["/data/tenant of user 30001, group 0"]);
+    const failed = read(`${disk}; umount data`, items);
+    expect(findings(failed, "tenant_files")).toEqual([
+      expect.stringContaining("mounts a disk at /data, and it is not"),
+    ]);
+    expect(findings(failed, "ownerless_files")).toEqual([expect.stringContaining('Mount it by "mount /data"')]);
+    expect(findings(failed, "mounts", baseline)).toEqual([expect.stringMatching(/^ext4 .* on [/]data$/)]);
+  });
 });

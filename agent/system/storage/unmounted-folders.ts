@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DiskPicture } from "../../storage/disk-rules.ts";
-import { parseMounts } from "../mounts.ts";
+import { notMounted, unmountedDisks } from "../listed-mounts.ts";
+import { isWithin, parseMounts } from "../mounts.ts";
 import { unrestoredDisks } from "./layout-journal.ts";
 import { unmountedByOthers } from "./restore-disk.ts";
 import { type FileSystemEnd, NOT_MOUNTED, type StepEnd } from "./works.ts";
@@ -10,14 +11,26 @@ import { type FileSystemEnd, NOT_MOUNTED, type StepEnd } from "./works.ts";
 export type FolderFault = (path: string) => Pick<StepEnd, "message" | "evidence"> | null;
 
 /**
+<<<<<<< HEAD
  * An earlier task may have unmounted disks without mounting them again. At the mount point of an unmounted disk is only a bare folder, which says
  * nothing about the data on the disk. `unmountedFolders` reads the journals of the disks before the task changes them.
+=======
+ * Finds the disks that fstab lists and that are not mounted, and the disks that an earlier task unmounted and did not mount again. Their folders are
+ * bare folders of another file system, and their data is still on the disks, so that an emptied folder says nothing about the data.
+ * `unmountedFolders` reads the state before the task changes it.
+>>>>>>> 61114b5b (residue: a disk that is not mounted is never called clean)
  */
 export function unmountedFolders(root: string, taskId: string, picture: () => DiskPicture): FolderFault {
   const { entries, unreadable } = unrestoredDisks(root);
   const others = entries.filter(({ task_id }) => task_id !== taskId);
   const [file] = unreadable;
-  if (others.length === 0 && file === undefined) return () => null;
+  const own = entries.filter(({ task_id }) => task_id === taskId).flatMap(({ layout }) => layout.parts);
+  const listed = unmountedDisks(root).filter((point) => !own.some(({ path }) => path === point));
+  const ofFstab: FolderFault = (path) => {
+    const point = listed.find((one) => isWithin(path, one) || isWithin(one, path));
+    return point === undefined ? null : { message: notMounted(point), evidence: { reason: NOT_MOUNTED } };
+  };
+  if (others.length === 0 && file === undefined) return ofFstab;
   const found = picture();
   const unmounted = others.flatMap((entry) => unmountedByOthers(root, entry, found));
   const mountPoints = new Set(
@@ -26,13 +39,11 @@ export function unmountedFolders(root: string, taskId: string, picture: () => Di
   return (path) => {
     const end = unmounted.find(({ target }) => isWithin(path, target) || isWithin(target, path));
     if (end !== undefined) return faultOf(end);
-    if (file === undefined || mountPoints.has(path)) return null;
+    if (file === undefined || mountPoints.has(path)) return ofFstab(path);
     const message = `${file} cannot be read, so a disk of ${path} may be unmounted. Mount the data disks by hand, then remove the file.`;
     return { message, evidence: { reason: "journal_unreadable" } };
   };
 }
-
-const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
 function faultOf({ message, evidence }: FileSystemEnd): Pick<StepEnd, "message" | "evidence"> {
   const { disk = null, device = null, repair = null } = evidence;
