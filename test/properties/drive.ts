@@ -59,10 +59,14 @@ const MOST_RUNS = 2000;
 export class Driver {
   readonly kinds: readonly Workflow[];
   readonly #test: TestDatabase;
-  readonly #play: (id: WorkflowId) => Promise<void>;
+  readonly #play: (id: WorkflowId, row: WorkflowRow) => Promise<void>;
 
   /** The argument `play` simulates what MAAS and the agent do between two runs of a stage. */
-  constructor(test: TestDatabase, kinds: readonly Workflow[], play: (id: WorkflowId) => Promise<void>) {
+  constructor(
+    test: TestDatabase,
+    kinds: readonly Workflow[],
+    play: (id: WorkflowId, row: WorkflowRow) => Promise<void>,
+  ) {
     this.#test = test;
     this.kinds = kinds;
     this.#play = play;
@@ -129,7 +133,7 @@ export class Driver {
         continue;
       }
       if (isAway(row)) await passAbsence(this.#db, id);
-      await this.#play(id);
+      await this.#play(id, row);
       const interrupt = await at(row);
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));

@@ -65,7 +65,7 @@ export const decommissioning = {
   sameCode: STAGES.filter((stage) => !OWN.includes(stage)),
   outside: { commission: 1, deploy: 1, release: 1, abort: 0, powerOff: 1 },
   start: startFullOf,
-  play: playDecommissionedAgent,
+  play: (rig: OnboardingRig, id: StartedDecommission["id"]) => playDecommissionedAgent(rig, id),
   expectEnd: expectNothingLeft,
   expectCancelled: expectLeftInOrder,
 };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
+import { and, eq, getTableColumns, inArray, sql } from "../../hub/db/orm.ts";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import { agentSessions, nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
@@ -99,11 +99,10 @@ export async function playDecommissionedAgent(
   const rows = await readDecommissionRows(db, id);
   if (rows === null) return;
   const { node } = rows;
-  const [session] = await db.select().from(agentSessions).where(eq(agentSessions.nodeId, node.id));
-  if (session?.state !== "open") return;
   const due = await db
-    .select()
+    .select(getTableColumns(tasks))
     .from(tasks)
+    .innerJoin(agentSessions, and(eq(agentSessions.nodeId, tasks.nodeId), eq(agentSessions.state, "open")))
     .where(and(eq(tasks.nodeId, node.id), inArray(tasks.state, ["queued", "offered"])));
   if (due.length === 0) return;
   const ended: { readonly task: Task; readonly result: unknown }[] = [];
