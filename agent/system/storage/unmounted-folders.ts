@@ -11,14 +11,9 @@ import { type FileSystemEnd, NOT_MOUNTED, type StepEnd } from "./works.ts";
 export type FolderFault = (path: string) => Pick<StepEnd, "message" | "evidence"> | null;
 
 /**
-<<<<<<< HEAD
- * An earlier task may have unmounted disks without mounting them again. At the mount point of an unmounted disk is only a bare folder, which says
- * nothing about the data on the disk. `unmountedFolders` reads the journals of the disks before the task changes them.
-=======
- * Finds the disks that fstab lists and that are not mounted, and the disks that an earlier task unmounted and did not mount again. Their folders are
- * bare folders of another file system, and their data is still on the disks, so that an emptied folder says nothing about the data.
- * `unmountedFolders` reads the state before the task changes it.
->>>>>>> 61114b5b (residue: a disk that is not mounted is never called clean)
+ * A disk that fstab lists may not be mounted, and an earlier task may have unmounted disks without mounting them again. At the mount point of an
+ * unmounted disk is only a bare folder, which says nothing about the data on the disk. `unmountedFolders` reads fstab, the mounts and the journals of
+ * the disks before the task changes them.
  */
 export function unmountedFolders(root: string, taskId: string, picture: () => DiskPicture): FolderFault {
   const { entries, unreadable } = unrestoredDisks(root);
