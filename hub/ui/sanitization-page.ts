@@ -87,8 +87,23 @@ const mediumRows = ({ media }: SanitizationRecord): Cell[][] =>
     one.method,
     one.technique,
     [one.tool, one.tool_version].filter((part) => part !== null).join(" "),
+    `${one.bytes_treated ?? "?"} of ${one.bytes_total ?? "?"}`,
     [one.verification, one.verification_result].filter((part) => part !== null).join(": "),
   ]);
+
+const releaseFacts = ({ release }: SanitizationRecord): string =>
+  release === undefined
+    ? "<p>The host kept its system.</p>"
+    : factsOf({
+        "Machine in MAAS": `${release.maas_system_id}, of generation ${release.generation}`,
+        "Erase of the disks": release.erase,
+        Evidence: release.evidence,
+        "Person who continued without evidence of the erase": release.waived_by,
+        "Disks in the report of MAAS's release script": release.disks_reported,
+        "Blocks compared with their earlier content": release.blocks_compared,
+        "Disks that speak against the erase": release.disk_findings?.join("; "),
+        "Person who continued although disks speak against the erase": release.disks_waived_by,
+      });
 
 const namesOf = ({ names, more }: { readonly names: readonly string[]; readonly more: number }): string =>
   [...names, ...(more === 0 ? [] : [`${more} more`])].join(", ");
@@ -101,11 +116,14 @@ interface Signatures {
   readonly orderKey: string;
 }
 
-function signatureFacts({ agent, unsigned_reason, hub }: SanitizationRecord, signed: Signatures) {
+function signatureFacts({ format, rules, agent, unsigned_reason, hub }: SanitizationRecord, signed: Signatures) {
   return factsOf({
     "SHA-256 of the record": signed.recordSha256,
-    Agent: agent === null ? `none: ${unsigned_reason}` : `version ${agent.version}, boot ${agent.boot_id}`,
+    "Format and rules": `${format}, rules ${rules ?? 1}`,
+    Agent: agent === null ? "none" : `version ${agent.version}, boot ${agent.boot_id}`,
     "Certificate of the agent": agent?.certificate_serial,
+    "SHA-256 of the agent's public key": agent?.public_key_sha256,
+    "Why the agent did not sign": unsigned_reason,
     "Signature of the agent": signed.agentSignature,
     Hub: `version ${hub.version}`,
     "Order key of the hub": signed.orderKey,
@@ -139,7 +157,8 @@ ${section(
 )}
 ${section("Claims", listOf(claims))}
 ${section("Not covered", listOf(not_covered))}
-${section("Media", tableOf(["Kind", "Model", "Serial number", "Source", "Method", "Technique", "Tool", "Verification"], mediumRows(record)))}
+${section("Media", tableOf(["Kind", "Model", "Serial number", "Source", "Method", "Technique", "Tool", "Bytes treated", "Verification"], mediumRows(record)))}
+${section("Release of the earlier system", releaseFacts(record))}
 ${section(
   "Required steps",
   tableOf(
@@ -155,11 +174,27 @@ ${section(
     record.tasks.map((one) => [one.task_id, one.type, one.epoch, one.result_sha256]),
   ),
 )}
+${section("Tasks that the agent did not confirm", listOf(record.unconfirmed_tasks))}
+${section(
+  "Evidence that the hub does not believe",
+  tableOf(
+    ["Task", "Disk", "Code", "Message"],
+    (record.refused_evidence ?? []).map((one) => [one.task_id, one.target, one.code, one.message]),
+  ),
+)}
 ${section(
   "GPU memory",
   tableOf(
-    ["GPU", "Level", "Share", "Required level", "Required share"],
-    record.gpus.map((one) => [one.uuid, one.level, one.share, one.required_level, one.required_share]),
+    ["GPU", "Level", "Share", "Bytes overwritten", "Bytes", "Required level", "Required share"],
+    record.gpus.map((one) => [
+      one.uuid,
+      one.level,
+      one.share,
+      one.bytes_overwritten,
+      one.bytes_total,
+      one.required_level,
+      one.required_share,
+    ]),
   ),
 )}
 ${section(
