@@ -262,7 +262,9 @@ export class Runner {
     await this.#recordEnd(job.ref, job.type, reply);
     const how = reply.ok ? { ok: true } : { ok: false, error: reply.error, reason: reply.message };
     log.info("task finished", { ...job.ref, type: job.type, ...how });
-    if (!reply.ok && reply.error === "cancelled") send({ type: "task.cancelled", ...job.ref });
+    // The frame `task.cancelled` has no message, and the hub keeps the first end. A message that tells more travels in the result alone.
+    if (!reply.ok && reply.error === "cancelled" && (job.abort.signal.reason as Error).message === reply.message)
+      send({ type: "task.cancelled", ...job.ref });
     send({ type: "task.result", ...job.ref, reply });
     this.#options.works.forget(job.ref.task_id);
   }
@@ -285,7 +287,9 @@ export class Runner {
         : { ok: false, error: reply.error, message: withoutCredentials(reply.message).slice(0, 4000) };
     } catch (error) {
       if (signal.aborted && signal.reason instanceof TaskCancelled) {
-        if (signal.reason.why !== "interrupted") return CANCELLED;
+        // A handler may throw its own error to say what the cancelled task leaves on the host.
+        if (signal.reason.why !== "interrupted")
+          return { ...CANCELLED, message: error instanceof TaskCancelled ? error.message : CANCELLED.message };
         return TASKS[type].worksOutside === true ? null : INTERRUPTED;
       }
       return { ok: false, error: "handler_crashed", message: withoutCredentials(messageOf(error)).slice(0, 4000) };
@@ -308,7 +312,7 @@ const NOT_STARTED: WireReply = {
   error: "not_started",
   message: "The agent ended before the task was started; nothing of it was done.",
 };
-const CANCELLED: WireReply = { ok: false, error: "cancelled", message: "Cancelled by the hub." };
+const CANCELLED = { ok: false, error: "cancelled", message: "Cancelled by the hub." } as const;
 
 const notJournalled = (error: unknown): WireReply => ({
   ok: false,

@@ -24,6 +24,13 @@ const LEAST_ERASE_SECONDS = 2 * 3_600;
  */
 const SLOW_BYTES_PER_S = 30_000_000;
 
+/**
+ * How many seconds the overwrite of a disk takes: the time that the disk tells for a security erase (word 89), which also writes every block, or the time
+ * to write all blocks at the speed of a slow disk.
+ */
+export const overwriteSeconds = (toldSeconds: number, bytes: number): number =>
+  toldSeconds > 0 ? toldSeconds : Math.ceil(bytes / SLOW_BYTES_PER_S);
+
 /** The agent waits for an erase three times as long as the disk says, or as long as a slow disk of this size needs. */
 export const eraseWithin = (toldSeconds: number, bytes: number): number =>
   Math.min(WAIT_WITHIN_S, Math.max(LEAST_ERASE_SECONDS, 3 * toldSeconds, Math.ceil(bytes / SLOW_BYTES_PER_S) + 3_600));
@@ -56,7 +63,9 @@ export function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
       const identity = await identify();
       if (isRefusal(identity)) return identity;
       const { sanitizes } = identity;
-      const known = sanitizes.block || sanitizes.crypto || sanitizes.overwrite ? await status() : null;
+      const told = sanitizes.block || sanitizes.crypto || sanitizes.overwrite ? await status() : null;
+      const ata_sanitize_overwrite = overwriteSeconds(identity.security.eraseSeconds, device.bytes);
+      const known = told === null ? null : { ...told, estimates: { ata_sanitize_overwrite } };
       return {
         ok: true,
         model: identity.model,

@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { overwriteSeconds } from "./ata-drive.ts";
 import { advanced, advanceFrom, patienceOf, progressText, secondsLeft, WAIT_WITHIN_S } from "./purge-technique.ts";
 
+const NO_STATUS = {
+  state: "running",
+  technique: null,
+  namesTechnique: false,
+  isWritten: false,
+  share: 0,
+  raw: "SD2",
+} as const;
 const HOUR_MS = 3_600_000;
 const NOW = new Date("2026-11-23T10:00:00Z");
 
@@ -15,6 +24,15 @@ describe("the progress of a purge", () => {
       expect(at - before).toBeLessThan(patienceMs);
     }
     expect(30 * HOUR_MS).toBeLessThan(WAIT_WITHIN_S * 1000);
+  });
+
+  it("may stand still for as long as an overwrite takes on a SATA disk that tells no progress", () => {
+    const patience = (estimate: number) =>
+      patienceOf("ata_sanitize_overwrite", { ...NO_STATUS, estimates: { ata_sanitize_overwrite: estimate } });
+    expect([10, 30 * 3_600, 60 * 3_600].map(patience)).toEqual([7_200, 90 * 3_600, WAIT_WITHIN_S]);
+    expect(patienceOf("ata_sanitize_overwrite", null)).toBe(WAIT_WITHIN_S);
+    expect(patienceOf("ata_sanitize_block", null)).toBe(7_200);
+    expect([overwriteSeconds(7_200, 20e12), overwriteSeconds(0, 3e12)]).toEqual([7_200, 100_000]);
   });
 
   it("names the per cent and the expected end", () => {

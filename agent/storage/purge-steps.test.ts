@@ -10,6 +10,7 @@ import { newTaskId } from "../../test/fakes/hub/orders.ts";
 import { startChild } from "../../test/support/purge-agent.ts";
 import { until } from "../../test/support/until.ts";
 import { systemAt } from "../system/system.ts";
+import { TaskCancelled } from "../tasks/cancelled.ts";
 import { storageCleanup } from "../tasks/storage-cleanup.ts";
 
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
@@ -92,6 +93,29 @@ describe.skipIf(!mayLoop)("the disks of a storage cleanup (SKIPPED without loop 
       },
     ]);
     expect(host.calls().filter((call) => /^(mkfs|u?mount)/.test(call))).toEqual([]);
+  });
+
+  it("of whose security erase nobody knows the end are named with their password after a cancel by the hub", async () => {
+    host.remove();
+    host = new DiskHost("ata");
+    host.write("run/systemd/system/.keep", "");
+    host.write("usr/bin/systemd-run", SYSTEMD_RUN, 0o755);
+    host.drive({ word59: 0 });
+    host.at("--user-master-2", "exec sleep 600");
+    const abort = new AbortController();
+    const run = { taskId, signal: abort.signal, progress: () => undefined };
+    const ending = Promise.resolve(storageCleanup(systemAt(host.root, quietAgentLog, PROGRAM))(input(), run));
+    const failed = expect(ending).rejects.toThrow(
+      /^Cancelled\. The disk S-1 \(\/dev\/sda\) may have the password MusterErase, .*--security-unlock MusterErase \/dev\/sda and then .*--security-disable MusterErase/,
+    );
+    const isErasing = () => host.calls().some((call) => call.includes("--security-erase"));
+    await until("the erase", () => (isErasing() ? true : undefined));
+    const worker = await until("the worker", () => workerPid(0));
+    abort.abort(new TaskCancelled("cancelled", "Cancelled."));
+    process.kill(worker, "SIGKILL");
+    await failed;
+    await expect(ending).rejects.toBeInstanceOf(TaskCancelled);
+    expect(host.read("state/password")).toBe("2\n");
   });
 
   it("of which the host has none are a failure, and no disk is touched", async () => {

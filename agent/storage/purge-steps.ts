@@ -7,7 +7,7 @@ import { messageOf } from "../message-of.ts";
 import { type FileSystemEnd, PURGE_DISK, type PurgeEnd } from "../system/storage/works.ts";
 import type { System } from "../system/system.ts";
 import type { WorkEnd } from "../system/workers/workers.ts";
-import { isCancelledByHub } from "../tasks/cancelled.ts";
+import { isCancelledByHub, TaskCancelled } from "../tasks/cancelled.ts";
 import { describeParts } from "./disk-layout.ts";
 import { type DiskPicture, disksWithSerial, judgeDisk, type OrderedDisk } from "./disk-rules.ts";
 import { driveOf } from "./drive-of.ts";
@@ -109,8 +109,21 @@ async function planOf(
  */
 export async function purgeDisks(system: System, input: Input, run: Run): Promise<Step[]> {
   const steps = faultsOf(input);
-  for (const ordered of input.disks) steps.push(...(await purgeOne(system, ordered, input, run)));
+  try {
+    for (const ordered of input.disks) steps.push(...(await purgeOne(system, ordered, input, run)));
+  } catch (error) {
+    throw isCancelledByHub(run.signal) ? await cancelledPurge(system, input, run, error) : error;
+  }
   return steps;
+}
+
+/** The error of a cancelled task. A cancel during a security erase leaves the password on the disk, and no step of the task tells of it. */
+async function cancelledPurge(system: System, { disks }: Input, { taskId }: Run, error: unknown): Promise<unknown> {
+  const { passwordLeft, purgeJournal } = await import("../system/storage/purge-journal.ts");
+  const left = disks.flatMap(
+    ({ serial }) => passwordLeft(taskId, serial, purgeJournal(system.root, serial).read()) ?? [],
+  );
+  return left.length === 0 ? error : new TaskCancelled("cancelled", `${messageOf(error)} ${left.join(" ")}`);
 }
 
 /** If a worker process of a purge is lost, another one reads the disk's sanitize status and waits for the end of the same purge. */
@@ -191,11 +204,13 @@ async function lostSteps(
   restored: readonly FileSystemEnd[] | null,
 ): Promise<Step[]> {
   // An idle agent uses less memory if it loads the code of a purge only when a task needs it.
-  const { failedEvidence, purgeJournal } = await import("../system/storage/purge-journal.ts");
+  const { failedEvidence, passwordLeft, purgeJournal } = await import("../system/storage/purge-journal.ts");
   const { lostFileSystems } = await import("../system/storage/restore-disk.ts");
-  const evidence = failedEvidence(taskId, serial, purgeJournal(system.root, serial).read());
+  const read = purgeJournal(system.root, serial).read();
+  const evidence = failedEvidence(taskId, serial, read);
+  const text = [`${reason}: ${message}`, passwordLeft(taskId, serial, read) ?? ""].join(" ").trim();
   return [
-    cleaningStep("disk", serial, "failed", `${reason}: ${message}`, { ...evidence, reason }),
+    cleaningStep("disk", serial, "failed", text, { ...evidence, reason }),
     ...(restored ?? lostFileSystems(system.root, taskId, serial)).map(fileSystemStep),
   ];
 }

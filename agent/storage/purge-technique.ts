@@ -92,10 +92,14 @@ export const WAIT_WITHIN_S = STORAGE_LIMITS.disk.seconds - 3_600;
 /**
  * The agent waits for a purge without progress three times as long as the disk's own estimate, but at least two hours. Some disks report no progress,
  * or the same value until the end of the purge.
+ * The overwrite of a SATA disk writes every block, and takes up to two days. For
+ * such an overwrite of unknown time the agent waits for as long as it waits for any purge.
  */
 export function patienceOf(technique: Technique, status: SanitizeStatus | null): number {
-  const estimate = status?.estimates[technique] ?? 0;
-  return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, 3 * estimate));
+  const estimate = status?.estimates[technique];
+  const isOverwrite = technique === "ata_sanitize_overwrite";
+  if (estimate === undefined) return isOverwrite ? WAIT_WITHIN_S : LEAST_SECONDS;
+  return Math.min(isOverwrite ? WAIT_WITHIN_S : MOST_SECONDS, Math.max(LEAST_SECONDS, 3 * estimate));
 }
 
 /** The worker process remembers the progress of a purge. The times of a purge's progress are milliseconds of a clock that never goes back. */

@@ -343,6 +343,15 @@ describe.skipIf(!mayLoop)("the purge of a SATA disk (SKIPPED without loop device
     expect(host.hasSecret()).toBe(!end.startsWith("ok"));
   });
 
+  it("waits for an overwrite as long as the disk says, although the disk tells no progress", async () => {
+    // The disk tells 600 units of two minutes.
+    host.drive({ word59: 0x5000, word89: 0x8000 | 600 });
+    const seen: number[] = [];
+    const timing: PurgeTiming = { ...QUICK, patienceOf: (...of) => seen.push(QUICK.patienceOf(...of)) };
+    expect(reasonOf(await purge({ timing }))).toBe("ok undefined");
+    expect(new Set(seen)).toEqual(new Set([3 * 20 * 3_600]));
+  });
+
   const SECURITY = "hdparm --user-master u --security-";
   const security = () =>
     host.calls().flatMap((call) => (call.startsWith(SECURITY) ? call.slice(SECURITY.length).split(" ")[0] : []));

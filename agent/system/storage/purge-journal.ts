@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { TaskId } from "../../../shared/ids.ts";
 import { CleaningEvidence } from "../../../shared/tasks/cleaning-step.ts";
-import { TECHNIQUE_NAMES, TECHNIQUES } from "../../storage/purge-technique.ts";
+import { ERASE_PASSWORD } from "../../storage/ata-facts.ts";
+import { setsPassword, TECHNIQUE_NAMES, TECHNIQUES } from "../../storage/purge-technique.ts";
 import { type DiskJournal, diskJournal, type JournalRead } from "./disk-journal.ts";
 import { StepEnd } from "./works.ts";
 
@@ -35,6 +36,21 @@ export type PurgeJournal = DiskJournal<PurgeEntry>;
 
 export const purgeJournal = (root: string, serial: string): PurgeJournal =>
   diskJournal(root, FOLDER, Entry, serial, "Whether a purge of the disk runs is unknown. Check the disk's log");
+
+/**
+ * Says that a disk may have the password of the agent's security erase, with the commands that remove it. Null if the task's purge set no password, or
+ * if its end is known. The text names the password, because the password is documented and no secret.
+ */
+export function passwordLeft(taskId: string, serial: string, read: JournalRead<PurgeEntry>): string | null {
+  if (!read.ok || read.entry?.task_id !== taskId) return null;
+  const { state, technique, facts } = read.entry;
+  if (state !== "started" || !setsPassword(technique)) return null;
+  const path = `/dev/${facts["device"] ?? "sdX"}`;
+  const commands = ["unlock", "disable"].map(
+    (verb) => `hdparm --user-master u --security-${verb} ${ERASE_PASSWORD} ${path}`,
+  );
+  return `The disk ${serial} (${path}) may have the password ${ERASE_PASSWORD}, and may still erase itself. Purge the disk again, which removes the password. Or wait for the end of the erase, and run ${commands.join(" and then ")}.`;
+}
 
 /**
  * Returns the evidence about a disk that the agent did not purge, from the journal of the task's purge. The evidence names a change of the disk only

@@ -32,6 +32,8 @@ interface CleaningStage<Name extends DecommissionStage, T extends TaskType> {
   readonly work: AgentWork<T>;
   /** The reason why the stage has nothing to do; null if the stage has work. */
   readonly nothingToDo: (context: DecommissionContext) => string | null;
+  /** What a cancelled task may leave on the host, with the next action, as the end of a sentence; undefined if it leaves nothing. */
+  readonly cancelLeaves?: (context: DecommissionContext) => string;
   /** If a cleaning step in the task's result failed, `decide` must not return the verdict `done`. */
   readonly decide: (context: DecommissionContext, result: TaskResult<T>, task: Task) => Verdict | Promise<Verdict>;
 }
@@ -63,7 +65,7 @@ export function cleaningStage<Name extends DecommissionStage, T extends TaskType
     run: (context) => startWork(context, work),
     compensate: async (context) => ({
       kind: "done",
-      message: `The task ${work.type} is cancelled if the agent had not ended it`,
+      message: `The task ${work.type} is cancelled if the agent had not ended it${spec.cancelLeaves?.(context) ?? ""}`,
       commit: async (tx) => void (await cancelWork(tx, operationOf(context), work)),
     }),
   };

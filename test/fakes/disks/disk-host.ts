@@ -40,6 +40,8 @@ export interface DriveState {
    * and bit 2 that the password locks the disk.
    */
   readonly word128: number;
+  /** The word 89 of IDENTIFY DEVICE: how long the disk expects a security erase to take. */
+  readonly word89: number;
   /** The state of the disk's sanitize operation as in the NVMe log: 0 never, 1 done, 2 running, 3 failed. */
   readonly status: number;
   readonly action: number;
@@ -67,6 +69,7 @@ const NEW: DriveState = {
   unallocated: 0,
   word59: 0x9000,
   word128: 0x21,
+  word89: 0,
   status: 0,
   action: 0,
   looks: 1,

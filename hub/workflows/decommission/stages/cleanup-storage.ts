@@ -34,6 +34,10 @@ export const cleanupStorage: DecommissionStageOf<"cleanup_storage"> = cleaningSt
   title: "Have the agent clean the storage that tenants write to",
   work: CLEANUP,
   nothingToDo: ({ input }) => (input.storage_cleanup === "none" ? "The request asks for no storage cleanup" : null),
+  cancelLeaves: ({ input, profile }) =>
+    expectedDisks(input, profile, new Set(profile?.purgeDisks)).length === 0
+      ? ""
+      : ". A security erase that had begun may leave the password MusterErase on a SATA disk. The error of the task then names the disk and the commands that remove the password",
   decide: async (context, { steps }, task) => {
     const failed = failedSteps(context, steps, task);
     if (failed !== null) return { kind: "failed", failure: failed };
