@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /**
  * The agent overwrites GPU memory with a pseudo-random stream of bytes, which the hub can compute as well. A worker is a process of the agent that
- * holds the whole free memory of one GPU; it numbers the memory's bytes from 0 on. The stream of bytes is ChaCha20 with the task's seed as its key.
+ * holds the whole free memory of one GPU; it numbers the memory's bytes from 0 on. The pseudo-random stream that fills GPU memory is ChaCha20 with the task's seed as its key.
  * Each chunk of a GPU's memory has a nonce of its own.
  */
 export const CHUNK_BYTES = 2 ** 30;

@@ -40,7 +40,8 @@ interface ClearBuffer {
 
 /**
  * True if a new buffer lies in the GPU's own memory. The amdgpu driver may put a buffer into the host's memory when the GPU's memory is full, or move
- * another buffer there. The amdgpu driver's count of used host memory may grow a little for other reasons, but by less than the smallest buffer.
+ * another buffer there. A buffer that the driver puts into host memory raises the driver's count of used host memory by at least the size of
+ * the agent's smallest buffer. Any other growth of this count is smaller.
  */
 export const liesInVram = (bytes: number, before: UsedBytes, after: UsedBytes): boolean =>
   after.vram - before.vram >= bytes && !hasSpilled(before, after);

@@ -143,7 +143,7 @@ export class HubAuthority {
     } satisfies TaskSigner;
   })();
 
-  /** Reads the chain of statements about the hub's keys from the database. `refresh` returns true if the chain has new statements. */
+  /** Reads from the database the signed statements by which each key of the hub names its successor. Returns true if the hub had not read one of them. */
   async refresh(): Promise<boolean> {
     const askedAt = performance.now();
     const chain = await readStatements(this.#db);

@@ -38,8 +38,8 @@ function fill(): void {
 }
 const mendDisk = (): void => (fault === "full" ? rmSync(ballast) : mount("-o", "remount,rw", state));
 /**
- * Breaks the disk and starts an agent on it. The kernel makes no file system read-only on which a file is open for writing, and on a full disk an open
- * journal may still have room in its last block.
+ * Breaks the disk and starts an agent on it. The kernel does not remount a file system read-only while a file on it is open for writing. On a full disk
+ * the agent's journal file, if it is already open, may still have room in its last block.
  */
 async function agentOnBrokenDisk(): Promise<JournalledAgent> {
   await JournalledAgent.closeAll();
