@@ -1,8 +1,8 @@
 import { type TurnoverFacts, turnoverMode } from "./turnover-mode.ts";
 
 /**
- * The residue items that a soft reset compares and that a node's baseline does not have. An older agent may not have known a missing item, or the
- * agent could not read the item. `BaselineLack` is empty for a complete baseline, and null for a node without a baseline.
+ * The residue items that a soft reset compares and that a node's baseline does not have, because an older agent did not know the items. An item that
+ * the agent could not read does not count as lacking. `BaselineLack` is empty for a complete baseline, and null for a node without a baseline.
  */
 export type BaselineLack = readonly string[] | null;
 

@@ -65,7 +65,7 @@ describe("a node is schedulable", () => {
       "with an incomplete baseline",
       { baselineLack: ["disks"] },
       GOOD,
-      "it has a residue baseline without disks, so no soft reset could show that the host is clean after a tenant. If its agent is old, update the agent: the hub then takes a new baseline unless the node had a tenant. Otherwise mend what get-node-baseline names as unreadable, and use take-node-baseline, or reimage the node",
+      "it has a residue baseline without disks, so no soft reset could show that the host is clean after a tenant. Update its agent: the hub then takes a new baseline unless the node had a tenant. If it had one, reimage the node",
     ],
     [
       "of a GPU level that no cleaning reaches",

@@ -83,7 +83,7 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
 const NO_BASELINE =
   "so no soft reset could show that the host is clean after a tenant. The hub takes one while the agent is connected: look at get-node-baseline. For a node that already had a tenant, use take-node-baseline or reimage it";
 const INCOMPLETE_BASELINE =
-  "so no soft reset could show that the host is clean after a tenant. If its agent is old, update the agent: the hub then takes a new baseline unless the node had a tenant. Otherwise mend what get-node-baseline names as unreadable, and use take-node-baseline, or reimage the node";
+  "so no soft reset could show that the host is clean after a tenant. Update its agent: the hub then takes a new baseline unless the node had a tenant. If it had one, reimage the node";
 
 /**
  * Returns the reason why a condition keeps work off a node; null if the condition allows work. A condition of an earlier generation counts as

@@ -54,8 +54,8 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
         .map(([state, kill, next]) => `begin; ${kill}; worker ${A}; echo "${state}"; worker ${next}; told`)
         .join("\n"),
     );
-    expect(told).toEqual(kills.map(() => NEW));
     expect(ends.map(reasonsOf)).toEqual(kills.map(() => ["ok", undefined, "ok"]));
+    expect(told).toEqual(kills.map(() => NEW));
   });
 
   it.skipIf(spawnSync("sh", ["-c", "command -v mkfs.xfs"]).status !== 0)(

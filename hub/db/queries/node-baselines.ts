@@ -87,7 +87,7 @@ export async function lockNodesWithoutBaseline(
 
 /** SQL for the residue items that a baseline lacks (`BaselineLack`); the SQL does not read the large snapshot. */
 export const baselineLack = sql<string[] | null>`case when ${nodeBaselines.snapshot} is null then null else array(
-  select item from unnest(${sql.param(COMPARED_ITEMS)}::text[]) item where not ${nodeBaselines.readItems} ? item) end`;
+  select item from unnest(${sql.param(COMPARED_ITEMS)}::text[]) item where not ${nodeBaselines.knownItems} ? item) end`;
 
 /**
  * Returns the residue items that the baseline of each node's present generation lacks. A node without a baseline has no entry in the map that

@@ -18,12 +18,10 @@ export const nodeBaselines = pgTable(
     requestedBy: text("requested_by").notNull(),
     reason: text("reason").notNull(),
     snapshot: jsonb("snapshot"),
-    /** The names of the residue items that the agent could read, so that a query need not read the large snapshot. */
-    readItems: jsonb("read_items")
+    /** The names of the residue items that the snapshot contains, so that a query need not read the large snapshot. */
+    knownItems: jsonb("known_items")
       .$type<string[]>()
-      .generatedAlwaysAs(
-        sql`jsonb_path_query_array(snapshot, '$.keyvalue() ? (exists(@.value.entries)).key', '{}', true)`,
-      ),
+      .generatedAlwaysAs(sql`jsonb_path_query_array(snapshot, '$.keyvalue().key', '{}', true)`),
     takenAt: at("taken_at"),
     bootId: text("boot_id"),
     agentVersion: text("agent_version"),

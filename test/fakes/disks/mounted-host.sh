@@ -47,8 +47,17 @@ instead() {
   chmod 755 "state/instead-of-$1"
 }
 
-# worker TASK: purges the host's data disk as a worker process of the task does.
-worker() { chroot . "$node" "$program" / "$1" S-1 ${2-/scratch} 2>>worker-log || true; }
+# worker TASK: purges the host's data disk as a worker process of the task does. The tools of a killed worker end before the next worker begins,
+# because a tool that still runs may use the disk.
+worker() {
+  chroot . "$node" "$program" / "$1" S-1 ${2-/scratch} 2>>worker-log || true
+  for _ in $(seq 500); do
+    readlink /proc/[0-9]*/root 2>/dev/null | grep -qxF "$PWD" || return 0
+    sleep 0.02
+  done
+  echo "a tool of the worker does not end" >&2
+  exit 1
+}
 # Ends what the case before has left on the host.
 clear_host() {
   for place in other scratch share1; do

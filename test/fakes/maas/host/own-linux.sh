@@ -34,10 +34,10 @@ ln -s pts/ptmx "$ROOT/dev/ptmx"
 ln -s /proc/self/fd "$ROOT/dev/fd"
 mount -t tmpfs -o mode=1777 host "$ROOT/dev/shm"
 mount -t mqueue mqueue "$ROOT/dev/mqueue"
-mkdir -p "$ROOT/run/muster/repository" "$ROOT/run/muster/old"
-touch "$ROOT/run/muster/node"
-mount --bind "$REPOSITORY" "$ROOT/run/muster/repository"
-mount --bind "$NODE" "$ROOT/run/muster/node"
+mkdir -p "$ROOT/snap/muster/repository" "$ROOT/run/muster/old"
+touch "$ROOT/snap/muster/node"
+mount --bind "$REPOSITORY" "$ROOT/snap/muster/repository"
+mount --bind "$NODE" "$ROOT/snap/muster/node"
 mount -t proc proc "$ROOT/proc"
 
 # After the change of the root folder, the host sees only those files of this computer that are mounted below ROOT.
@@ -62,7 +62,7 @@ touch /run/muster/maas-run-scripts
 mount --bind /run/muster/maas-run-scripts /usr/bin/maas-run-scripts
 cat >/run/muster/systemctl <<'END'
 #!/bin/sh
-SIM_HOST_ROOT=/ exec /run/muster/node /run/muster/repository/test/fakes/maas/host/systemctl.ts "$@"
+SIM_HOST_ROOT=/ exec /snap/muster/node /snap/muster/repository/test/fakes/maas/host/systemctl.ts "$@"
 END
 chmod 755 /run/muster/systemctl
 mount --bind /run/muster/systemctl /usr/bin/systemctl
@@ -71,7 +71,7 @@ hostname "$HOSTNAME_OF_HOST"
 ip link set lo up
 # The file descriptor 3 leads to own-linux.ts, which the host must not reach later.
 # shellcheck disable=SC2086 # a list of ports
-/run/muster/node "$LISTEN_PROGRAM" $PORTS
+/snap/muster/node "$LISTEN_PROGRAM" $PORTS
 exec 3>&-
 status=0
 env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@" 3>&- &

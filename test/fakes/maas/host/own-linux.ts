@@ -47,8 +47,8 @@ export interface OwnLinux {
   readonly command: readonly string[];
 }
 
-export const NODE_ON_HOST = "/run/muster/node";
-export const REPOSITORY_ON_HOST = "/run/muster/repository";
+export const NODE_ON_HOST = "/snap/muster/node";
+export const REPOSITORY_ON_HOST = "/snap/muster/repository";
 
 /** Starts a simulated host in a process that ends with the status of the host's only service. */
 export async function startOwnLinux(host: OwnLinux): Promise<ChildProcess> {

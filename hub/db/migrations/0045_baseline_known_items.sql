@@ -1,0 +1,1 @@
+ALTER TABLE "node_baselines" ADD COLUMN "known_items" jsonb GENERATED ALWAYS AS (jsonb_path_query_array(snapshot, '$.keyvalue().key', '{}', true)) STORED;

@@ -1,1 +1,0 @@
-ALTER TABLE "node_baselines" ADD COLUMN "read_items" jsonb GENERATED ALWAYS AS (jsonb_path_query_array(snapshot, '$.keyvalue() ? (exists(@.value.entries)).key', '{}', true)) STORED;
