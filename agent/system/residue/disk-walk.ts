@@ -1,6 +1,7 @@
 import { type Dir, lstatSync, opendirSync, type Stats } from "node:fs";
 import { setImmediate as breathe } from "node:timers/promises";
 import { parseAccounts, parseGroups } from "../../accounts/account-files.ts";
+import { messageOf } from "../../message-of.ts";
 import { isMissing } from "../files.ts";
 import { notMounted, unmountedDisks } from "../listed-mounts.ts";
 import { ownMounts } from "./foreign-mounts.ts";
@@ -226,6 +227,6 @@ function openFolder(path: Buffer): Dir | null {
     return opendirSync(path, { encoding: "buffer", bufferSize: 512 } as never);
   } catch (error) {
     if (isMissing(error)) return null;
-    throw error;
+    throw new Unreadable(`The folder ${textOfPath(path.toString("latin1"))} cannot be read: ${messageOf(error)}`);
   }
 }

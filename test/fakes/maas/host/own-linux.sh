@@ -53,6 +53,11 @@ printf '%s\n' "$supervisor" >/run/simulated-host.json
 find /proc/sys/kernel /proc/sys/fs /proc/sys/vm /proc/sys/user -type f ! -readable 2>/dev/null | while read -r setting; do
   mount --bind /dev/null "$setting"
 done
+# Some folders of this computer's programs are readable only for its root user. The simulated host shows an empty folder instead, because on a real
+# host the agent reads every folder.
+find /usr -type d ! -readable -prune 2>/dev/null | while read -r folder; do
+  mount -t tmpfs -o ro,mode=755 host "$folder"
+done
 # The simulated host has no GPU, even if this computer has one.
 if [ -d /proc/driver/nvidia ]; then mount -t tmpfs -o ro host /proc/driver/nvidia; fi
 printf '%s\n' "$boot_id" >/run/muster/boot_id
