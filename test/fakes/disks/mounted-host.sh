@@ -51,12 +51,11 @@ instead() {
 # because a tool that still runs may use the disk.
 worker() {
   chroot . "$node" "$program" / "$1" S-1 ${2-/scratch} 2>>worker-log || true
-  for _ in $(seq 500); do
+  for _ in $(seq 50); do
     readlink /proc/[0-9]*/root 2>/dev/null | grep -qxF "$PWD" || return 0
-    sleep 0.02
+    sleep 0.1
   done
-  echo "a tool of the worker does not end" >&2
-  exit 1
+  echo "a tool of the worker did not end within 5 s" >&2
 }
 # Ends what the case before has left on the host.
 clear_host() {
