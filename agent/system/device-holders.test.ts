@@ -61,6 +61,15 @@ ctypes.CDLL(None).pthread_exit(None)
 `;
 
 describe.skipIf(!isRoot)("processes that hold a device (SKIPPED without root)", () => {
+  it.skipIf(!isRoot)("finds a device behind a path that no link in /proc can show (SKIPPED without root)", async () => {
+    const script = join(import.meta.dirname, "../../test/support/deep-holder.py");
+    mkdirSync(host.path("tenant"));
+    const device = await start("python3", script, host.path("tenant"), "device");
+    mkdirSync(host.path("other"));
+    await start("python3", script, host.path("other"), "folder");
+    expect(walk()).toMatchObject({ holders: [{ pid: device, devices: ["1:5"] }], unreadable: [] });
+  });
+
   it("are found by the device's number, whatever the name of the device", async () => {
     const node = host.path("innocent name");
     expect(spawnSync("mknod", [node, "c", "1", "5"]).status, "root may make a device file").toBe(0);

@@ -91,8 +91,7 @@ function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[
     for (const fd of readdirSync(folder)) {
       const path = join(folder, fd);
       // The link target of a socket, pipe or anonymous inode is no path, so the descriptor cannot be a device.
-      if (targetOf(path)?.startsWith("/") === true && !hanging.ids.has(mountIdOf(join(folder, "..", "fdinfo", fd))))
-        look(path);
+      if (isPath(path) && !hanging.ids.has(mountIdOf(join(folder, "..", "fdinfo", fd)))) look(path);
     }
   const maps = readFileSync(join(process, "maps"), "utf8");
   for (const range of mappedFiles(maps, hanging.devices)) look(join(process, "map_files", range));
@@ -109,11 +108,13 @@ function descriptorFolders(process: string): string[] {
   return readdirSync(join(process, "task")).map((thread) => join(process, "task", thread, "fd"));
 }
 
-function targetOf(path: string): string | null {
+/** False for a descriptor that is gone. The kernel shows no path of more than 4,095 bytes, so a tenant may hide a device behind such a path. */
+function isPath(descriptor: string): boolean {
   try {
-    return readlinkSync(path);
+    return readlinkSync(descriptor).startsWith("/");
   } catch (error) {
-    if (isGone(error)) return null;
+    if (codeOf(error) === "ENAMETOOLONG") return true;
+    if (isGone(error)) return false;
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
-import { isGone, openFilesOf, pidsOf } from "./processes.ts";
+import { isGone, LONG_TARGET, openFilesOf, pidsOf } from "./processes.ts";
 import { linesOf, namesIn, presences, type Reading, readText, settled, textOf, Unreadable, valued } from "./reading.ts";
 
 const NVIDIA_SMI_TIMEOUT_MS = 60_000;
@@ -74,6 +74,8 @@ export async function readGpuHolders(reading: Reading): Promise<ResidueEntry[]> 
     for (const pid of await pidsOf(reading)) {
       reading.signal.throwIfAborted();
       for (const { fd, target } of await openFilesOf(reading, pid)) {
+        // The file system of such a file is unknown, so a look at the file may hang.
+        if (target === LONG_TARGET) throw new Unreadable(`Process ${pid} has ${target.slice(1)} open.`);
         if (!target.startsWith("/") || foreignMountOf(mounts, target) !== null) continue;
         if (!(await isDeviceOf(majors, join(reading.root, "proc", String(pid), "fd", fd)))) continue;
         names.push(`${await textOf(reading, `/proc/${pid}/comm`)} holds ${target}`);

@@ -97,6 +97,9 @@ async function programOf(folder: string, pid: number): Promise<string | null> {
   }
 }
 
+/** Stands for the target of a descriptor whose path has more than 4,095 bytes, because no link in /proc can show such a path. */
+export const LONG_TARGET = "/(a path of more than 4,095 bytes)";
+
 /** Returns a process's open files, each with the descriptor's number and target. A process that has ended has no open files. */
 export async function openFilesOf({ root }: Reading, pid: number): Promise<{ fd: string; target: string }[]> {
   const own = join(root, "proc", String(pid));
@@ -107,7 +110,8 @@ export async function openFilesOf({ root }: Reading, pid: number): Promise<{ fd:
       try {
         found.push({ fd, target: await readlink(join(folder, fd)) });
       } catch (error) {
-        if (!isGone(error)) throw error;
+        if (codeOf(error) === "ENAMETOOLONG") found.push({ fd, target: LONG_TARGET });
+        else if (!isGone(error)) throw error;
       }
     }
     return found;

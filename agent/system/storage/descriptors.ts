@@ -49,6 +49,17 @@ function mountOf(fd: number): string {
   return mount;
 }
 
+/** Opens a descriptor that only names a file or folder, without asking its file system, and returns it with the kernel's number of its mount. */
+export function openNamed(path: string): { readonly fd: number; readonly mount: string } {
+  const fd = openSync(path, O_PATH);
+  try {
+    return { fd, mount: mountOf(fd) };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
 export class OtherMount extends Error {
   override readonly name = "OtherMount";
 }

@@ -1,12 +1,14 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf } from "./descriptors.ts";
+import { parseMounts } from "../mounts.ts";
+import { codeOf, openNamed } from "./descriptors.ts";
 
 /** A process may use a file or folder by a descriptor, as its working folder or root, or as a mapping into its memory. */
 export interface OpenFile {
   readonly pid: number;
   /** The kind of use is a name in the process's folder of /proc: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
   readonly use: string;
+  /** The path of the file, or `LONG_PATH`. */
   readonly path: string;
   /**
    * True if the file in use has no name any more. The content of a file without a name stays on the disk until the last process that uses the file
@@ -23,24 +25,70 @@ export interface OpenFiles {
 /** The process with pid 1 never belongs to a tenant. In some containers, nobody may read the files of process 1. */
 const INIT = "1";
 const DELETED = " (deleted)";
+/**
+ * Stands for a path of more than 4,095 bytes, which no link in /proc can show (ENAMETOOLONG). Every user of the host can hold such a file or folder open.
+ */
+export const LONG_PATH = "a path of more than 4,095 bytes";
 
 /**
  * `openFilesBelow` lists the files below a folder, and the folder itself, that other processes use. `openFilesBelow` reads only links in /proc, never
- * the files, so a hanging file system cannot block it.
+ * the files, so a hanging file system cannot block it. A file whose path no link can show counts as below the folder if it is on the folder's file
+ * system, or if nobody can tell.
  */
 export function openFilesBelow(folder: string): OpenFiles {
   const files: OpenFile[] = [];
   let unreadable = 0;
+  const device = deviceOf(folder);
   for (const name of readdirSync("/proc").filter((one) => /^\d+$/.test(one) && Number(one) !== process.pid)) {
     const uses = usesOf(name);
     if (uses === null && name !== INIT) unreadable += 1;
     for (const [use, target] of uses ?? []) {
+      const pid = Number(name);
+      if (target === LONG_PATH) {
+        files.push(...longUse(pid, use, device));
+        continue;
+      }
       const isDeleted = target.endsWith(DELETED);
       const path = isDeleted ? target.slice(0, -DELETED.length) : target;
-      if (path === folder || path.startsWith(`${folder}/`)) files.push({ pid: Number(name), use, path, isDeleted });
+      if (path === folder || path.startsWith(`${folder}/`)) files.push({ pid, use, path, isDeleted });
     }
   }
   return { files, unreadable };
+}
+
+/** The device number of the file system with a folder, or null if it cannot be told. */
+function deviceOf(folder: string): string | null {
+  try {
+    const { fd, mount } = openNamed(folder);
+    closeSync(fd);
+    return deviceOfMount("self", mount);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+const deviceOfMount = (pid: string, mount: string): string | null =>
+  parseMounts(readFileSync(join("/proc", pid, "mountinfo"), "latin1")).find(({ id }) => id === mount)?.device ?? null;
+
+/** Returns the use of a file with a long path if the file is on the file system `device`, or if its file system is unknown. */
+function longUse(pid: number, use: string, device: string | null): OpenFile[] {
+  try {
+    const { fd, mount } = openNamed(join("/proc", String(pid), use));
+    try {
+      const at = deviceOfMount(String(pid), mount);
+      if (at !== null && device !== null && at !== device) return [];
+      // Only a file system that is not the folder's may be one that hangs, and that file system is known then.
+      return [{ pid, use, path: LONG_PATH, isDeleted: at !== null && fstatSync(fd).nlink === 0 }];
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    const code = codeOf(error);
+    // The process has ended, or has closed the file. The list of mounts of a process that ends is unreadable (EINVAL).
+    if (code === "ENOENT" || code === "ESRCH" || code === "EINVAL") return [];
+    throw error;
+  }
 }
 
 /** `usesOf` returns null if Linux does not let the agent read which files the process uses. */
@@ -70,6 +118,7 @@ function targetOf(link: string): string | null {
     return readlinkSync(link);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
+    if (codeOf(error) === "ENAMETOOLONG") return LONG_PATH;
     throw error;
   }
 }

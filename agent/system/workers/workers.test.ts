@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -98,6 +98,16 @@ describe("a work outside the agent's process", () => {
     expect(starts()).toBe(1);
   });
 
+  it("counts the deadline from the start of the worker process", async () => {
+    const first = performTestWork(workers(), taskId, input("deaf"), { deadlineSeconds: 1 });
+    await hasStarted();
+    const started = readStarted();
+    // A busy host may need seconds from the start of the process to this file, while the supervisor already counts.
+    const late = { ...started, uptime_seconds: (started?.uptime_seconds ?? 0) + 100 };
+    writeFileSync(join(partFolder(), STARTED_FILE), JSON.stringify(late));
+    expect(await first).toMatchObject({ ok: false, code: "deadline_passed" });
+  });
+
   it("reports the error of the work", async () => {
     expect(await performTestWork(workers(), taskId, input("throw"))).toMatchObject({
       ok: false,
@@ -147,7 +157,7 @@ describe("a work outside the agent's process", () => {
   it("ends with a cancel by the hub, and never starts if the cancel comes first", async () => {
     const cancel = new AbortController();
     const end = performTestWork(workers(), taskId, input(), { signal: cancel.signal });
-    await hasStarted();
+    await until("the work's first line", () => (existsSync(join(folder, "starts")) ? true : undefined));
     cancel.abort(new TaskCancelled("cancelled", "Cancelled by the hub."));
     await expect(end).rejects.toThrow("Cancelled by the hub.");
     const started = readStarted();

@@ -198,7 +198,7 @@ export class Workers {
     started: WorkStarted,
     progress: WorkProgress | null,
   ): Promise<WorkEnd<never>> {
-    const isLate = started.boot_id === kernelBootId() && secondsSince(started) >= order.deadline_seconds;
+    const isLate = started.boot_id === kernelBootId() && longestSince(started) >= order.deadline_seconds;
     if (started.boot_id === kernelBootId()) {
       const wedged = await this.#kill(started, progress);
       if (!wedged.ok && wedged.code === "driver_wedged") return wedged;
@@ -295,6 +295,15 @@ function preventStart(folder: string): boolean {
   return createWorkFile(folder, STARTED_FILE, started satisfies WorkStarted);
 }
 
+/** The kernel counts the start of a process in hundredths of a second since boot (USER_HZ), and rounds down. */
+const TICKS_PER_SECOND = 100;
+const ROUNDING_SECONDS = 0.02;
+/**
+ * The deadline of a worker process counts from the process's start, some time before the process has written `started.json`. In a container, the uptime
+ * may be that of the container, and then only the time in `started.json` counts.
+ */
+const longestSince = (started: WorkStarted): number =>
+  Math.max(secondsSince(started), bootSeconds() - Number(started.start_ticks) / TICKS_PER_SECOND + ROUNDING_SECONDS);
 const secondsSince = (started: WorkStarted): number => bootSeconds() - started.uptime_seconds;
 
 const failed = (code: WorkFailure, message: string, progress: WorkProgress | null): WorkEnd<never> => ({
