@@ -68,7 +68,10 @@ const handlers: TaskHandlers = {
       release.push(() => resolve({ ok: true, result: { steps: [] } }));
       run.signal.addEventListener("abort", () => reject(run.signal.reason));
     }),
-  "node.uninstall": async () => ({ ok: true, result: { removes: [] } }),
+  "node.uninstall": async ({ plan }) => {
+    const step = { step: "remove", target: "host", outcome: "planned", message: "", evidence: {} } as const;
+    return { ok: true, result: { removes: [], ...(plan === true ? { steps: [step] } : {}) } };
+  },
 };
 
 async function runner(): Promise<{ runner: Runner; journal: Journal }> {
@@ -87,7 +90,7 @@ async function runner(): Promise<{ runner: Runner; journal: Journal }> {
   await made.recover();
   return { runner: made, journal };
 }
-const order = (what: typeof DRAIN | typeof CHECK, more: Partial<UnsignedOrder> = {}) =>
+const order = (what: Pick<UnsignedOrder, "type" | "input">, more: Partial<UnsignedOrder> = {}) =>
   signer.sign(nodeId, { ...what, ...more });
 const told = () => sent.map((frame) => ("state" in frame ? `${frame.type} ${frame.state}` : frame.type));
 const results = () => sent.filter((frame) => frame.type === "task.result").map((frame) => frame.reply);
@@ -211,6 +214,22 @@ describe("runner", () => {
     const { runner: three } = await runner();
     three.resend();
     expect(errors()).toEqual(["interrupted"]);
+  });
+
+  it("carries out an accepted uninstall, and never the plan of one", async () => {
+    const { runner: one } = await runner();
+    const uninstall = (more: object) => order({ type: "node.uninstall", input: { reason: "test", ...more } });
+    const plan = uninstall({ plan: true });
+    await one.offer(plan);
+    await ended(1);
+    expect(await one.nodeDeleted()).toBe(false);
+    await one.acknowledged(plan.task_id, 1, true);
+    expect(accepted).toEqual([]);
+    const work = uninstall({});
+    await one.offer(work);
+    await ended(2);
+    await one.acknowledged(work.task_id, 1, true);
+    expect(accepted).toEqual([work.task_id]);
   });
 
   it("ends running tasks as interrupted when the agent stops", async () => {

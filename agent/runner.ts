@@ -13,6 +13,7 @@ import {
   type TaskType,
 } from "../shared/tasks/index.ts";
 import type { SignedOrder } from "../shared/tasks/order.ts";
+import { isPlanResult } from "../shared/tasks/plan.ts";
 import { withoutCredentials } from "../shared/without-credentials.ts";
 import { type Journal, resultSha256 } from "./journal.ts";
 import type { Log } from "./log.ts";
@@ -300,7 +301,11 @@ export class Runner {
 const waitsForAcceptance = <T extends { type: string; reply?: WireReply | undefined }>(
   told: T,
 ): told is T & { type: TaskType } =>
-  told.reply?.ok === true && isTaskType(told.type) && TASKS[told.type].effectOnceAccepted === true;
+  told.reply?.ok === true &&
+  isTaskType(told.type) &&
+  TASKS[told.type].effectOnceAccepted === true &&
+  // The plan of an uninstall has no effect, even if the hub accepts its result or deletes the node.
+  !isPlanResult(told.reply.result);
 
 const INTERRUPTED: WireReply = {
   ok: false,

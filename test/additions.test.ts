@@ -124,7 +124,7 @@ describe("a task type", async () => {
   const types = Object.keys(TASKS).map(fileOf).sort();
 
   it("is one file, and the type of each file is in the catalogue", async () => {
-    const files = await modulesOf("shared/tasks", ["cleaning-step", "define-task", "index", "order"]);
+    const files = await modulesOf("shared/tasks", ["cleaning-step", "define-task", "index", "order", "plan"]);
     expect(files.map(([file]) => file).sort()).toEqual(types);
   });
 

@@ -80,6 +80,46 @@ describe("drain", () => {
     expect(host.read("sessions")).toBe(ROOT + GREETER);
   });
 
+  describe("as a plan", () => {
+    const plan = async (input: { deadline_seconds: number; force: boolean }) => {
+      const run = { taskId, signal: abort.signal, progress: () => expect.fail("a plan waits for nobody") };
+      const reply = await drain(host.system, QUICK)({ reason: "repair", plan: true, ...input }, run);
+      if (!reply.ok) throw new Error(reply.message);
+      const steps = Object.fromEntries((reply.result.steps ?? []).map((step) => [step.step, step]));
+      return { ...reply.result, steps };
+    };
+
+    it("names the users, sessions and services that a forced drain would end, and ends none", async () => {
+      host.write("sessions", ROOT + ANN + BOB + GREETER);
+      host.write("var/lib/systemd/linger/bob", "");
+      const { remaining_users, drained, steps } = await plan({ deadline_seconds: 60, force: true });
+      expect({ remaining_users, drained }).toEqual({ remaining_users: ["ann", "bob"], drained: false });
+      expect(steps).toMatchObject({
+        logins: { outcome: "planned", evidence: { closed_by: null } },
+        sessions: { evidence: { sessions: 2, users: 2, needs_force: true, would_end: "c2 33" } },
+        services: { evidence: { ends_with_session: "user@1001.service", stays: "user@1002.service" } },
+      });
+      expect(host.read("sessions")).toBe(ROOT + ANN + BOB + GREETER);
+      expect([host.has(NOLOGIN), host.has(MARK)]).toEqual([false, false]);
+    });
+
+    it("says that a drain without force would fail while somebody stays logged in", async () => {
+      host.write("sessions", ROOT + ANN);
+      const { steps } = await plan({ deadline_seconds: 5, force: false });
+      expect(steps["sessions"]).toMatchObject({
+        message: expect.stringMatching(/ann .*no session, and fail/),
+        evidence: { needs_force: true, would_end: "" },
+      });
+    });
+
+    it("says that nobody is logged in, and that another program keeps users out", async () => {
+      host.write(NOLOGIN, "maintenance\n");
+      const { steps } = await plan({ deadline_seconds: 5, force: false });
+      expect(steps["sessions"]?.evidence).toMatchObject({ needs_force: false });
+      expect(steps["logins"]?.evidence).toEqual({ closed_by: "other" });
+    });
+  });
+
   it("fails when a session survives", async () => {
     host.tool("loginctl", 'if [ "$1" = list-sessions ]; then cat "$MUSTER_ROOT/sessions"; fi');
     host.write("sessions", ANN);

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import type { TaskHandlers, TaskInput, TaskReply } from "../../shared/tasks/index.ts";
+import type { TaskHandlers, TaskInput, TaskReply, TaskResult } from "../../shared/tasks/index.ts";
+import { type ClosedBy, planDrain } from "../accounts/drain-plan.ts";
 import { END_TIMING, endProcesses } from "../accounts/end-processes.ts";
 import { isHuman } from "../accounts/human-uid.ts";
-import { holdsTerminalOf, openTerminals } from "../accounts/terminals.ts";
+import { endSession, type LoginSession, readAllSessions, readSessions, usersOf } from "../accounts/login-sessions.ts";
+import { holdsTerminalOf } from "../accounts/terminals.ts";
 import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
@@ -12,7 +14,6 @@ const MARK = "/var/lib/muster/agent/drain.json";
 /** While the file /etc/nologin exists, only root can log in to the host (pam_nologin). */
 export const NOLOGIN = "/etc/nologin";
 export const NOLOGIN_START = "This host is being drained by Muster";
-const TOOL_TIMEOUT_MS = 15_000;
 /**
  * How many users the report of a drain names at most, so that the report fits into a frame. The drain waits for all users, even for those that its
  * report does not name.
@@ -36,12 +37,6 @@ const Mark = z.object({
 });
 type Handler = TaskHandlers["node.drain"];
 type Run = Parameters<Handler>[1];
-interface LoginSession {
-  /** The login manager's id of the session, or null for a terminal that the login manager does not list. */
-  readonly id: string | null;
-  readonly uid: number;
-  readonly user: string;
-}
 
 /**
  * Prevents new logins and waits for the end of all login sessions. With `force`, the drain ends the sessions after its deadline. A second run of a
@@ -50,6 +45,7 @@ interface LoginSession {
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>
   async (input, run) => {
+    if (input.plan === true) return { ok: true, result: await plan(system, input) };
     let deadline: number;
     try {
       deadline = await mark(system, input, run);
@@ -68,6 +64,16 @@ export const drain =
     }
   };
 
+async function plan(system: System, input: TaskInput<"node.drain">): Promise<TaskResult<"node.drain">> {
+  const { users, steps } = await planDrain(system, input, await closedBy(system));
+  return { drained: false, sessions_closed: 0, remaining_users: users.slice(0, MOST_TOLD), steps };
+}
+
+async function closedBy(system: System): Promise<ClosedBy> {
+  const present = await system.read(NOLOGIN);
+  return present === null ? null : present.startsWith(NOLOGIN_START) ? "drain" : "other";
+}
+
 /**
  * Marks the host as draining, and returns the drain's deadline as an uptime of the host in seconds. After a reboot of the host, the drain's time
  * begins once more.
@@ -80,9 +86,7 @@ async function mark(system: System, input: TaskInput<"node.drain">, run: Run): P
   const text = { task_id: run.taskId, reason: input.reason, boot_id, deadline_uptime: deadline };
   await system.write(MARK, `${JSON.stringify(text)}\n`, 0o644);
   // The nologin file of another program also prevents logins, and the drain may not replace it.
-  const present = await system.read(NOLOGIN);
-  if (present === null || present.startsWith(NOLOGIN_START))
-    await system.write(NOLOGIN, `${NOLOGIN_START}: ${input.reason}\n`, 0o644);
+  if ((await closedBy(system)) !== "other") await system.write(NOLOGIN, `${NOLOGIN_START}: ${input.reason}\n`, 0o644);
   return deadline;
 }
 
@@ -91,7 +95,7 @@ export async function isDraining(system: System): Promise<boolean> {
 }
 
 export async function unmark(system: System): Promise<void> {
-  if ((await system.read(NOLOGIN))?.startsWith(NOLOGIN_START)) await system.remove(NOLOGIN);
+  if ((await closedBy(system)) === "drain") await system.remove(NOLOGIN);
   await system.remove(MARK);
 }
 
@@ -111,7 +115,7 @@ async function empty(
       error: "deadline_passed",
       message: `Sessions of ${usersOf(left).join(", ")} are still open after ${input.deadline_seconds} s. Ask them to log out, or drain with force.`,
     };
-  for (const { id } of left) if (id !== null) await system.run("loginctl", ["terminate-session", id], TOOL_TIMEOUT_MS);
+  for (const { id } of left) if (id !== null) await endSession(system, id);
   const ownership = { owns: holdsTerminalOf(isHuman), isOwnUid: () => false, slice: null };
   await endProcesses(system.processes, ownership, run.signal, { ...END_TIMING, killMs: timing.endWithinMs });
   const survivors = await waitForSessions(
@@ -152,34 +156,6 @@ async function waitForSessions(
     await sleep(timing.lookEveryMs, undefined, { signal: run.signal });
   }
 }
-
-/**
- * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. `readSessions` leaves out the
- * sessions of system users. `readSessions` throws when `loginctl` fails, because a missing list does not prove that no user is logged in.
- */
-async function readSessions(system: System): Promise<LoginSession[]> {
-  const ran = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);
-  if (ran.exitCode !== 0) throw new Error(`loginctl ended with status ${ran.exitCode}: ${ran.stderr}`);
-  return ran.stdout.split("\n").flatMap((line) => {
-    const [id, uid, user] = line.trim().split(/\s+/);
-    const number = Number(uid);
-    return id && user && isHuman(number) ? [{ id, uid: number, user }] : [];
-  });
-}
-
-/**
- * Returns the login sessions, and the terminals of users without a login session. For example, a terminal of the program `screen` stays open after
- * its user has logged out. Only a drain with `force` waits for terminals without a login session and ends their processes.
- */
-async function readAllSessions(system: System): Promise<LoginSession[]> {
-  const listed = await readSessions(system);
-  const isUnlisted = (uid: number): boolean => isHuman(uid) && !listed.some((session) => session.uid === uid);
-  const terminals = await openTerminals(system, isUnlisted);
-  return [...listed, ...terminals.map(({ uid, user }) => ({ id: null, uid, user }))];
-}
-
-const usersOf = (sessions: readonly LoginSession[]): string[] =>
-  [...new Set(sessions.map((session) => session.user))].sort();
 
 function parsed(text: string | null): unknown {
   try {

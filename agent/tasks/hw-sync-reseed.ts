@@ -1,6 +1,8 @@
 import { Secret } from "../../shared/secret.ts";
-import type { TaskHandlers, TaskInput } from "../../shared/tasks/index.ts";
+import { RESEED_STEPS } from "../../shared/tasks/hw-sync-reseed.ts";
+import type { TaskHandlers, TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
+import { cleaningStep } from "../accounts/step.ts";
 import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 
@@ -42,6 +44,7 @@ export const hwSyncReseed =
 const reseed =
   (system: System): Reseed =>
   async (input, run) => {
+    if (input.plan === true) return { ok: true, result: await plan(system, input) };
     if (input.machine_token === null)
       return {
         ok: false,
@@ -80,6 +83,28 @@ const reseed =
     const done = { credentials_written: true, timer_active: true, sync_started: true } as const;
     return { ok: true, result: { ...done, endpoint, interval_seconds: interval } };
   };
+
+async function plan(system: System, input: Input): Promise<TaskResult<"node.hw_sync_reseed">> {
+  const endpoint = await endpointOf(system, input);
+  const isOperators = (await system.read(`${OPERATORS_FOLDER}/${TIMER}`)) !== null;
+  const interval = isOperators
+    ? "an operator's timer keeps its interval"
+    : `the interval is ${input.interval_seconds} s`;
+  const messages: Record<(typeof RESEED_STEPS)[number], string> = {
+    credentials: `The file ${CREDENTIALS} would be written, for reports to ${endpoint}.`,
+    units: `Missing or unusable units of hardware sync would be written; ${interval}.`,
+    timer: `The timer ${TIMER} would be enabled and restarted.`,
+    sync: "One hardware sync would be started.",
+  };
+  return {
+    credentials_written: false,
+    timer_active: false,
+    sync_started: false,
+    endpoint,
+    interval_seconds: isOperators ? null : input.interval_seconds,
+    steps: RESEED_STEPS.map((step) => cleaningStep(step, "host", "planned", messages[step])),
+  };
+}
 
 /**
  * The address to which MAAS's hardware sync on this host reports. The host's own files name the rack controller of MAAS that this host reaches. The

@@ -1,4 +1,5 @@
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
+import { cleaningStep, namesIn } from "../accounts/step.ts";
 import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { footprint, probeRemoval } from "../uninstall.ts";
@@ -9,8 +10,13 @@ import { footprint, probeRemoval } from "../uninstall.ts";
  */
 export const uninstall =
   (system: System): TaskHandlers["node.uninstall"] =>
-  async () => {
+  async (input) => {
     try {
+      if (input.plan === true) {
+        const removes = [...(await footprint(system))];
+        const message = `${removes.length} files and folders would be removed: ${namesIn(removes) || "none"}.`;
+        return { ok: true, result: { removes, steps: [cleaningStep("remove", "host", "planned", message)] } };
+      }
       await probeRemoval(system);
       return { ok: true, result: { removes: [...(await footprint(system))] } };
     } catch (error) {

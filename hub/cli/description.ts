@@ -24,6 +24,10 @@ const Schema = z.object({
   get anyOf() {
     return z.array(Schema).optional();
   },
+  get oneOf() {
+    return z.array(Schema).optional();
+  },
+  const: z.unknown().optional(),
   get items() {
     return Schema.optional();
   },
@@ -100,6 +104,28 @@ const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
 const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
 
 /**
+ * The fields of a body that has one of several forms, for example one for each task type. A command has the fields of all forms as flags, and only a
+ * field that every form requires is required. The hub checks which fields belong together.
+ */
+function fieldsOfAny(forms: readonly (readonly Field[])[]): Field[] {
+  const names = [...new Set(forms.flatMap((form) => form.map(({ name }) => name)))];
+  return names.map((name) => {
+    const same = forms.map((form) => form.find((field) => field.name === name));
+    const schemas = same.flatMap((field) => field?.schema ?? []);
+    const values = schemas.flatMap((schema) => (typeof schema.const === "string" ? schema.const : []));
+    const [first = {}] = schemas;
+    return {
+      name,
+      required: same.every((field) => field?.required === true),
+      schema: values.length < schemas.length ? withoutProperties(first) : { ...withoutConst(first), enum: values },
+    };
+  });
+}
+
+const withoutProperties = ({ properties: _properties, required: _required, ...rest }: Schema): Schema => rest;
+const withoutConst = ({ const: _const, description: _ofOneForm, ...rest }: Schema): Schema => rest;
+
+/**
  * Reads the commands of `muster` from the hub's own API description. Because the commands come from the hub, `muster` offers only operations that the
  * hub supports.
  */
@@ -120,12 +146,15 @@ export function operationsOf(document: unknown): Operation[] {
       ...(properties === undefined ? {} : { properties: Object.fromEntries(inner) }),
     };
   };
-  const fieldsOf = (schema: Schema): Field[] =>
-    Object.entries(resolve(schema).properties ?? {}).map(([name, one]) => ({
+  const fieldsOf = (schema: Schema): Field[] => {
+    const { oneOf, properties, required } = resolve(schema);
+    if (oneOf !== undefined) return fieldsOfAny(oneOf.map(fieldsOf));
+    return Object.entries(properties ?? {}).map(([name, one]) => ({
       name,
-      required: resolve(schema).required?.includes(name) === true,
+      required: required?.includes(name) === true,
       schema: described(one),
     }));
+  };
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, one]) => {
       const body = one.requestBody?.content["application/json"]?.schema;

@@ -4,6 +4,7 @@ import { canonicalJson, type Json } from "../../shared/json.ts";
 import type { Log } from "../../shared/log.ts";
 import type { AgentFrame, HubFrame, WireReply } from "../../shared/protocol/frames.ts";
 import { isTaskType, TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
+import { asksForPlan } from "../../shared/tasks/plan.ts";
 import { cancelledDeliveries, cancellingTasks, readTask } from "../db/queries/task-reads.ts";
 import {
   acknowledgeTask,
@@ -163,7 +164,8 @@ export class Dispatcher {
   async #takeResult(task: Task, epoch: number, reply: WireReply): Promise<HubFrame> {
     const ending = endingOf(task.type, task.attempts, reply);
     const ack = { type: "task.result_ack", task_id: task.id, epoch } as const;
-    if (!isTaskType(task.type) || TASKS[task.type].effectOnceAccepted !== true || ending.state !== "succeeded") {
+    const hasEffect = isTaskType(task.type) && TASKS[task.type].effectOnceAccepted === true && !asksForPlan(task.input);
+    if (!hasEffect || ending.state !== "succeeded") {
       await this.#end(task, epoch, ending);
       return ack;
     }
@@ -242,7 +244,8 @@ export class Dispatcher {
     const resolve = this.#deps.resolveInput[type] as
       | ((input: TaskInput<T>, task: Task) => Promise<TaskInput<T>>)
       | undefined;
-    const input = resolve === undefined ? stored : await resolve(stored, task);
+    // A plan uses no secret, so the hub sends none.
+    const input = resolve === undefined || asksForPlan(stored) ? stored : await resolve(stored, task);
     return TASKS[type].input.parse(input) as Json;
   }
 

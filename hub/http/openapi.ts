@@ -8,7 +8,7 @@ import {
   DecommissionBatchCreated,
 } from "../../shared/api/batches.ts";
 import { API_ERRORS, PROBLEM_TYPE, Problem } from "../../shared/api/errors.ts";
-import { NodeDetail, NodeSummary, TaskCreate } from "../../shared/api/nodes.ts";
+import { NodeDetail, NodeSummary } from "../../shared/api/nodes.ts";
 import {
   BatchCreate,
   BatchCreated,
@@ -35,6 +35,7 @@ import {
   SkuCreate,
   SkuPatch,
 } from "../../shared/api/sites.ts";
+import { TaskCreate } from "../../shared/api/tasks.ts";
 import { Webhook, WebhookCreate, WebhookDelivery, WebhookPatch } from "../../shared/api/webhooks.ts";
 import { Inventory } from "../../shared/inventory.ts";
 import { Json } from "../../shared/json.ts";

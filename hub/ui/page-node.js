@@ -17,6 +17,15 @@ const nodeRow = (one) =>
 const nodeTable = (rows) =>
   table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], rows.map(nodeRow));
 
+/** A plan says what a task would do, so the page never shows a plan as work that was done. */
+const taskRow = (task) =>
+  make("tr", [
+    make("td", time(task.created_at)),
+    make("td", task.plan ? [task.type, " ", tag("plan")] : task.type),
+    make("td", tag(task.state)),
+    make("td", task.error_message ?? (task.result?.steps ?? []).map(({ message }) => message).join(" "), "why"),
+  ]);
+
 /** The actions of an operator on a node, each with the statuses of nodes for which the page offers the action. */
 const NODE_ACTIONS = {
   drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
@@ -130,11 +139,13 @@ async function node(id) {
     { events, conditions, health_overrides: overrides, inventory, maas, allocation, ...one },
     used,
     records,
+    tasks,
     ...held
   ] = await Promise.all([
     ask(`${NODES}/${id}`),
     ask(`${ALLOCATIONS}?node_id=${id}&limit=${NEWEST_OPERATIONS}`),
     ask(`${RECORDS}?node_id=${id}&limit=${NEWEST_OPERATIONS}`),
+    ask(`${NODES}/${id}/tasks?limit=${NEWEST_OPERATIONS}`),
     ...Object.entries(KINDS).map(async ([kind, { path }]) =>
       operations(kind, (await ask(`${path}?node_id=${id}&limit=${NEWEST_OPERATIONS}`)).items),
     ),
@@ -170,6 +181,7 @@ async function node(id) {
     section("Allocations of it", allocationTable(used.items), ...moreOf("allocations", [used], { node_id: id })),
     section("Sanitization records of it", recordTable(records.items), ...moreOf("records", [records], { node_id: id })),
     ...Object.values(KINDS).map(({ title }, index) => section(`${title}s of it`, held[index])),
+    section("Newest tasks of its agent", table(["When", "Task", "State", "Result"], tasks.items.map(taskRow))),
     section(
       events.length < NEWEST_MOVES ? "History" : `History: the newest ${NEWEST_MOVES}`,
       table(["When", "What", "By", "Why"], events.map(eventRow)),

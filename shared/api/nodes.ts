@@ -3,7 +3,6 @@ import { NodeId, SiteId } from "../ids.ts";
 import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
 import { ConditionStatus } from "../readiness.ts";
-import { heartbeatCheck } from "../tasks/heartbeat-check.ts";
 import { NodeAllocation } from "./allocations.ts";
 import { BaselineState } from "./baselines.ts";
 import { Reason } from "./decommissions.ts";
@@ -134,10 +133,3 @@ export const BootstrapCommandCreate = z.strictObject({
 });
 
 export const NodeReEnroll = z.strictObject({ ...BootstrapCommandCreate.shape, reason: Reason });
-
-const orderOf = <T extends string, I extends z.ZodType>({ type, input }: { readonly type: T; readonly input: I }) =>
-  z.strictObject({ type: z.literal(type), input });
-
-/** The task types are those that an operator may order through the API in this release. */
-export const TaskCreate = z.discriminatedUnion("type", [orderOf(heartbeatCheck)]);
-export type TaskCreate = z.output<typeof TaskCreate>;

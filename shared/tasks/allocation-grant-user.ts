@@ -14,6 +14,7 @@ export const GRANT_STEPS = ["record", "group", "account", "home", "keys", "sudo"
 export const grantUser = defineTask({
   type: "allocation.grant_user",
   lane: "work",
+  changes: "host",
   leaseSeconds: 180,
   destructive: false,
   input: z.strictObject({

@@ -32,6 +32,7 @@ export const MOST_ROOT_WAYS = 16;
 export const revokeUser = defineTask({
   type: "allocation.revoke_user",
   lane: "work",
+  changes: "host",
   leaseSeconds: 300,
   destructive: false,
   input: z.strictObject({ allocation_id: z.uuid(), login_user: LoginUser, plan: z.boolean() }),

@@ -9,15 +9,24 @@ export type ErrorHandling = "retry" | "fail";
  */
 export type TaskLane = "work" | "look";
 
+/** Whether a task may change the host. A task that changes only the agent's own notes in its state folder changes nothing of the host. */
+export type TaskChanges = "host" | "nothing";
+
+/** The input of a task that may change the host can ask for a plan. An order without the optional field `plan` asks for the work itself. */
+type WithPlan = { readonly shape: { readonly plan: z.ZodBoolean | z.ZodExactOptional<z.ZodBoolean> } };
+
 export interface TaskSpec<
   T extends string,
   I extends z.ZodObject,
   R extends z.ZodType,
   P extends z.ZodType,
   E extends string,
+  C extends TaskChanges = TaskChanges,
 > {
   readonly type: T;
   readonly lane: TaskLane;
+  /** The input of a task with `changes: "host"` without a field `plan` does not compile. */
+  readonly changes: C;
   /**
    * A task's lease says how long one delivery of the task may run without a report of its progress. After the lease of a delivery has expired, the
    * hub may deliver the task again, with a higher delivery number (epoch).
@@ -55,6 +64,7 @@ export const defineTask = <
   R extends z.ZodType,
   P extends z.ZodType,
   const E extends string,
+  const C extends TaskChanges,
 >(
-  spec: TaskSpec<T, I, R, P, E>,
-): TaskSpec<T, I, R, P, E> => spec;
+  spec: TaskSpec<T, I, R, P, E, C> & (C extends "host" ? { readonly input: WithPlan } : unknown),
+): TaskSpec<T, I, R, P, E, C> => spec;

@@ -28,6 +28,7 @@ const GPU_FILL_STEPS = ["gpu_fill"] as const;
 export const gpuFill = defineTask({
   type: "node.gpu_fill",
   lane: "work",
+  changes: "host",
   leaseSeconds: 300,
   destructive: true,
   worksOutside: true,

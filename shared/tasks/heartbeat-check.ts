@@ -5,6 +5,7 @@ import { defineTask } from "./define-task.ts";
 export const heartbeatCheck = defineTask({
   type: "node.heartbeat_check",
   lane: "look",
+  changes: "nothing",
   leaseSeconds: 30,
   destructive: false,
   input: z.strictObject({ nonce: z.string().min(1).max(128) }),

@@ -1,5 +1,8 @@
 import { z } from "zod";
+import { cleaningStepsNamed } from "./cleaning-step.ts";
 import { defineTask } from "./define-task.ts";
+
+export const RESEED_STEPS = ["credentials", "units", "timer", "sync"] as const;
 
 /**
  * The task `node.hw_sync_reseed` writes MAAS's credentials and units for hardware sync on the host anew, and starts a sync (lifecycle 9.1, decision
@@ -8,6 +11,7 @@ import { defineTask } from "./define-task.ts";
 export const hwSyncReseed = defineTask({
   type: "node.hw_sync_reseed",
   lane: "work",
+  changes: "host",
   leaseSeconds: 120,
   destructive: false,
   input: z.strictObject({
@@ -25,6 +29,8 @@ export const hwSyncReseed = defineTask({
     machine_token: z
       .strictObject({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })
       .nullable(),
+    /** An order for a plan has no MAAS token, because the plan only says which files the agent would write. */
+    plan: z.boolean().exactOptional(),
   }),
   result: z.strictObject({
     credentials_written: z.boolean(),
@@ -36,8 +42,10 @@ export const hwSyncReseed = defineTask({
      * do not report `interval_seconds`.
      */
     interval_seconds: z.int().nullable().optional(),
+    /** Only the result of a plan has `steps`. */
+    steps: cleaningStepsNamed(RESEED_STEPS).exactOptional(),
   }),
-  progress: z.strictObject({ step: z.enum(["credentials", "units", "timer", "sync"]) }),
+  progress: z.strictObject({ step: z.enum(RESEED_STEPS) }),
   errors: {
     token_missing: "retry",
     write_failed: "retry",

@@ -36,6 +36,10 @@ export const TASKS = {
 } as const;
 
 export type TaskType = keyof typeof TASKS;
+/** The task types whose orders can ask for a plan. */
+export type PlannedTaskType = {
+  [T in TaskType]: (typeof TASKS)[T]["input"]["shape"] extends { readonly plan: unknown } ? T : never;
+}[TaskType];
 export type TaskInput<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["input"]>;
 export type TaskResult<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["result"]>;
 export type TaskProgress<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["progress"]>;

@@ -51,6 +51,7 @@ export type SampledDisk = z.output<typeof SampledDisk>;
 export const sampleDisks = defineTask({
   type: "node.sample_disks",
   lane: "work",
+  changes: "nothing",
   leaseSeconds: 300,
   destructive: false,
   worksOutside: true,

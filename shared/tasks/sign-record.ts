@@ -10,6 +10,7 @@ import { defineTask } from "./define-task.ts";
 export const signRecord = defineTask({
   type: "node.sign_record",
   lane: "look",
+  changes: "nothing",
   leaseSeconds: 60,
   destructive: false,
   /** The agent signs exactly the characters of the sanitization record's `text`, in UTF-8. */

@@ -13,6 +13,7 @@ export const TERMINAL_STEPS = ["sessions", "terminals"] as const;
 export const terminalClose = defineTask({
   type: "terminal.close",
   lane: "work",
+  changes: "host",
   leaseSeconds: 120,
   destructive: false,
   input: z.strictObject({ login_user: LoginUser.nullable(), plan: z.boolean() }),

@@ -1,14 +1,17 @@
 import { z } from "zod";
+import { cleaningStepsNamed } from "./cleaning-step.ts";
 import { defineTask } from "./define-task.ts";
 
 /** Reverts the changes that the task `node.drain` made on the host, so that people can log in. */
 export const undrain = defineTask({
   type: "node.undrain",
   lane: "work",
+  changes: "host",
   leaseSeconds: 60,
   destructive: false,
-  input: z.strictObject({ reason: z.string().min(1).max(512) }),
-  result: z.strictObject({ was_draining: z.boolean() }),
+  input: z.strictObject({ reason: z.string().min(1).max(512), plan: z.boolean().exactOptional() }),
+  /** Only the result of a plan has `steps`. */
+  result: z.strictObject({ was_draining: z.boolean(), steps: cleaningStepsNamed(["logins"]).exactOptional() }),
   progress: z.null(),
   errors: { unmark_failed: "retry" },
 });

@@ -1,7 +1,8 @@
 import type { NodeId } from "../../../shared/ids.ts";
-import { and, desc, eq, gt, inArray, or } from "../orm.ts";
+import { and, desc, eq, gt, inArray, or, sql } from "../orm.ts";
 import { tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { isPlan } from "./tasks.ts";
 
 /**
  * Returns those of `nodeIds` whose hosts may keep users from logging in. A host may keep users out if the hub offered its agent a drain task or
@@ -16,6 +17,7 @@ export async function closedHosts(db: Db | Tx, nodeIds: readonly NodeId[]): Prom
     .where(
       and(
         inArray(tasks.nodeId, [...nodeIds]),
+        sql`not ${isPlan()}`,
         or(eq(tasks.type, "node.undrain"), and(eq(tasks.type, "node.drain"), gt(tasks.attempts, 0))),
       ),
     )
@@ -33,6 +35,7 @@ export async function hasWaitingUndrain(tx: Tx, nodeId: NodeId): Promise<boolean
       and(
         eq(tasks.nodeId, nodeId),
         eq(tasks.type, "node.undrain"),
+        sql`not ${isPlan()}`,
         inArray(tasks.state, ["queued", "offered", "running"]),
       ),
     )

@@ -3,6 +3,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { type SQL, sql } from "../orm.ts";
 import { toDate } from "../timestamp.ts";
 import type { Db } from "../tx.ts";
+import { isPlan } from "./tasks.ts";
 
 /** The position of an entry in a node's lifecycle: its time, kind and id, as texts. */
 export type LifecyclePlace = readonly [string, string, string];
@@ -30,7 +31,7 @@ const entriesOf = (node: SQL): SQL => sql`
       concat_ws('; ', end_reason, error_message, problem)
     from allocations where node_id = ${node}
   union all
-  select created_at, 'task', id::text, workflow_id::text, type, state, null, finished_at, concat_ws(': ', error_code, error_message)
+  select created_at, 'task', id::text, workflow_id::text, case when ${isPlan()} then type || ' (plan)' else type end, state, null, finished_at, concat_ws(': ', error_code, error_message)
     from tasks where node_id = ${node}
   union all
   select created_at, 'record', record_id::text, decommission_id::text, mode, verdict, null, null, 'trust level ' || trust

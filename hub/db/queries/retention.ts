@@ -3,6 +3,7 @@ import { type SQL, sql } from "../orm.ts";
 import { nodeEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
+import { isPlan } from "./tasks.ts";
 
 /** The largest number of rows that one SQL statement of retention removes, so that no lock lasts long. */
 const AT_ONCE = 5_000;
@@ -79,7 +80,8 @@ export const RETENTION: readonly RetentionRule[] = [
     outdated: (cutoff) => sql`t.finished_at < ${cutoff} and not exists (
       select 1 from workflows w where w.id = t.workflow_id and w.completed_at is null)
       and (${ofGoneNode(cutoff)} or exists (
-        select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at))`,
+        select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at
+          and (${isPlan("t")} or not ${isPlan("newer")})))`,
   },
   // Retention removes old conditions of types that Muster does not define, and all conditions of nodes that were deleted before the cutoff.
   {

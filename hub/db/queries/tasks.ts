@@ -88,6 +88,9 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
   return cancelled;
 }
 
+/** True for a task that only says what it would do. A plan proves nothing about the state of the host, for example not that the host is drained. */
+export const isPlan = (alias = "tasks"): SQL => sql`${sql.identifier(alias)}.input @> '{"plan": true}'`;
+
 const specs = Object.values(TASKS);
 /**
  * For each task type, the SQL has a row with the lease, the flag `destructive` and the lane (`work` or `look`). An agent runs at most one task of the

@@ -24,6 +24,7 @@ import { sanitizationRecordRoutes } from "./sanitization-records.ts";
 import { siteCredentialRoutes } from "./site-credentials.ts";
 import { siteMoveRoutes } from "./site-move.ts";
 import { skuRoutes } from "./skus.ts";
+import { taskRoutes } from "./tasks.ts";
 import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
@@ -42,6 +43,7 @@ export const ROUTES: readonly Route[] = [
   ...allocationRoutes,
   ...sanitizationRecordRoutes,
   ...nodeRoutes,
+  ...taskRoutes,
   ...manualNodeRoutes,
   ...nodeOperationRoutes,
   ...healthOverrideRoutes,

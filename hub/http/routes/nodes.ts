@@ -1,35 +1,26 @@
-import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { HostnamePrefix } from "../../../shared/api/batches.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { NodeDetail, NodeSummary, TaskCreate } from "../../../shared/api/nodes.ts";
+import { NodeDetail, NodeSummary } from "../../../shared/api/nodes.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { SkuId } from "../../../shared/api/sites.ts";
 import { Hostname } from "../../../shared/api/values.ts";
-import { NodeId, SiteId, TaskId } from "../../../shared/ids.ts";
+import { NodeId, SiteId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
-import { Json } from "../../../shared/json.ts";
 import { NodeStatus } from "../../../shared/node-status.ts";
-import { TASK_STATES } from "../../../shared/task-state.ts";
-import { KEPT_OF_A_NODE } from "../../db/kept.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { listNodeRows, type NodeRow, readNodeDetails } from "../../db/queries/node-reads.ts";
-import { countOpenTasks, listTasks, readTask } from "../../db/queries/task-reads.ts";
-import { cancelTask, enqueueTask } from "../../db/queries/tasks.ts";
-import type { Task as TaskRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { schedulability } from "../../node/schedulable.ts";
 import { schedulingFactsOf } from "../../node/scheduling-facts.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
-import { readRoute, writeRoute } from "../route.ts";
+import { readRoute } from "../route.ts";
 import { toBaselineState } from "./baseline-rows.ts";
 import { toHealthOverride } from "./health-override-rows.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
 const path = "/api/v1/admin/nodes";
-/** A task that checks a node expires if no agent takes the task within `CHECK_DEADLINE_SECONDS`, because a late result of the check is useless. */
-const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
   const { node, session, maasSystemId, conditions, allocation } = row;
@@ -61,7 +52,7 @@ function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
   };
 }
 
-async function mustFindNode(db: Db, id: NodeId): Promise<NodeRow> {
+export async function mustFindNode(db: Db, id: NodeId): Promise<NodeRow> {
   const [row] = await listNodeRows(db, { id }, { limit: 1, after: null });
   if (row === undefined) throw new ApiError("not_found", `There is no node ${id}.`);
   return row;
@@ -155,114 +146,4 @@ const getNode = readRoute({
   },
 });
 
-const TaskView = z.strictObject({
-  id: TaskId,
-  node_id: NodeId,
-  type: z.string(),
-  state: z.enum(TASK_STATES),
-  epoch: z.int(),
-  attempts: z.int(),
-  result: Json.nullable(),
-  error_code: z.string().nullable(),
-  error_message: z.string().nullable(),
-  created_at: z.string(),
-  finished_at: z.string().nullable(),
-});
-const toTask = (task: TaskRow): z.input<typeof TaskView> => ({
-  id: task.id,
-  node_id: task.nodeId,
-  type: task.type,
-  state: task.state,
-  epoch: task.epoch,
-  attempts: task.attempts,
-  result: (task.result ?? null) as Json,
-  error_code: task.errorCode,
-  error_message: task.errorMessage,
-  created_at: task.createdAt.toISOString(),
-  finished_at: task.finishedAt?.toISOString() ?? null,
-});
-
-const createTask = writeRoute({
-  operationId: "createNodeTask",
-  method: "POST",
-  path: `${path}/{id}/tasks`,
-  tag: "tasks",
-  summary: "Queue a task for a node's agent",
-  permission: "write",
-  params: NodeParams,
-  body: TaskCreate,
-  status: 202,
-  response: TaskView,
-  before: ({ params, deps }) => mustFindNode(deps.db, params.id),
-  write: async ({ params, body }, tx) => {
-    if ((await countOpenTasks(tx, params.id)) >= KEPT_OF_A_NODE.openTasks)
-      throw new ApiError(
-        "conflict",
-        `Node ${params.id} has ${KEPT_OF_A_NODE.openTasks} unfinished tasks, which is the limit. Cancel some, or wait for them.`,
-      );
-    const { task } = await enqueueTask(tx, {
-      nodeId: params.id,
-      type: body.type,
-      input: body.input,
-      idempotencyKey: `api:${randomUUID()}`,
-      deadlineSeconds: CHECK_DEADLINE_SECONDS,
-    });
-    return {
-      body: toTask(task),
-      audit: { target: `nodes/${params.id}`, details: { task_id: task.id, type: task.type } },
-    };
-  },
-});
-
-const listNodeTasks = readRoute({
-  operationId: "listNodeTasks",
-  method: "GET",
-  path: `${path}/{id}/tasks`,
-  tag: "tasks",
-  summary: "List a node's last tasks, newest first",
-  permission: "read",
-  params: NodeParams,
-  query: z.strictObject({ limit: pageQuery.limit }),
-  status: 200,
-  response: page(TaskView),
-  read: async ({ params, query, deps }) => {
-    await mustFindNode(deps.db, params.id);
-    return { items: (await listTasks(deps.db, params.id, query.limit)).map(toTask), next_cursor: null };
-  },
-});
-
-const getTask = readRoute({
-  operationId: "getTask",
-  method: "GET",
-  path: "/api/v1/admin/tasks/{id}",
-  tag: "tasks",
-  summary: "Read a task",
-  permission: "read",
-  params: z.strictObject({ id: TaskId }),
-  status: 200,
-  response: TaskView,
-  read: async ({ params, deps }) => {
-    const task = await readTask(deps.db, params.id);
-    if (task === null) throw new ApiError("not_found", `There is no task ${params.id}.`);
-    return toTask(task);
-  },
-});
-
-const cancel = writeRoute({
-  operationId: "cancelTask",
-  method: "POST",
-  path: "/api/v1/admin/tasks/{id}/cancel",
-  tag: "tasks",
-  summary: "Cancel a task; a task that an agent has received is cancelling until the agent reports its result",
-  permission: "write",
-  params: z.strictObject({ id: TaskId }),
-  status: 200,
-  response: TaskView,
-  write: async ({ params }, tx) => {
-    const task = (await cancelTask(tx, params.id)) ?? (await readTask(tx, params.id));
-    if (task === null) throw new ApiError("not_found", `There is no task ${params.id}.`);
-    return { body: toTask(task), audit: { target: `tasks/${params.id}` } };
-  },
-});
-
-export const nodeRoutes = [listNodes, getNode, createTask, listNodeTasks, getTask, cancel];
+export const nodeRoutes = [listNodes, getNode];

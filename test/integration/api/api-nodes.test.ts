@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
+import { closedHosts, hasWaitingUndrain } from "../../../hub/db/queries/closed-hosts.ts";
 import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import {
   auditLogs,
@@ -163,6 +164,43 @@ describe("the API of nodes and their tasks", () => {
     expect(await undrains(), "each drain is taken back by an undrain of its own").toHaveLength(3);
   });
 
+  it("orders the plan of a task, which is no task of the node's operations", async () => {
+    const id = await addNode("c09u01");
+    const { db, inTx } = api.database.database;
+    await inTx((tx) => moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready"));
+    const before = (await api.ask("GET", `${NODES}/${id}`)).body;
+    const order = async (type: string, input: object) => {
+      const { status, body } = await api.ask("POST", `${NODES}/${id}/tasks`, { type, plan: true, input });
+      expect({ status, ...body }).toMatchObject({ status: 202, type, plan: true, state: "queued" });
+      await db.update(tasks).set({ state: "succeeded", attempts: 1 }).where(eq(tasks.id, body.id));
+    };
+    await order("node.drain", { reason: "r", deadline_seconds: 0, force: true });
+    // A carried-out drain would have closed the host, and a carried-out undrain would have opened it.
+    expect(await closedHosts(db, [id])).toEqual(new Set());
+    const drain = { nodeId: id, idempotencyKey: "drained", deadlineSeconds: 60 };
+    const input = { reason: "r", deadline_seconds: 0, force: true };
+    await inTx((tx) => enqueueTask(tx, { ...drain, type: "node.drain", input }));
+    await db.update(tasks).set({ state: "succeeded", attempts: 1 }).where(eq(tasks.idempotencyKey, "drained"));
+    await order("node.undrain", { reason: "r" });
+    expect(await closedHosts(db, [id])).toEqual(new Set([id]));
+    await api.ask("POST", `${NODES}/${id}/tasks`, { type: "node.undrain", plan: true, input: { reason: "r" } });
+    expect(await inTx((tx) => hasWaitingUndrain(tx, id))).toBe(false);
+    await order("node.hw_sync_reseed", { system_id: "x7", maas_url: "http://rack:5248/MAAS", interval_seconds: 300 });
+
+    const after = (await api.ask("GET", `${NODES}/${id}`)).body;
+    expect([after.status, after.conditions, after.events]).toEqual([before.status, before.conditions, before.events]);
+    const shown = (await api.ask("GET", `${NODES}/${id}/tasks`)).body.items;
+    expect(shown.map(({ plan }: { plan: boolean }) => plan)).toEqual([true, true, true, false, true]);
+    const lifecycle = (await api.ask("GET", `${NODES}/${id}/lifecycle`)).body.items;
+    const told = lifecycle.flatMap((one: { kind: string; what: string }) => (one.kind === "task" ? [one.what] : []));
+    expect(told.slice(0, 2)).toEqual(["node.drain (plan)", "node.drain"]);
+    const secret = { system_id: "x7", maas_url: "http://rack/", interval_seconds: 300, machine_token: null };
+    const body = { type: "node.hw_sync_reseed", plan: true, input: secret };
+    expect((await api.ask("POST", `${NODES}/${id}/tasks`, body)).problem.errors?.[0]?.pointer).toBe(
+      "/input/machine_token",
+    );
+  });
+
   it("audits the state of a node before an operation and its expected state afterwards", async () => {
     const id = await addNode("c07u01");
     const { db, inTx } = api.database.database;
@@ -215,7 +253,10 @@ describe("the API of nodes and their tasks", () => {
     const refused = async (body: unknown) =>
       (await api.ask("POST", `${NODES}/${id}/tasks`, body)).problem.errors?.map((error) => error.pointer);
     expect(await refused({ type: "shell", input: { command: "id" } })).toEqual(["/type"]);
-    expect(await refused({ type: "node.drain", input: {} })).toEqual(["/type"]);
+    const drain = { reason: "r", deadline_seconds: 0, force: true };
+    expect(await refused({ type: "node.drain", input: drain })).toEqual(["/plan"]);
+    expect(await refused({ type: "node.drain", plan: false, input: drain })).toEqual(["/plan"]);
+    expect(await refused({ type: "node.sign_record", plan: true, input: { text: "{}" } })).toEqual(["/type"]);
     expect(await refused({ type: "node.heartbeat_check", input: { nonce: "" } })).toEqual(["/input/nonce"]);
     expect(await refused({ type: "node.heartbeat_check", input: { nonce: "n", extra: 1 } })).toEqual(["/input/extra"]);
     expect(await api.counts()).toEqual(before);

@@ -137,4 +137,25 @@ describe("a destructive task", () => {
   it("that was not started is queued again", async () => {
     expect(await uninstall("not_started")).toMatchObject({ state: "queued", errorCode: "not_started" });
   });
+
+  it("takes no effect when the hub takes the result of its plan", async () => {
+    const agent = await connect();
+    const accepts = async (input: { reason: string; plan?: true }) => {
+      const { task } = await rig.inTx((tx) =>
+        enqueueTask(tx, {
+          nodeId: identity.nodeId,
+          type: "node.uninstall",
+          input,
+          idempotencyKey: randomUUID(),
+          deadlineSeconds: 600,
+        }),
+      );
+      const { order } = await agent.next("task.offer");
+      const ref = { task_id: task.id, epoch: order.epoch };
+      agent.send({ type: "task.result", ...ref, reply: { ok: true, result: { removes: [] } } });
+      return (await agent.next("task.result_ack")).accepted;
+    };
+    expect(await accepts({ reason: "test", plan: true })).toBeUndefined();
+    expect(await accepts({ reason: "test" })).toBe(true);
+  });
 });
