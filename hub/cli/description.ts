@@ -16,6 +16,7 @@ const Schema = z.object({
   $ref: z.string().optional(),
   type: z.union([z.string(), z.array(z.string())]).optional(),
   enum: z.array(z.unknown()).optional(),
+  const: z.unknown().optional(),
   default: z.unknown().optional(),
   description: z.string().optional(),
   required: z.array(z.string()).optional(),
@@ -27,7 +28,6 @@ const Schema = z.object({
   get oneOf() {
     return z.array(Schema).optional();
   },
-  const: z.unknown().optional(),
   get items() {
     return Schema.optional();
   },
@@ -65,6 +65,11 @@ export interface Field {
   readonly schema: Schema;
 }
 
+export interface BodyKind {
+  readonly when: Field;
+  readonly fields: readonly Field[];
+}
+
 /** One command of the program `muster`, which calls one operation of the API. */
 export interface Operation {
   /** The operation's id in the API, for example `retryOnboarding`. */
@@ -83,6 +88,8 @@ export interface Operation {
   /** True if the API operation accepts the header Idempotency-Key. */
   readonly repeatable: boolean;
   readonly body: readonly Field[] | null;
+  /** If a field of the body decides which other fields the body has, the fields for each value of the field `when`. */
+  readonly kinds: readonly BodyKind[];
   /** The fields of the operation's answer that count failed parts of the request. */
   readonly failureCounts: readonly string[];
 }
@@ -155,6 +162,12 @@ export function operationsOf(document: unknown): Operation[] {
       schema: described(one),
     }));
   };
+  /** The field that is a constant in each kind of a body decides the kind. */
+  const kindsOf = (schema: Schema): BodyKind[] =>
+    (resolve(schema).oneOf ?? []).map(fieldsOf).flatMap((fields) => {
+      const when = fields.find((field) => field.schema.const !== undefined);
+      return when === undefined ? [] : [{ when, fields: fields.filter((field) => field !== when) }];
+    });
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, one]) => {
       const body = one.requestBody?.content["application/json"]?.schema;
@@ -177,6 +190,7 @@ export function operationsOf(document: unknown): Operation[] {
         conditional: takesHeader("If-Match"),
         repeatable: takesHeader("Idempotency-Key"),
         body: body === undefined ? null : fieldsOf(body),
+        kinds: body === undefined ? [] : kindsOf(body),
         failureCounts: answersOf(one).flatMap(fieldsOf).flatMap(countsFailures),
       };
     }),

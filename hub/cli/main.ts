@@ -16,7 +16,7 @@ import {
 import { type Operation, operationsOf } from "./description.ts";
 import { DIAGNOSTICS_HELP, writeDiagnostics } from "./diagnostics.ts";
 import { withIds } from "./names.ts";
-import { forPeople, helpText, overviewText } from "./output.ts";
+import { forPeople, helpText, overviewText, plain } from "./output.ts";
 import { Away, call, DEADLINE_MS, fetchFrom, flagText, Refused, read, type Target, targetOf } from "./request.ts";
 import { VERIFY_RECORD_HELP, verifyRecordFiles } from "./verify-record.ts";
 
@@ -26,7 +26,7 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster verify-record FILE            verify a sanitization record offline
 
   --hub URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
-  --token-file FILE  by default MUSTER_TOKEN_FILE, else .muster/hub/admin-token; MUSTER_TOKEN holds the token itself
+  --token-file FILE  by default MUSTER_TOKEN_FILE, else the token of the hub on this machine; MUSTER_TOKEN holds the token itself
   --ca-file FILE     the CA, in PEM, of a hub with https; by default MUSTER_CA_FILE, else the system's CAs
   --output json      the hub's answer unchanged
   --all              all pages of a list
@@ -79,7 +79,8 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   const target = targetOf(given.values);
   const ask = async (list: Operation, asked: Asked) =>
     (await allPages(target, list, invocationOf(list, asked))).items ?? [];
-  const asked = await withIds(operation, askedOf(operation, given, read), { operations, ask });
+  const note = (text: string): void => void process.stderr.write(`${plain(text)}\n`);
+  const asked = await withIds(operation, askedOf(operation, given, read), { operations, ask, note });
   const invocation = invocationOf(operation, asked);
   const print = (answer: unknown): void =>
     void process.stdout.write(output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : forPeople(answer));
@@ -183,6 +184,15 @@ function explained(error: unknown): readonly [1 | 2 | 3, string] {
       ]
     : [1, `The answer could not be read: ${error.message}`];
 }
+
+/** The exit status that a shell reports for a program that the signal SIGPIPE ended. */
+const ENDED_BY_SIGPIPE = 141;
+// The reader of the output may end early, as in `muster list-nodes | head`. Node.js ignores SIGPIPE, so the failed write ends the command instead.
+for (const stream of [process.stdout, process.stderr])
+  stream.on("error", (error: Error & { readonly code?: string }) => {
+    if (error.code === "EPIPE") process.exit(ENDED_BY_SIGPIPE);
+    throw error;
+  });
 
 try {
   await main(process.argv.slice(2));

@@ -7,6 +7,7 @@ interface Lists {
   readonly operations: readonly Operation[];
   /** Reads all items of an API list. The argument `asked` holds the parameters for the operation that lists the items. */
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
+  readonly note: (text: string) => void;
 }
 
 /** An argument or flag of the command line that takes the id or the name of an object. */
@@ -15,6 +16,8 @@ interface Place {
   readonly label: string;
   readonly by: NamedBy;
   readonly text: string;
+  /** True if a name may also stand for the newest finished or deleted object, because the command only reads this one object. */
+  readonly mayBeOver: boolean;
   readonly put: (id: string) => void;
   /**
    * The id of the place's object, once the command line has begun to look the id up. Several arguments and flags of one command may share one look-up
@@ -28,7 +31,8 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /**
  * Replaces the names of objects in a command by their ids. A value that looks like an id counts as an id. For a name, the command line searches the
  * list that the API description gives for the parameter, and exactly one object must match. The command line never guesses an object, because a
- * command may be impossible to undo.
+ * command may be impossible to undo. Only a command that reads one object, such as `get-onboarding`, takes the newest finished object if no unfinished
+ * object has the name. `note` tells the operator so.
  */
 export async function withIds(operation: Operation, given: Asked, lists: Lists): Promise<Asked> {
   const asked: Asked = {
@@ -46,9 +50,15 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === "object" && !Array.isArray(value);
 
 function placesOf(operation: Operation, { words, query, body }: Asked): Place[] {
-  const place = (field: Pick<Field, "schema">, label: string, text: unknown, put: (id: string) => void): Place[] => {
+  const place = (
+    field: Pick<Field, "schema">,
+    label: string,
+    text: unknown,
+    put: (id: string) => void,
+    mayBeOver = false,
+  ): Place[] => {
     const by = namedBy(field.schema);
-    return by === undefined || typeof text !== "string" ? [] : [{ label, by, text, put }];
+    return by === undefined || typeof text !== "string" ? [] : [{ label, by, text, mayBeOver, put }];
   };
   /** Returns a place for each object that a field of the request body names; a field may name one object or several. */
   const ofBody = (field: Field): Place[] => {
@@ -62,7 +72,13 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
   const fields = isRecord(body) ? body : {};
   return [
     ...operation.arguments.flatMap((field) =>
-      place(field, `<${field.name}>`, words[field.name], (id) => void Object.assign(words, { [field.name]: id })),
+      place(
+        field,
+        `<${field.name}>`,
+        words[field.name],
+        (id) => void Object.assign(words, { [field.name]: id }),
+        operation.method === "GET",
+      ),
     ),
     ...operation.query.flatMap((field) =>
       place(field, `--${flagOf(field)}`, query.get(field.name), (id) => query.set(field.name, id)),
@@ -81,7 +97,11 @@ async function lookUp(place: Place, places: readonly Place[], lists: Lists): Pro
   const list = lists.operations.find(({ id }) => id === place.by.list);
   // If the hub has no list for an object's name, the command line sends the name unchanged, and the hub's error says which values it accepts.
   if (list === undefined) return place.text;
-  return theOne(place, list, await lists.ask(list, await askedFor(place, list, places, lists)));
+  const items = await lists.ask(list, await askedFor(place, list, places, lists));
+  const over = place.mayBeOver ? newestOver(place, items) : null;
+  if (over === null) return theOne(place, list, items);
+  lists.note(`${place.text} is ${over.state}; this is the newest one of that ${place.by.name}.`);
+  return over.id;
 }
 
 /**
@@ -110,6 +130,22 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     if (known !== undefined) query.set(field.name, await idOf(known, places, lists));
   }
   return { words, query, body: null };
+}
+
+/** Returns the newest object of a name if only finished or deleted objects have the name, with its state; otherwise null. */
+function newestOver(
+  { by, text }: Place,
+  items: readonly Item[],
+): { readonly id: string; readonly state: string } | null {
+  const { unless } = by;
+  const named = items.filter((item) => item[by.name] === text);
+  if (unless === undefined || !named.every((item) => unless.values.includes(String(item[unless.field])))) return null;
+  // Lists of operations begin with the newest one. The list of nodes is in the order of the hostnames, so the time decides.
+  const [newest] = named.toSorted(
+    (a, b) => Date.parse(String(b["created_at"])) - Date.parse(String(a["created_at"])) || 0,
+  );
+  const id = newest?.[by.id];
+  return typeof id === "string" ? { id, state: String(newest?.[unless.field]) } : null;
 }
 
 function theOne({ label, by, text }: Place, list: Operation, items: readonly Item[]): string {

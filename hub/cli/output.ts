@@ -50,6 +50,7 @@ const EVENT_COLUMNS = [
 /** The columns with long texts, which come last in a table and are never cut off. */
 const WHOLE: readonly string[] = COLUMNS.at(-1) ?? [];
 const WIDEST = 60;
+const MOST_UNKNOWN = 6;
 
 const isRow = (value: unknown): value is Row => value !== null && typeof value === "object" && !Array.isArray(value);
 const isRows = (value: unknown): value is readonly Row[] => Array.isArray(value) && value.every(isRow);
@@ -74,7 +75,7 @@ function columnsOf(rows: readonly Row[]): string[] {
   const has = (name: string): boolean => rows.some((row) => ![undefined, null, ""].includes(at(row, name) as null));
   const columns = EVENT_COLUMNS[0].some(has) ? EVENT_COLUMNS : COLUMNS;
   const known = columns.flatMap((names) => names.find(has) ?? []);
-  return known.length > 1 ? known : Object.keys(rows[0] ?? {}).slice(0, 6);
+  return known.length > 1 ? known : Object.keys(rows[0] ?? {}).slice(0, MOST_UNKNOWN);
 }
 
 const cell = (name: string, row: Row): string => {
@@ -82,20 +83,28 @@ const cell = (name: string, row: Row): string => {
   return WHOLE.includes(name) ? line : short(line);
 };
 
-function tableOf(rows: readonly Row[]): string {
+/** `inner` returns what follows a row's line. */
+function tableOf(rows: readonly Row[], inner: (row: Row) => string = () => ""): string {
   if (rows.length === 0) return "None.\n";
   const columns = columnsOf(rows);
   const heads = columns.map((name) => name.split(".").at(-1) ?? name);
   const cells = [heads, ...rows.map((row) => columns.map((name) => cell(name, row)))];
   const widths = columns.map((_, index) => Math.max(...cells.map((row) => row[index]?.length ?? 0)));
-  const lines = cells.map((row) =>
+  const [head = "", ...lines] = cells.map((row) =>
     row
       .map((cell, index) => cell.padEnd(widths[index] ?? 0))
       .join("  ")
       .trimEnd(),
   );
-  return `${lines.join("\n")}\n`;
+  return `${[head, ...lines.map((line, index) => line + inner(rows[index] ?? {}))].join("\n")}\n`;
 }
+
+/** A row may have a list of its own, for example the hosts of a failure. The list follows the row's line, as a table that is moved to the right. */
+const innerTables = (row: Row): string =>
+  Object.values(row)
+    .filter((value) => isRows(value) && value.length > 0)
+    .map((value) => `\n${tableOf(value as readonly Row[]).trimEnd()}`.replaceAll("\n", "\n  "))
+    .join("");
 
 /** Replaces a nested record by its fields, which get names of the form `record.field`. */
 const fieldsOf = ([name, value]: [string, unknown]): [string, unknown][] =>
@@ -116,7 +125,7 @@ export function forPeople(answer: unknown): string {
   const facts = entries.filter(([name]) => !lists.some(([list]) => list === name));
   const width = Math.max(0, ...facts.map(([name]) => name.length));
   const lines = facts.map(([name, value]) => `${name.padEnd(width)}  ${plain(text(value))}`);
-  return `${[lines.join("\n"), ...lists.map(([name, rows]) => `\n${name}\n${tableOf(rows as Row[]).trimEnd()}`)].join("\n")}\n`;
+  return `${[lines.join("\n"), ...lists.map(([name, rows]) => `\n${name}\n${tableOf(rows as Row[], innerTables).trimEnd()}`)].join("\n")}\n`;
 }
 
 /**
@@ -149,7 +158,8 @@ export function overviewText(operations: readonly Operation[]): string {
 export function typeText(schema: Schema): string {
   const by = namedBy(schema);
   if (by !== undefined) return `id | ${by.name}`;
-  if (schema.enum !== undefined) return schema.enum.map(text).join(" | ");
+  const values = schema.const === undefined ? schema.enum : [schema.const];
+  if (values !== undefined) return values.map(text).join(" | ");
   const { properties, items } = schema;
   if (properties !== undefined)
     return `{${Object.entries(properties)
@@ -172,6 +182,10 @@ export function helpText(operation: Operation): string {
     return `  --${flagOf(field)}  ${typeText(field.schema)}${field.required ? ", needed" : standard}${about}`;
   };
   const fields = [...operation.query, ...(operation.body ?? [])].map(line);
+  const kinds = operation.kinds.flatMap(({ when, fields: own }) => [
+    `with --${flagOf(when)} ${typeText(when.schema)}:`,
+    ...own.map((field) => `  ${line(field).replaceAll("\n", "\n  ")}`),
+  ]);
   const body = operation.body === null ? [] : ["  --json  the whole body as JSON, @file or @- for standard input"];
-  return `${[`muster ${operation.command}${words}`, operation.summary, ...places, ...fields, ...body].join("\n")}\n`;
+  return `${[`muster ${operation.command}${words}`, operation.summary, ...places, ...fields, ...kinds, ...body].join("\n")}\n`;
 }

@@ -4,6 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { setDefaultCACertificates } from "node:tls";
 import { type Invocation, UsageError } from "./arguments.ts";
 import { problemText } from "./output.ts";
+import { defaultToken } from "./token.ts";
 
 /** The deadline of an API request whose answer has an end; a request for an event stream has no deadline. */
 export const DEADLINE_MS = 60_000;
@@ -11,6 +12,8 @@ export const DEADLINE_MS = 60_000;
 export interface Target {
   readonly url: string;
   readonly token: string | null;
+  /** Says where the command looked for a token, if it has none. */
+  readonly noToken: string | null;
 }
 
 export class Refused extends Error {
@@ -43,8 +46,10 @@ export function targetOf(values: Readonly<Record<string, unknown>>): Target {
   const url = (flagText(values, "hub") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
   const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
   trustOnly(flagText(values, "ca-file") ?? process.env["MUSTER_CA_FILE"]);
-  const token = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
-  return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
+  const given = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
+  if (given !== undefined) return { url, token: given, noToken: null };
+  const found = defaultToken("/", process.env);
+  return found.ok ? { url, token: found.token, noToken: null } : { url, token: null, noToken: found.message };
 }
 
 /** Makes the command trust only the CA that the operator names, and no CA of the operating system. */
@@ -65,14 +70,6 @@ export const read = (file: string): string => {
     throw new UsageError(`${file} could not be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 };
-
-function readIfThere(file: string): string | null {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    return null;
-  }
-}
 
 interface Question {
   readonly method: string;
@@ -129,5 +126,6 @@ export async function call(
     response = await send();
   }
   if (response.ok) return response;
-  throw new Refused(problemText(response.status, await response.json().catch(() => null)));
+  const problem = problemText(response.status, await response.json().catch(() => null));
+  throw new Refused(response.status === 401 && target.noToken !== null ? `${problem}${target.noToken}` : problem);
 }

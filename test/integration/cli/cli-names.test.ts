@@ -76,8 +76,30 @@ describe("the command line with names", () => {
     expect(over).toMatchObject({ exitCode: 2, stdout: "" });
     expect(over.stderr).toMatch(/^<id>: hostname again is in no item of list-onboardings but those whose status is /);
     expect(over.stderr).toContain(first.onboarding_id);
+    const read = await muster(["get-onboarding", "again", "--output", "json"]);
+    expect(read).toMatchObject({
+      exitCode: 0,
+      stderr: "again is cancelled; this is the newest one of that hostname.",
+    });
+    expect(JSON.parse(read.stdout).onboarding_id).toBe(first.onboarding_id);
     const second = await create();
-    expect((await asked(["get-onboarding", "again"])).onboarding_id).toBe(second.onboarding_id);
+    await asked(["cancel-onboarding", "again", "--reason", "wrong rack"]);
+    const newest = await muster(["get-onboarding", "again", "--output", "json"]);
+    expect(JSON.parse(newest.stdout).onboarding_id, "the newest of two").toBe(second.onboarding_id);
+    const third = await create();
+    expect((await asked(["get-onboarding", "again"])).onboarding_id).toBe(third.onboarding_id);
+  });
+
+  it("shows the newest deleted node of a hostname, and changes no deleted node", async () => {
+    await addNode("gone", seed.siteId, "deleted");
+    const later = await addNode("gone", seed.siteId, "deleted");
+    await api.database.database.pool.query("update nodes set created_at = now() + interval '1 hour' where id = $1", [
+      later,
+    ]);
+    const read = await muster(["get-node", "gone", "--output", "json"]);
+    expect(read).toMatchObject({ exitCode: 0, stderr: "gone is deleted; this is the newest one of that hostname." });
+    expect(JSON.parse(read.stdout).id).toBe(later);
+    expect(await muster(["cordon-node", "gone", "--reason", "a fan"])).toMatchObject({ exitCode: 2, stdout: "" });
   });
 
   it("refuses an ambiguous name, lists the ids, and does nothing", async () => {

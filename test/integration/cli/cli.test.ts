@@ -4,20 +4,23 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SiteId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
 import { commandLine } from "../../support/command-line.ts";
 import { addActiveNode, retireNode } from "../../support/site-nodes.ts";
 
+const MAIN = join(import.meta.dirname, "../../../hub/cli/main.ts");
 let api: ApiHarness;
+let url: string;
 let folder: string;
 let seed: Awaited<ReturnType<typeof seedApi>>;
 let muster: ReturnType<typeof commandLine>;
 
 beforeAll(async () => {
   api = await startApi();
-  const url = await api.listen();
+  url = await api.listen();
   seed = await seedApi(api);
   folder = mkdtempSync(join(tmpdir(), "muster-cli-"));
   muster = commandLine({ api, url, cwd: folder });
@@ -43,6 +46,16 @@ describe("the command line", () => {
     expect(help.stdout).toMatch(/--ipmi-ip\s+string, needed/);
     const change = await muster(["help", "update-maas-site-profile"]);
     expect(change.stdout).toMatch(/--initialize-extra-disks {2}boolean\n +DESTROYS DATA/);
+    const task = await muster(["help", "create-node-task"]);
+    expect(task.stdout).toMatch(/^ {2}--type {2}.*node\.heartbeat_check.*, needed$/m);
+    expect(task.stdout).toMatch(/^with --type node\.heartbeat_check:\n {4}--input {2}.*"nonce": string.*, needed$/m);
+  });
+
+  it("ends without a word if the reader of its output ends early", async () => {
+    const piped = `"$node" "$main" list-nodes --all | true; printf '%s %s' "\${PIPESTATUS[0]}" "\${PIPESTATUS[1]}"`;
+    const env = { ...process.env, MUSTER_URL: url, MUSTER_TOKEN: api.admin, node: process.execPath, main: MAIN };
+    const { stdout, stderr } = await execa("bash", ["-c", piped], { env });
+    expect({ stdout, stderr }).toEqual({ stdout: "141 0", stderr: "" });
   });
 
   it("changes the current version, or only the version in --if-match", async () => {
@@ -133,6 +146,10 @@ describe("the command line", () => {
       );
     await fail("batch-7", "upstream_transient");
     await fail("batch-8", "no_such_class");
+    const shown = await muster(["get-onboarding-batch", batch]);
+    expect(shown.stdout).toMatch(
+      /^failures\nfailure_class .*\nupstream_transient .*\n {2}hostname +onboarding_id.*\n {2}batch-7 +[0-9a-f-]{36}/m,
+    );
     const recover = ["recover-onboarding-batch", batch, "--reason", "MAAS is back"];
     const asked = await muster([...recover, "--failure-class", "upstream_transient"]);
     expect(asked, "the host of another class was not meant").toMatchObject({ exitCode: 0, stderr: "" });
