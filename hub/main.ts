@@ -131,9 +131,15 @@ async function start(
  * Starts the sweeps that read the results of tasks. The returned function tells the sweeps of allocations and of baselines that an agent has ended a
  * task.
  */
-function startTaskReaders({ log, database: { db, inTx } }: Parts, closers: Closer[]): () => void {
+function startTaskReaders({ log, database: { db, inTx }, identity }: Parts, closers: Closer[]): () => void {
   const [allocationsDue, baselinesDue] = [new WakeSignal(), new WakeSignal()];
-  const allocations = startAllocationSweep({ db, inTx, due: allocationsDue, log: log.with({ part: "allocations" }) });
+  const allocations = startAllocationSweep({
+    db,
+    inTx,
+    due: allocationsDue,
+    log: log.with({ part: "allocations" }),
+    countersign: (facts) => identity.keys().signer.countersign(facts),
+  });
   closers.push(() => allocations.close());
   const baselines = startBaselineSweep({ inTx, due: baselinesDue, log: log.with({ part: "baselines" }) });
   closers.push(() => baselines.close());

@@ -21,6 +21,8 @@ export interface RecordFacts
     | "sequence"
     | "previous_sha256"
     | "allocation"
+    | "follows"
+    | "without_turnover"
     | "operation"
     | "trust"
     | "release"

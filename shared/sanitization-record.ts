@@ -20,6 +20,8 @@ export const VERDICT_REASONS = {
   evidence_refused: "not_clean",
   erase_disproved: "not_clean",
   gpu_below_required: "not_clean",
+  never_cleaned: "not_clean",
+  cleaning_unfinished: "incomplete",
   erase_without_evidence: "incomplete",
   erase_waived: "incomplete",
   erase_not_asked: "incomplete",
@@ -148,6 +150,16 @@ const RecordRelease = z.strictObject({
 });
 export type RecordRelease = z.output<typeof RecordRelease>;
 
+/** How a tenant's use of a host ended without a finished turnover: the node was removed, or MAAS released the machine. */
+export const LOST_BY = ["node_removed", "host_released"] as const;
+/** The tenant's use ended without a finished turnover, because the host left Muster's reach. */
+const WithoutTurnover = z.strictObject({
+  because: z.enum(LOST_BY),
+  /** The operation that began to clean the host and did not finish; null if no operation cleaned anything. */
+  begun: z.strictObject({ decommission_id: WorkflowId, mode: Code }).nullable(),
+});
+export type WithoutTurnover = z.output<typeof WithoutTurnover>;
+
 /**
  * A medium of the host, for example a disk, has the fields of a sanitization certificate of NIST SP 800-88. A field of a medium is null if nobody
  * reported its value.
@@ -229,6 +241,16 @@ export const SanitizationRecord = z.strictObject({
       to: Timestamp.nullable(),
     })
     .nullable(),
+  /**
+   * The last earlier record of the same allocation, for example of a cleaning that failed before this one. The allocation's record without a later
+   * one that follows it is the record with which the tenant's use ended. `follows` is absent in the first record of an allocation.
+   */
+  follows: Uuid.optional(),
+  /**
+   * `without_turnover` is present if no turnover wrote the record, because the host was gone. The member `operation` then names the operation with
+   * which the host went.
+   */
+  without_turnover: WithoutTurnover.optional(),
   operation: z.strictObject({ decommission_id: WorkflowId, mode: Code, reason: Short, requested_by: Short }),
   trust: z.enum(TRUST_LEVELS),
   /** How MAAS released the machine from the host's earlier system. `release` is absent if the host has kept its system. */

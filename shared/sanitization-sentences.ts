@@ -1,4 +1,4 @@
-import type { Medium, RecordGpu, RefusedEvidence, SanitizationRecord } from "./sanitization-record.ts";
+import type { LOST_BY, Medium, RecordGpu, RefusedEvidence, SanitizationRecord } from "./sanitization-record.ts";
 import { erasedByRelease, isErasedByRelease, releaseClaims, releaseGaps } from "./sanitization-release.ts";
 import { type Done, lastSteps } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
@@ -237,6 +237,24 @@ const MEMORY = {
   reimaged_cold:
     "Host memory was not overwritten. Nobody measured how long the machine was off, and nobody read host memory afterwards.",
 } as const satisfies Record<SanitizationRecord["trust"], string>;
+const MEMORY_UNKNOWN = "Host memory was not overwritten, and nothing shows that the machine was without power.";
+const LOST = {
+  node_removed:
+    "The node was removed from Muster after the tenant's use, and no later record of the node can say that the host was cleaned.",
+  host_released:
+    "MAAS released the machine after the tenant's use. This record does not say what happened to the host after the release.",
+} as const satisfies Record<(typeof LOST_BY)[number], string>;
+
+/** Returns sentences about a tenant's use that ended without a finished turnover. */
+const withoutTurnover = (without: SanitizationRecord["without_turnover"]): string[] =>
+  without === undefined
+    ? []
+    : [
+        without.begun === null
+          ? "No operation of Muster cleaned the host after the tenant's use."
+          : `The operation ${without.begun.decommission_id} began to clean the host after the tenant's use, and did not finish.`,
+        LOST[without.because],
+      ];
 const LATER_RELEASE =
   "This record was written before MAAS released the machine. It does not cover the release, and no erase of the disks by the release.";
 const GPU_REST =
@@ -251,12 +269,13 @@ const notPossible = ({ step, type, target }: Done): string =>
 
 /** Returns the sentences about what a sanitization record does not cover, word for word. */
 export function notCoveredBy(record: Told, statements: readonly Statement[]): string[] {
-  const { trust, allocation, media, tasks } = record;
+  const { trust, allocation, media, tasks, without_turnover: without } = record;
   const ways = allocation?.root_by ?? [];
   const hasGpu = media.some(({ kind }) => kind.startsWith("gpu"));
   return [
     ...ALWAYS,
-    ...(trust === "in_place" ? [IN_PLACE] : []),
+    ...withoutTurnover(without),
+    ...(trust === "in_place" && (without === undefined || tasks.length > 0) ? [IN_PLACE] : []),
     ...(trust === "in_place" && allocation?.granted_root === true
       ? ["The tenant of the allocation had root access."]
       : []),
@@ -264,9 +283,9 @@ export function notCoveredBy(record: Told, statements: readonly Statement[]): st
       ? [`The tenant of the allocation could get root access by ${ways.join(", ")}.`]
       : []),
     ...(trust === "in_place" || record.residue === null ? [] : [NEW_BASELINE]),
-    MEMORY[trust],
+    without === undefined || trust !== "in_place" ? MEMORY[trust] : MEMORY_UNKNOWN,
     ...releaseGaps(record.release),
-    ...(record.operation.mode === "full_decommission" ? [LATER_RELEASE] : []),
+    ...(record.operation.mode === "full_decommission" && without === undefined ? [LATER_RELEASE] : []),
     ...(hasGpu ? [GPU_REST] : []),
     ...new Set(statements.flatMap(({ not_covered }) => not_covered)),
     ...media.filter(({ method }) => method === "none").map(untreated),

@@ -1,5 +1,6 @@
 import {
   GPU_LEVELS,
+  type LOST_BY,
   type RecordGpu,
   type RecordRelease,
   type RecordTask,
@@ -29,6 +30,7 @@ export type Judged = Pick<
   | "media"
   | "trust"
   | "release"
+  | "without_turnover"
   | "signed_by_agent"
   | "unsigned_reason"
 >;
@@ -161,6 +163,26 @@ const unjudgedGpus = ({ rules, media }: Judged): Reason[] => {
     : [{ code: "gpu_not_judged", about: `${left.length} GPUs of the inventory, and the SKU may count fewer GPUs` }];
 };
 
+/** How a host left Muster's reach, as the end of a sentence about the host. */
+const LOST = {
+  node_removed: "before its node was removed",
+  host_released: "before MAAS released its machine",
+} as const satisfies Record<(typeof LOST_BY)[number], string>;
+
+/** Returns why a tenant's use that ended without a finished turnover leaves the host uncleaned. */
+function turnoverReasons({ without_turnover: without }: Judged): Reason[] {
+  if (without === undefined) return [];
+  const { because, begun } = without;
+  return begun === null
+    ? [{ code: "never_cleaned", about: `no operation cleaned the host ${LOST[because]}` }]
+    : [
+        {
+          code: "cleaning_unfinished",
+          about: `${begun.mode} ${begun.decommission_id} did not finish the cleaning of the host ${LOST[because]}`,
+        },
+      ];
+}
+
 /** The tasks whose results are themselves evidence of the verdict, without a cleaning step that a profile could require. */
 const EVIDENCE_TASKS: readonly string[] = ["node.validate_clean", "node.sample_disks"];
 
@@ -195,8 +217,9 @@ export function judge(record: Judged): { readonly verdict: RecordVerdict; readon
     ...gpuReasons(record),
     ...unjudgedGpus(record),
     ...releaseReasons(record),
+    ...turnoverReasons(record),
     // The deploy of a new system is a cleaning too, so a sanitization record with MAAS's release may require no cleaning step of the agent.
-    ...(record.required.length === 0 && record.release === undefined
+    ...(record.required.length === 0 && record.release === undefined && record.without_turnover === undefined
       ? [{ code: "nothing_required", about: "no cleaning step is required" } as const]
       : []),
     ...steps

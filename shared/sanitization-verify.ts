@@ -36,6 +36,7 @@ export const RECORD_FAULTS = [
   "record_missing",
   "record_repeated",
   "chain_broken",
+  "follows_differs",
 ] as const;
 export interface RecordFault {
   readonly code: (typeof RECORD_FAULTS)[number];
@@ -187,7 +188,7 @@ export function verifyChain(verified: readonly VerifiedRecord[]): readonly Recor
     record === null || sha256 === null ? [] : [{ record, sha256 }],
   );
   const links = read.toSorted((a, b) => a.record.sequence - b.record.sequence);
-  return links.flatMap(({ record, sha256 }, index) => {
+  const linked = links.flatMap(({ record, sha256 }, index) => {
     const { sequence, previous_sha256, node } = record;
     const before = links[index - 1];
     if (before === undefined)
@@ -215,4 +216,25 @@ export function verifyChain(verified: readonly VerifiedRecord[]): readonly Recor
           ),
         ];
   });
+  return [...linked, ...links.flatMap(({ record }) => followFaults(record, links[0]?.record.sequence === 1, links))];
+}
+
+/**
+ * A record that follows another one must name an earlier record of the same allocation. With the whole beginning of the chain, the named record must
+ * be among the given records.
+ */
+function followFaults(
+  { sequence, follows, allocation }: SanitizationRecord,
+  fromBeginning: boolean,
+  links: readonly { readonly record: SanitizationRecord }[],
+): RecordFault[] {
+  if (follows === undefined) return [];
+  const named = links.find(({ record }) => record.record_id === follows)?.record;
+  const fits =
+    named === undefined
+      ? !fromBeginning
+      : named.sequence < sequence && named.allocation !== null && named.allocation.id === allocation?.id;
+  return fits
+    ? []
+    : [fault("follows_differs", `Record ${sequence} does not follow an earlier record of the same allocation.`)];
 }

@@ -13,8 +13,11 @@ import {
 import { readTask } from "../db/queries/task-reads.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { beginEnding, moveAllocation } from "../node/allocation-moves.ts";
+import type { Countersign } from "../node/store-record.ts";
+import { SecretError } from "../secrets/port.ts";
 import type { WakeSignal } from "../timing/wake-signal.ts";
 import { wheneverDue } from "../timing/whenever-due.ts";
+import { recordLostHost } from "../workflows/decommission/record-lost-host.ts";
 import { continueEnding } from "./end-allocation.ts";
 import { judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
@@ -29,11 +32,13 @@ export interface AllocationSweep {
   readonly db: Db;
   readonly inTx: InTx;
   readonly log: Log;
+  /** Signs the sanitization record of a tenant's use that ends without a turnover. */
+  readonly countersign: Countersign;
   readonly atOnce?: number;
 }
 
 /** Moves one allocation to its next status. Returns 1 if this hub has changed the allocation, and 0 if another hub has already done so. */
-type Handle = (tx: Tx, id: AllocationId) => Promise<number>;
+type Handle = (tx: Tx, id: AllocationId, sweep: AllocationSweep) => Promise<number>;
 
 /** The queries of the sweep of allocations, each with the function that continues an allocation which the query finds. */
 const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<AllocationId[]>; readonly handle: Handle }[] = [
@@ -73,9 +78,10 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
  * If the allocation cannot continue, `handleOne` stores the reason in the allocation's row, and the next sweep tries again. If the hub cannot store
  * why an allocation cannot continue, `handleOne` throws, because the fault is in the database.
  */
-async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number | "stuck"> {
+async function handleOne(sweep: AllocationSweep, id: AllocationId, handle: Handle): Promise<number | "stuck"> {
+  const { inTx, log } = sweep;
   try {
-    return await inTx((tx) => handle(tx, id));
+    return await inTx((tx) => handle(tx, id, sweep));
   } catch (error) {
     const isNew = await inTx((tx) => noteAllocationProblem(tx, id, problemOf(error)));
     const told = { allocation_id: id, error };
@@ -92,7 +98,9 @@ async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handl
 const problemOf = (error: unknown): string =>
   error instanceof ApiError
     ? error.message
-    : "The hub met an unexpected error. Look for the allocation's id in the log of the hub.";
+    : error instanceof SecretError
+      ? "The secret store has not given the hub its order key, with which the hub signs the sanitization record."
+      : "The hub met an unexpected error. Look for the allocation's id in the log of the hub.";
 
 async function settleGrant(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
@@ -105,10 +113,16 @@ async function settleGrant(tx: Tx, id: AllocationId): Promise<number> {
   return 1;
 }
 
-async function endOfGoneHost(tx: Tx, id: AllocationId): Promise<number> {
+/**
+ * Ends an allocation whose host is gone. If no turnover has written a sanitization record of the allocation, the hub writes one that says so in the
+ * same transaction, so that no tenant's use ends without a record.
+ */
+async function endOfGoneHost(tx: Tx, id: AllocationId, { countersign }: AllocationSweep): Promise<number> {
   const { allocation, node } = await lockBoth(tx, id);
   if (allocation.status === "ended") return 0;
-  const why = node === null || node.status === "deleted" ? "Its node was removed" : "MAAS has released its host";
+  const isRemoved = node === null || node.status === "deleted";
+  const why = isRemoved ? "Its node was removed" : "MAAS has released its host";
+  await recordLostHost(tx, allocation, { because: isRemoved ? "node_removed" : "host_released", countersign });
   await beginEnding(tx, allocation, { ...BY_HUB, reason: why });
   await moveAllocation(tx, allocation, { from: "ending", to: "ended" }, { owner: BY_HUB.actor, message: why });
   return 1;

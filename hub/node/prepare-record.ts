@@ -9,7 +9,12 @@ import type { KnownMedium } from "../../shared/sanitization-sentences.ts";
 import { CleaningSteps } from "../../shared/tasks/cleaning-step.ts";
 import { VERSION } from "../../shared/version.ts";
 import { databaseNow } from "../db/queries/clock.ts";
-import { lockSanitizationChain, type RecordSubject, readRecordSubject } from "../db/queries/sanitization-records.ts";
+import {
+  lastRecordOfAllocation,
+  lockSanitizationChain,
+  type RecordSubject,
+  readRecordSubject,
+} from "../db/queries/sanitization-records.ts";
 import type { Task } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
@@ -23,6 +28,7 @@ export interface Turnover
   extends Pick<
     RecordFacts,
     | "allocation"
+    | "without_turnover"
     | "operation"
     | "trust"
     | "release"
@@ -35,6 +41,8 @@ export interface Turnover
     | "unsigned_reason"
   > {
   readonly nodeId: NodeId;
+  /** What the hub knows of the node without the node's row, which the retention removes long after the node; absent if the row must be there. */
+  readonly withoutRow?: RecordSubject;
   readonly startedAt: Date;
   /** The turnover's tasks on the host, in the order in which the hub queued them. */
   readonly tasks: readonly Task[];
@@ -101,17 +109,19 @@ const agentOf = ({ agent }: RecordSubject): SanitizationRecord["agent"] =>
  * the prepared record. The hub locks the node's chain of records only while it builds or stores a record, and not while the agent signs.
  */
 export async function prepareRecord(tx: Tx, turnover: Turnover): Promise<PreparedRecord> {
-  const { nodeId, startedAt, tasks, unconfirmed, ...same } = turnover;
+  const { nodeId, withoutRow, startedAt, tasks, unconfirmed, ...same } = turnover;
   if (tasks.length > MOST_RECORD_TASKS)
     throw new Error(
       `a sanitization record lists ${MOST_RECORD_TASKS} tasks at most, and the operation has ${tasks.length}`,
     );
   const last = await lockSanitizationChain(tx, nodeId);
-  const subject = await readRecordSubject(tx, nodeId);
-  if (subject === null) throw new Error(`there is no node ${nodeId} for a sanitization record`);
+  const earlier = same.allocation === null ? null : await lastRecordOfAllocation(tx, nodeId, same.allocation.id);
+  const subject = (await readRecordSubject(tx, nodeId)) ?? withoutRow;
+  if (subject === undefined) throw new Error(`there is no node ${nodeId} for a sanitization record`);
   const inventory = Inventory.safeParse(subject.inventory).data ?? null;
   return buildRecord({
     ...same,
+    ...(earlier === null ? {} : { follows: earlier }),
     record_id: randomUUID(),
     node: {
       id: nodeId,

@@ -14,6 +14,7 @@ import type { AllocationStatus } from "../../shared/allocation-status.ts";
 import { type NodeId, SiteId, type TaskId, type WorkflowId } from "../../shared/ids.ts";
 import { addSchedulableNode, endTask, SSH_KEY } from "../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { countersign } from "../support/countersign.ts";
 import { quietLog } from "../support/log.ts";
 
 const ADMIN = "/api/v1/admin";
@@ -65,7 +66,7 @@ const Step: fc.Arbitrary<Step> = fc.record({
 const db = () => api.database.database.db;
 const sweep = (hub: number) => {
   const { db: on, inTx } = hubs[hub] ?? api.database.database;
-  return sweepAllocations({ db: on, inTx, log: quietLog });
+  return sweepAllocations({ db: on, inTx, log: quietLog, countersign });
 };
 async function post(path: string, body: object): Promise<void> {
   const { status, problem } = await api.ask("POST", `${ADMIN}${path}`, body);

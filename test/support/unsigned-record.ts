@@ -1,17 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { openTaskSigner } from "../../hub/gateway/task-signer.ts";
 import { prepareRecord, type Turnover } from "../../hub/node/prepare-record.ts";
 import { storeRecord } from "../../hub/node/store-record.ts";
 import { type NodeId, WorkflowId } from "../../shared/ids.ts";
+import { countersign } from "./countersign.ts";
 import type { TestDatabase } from "./database.ts";
-import { MemorySecrets } from "./memory-secrets.ts";
 
 export async function storeUnsignedRecord(
   { database }: TestDatabase,
   nodeId: NodeId,
   more: Partial<Turnover> = {},
 ): Promise<string> {
-  const { countersign } = await openTaskSigner(new MemorySecrets());
   return database.inTx(async (tx) => {
     const { text, record } = await prepareRecord(tx, {
       nodeId,

@@ -26,6 +26,17 @@ export async function lockSanitizationChain(tx: Tx, nodeId: NodeId): Promise<Cha
   return last ?? null;
 }
 
+/** Returns the id of the allocation's newest sanitization record, or null if the allocation has no sanitization record yet. */
+export async function lastRecordOfAllocation(tx: Tx, nodeId: NodeId, allocationId: string): Promise<string | null> {
+  const [last] = await tx
+    .select({ id: sanitizationRecords.recordId })
+    .from(sanitizationRecords)
+    .where(and(eq(sanitizationRecords.allocationId, allocationId), eq(sanitizationRecords.nodeId, nodeId)))
+    .orderBy(desc(sanitizationRecords.sequence))
+    .limit(1);
+  return last?.id ?? null;
+}
+
 /** The caller of `addSanitizationRecord` has locked the node's chain of sanitization records. */
 export async function addSanitizationRecord(
   tx: Tx,

@@ -1,13 +1,18 @@
 import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
 import { setTurnover } from "../../db/queries/allocations.ts";
+import { lastRecordOfAllocation } from "../../db/queries/sanitization-records.ts";
 import { lockAllocationOfOperation } from "../../db/queries/tenancies.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveAllocation } from "../../node/allocation-moves.ts";
 
-/** After a failed or cancelled turnover, the allocation stays `ending`, so that no other tenant gets the node. */
+/**
+ * Ends the allocation whose turnover is complete. Without a sanitization record the allocation stays `ending`: if the host is gone, the sweep of
+ * allocations writes the record and ends the allocation, and else a person releases it again. After a failed or cancelled turnover, the
+ * allocation stays `ending`, so that no other tenant gets the node.
+ */
 export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, mode: string): Promise<void> {
   const row = await lockAllocationOfOperation(tx, nodeId, operation);
-  if (row?.status !== "ending") return;
+  if (row?.status !== "ending" || (await lastRecordOfAllocation(tx, nodeId, row.id)) === null) return;
   const message = `The ${mode} of the node is complete`;
   await moveAllocation(tx, row, { from: "ending", to: "ended" }, { owner: "muster", message });
 }

@@ -12,6 +12,7 @@ import { TASKS } from "../../../shared/tasks/index.ts";
 import { type DecommissionStage, STAGES_OF_MODE } from "../../../shared/workflow-status.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { newestOfEachType } from "../../db/queries/task-reads.ts";
+import type { Tenancy } from "../../db/queries/tenancies.ts";
 import { readWorkflow } from "../../db/queries/workflows.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -32,6 +33,12 @@ import { readKnownDisks } from "./known-disks.ts";
 import { refusedPurges } from "./purge-evidence.ts";
 import { tenantOf } from "./tenant.ts";
 
+/** What the hub must know of a decommission for a sanitization record of its cleaning. */
+export type TurnoverContext = Pick<
+  DecommissionContext,
+  "workflowId" | "input" | "state" | "node" | "decommission" | "profile" | "tenancy"
+>;
+
 const RECORDED = [
   "node.drain",
   "allocation.revoke_user",
@@ -47,7 +54,7 @@ const RECORDED = [
  * The steps of tasks that must have succeeded if the host shall count as clean. A requirement whose `step` is null demands that all steps of the task
  * have succeeded.
  */
-function requirementsOf(context: DecommissionContext): Requirement[] {
+function requirementsOf(context: TurnoverContext): Requirement[] {
   const { tenancy, input, node, decommission, state } = context;
   const stages: readonly DecommissionStage[] = STAGES_OF_MODE[decommission.mode];
   const of = (stage: DecommissionStage, needed: boolean, requirements: readonly Requirement[]) =>
@@ -64,13 +71,13 @@ function requirementsOf(context: DecommissionContext): Requirement[] {
   ];
 }
 
-/** Returns the facts about the release of the host's earlier system, or undefined if the host has kept its system. */
-function releaseOf(
-  { decommission, state, input, node }: DecommissionContext,
+/** Returns the facts about the operation's release of the host's earlier system, or undefined if the operation released no system. */
+export function releaseOf(
+  { decommission, state, input, node }: Pick<DecommissionContext, "decommission" | "state" | "input" | "node">,
   check: DiskCheck | null,
 ): RecordRelease | undefined {
-  const { mode, releasedGeneration: generation, maasSystemId } = decommission;
-  if (mode !== "reimage" || generation === null || maasSystemId === null) return undefined;
+  const { releasedGeneration: generation, maasSystemId } = decommission;
+  if (generation === null || maasSystemId === null) return undefined;
   const findings = check === null ? [] : findingsOf(input.erase, check);
   const isReported = input.erase !== "none" && state.erase_reported === generation && findings.length === 0;
   const isWaived = !isReported && input.erase !== "none" && state.erase_waived === generation;
@@ -102,16 +109,16 @@ const disksWaivedBy = (
   findings.length > 0 && state.disks_waived === generation ? (state.disks_waived_by ?? "unknown").slice(0, 256) : null;
 
 /** A reimage claims no cold start if the BMC did not report that the machine was off. */
-const trustOf = ({ decommission: { mode, releasedGeneration }, state }: DecommissionContext): Turnover["trust"] => {
+const trustOf = ({ decommission: { mode, releasedGeneration }, state }: TurnoverContext): Turnover["trust"] => {
   if (mode !== "reimage") return "in_place";
   return releasedGeneration !== null && state.seen_off === releasedGeneration ? "reimaged_cold" : "reimaged";
 };
 
 /** The agent of a host's earlier system is gone, and cannot confirm the result of a task that ran on the earlier system. */
-const ranOnThisSystem = ({ state }: DecommissionContext, { createdAt }: Task): boolean =>
+const ranOnThisSystem = ({ state }: TurnoverContext, { createdAt }: Task): boolean =>
   state.deployed_at === null || state.deployed_at === undefined || createdAt >= new Date(state.deployed_at);
 
-async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly Task[]): Promise<Turnover["residue"]> {
+async function residueOf(tx: Tx, context: TurnoverContext, tasks: readonly Task[]): Promise<Turnover["residue"]> {
   const task = tasks.find(({ type, state }) => type === "node.validate_clean" && state === "succeeded");
   const result = TASKS["node.validate_clean"].result.safeParse(task?.result);
   if (!result.success) return null;
@@ -127,7 +134,7 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
  */
 async function refusedOf(
   tx: Tx,
-  { node }: DecommissionContext,
+  { node }: TurnoverContext,
   tasks: readonly Task[],
 ): Promise<Pick<Turnover, "refused_evidence">> {
   const task = tasks.find(({ type, state }) => type === "node.storage_cleanup" && state === "succeeded");
@@ -138,7 +145,7 @@ async function refusedOf(
   return refused.length === 0 ? {} : { refused_evidence: refused.slice(0, MOST_REFUSED) };
 }
 
-function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMemory | null {
+function memoryOf(context: TurnoverContext, tasks: readonly Task[]): HostMemory | null {
   if (context.node.gpusTotal === 0) return null;
   const newest = (type: Task["type"]): Task | null => tasks.find((task) => task.type === type) ?? null;
   const [scrub, fill] = [newest("node.gpu_scrub"), newest("node.gpu_fill")];
@@ -149,8 +156,19 @@ function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMem
   );
 }
 
+/** Returns what a sanitization record says about the tenant's use of the host, which was over at `to` at the latest. */
+export const allocationOf = (tenancy: Tenancy, to: Date): NonNullable<Turnover["allocation"]> => ({
+  id: tenancy.allocationId,
+  tenant: tenancy.tenant,
+  login_user: tenancy.loginUser,
+  granted_root: tenancy.grantsRoot,
+  ...(tenancy.rootBy.length === 0 ? {} : { root_by: tenancy.rootBy.slice(0, MOST_RECORDED_WAYS) }),
+  from: tenancy.activeAt?.toISOString() ?? null,
+  to: to.toISOString(),
+});
+
 /** A sanitization record contains only the newest task of each type, because the newest task repeats the work of earlier tasks. */
-export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
+export async function turnoverOf(tx: Tx, context: TurnoverContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;
   const newest = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
   // A task that the hub never delivered did nothing on the host, and no agent can confirm the task.
@@ -168,18 +186,7 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
     startedAt: decommission.createdAt,
     tasks,
     unconfirmed: state.unconfirmed_tasks ?? [],
-    allocation:
-      tenancy === null
-        ? null
-        : {
-            id: tenancy.allocationId,
-            tenant: tenancy.tenant,
-            login_user: tenancy.loginUser,
-            granted_root: tenancy.grantsRoot,
-            ...(tenancy.rootBy.length === 0 ? {} : { root_by: tenancy.rootBy.slice(0, MOST_RECORDED_WAYS) }),
-            from: tenancy.activeAt?.toISOString() ?? null,
-            to: decommission.createdAt.toISOString(),
-          },
+    allocation: tenancy === null ? null : allocationOf(tenancy, decommission.createdAt),
     operation: {
       decommission_id: workflowId,
       mode: decommission.mode,
@@ -187,7 +194,7 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
       requested_by: requestedBy,
     },
     trust: trustOf(context),
-    release: releaseOf(context, check),
+    release: decommission.mode === "reimage" ? releaseOf(context, check) : undefined,
     disk_samples: check?.samples ?? [],
     required: requirementsOf(context),
     ...(await refusedOf(tx, context, tasks)),

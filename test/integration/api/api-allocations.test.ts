@@ -8,6 +8,7 @@ import { moveNode } from "../../../hub/node/move-node.ts";
 import { type NodeId, ProfileId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { addSchedulableNode, endTask, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type Answer, type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { countersign } from "../../support/countersign.ts";
 import { quietLog } from "../../support/log.ts";
 
 const PATH = "/api/v1/admin/allocations";
@@ -27,7 +28,7 @@ describe("the API of allocations", () => {
   afterAll(() => api.close());
 
   const inTx: ApiHarness["database"]["database"]["inTx"] = (fn) => api.database.database.inTx(fn);
-  const sweep = () => sweepAllocations({ ...api.database.database, log: quietLog });
+  const sweep = () => sweepAllocations({ ...api.database.database, log: quietLog, countersign });
   /** Creates a node that takes new allocations, by default of the SKU `alone`. */
   async function addNode(sku = "alone"): Promise<NodeId> {
     made += 1;

@@ -7,6 +7,7 @@ import { type AllocationRow, tasks } from "../../../hub/db/schema/index.ts";
 import { WakeSignal } from "../../../hub/timing/wake-signal.ts";
 import { AllocationCreate } from "../../../shared/api/allocations.ts";
 import { makeSchedulable, SSH_KEY } from "../../support/allocatable-node.ts";
+import { countersign } from "../../support/countersign.ts";
 import { GatewayRig, type Identity } from "../../support/gateway-rig.ts";
 import { keptAgents } from "../../support/kept-agents.ts";
 import { quietLog } from "../../support/log.ts";
@@ -19,7 +20,7 @@ beforeAll(async () => {
   const due = new WakeSignal();
   rig = await GatewayRig.start({ onTaskEnded: () => due.raise() });
   // The allocation sweep's interval is longer than the test, so only the end of a task can start a sweep.
-  sweep = startAllocationSweep({ db: rig.db, inTx: rig.inTx, log: quietLog, due, everyMs: 3_600_000 });
+  sweep = startAllocationSweep({ db: rig.db, inTx: rig.inTx, log: quietLog, countersign, due, everyMs: 3_600_000 });
 });
 beforeEach(async () => {
   identity = await rig.enrolled();

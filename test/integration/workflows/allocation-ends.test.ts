@@ -20,6 +20,7 @@ import type { AllocationId, NodeId, TaskId, WorkflowId } from "../../../shared/i
 import { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { addSchedulableNode, endTask, onboardedWith, SSH_KEY, writeBaseline } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { countersign } from "../../support/countersign.ts";
 import { quietLog } from "../../support/log.ts";
 
 const PATH = "/api/v1/admin/allocations";
@@ -51,7 +52,7 @@ afterAll(async () => {
 const inTx: Database["inTx"] = (fn) => api.database.database.inTx(fn);
 const db = () => api.database.database.db;
 const sweep = (hub: Pick<Database, "db" | "inTx"> = api.database.database) =>
-  sweepAllocations({ ...hub, log: quietLog });
+  sweepAllocations({ ...hub, log: quietLog, countersign });
 const read = async (id: string) => (await api.ask("GET", `${PATH}/${id}`)).body;
 const verb = (id: string, what: string) => api.ask("POST", `${PATH}/${id}/${what}`, REASON);
 const ofNode = (id: string, what: string, body: object = REASON) =>
@@ -291,7 +292,7 @@ describe("an allocation that the hub cannot end", () => {
     const about = { nodeId: stuck.nodeId, siteId, profileId, hostname: "stuck" };
     await inTx((tx) => onboardedWith(tx, about));
     for (const { id } of all) await pass(id);
-    await sweepAllocations({ ...api.database.database, log: quietLog, atOnce: 1 });
+    await sweepAllocations({ ...api.database.database, log: quietLog, countersign, atOnce: 1 });
     expect((await read(other.id)).status).toBe("ending");
     expect((await read(last.id)).status).toBe("ending");
     const waiting = await read(stuck.id);
