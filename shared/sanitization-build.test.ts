@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { WorkflowId } from "./ids.ts";
 import { canonicalJson } from "./json.ts";
 import { buildRecord, type RecordFacts } from "./sanitization-build.ts";
 import { anyFacts, cleanFacts, item, release, step, task } from "./sanitization-facts.fixture.ts";
@@ -217,6 +219,26 @@ describe("the sentences of a record", () => {
     expect(sentences("reimaged")).toContain("nothing shows that the machine was off");
     expect(sentences("reimaged")).toContain("the baseline of the new system");
     expect(sentences("reimaged_cold")).toContain("the BMC reported through MAAS that the machine was off");
+  });
+
+  it("say of a tenant's use without a turnover what nobody did, and nothing about a cleaning that did not run", () => {
+    const sentences = (more: Partial<RecordFacts>) => buildRecord(cleanFacts(more)).record.not_covered.join("\n");
+    const without_turnover = { because: "node_removed", begun: null } as const;
+    const never = sentences({ without_turnover, tasks: [] });
+    expect(never).toContain("No operation of Muster cleaned the host");
+    expect(never).toContain("The node was removed from Muster");
+    expect(never).toContain("nothing shows that the machine was without power");
+    expect(never).not.toContain("ran on the system that the tenant had used");
+    const begun = { decommission_id: WorkflowId.parse(randomUUID()), mode: "full_decommission" };
+    const released = { because: "host_released", begun } as const;
+    const half = sentences({
+      without_turnover: released,
+      operation: { ...begun, reason: "scrap", requested_by: "ann" },
+    });
+    expect(half).toContain(`The operation ${begun.decommission_id} began to clean the host`);
+    expect(half).toContain("MAAS released the machine after the tenant's use");
+    expect(half).toContain("ran on the system that the tenant had used");
+    expect(half).not.toContain("written before MAAS released the machine");
   });
 
   it("name the tenant's grant of root and the other ways to root, each only after a cleaning in place", () => {

@@ -5,6 +5,7 @@ import type { RecordFacts } from "./sanitization-build.ts";
 import {
   ERASE_EVIDENCE,
   GPU_LEVELS,
+  LOST_BY,
   type RecordRelease,
   type RecordTask,
   type ResidueItem,
@@ -176,9 +177,17 @@ export const anyFacts: fc.Arbitrary<RecordFacts> = fc
         }),
       { nil: undefined },
     ),
+    without_turnover: fc.option(
+      fc.record({
+        because: fc.constantFrom(...LOST_BY),
+        begun: fc.option(fc.constant({ decommission_id: WorkflowId.parse(randomUUID()), mode: "soft_reset" })),
+      }),
+      { nil: undefined },
+    ),
     unsigned_reason: fc.option(fc.constant("the agent is gone")),
   })
-  .map(({ tasks, release: released, ...given }) => {
+  .map(({ tasks, release: released, without_turnover: without, ...others }) => {
+    const given = without === undefined ? others : { ...others, without_turnover: without };
     const more = released === undefined ? given : { ...given, release: released };
     const made = tasks.map(({ type, steps: own, failed }) =>
       failed ? task({ type, result_sha256: null, error: "interrupted", steps: [] }) : task({ type, steps: own }),

@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { WorkflowId } from "./ids.ts";
 import { buildRecord } from "./sanitization-build.ts";
 import { anyFacts, cleanFacts, item, release, step, task } from "./sanitization-facts.fixture.ts";
 import { GPU_LEVELS, VERDICT_REASONS } from "./sanitization-record.ts";
@@ -164,6 +166,21 @@ describe("the verdict", () => {
     },
   );
 
+  it.each([
+    ["node_removed", "before its node was removed"],
+    ["host_released", "before MAAS released its machine"],
+  ] as const)("of a tenant's use that ended without a turnover says how far a cleaning came, %s", (because, how) => {
+    const lost = { required: [], tasks: [], residue: null, unsigned_reason: "the host is gone" };
+    const never = recordOf({ ...lost, without_turnover: { because, begun: null } });
+    expect(never.verdict).toBe("not_clean");
+    expect(never.reasons.map(({ code }) => code)).toEqual(["residue_missing", "never_cleaned", "not_signed"]);
+    expect(never.reasons[1]?.about).toBe(`no operation cleaned the host ${how}`);
+    const begun = { decommission_id: WorkflowId.parse(randomUUID()), mode: "soft_reset" };
+    const half = recordOf({ without_turnover: { because, begun } });
+    const about = `soft_reset ${begun.decommission_id} did not finish the cleaning of the host ${how}`;
+    expect(half).toMatchObject({ verdict: "incomplete", reasons: [{ code: "cleaning_unfinished", about }] });
+  });
+
   it("counts the repetition of a failed step, and a failed step that nobody repeated", () => {
     const again = gpu("ok");
     expect(recordOf({ required: [GPU], tasks: [gpu("failed"), again] }).verdict).toBe("clean");
@@ -186,7 +203,7 @@ describe("the verdict", () => {
           expect(record.reasons.length).toBeGreaterThan(0);
           return;
         }
-        expect(facts.unsigned_reason).toBeNull();
+        expect([facts.unsigned_reason, facts.without_turnover]).toEqual([null, undefined]);
         expect(facts.required.length > 0 || facts.release !== undefined).toBe(true);
         expect(facts.release?.evidence).not.toBe("none");
         expect(steps.filter(({ outcome }) => outcome === "failed" || outcome === "planned")).toEqual([]);

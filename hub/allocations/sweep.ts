@@ -14,7 +14,6 @@ import { readTask } from "../db/queries/task-reads.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { beginEnding, moveAllocation } from "../node/allocation-moves.ts";
 import type { Countersign } from "../node/store-record.ts";
-import { SecretError } from "../secrets/port.ts";
 import type { WakeSignal } from "../timing/wake-signal.ts";
 import { wheneverDue } from "../timing/whenever-due.ts";
 import { recordLostHost } from "../workflows/decommission/record-lost-host.ts";
@@ -98,9 +97,7 @@ async function handleOne(sweep: AllocationSweep, id: AllocationId, handle: Handl
 const problemOf = (error: unknown): string =>
   error instanceof ApiError
     ? error.message
-    : error instanceof SecretError
-      ? "The secret store has not given the hub its order key, with which the hub signs the sanitization record."
-      : "The hub met an unexpected error. Look for the allocation's id in the log of the hub.";
+    : "The hub met an unexpected error. Look for the allocation's id in the log of the hub.";
 
 async function settleGrant(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);

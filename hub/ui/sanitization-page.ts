@@ -64,12 +64,18 @@ function generalFacts({ node, allocation, operation, ...record }: SanitizationRe
     "Tenant was granted root": allocation?.granted_root,
     "Tenant's other ways to root": allocation?.root_by?.join(", "),
     Allocation: allocation === null ? null : `${allocation.id}, ${allocation.from ?? "?"} to ${allocation.to ?? "?"}`,
+    "Record of the same allocation before it": record.follows,
+    "How the tenant's use ended without a turnover": endOf(record),
     Operation: `${operation.mode} ${operation.decommission_id}, requested by ${operation.requested_by}: ${operation.reason}`,
     Trust: record.trust,
     Began: record.started_at,
     Ended: record.finished_at,
   };
 }
+
+const endOf = ({ without_turnover: without }: Pick<SanitizationRecord, "without_turnover">): string | undefined =>
+  without &&
+  `${without.because}; ${without.begun === null ? "no operation cleaned the host" : `${without.begun.mode} ${without.begun.decommission_id} began to clean the host`}`;
 
 const stepRows = ({ tasks }: SanitizationRecord): Cell[][] =>
   tasks.flatMap(({ type, error, steps }) =>

@@ -16,6 +16,7 @@ import { addSchedulableNode, endTask, SSH_KEY } from "../support/allocatable-nod
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
 import { countersign } from "../support/countersign.ts";
 import { quietLog } from "../support/log.ts";
+import { UNRECORDED_ALLOCATIONS } from "../support/tenancy-records.ts";
 
 const ADMIN = "/api/v1/admin";
 const REASON = { reason: "a property" };
@@ -133,6 +134,7 @@ async function mustBeSettled(): Promise<void> {
       or (a.status = 'ending' and a.decommission_id is null and s.workflow_id is null and n.status in ('active', 'offline', 'quarantined'))
       or (a.status in ('granting', 'active', 'failed') and a.ends_at <= now() and s.workflow_id is null and n.status in ('active', 'offline'))`);
   expect(rows).toEqual([]);
+  expect((await db().execute(sql.raw(UNRECORDED_ALLOCATIONS))).rows).toEqual([]);
   for (const row of await db().select().from(allocations)) {
     const told = await db()
       .select({ type: domainEvents.type })

@@ -18,6 +18,7 @@ import { storedRows } from "./database-text.ts";
 import { knownSecrets, SecretLeaked, takeLoggedLeaks } from "./known-secrets.ts";
 import { quietLog } from "./log.ts";
 import type { Leak } from "./secret-search.ts";
+import { unrecordedEnds } from "./tenancy-records.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("../../hub/db/migrations", import.meta.url));
 
@@ -33,7 +34,10 @@ export type TestDatabase = {
    * can, because a statement by TCP costs twice the processor time.
    */
   database: Database;
-  /** Drops the test's database, and fails when a row or a line of `quietLog` contains a secret of the test data. */
+  /**
+   * Drops the test's database. `drop` fails when a row or a line of `quietLog` contains a secret of the test data, and when a tenant's use of a host
+   * ended without a sanitization record.
+   */
   drop(): Promise<void>;
 };
 
@@ -55,8 +59,13 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     drop: async () => {
       await database.close();
       const leaks = [...takeLoggedLeaks(), ...(await asAdmin(url, leaksInRows))];
+      const unrecorded = await asAdmin(url, unrecordedEnds);
       await asAdmin(adminUrl, (admin) => admin.query(`drop database if exists ${name} with (force)`));
       if (leaks.length > 0) throw new SecretLeaked(leaks);
+      if (unrecorded.length > 0)
+        throw new Error(
+          `tenants' uses ended without exactly one last sanitization record: ${JSON.stringify(unrecorded)}`,
+        );
     },
   };
 }

@@ -182,7 +182,8 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   node_maas_state: "one for each node; removed with the node",
   reconciler_breakers: "one for each site and kind of breaker",
   report_tokens: "one for each node; removed with the node",
-  sanitization_records: "one for each turnover, kept for ever as evidence; triggers of the table refuse to remove one",
+  sanitization_records:
+    "one for each turnover and each lost host of a tenant, kept for ever as evidence; triggers of the table refuse to remove one",
   skus: "written by operators, one for each id",
   webhooks: "written by operators",
   workflow_subjects: "one for each host or address that an unfinished workflow holds",

@@ -4,7 +4,7 @@ import { boolean, check, index, integer, pgTable, sql, text, unique, uuid } from
 import { createdAt, oneOf } from "./columns.ts";
 
 /**
- * The sanitization record of each turnover (architecture 14.5, decision C1). Triggers of the table `sanitization_records` refuse to change or remove
+ * The sanitization records of turnovers, and of tenants' uses that ended without one (architecture 14.5, decision C1). Triggers of the table `sanitization_records` refuse to change or remove
  * a row, whoever asks. No column is a foreign key, because a record outlives its node, its allocation and its operation.
  */
 export const sanitizationRecords = pgTable(

@@ -1,3 +1,4 @@
+import { ApiError } from "../../../shared/api/errors.ts";
 import { WorkflowId } from "../../../shared/ids.ts";
 import type { WithoutTurnover } from "../../../shared/sanitization-record.ts";
 import { databaseNow } from "../../db/queries/clock.ts";
@@ -36,10 +37,23 @@ const UNSIGNED = {
 export async function recordLostHost(tx: Tx, allocation: AllocationRow, { because, countersign }: Lost): Promise<void> {
   if ((await lastRecordOfAllocation(tx, allocation.nodeId, allocation.id)) !== null) return;
   const { text } = await prepareRecord(tx, await lostTurnover(tx, allocation, because));
-  const kept = await storeRecord(tx, { text, signed: null, countersign });
+  const kept = await storeRecord(tx, { text, signed: null, countersign: toldIfUnable(countersign) });
   // The transaction has locked the chain since the hub prepared the record, so no other record can have come between.
   if ("refused" in kept) throw new Error(kept.message);
 }
+
+/** While the hub has no valid order key, it says so to operators, and the allocation waits. */
+const toldIfUnable =
+  (countersign: Countersign): Countersign =>
+  (facts) => {
+    try {
+      return countersign(facts);
+    } catch (error) {
+      // The cause is in the hub's log; an operator who reads the allocation need not learn paths of the secret store.
+      const message = "The hub cannot sign the sanitization record, because it has no valid order key now.";
+      throw new ApiError("conflict", message, { cause: error });
+    }
+  };
 
 async function lostTurnover(tx: Tx, allocation: AllocationRow, because: Lost["because"]): Promise<Turnover> {
   const taking = await readTakingOperation(tx, allocation);

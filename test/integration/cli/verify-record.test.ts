@@ -28,6 +28,7 @@ let url: string;
 let folder: string;
 let looking: ReturnType<typeof periodically>;
 let host: TurnoverHost;
+let other: TurnoverHost;
 let ids: readonly string[];
 /** Three sanitization records of one node, a record of another node, and the hub's order key that countersigned all four. */
 let records: readonly [SanitizationDocument, SanitizationDocument, SanitizationDocument];
@@ -55,7 +56,7 @@ beforeAll(async () => {
   url = await api.listen();
   folder = mkdtempSync(join(tmpdir(), "muster-verify-"));
   host = await TurnoverHost.start(rig, hosts);
-  const other = await TurnoverHost.start(rig, hosts);
+  other = await TurnoverHost.start(rig, hosts);
   const rows = [await host.turnOver(), await host.turnOver(), await host.turnOver(), await other.turnOver()];
   ids = rows.map(({ recordId }) => recordId);
   const [first, second, third, last] = await Promise.all(ids.map(exported));
@@ -281,6 +282,25 @@ describe("a tampered chain", () => {
     const found = await verified([third, rewritten, first], keys);
     expect(found).toMatchObject({ exitCode: 1, codes: ["agent_signature_wrong", "chain_broken"] });
     expect(await openssl(third, rewritten)).not.toBe(0);
+  });
+
+  it("with a record that does not follow the earlier record of its tenant's use is found", async () => {
+    const allocation = {
+      id: randomUUID(),
+      tenant: "acme",
+      login_user: "ann",
+      granted_root: false,
+      from: null,
+      to: null,
+    };
+    const rows = [await other.turnOver({ allocation }), await other.turnOver({ allocation })];
+    const [failed, again] = await Promise.all(rows.map(({ recordId }) => exported(recordId)));
+    if (failed === undefined || again === undefined) throw new Error("no records");
+    expect([JSON.parse(failed.text).follows, JSON.parse(again.text).follows]).toEqual([undefined, rows[0]?.recordId]);
+    expect(await verified([again, failed, foreign])).toMatchObject({ exitCode: 0, codes: [] });
+    expect(await verified([again])).toMatchObject({ exitCode: 0, codes: [] });
+    for (const follows of [randomUUID(), JSON.parse(foreign.text).record_id, rows[1]?.recordId])
+      expect((await verified([changed(again, { follows }), failed, foreign])).codes).toContain("follows_differs");
   });
 
   it("with two records of one number is found", async () => {
