@@ -1,5 +1,8 @@
+import { z } from "zod";
+import { NodeId } from "./ids.ts";
 import { canonicalJson } from "./json.ts";
 import { Countersignature, SanitizationDocument } from "./sanitization-document.ts";
+import { Sha256 } from "./sanitization-format.ts";
 import { readRecord, type SanitizationRecord } from "./sanitization-record.ts";
 import { judge } from "./sanitization-verdict.ts";
 import { followTrust, sequenceOf, type Trust, type TrustChain, type VerifyText } from "./trust.ts";
@@ -37,6 +40,8 @@ export const RECORD_FAULTS = [
   "record_repeated",
   "chain_broken",
   "follows_differs",
+  "head_missing",
+  "head_differs",
 ] as const;
 export interface RecordFault {
   readonly code: (typeof RECORD_FAULTS)[number];
@@ -217,6 +222,38 @@ export function verifyChain(verified: readonly VerifiedRecord[]): readonly Recor
         ];
   });
   return [...linked, ...links.flatMap(({ record }) => followFaults(record, links[0]?.record.sequence === 1, links))];
+}
+
+/**
+ * The newest record of each node at the time when somebody kept the list, in another place than the hub's database. A part of a list could hide a
+ * missing record, so a list with a further page is refused.
+ */
+export const KeptHeads = z.object({
+  items: z.array(z.object({ node_id: NodeId, sequence: z.int().min(1), record_sha256: Sha256 })),
+  next_cursor: z.null(),
+});
+type KeptHead = z.output<typeof KeptHeads>["items"][number];
+
+/**
+ * Finds out whether records are missing at the end of a chain, or were written anew: the record of each kept head of a node must be among the given
+ * records of the node.
+ */
+export function verifyHeads(verified: readonly VerifiedRecord[], heads: readonly KeptHead[]): readonly RecordFault[] {
+  return heads.flatMap(({ node_id, sequence, record_sha256 }) => {
+    const own = verified.filter(({ record }) => record?.node.id === node_id);
+    if (own.length === 0) return [];
+    const at = own.filter(({ record }) => record?.sequence === sequence);
+    if (at.length === 0)
+      return [
+        fault(
+          "head_missing",
+          `The kept head of node ${node_id} is record ${sequence}, which is not among the given records.`,
+        ),
+      ];
+    return at.every(({ sha256 }) => sha256 === record_sha256)
+      ? []
+      : [fault("head_differs", `Record ${sequence} of node ${node_id} is another one than the kept head.`)];
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { NodeId, WorkflowId } from "../ids.ts";
+import { Sha256 } from "../sanitization-format.ts";
 import { RECORD_VERDICTS, SanitizationRecord, TRUST_LEVELS } from "../sanitization-record.ts";
 import { Timestamp } from "./values.ts";
 
@@ -22,5 +23,15 @@ export const SanitizationSummary = z.strictObject({
   created_at: Timestamp,
 });
 export type SanitizationSummary = z.output<typeof SanitizationSummary>;
+
+/** The newest sanitization record of one node. A kept list of heads shows later whether records at the end of a chain are missing. */
+export const SanitizationHead = z.strictObject({
+  node_id: NodeId,
+  hostname: z.string(),
+  record_id: z.uuid(),
+  sequence: z.int().min(1),
+  record_sha256: Sha256,
+});
+export type SanitizationHead = z.output<typeof SanitizationHead>;
 
 export const SanitizationDetail = z.strictObject({ ...SanitizationSummary.shape, record: SanitizationRecord });

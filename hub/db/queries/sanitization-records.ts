@@ -1,7 +1,7 @@
 import type { NodeId } from "../../../shared/ids.ts";
 import type { RecordVerdict } from "../../../shared/sanitization-record.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
-import { and, desc, eq, isNotNull, isNull, type SQL, sql } from "../orm.ts";
+import { and, asc, desc, eq, gt, isNotNull, isNull, type SQL, sql } from "../orm.ts";
 import {
   agentSessions,
   nodeCertificates,
@@ -176,5 +176,30 @@ export async function listSanitizationRows(
     .from(t)
     .where(and(...conditions))
     .orderBy(desc(t.createdAt), desc(t.recordId))
+    .limit(page.limit);
+}
+
+export type SanitizationHeadRow = Pick<
+  SanitizationRecordRow,
+  "nodeId" | "hostname" | "recordId" | "sequence" | "recordSha256"
+>;
+
+/** Returns the newest sanitization record of each node, in the order of the nodes' ids, also of nodes that were deleted. */
+export async function listSanitizationHeads(
+  db: Db,
+  page: { readonly after: NodeId | null; readonly limit: number },
+): Promise<SanitizationHeadRow[]> {
+  const t = sanitizationRecords;
+  return db
+    .selectDistinctOn([t.nodeId], {
+      nodeId: t.nodeId,
+      hostname: t.hostname,
+      recordId: t.recordId,
+      sequence: t.sequence,
+      recordSha256: t.recordSha256,
+    })
+    .from(t)
+    .where(page.after === null ? undefined : gt(t.nodeId, page.after))
+    .orderBy(asc(t.nodeId), desc(t.sequence))
     .limit(page.limit);
 }

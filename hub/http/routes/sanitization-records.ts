@@ -2,7 +2,7 @@ import { createPublicKey } from "node:crypto";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
-import { SanitizationDetail, SanitizationSummary } from "../../../shared/api/sanitization.ts";
+import { SanitizationDetail, SanitizationHead, SanitizationSummary } from "../../../shared/api/sanitization.ts";
 import { Hostname } from "../../../shared/api/values.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { DOCUMENT_FORMAT, SanitizationDocument } from "../../../shared/sanitization-document.ts";
@@ -11,13 +11,14 @@ import { RECORD_VERDICTS, readRecord, type SanitizationRecord } from "../../../s
 import { readStatements } from "../../db/queries/authority-statements.ts";
 import {
   type ListedSanitization,
+  listSanitizationHeads,
   listSanitizationRows,
   readSanitizationRecord,
 } from "../../db/queries/sanitization-records.ts";
 import type { SanitizationRecordRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { sanitizationPage } from "../../ui/sanitization-page.ts";
-import { pageOf, pageQuery, readBefore } from "../page.ts";
+import { PageQuery, pageOf, pageQuery, readBefore, readCursor } from "../page.ts";
 import { readRoute } from "../route.ts";
 
 const RecordParams = z.strictObject({ id: z.uuid() });
@@ -106,6 +107,37 @@ const listRecords = readRoute({
   },
 });
 
+const listHeads = readRoute({
+  operationId: "listSanitizationHeads",
+  method: "GET",
+  path: "/api/v1/admin/sanitization-heads",
+  tag,
+  summary: "List the newest sanitization record of each node, to keep elsewhere and to verify chains against later",
+  permission: "read",
+  query: PageQuery,
+  status: 200,
+  response: page(SanitizationHead),
+  read: async ({ query, deps }) => {
+    const [after] = readCursor(query.cursor, z.tuple([NodeId])) ?? [];
+    const rows = await listSanitizationHeads(deps.db, {
+      after: after === undefined ? null : NodeId.parse(after),
+      limit: query.limit + 1,
+    });
+    return pageOf(
+      rows,
+      query.limit,
+      ({ nodeId }) => [nodeId],
+      ({ nodeId, hostname, recordId, sequence, recordSha256 }) => ({
+        node_id: nodeId,
+        hostname,
+        record_id: recordId,
+        sequence,
+        record_sha256: recordSha256,
+      }),
+    );
+  },
+});
+
 const getRecord = readRoute({
   operationId: "getSanitizationRecord",
   method: "GET",
@@ -152,4 +184,4 @@ const printRecord = readRoute({
   },
 });
 
-export const sanitizationRecordRoutes = [listRecords, getRecord, exportRecord, printRecord];
+export const sanitizationRecordRoutes = [listRecords, listHeads, getRecord, exportRecord, printRecord];

@@ -58,6 +58,33 @@ describe("a sanitization record", () => {
     expect(items.map((one: { sequence: number }) => one.sequence)).toEqual([3, 2]);
   });
 
+  it("that is the newest of its node is the node's head, page by page", async () => {
+    const { siteId, skuId } = await seedApi(api, "dc2");
+    const about = { siteId: SiteId.parse(siteId), sku: skuId };
+    const heads: string[] = [];
+    for (const hostname of ["h1", "h2"]) {
+      const id = NodeId.parse(await api.database.database.inTx((tx) => addSchedulableNode(tx, { ...about, hostname })));
+      await storeUnsignedRecord(api.database, id);
+      heads.push(await storeUnsignedRecord(api.database, id));
+    }
+    const seen: { node_id: string; record_id: string; sequence: number; hostname: string; record_sha256: string }[] =
+      [];
+    let cursor = "";
+    do {
+      const { body } = await api.ask("GET", `/api/v1/admin/sanitization-heads?limit=1${cursor}`);
+      seen.push(...body.items);
+      cursor = body.next_cursor === null ? "" : `&cursor=${body.next_cursor}`;
+    } while (cursor !== "");
+    expect(seen.map((one) => one.node_id)).toEqual(seen.map((one) => one.node_id).toSorted());
+    const own = seen.filter(({ hostname }) => hostname === "h1" || hostname === "h2");
+    expect(own.map(({ record_id }) => record_id).toSorted()).toEqual(heads.toSorted());
+    for (const { record_id, sequence, record_sha256 } of own) {
+      const { body } = await api.ask("GET", `${PATH}/${record_id}`);
+      expect([body.sequence, body.record_sha256]).toEqual([sequence, record_sha256]);
+    }
+    expect(new Set(seen.map((one) => one.node_id)).size).toBe(seen.length);
+  });
+
   it("that does not exist is not found", async () => {
     for (const path of ["", "/export", "/print"])
       expect((await api.ask("GET", `${PATH}/${randomUUID()}${path}`)).status).toBe(404);

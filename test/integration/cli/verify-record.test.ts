@@ -83,7 +83,10 @@ const cli = (...args: readonly string[]) =>
     reject: false,
     cwd: folder,
     // No hub listens on port 9, because the command `verify-record` works without a hub.
-    env: { MUSTER_URL: "http://127.0.0.1:9" },
+    env:
+      args[0] === "verify-record" || args[0] === "help"
+        ? { MUSTER_URL: "http://127.0.0.1:9" }
+        : { MUSTER_URL: url, MUSTER_TOKEN: api.admin },
   });
 
 /** Calls `verify-record` with the first document as FILE, and with each further document as a `--chain`. */
@@ -301,6 +304,38 @@ describe("a tampered chain", () => {
     expect(await verified([again])).toMatchObject({ exitCode: 0, codes: [] });
     for (const follows of [randomUUID(), JSON.parse(foreign.text).record_id, rows[1]?.recordId])
       expect((await verified([changed(again, { follows }), failed, foreign])).codes).toContain("follows_differs");
+  });
+
+  it("without its newest record is found with a list of heads that somebody kept", async () => {
+    const [first, second, third] = records;
+    const kept = await cli("list-sanitization-heads", "--output", "json");
+    const heads = writeTo("heads.json", JSON.parse(kept.stdout));
+    const items: readonly { node_id: string; sequence: number; record_sha256: string }[] = JSON.parse(
+      kept.stdout,
+    ).items;
+    const nodeId = JSON.parse(third.text).node.id;
+    expect(items.find(({ node_id }) => node_id === nodeId)).toMatchObject({
+      sequence: 3,
+      record_sha256: sha256(third.text),
+    });
+    expect(items).toHaveLength(2);
+    const ask = async (documents: readonly unknown[], file = heads) => {
+      const [main = "", ...chain] = documents.map((one, n) => writeTo(`h${n}-${randomUUID()}.json`, one));
+      const flags = [...chain.flatMap((one) => ["--chain", one]), `--order-key=${orderKey}`, "--heads", file];
+      const { exitCode, stdout } = await cli("verify-record", main, ...flags);
+      return [exitCode, /head_[a-z]+/.exec(`${stdout}`)?.[0]];
+    };
+    expect(await ask([first, second, third])).toEqual([0, undefined]);
+    expect(await ask([first, second])).toEqual([1, "head_missing"]);
+    const other = items.map((one) => ({ ...one, record_sha256: "0".repeat(64) }));
+    const changedHeads = writeTo("changed.json", { items: other, next_cursor: null });
+    expect(await ask([first, second, third], changedHeads)).toEqual([1, "head_differs"]);
+    const older = items.map((one) => ({ ...one, sequence: 1, record_sha256: sha256(first.text) }));
+    expect(await ask([first, second], writeTo("older.json", { items: older, next_cursor: null }))).toEqual([
+      0,
+      undefined,
+    ]);
+    expect((await ask([third], writeTo("part.json", { items: [], next_cursor: "more" })))[0]).toBe(2);
   });
 
   it("with two records of one number is found", async () => {
