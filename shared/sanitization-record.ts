@@ -108,6 +108,11 @@ const RecordGpu = z.strictObject({
    * zero.
    */
   kernel_clear: z.strictObject({ sampled_bytes: z.int().min(1) }).optional(),
+  /**
+   * The library of the GPU driver through which the agent overwrote the memory, compared with its package on the host. After `changed`, the hub does not
+   * believe the overwrite. The member is absent in records of hubs that did not read it, and if the agent overwrote nothing through the library.
+   */
+  driver_library: z.enum(["as_packaged", "changed", "unchecked"]).optional(),
 });
 export type RecordGpu = z.output<typeof RecordGpu>;
 

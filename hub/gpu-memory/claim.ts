@@ -1,6 +1,6 @@
 import type { GpuClear } from "../../shared/gpu-memory.ts";
 import { KERNEL_CLEAR } from "../../shared/sanitization-sentences.ts";
-import type { GpuEvidence, GpuVerdict } from "./verdict.ts";
+import { type GpuEvidence, type GpuVerdict, libraryChanged } from "./verdict.ts";
 
 /** The host's software and boot; a claim about a GPU's memory relies on the statements of the host's software. */
 export interface ClaimingHost {
@@ -37,11 +37,16 @@ export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: Gpu
       not_covered: ["the whole memory of the GPU", ...NEVER_COVERED],
     };
   if (verdict.level === "overwritten" && clear !== null) return clearClaim(who, evidence.uuid, clear, verdict);
-  if (verdict.level === "reset_only" || commitment === null)
+  if (verdict.level === "reset_only" || commitment === null) {
+    const isDoubted = commitment !== null && evidence.library === "changed";
+    const overwrite = isDoubted
+      ? libraryChanged(evidence.uuid)
+      : `Muster did not overwrite the memory of GPU ${evidence.uuid}.`;
     return {
-      text: `${who} reported that GPU ${evidence.uuid} was reset. Muster did not overwrite the memory of GPU ${evidence.uuid}. ${RELIANCE}`,
+      text: `${who} reported that GPU ${evidence.uuid} was reset. ${overwrite} ${RELIANCE}`,
       not_covered: ["the whole memory of the GPU", ...NEVER_COVERED],
     };
+  }
   const answered =
     verdict.level === "challenge_verified"
       ? ` It answered ${evidence.answers?.correct ?? 0} questions about random blocks correctly, which the hub chose after the overwrite.`
@@ -52,10 +57,14 @@ export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: Gpu
     text: `${who} reported that it overwrote ${commitment.allocated_bytes} of ${verdict.ofBytes} bytes on GPU ${evidence.uuid} with data derived from seed ${seed}, which was issued for this task. It found ${commitment.mismatched_blocks} mismatches ${where}.${answered} It zeroed these bytes and found them zero. ${RELIANCE}`,
     not_covered: [
       `${unreached} bytes of the GPU's memory that the driver does not give to a process`,
+      ...(evidence.library === "unchecked" ? [UNCHECKED_LIBRARY] : []),
       ...NEVER_COVERED,
     ],
   };
 }
+
+const UNCHECKED_LIBRARY =
+  "the library of the GPU driver, which the agent could not compare with a package, for example because no package owns it";
 
 /**
  * The claim about a GPU whose memory the kernel's driver cleared. The claim about a cleared GPU says who wrote the zeros, and how little of the

@@ -128,6 +128,17 @@ describe("answersToCheck and evidenceOf", () => {
   });
 });
 
+it.each([
+  [true, "as_packaged"],
+  [false, "changed"],
+  [null, "unchecked"],
+] as const)("reads the agent's comparison of the driver's library: %s is %s", (is_unchanged, library) => {
+  const fill = filled([commitment(1)]);
+  const result = { ...fill.result, library: { package: "libnvidia-compute-580", is_unchanged } };
+  const expected = [{ uuid: uuid(1), bytes: 141 * GIB, isReset: true }];
+  expect(evidenceOf(expected, { ...fill, result }, null, [])).toMatchObject([{ library }]);
+});
+
 describe("the largest results", () => {
   const numbers = Array.from({ length: 16 }, (_, number) => number);
   const step = { message: "m".repeat(512), outcome: "failed" } as const;

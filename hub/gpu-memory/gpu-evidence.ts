@@ -3,7 +3,7 @@ import type { TaskId } from "../../shared/ids.ts";
 import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 import { drawBlocks } from "./draw-blocks.ts";
 import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
-import { type GpuEvidence, LEAST_QUESTIONS } from "./verdict.ts";
+import { type DriverLibrary, type GpuEvidence, LEAST_QUESTIONS } from "./verdict.ts";
 
 /** The input and the result of a finished task `node.gpu_fill`, from the task's row in the database. */
 export interface Filled {
@@ -115,8 +115,15 @@ export const evidenceOf = (
     const answered = challenged?.result.gpus.find((one) => one.uuid === uuid) ?? null;
     const answers = wasAsked && answered !== null && answered.answers.length > 0 ? checkedOf(checked, uuid) : null;
     const clear = filled?.result.clears?.find((one) => one.uuid === uuid) ?? null;
-    return { uuid, expectedBytes: bytes, isReset, commitment, answers, release: answered?.release ?? null, clear };
+    const release = answered?.release ?? null;
+    return { uuid, expectedBytes: bytes, isReset, commitment, answers, release, clear, library: libraryOf(filled) };
   });
+
+/** An agent that could not compare the library with a package, for example because no package owns it, says null. */
+function libraryOf(filled: Filled | null): DriverLibrary {
+  const isUnchanged = filled?.result.library.is_unchanged ?? null;
+  return isUnchanged === null ? "unchecked" : isUnchanged ? "as_packaged" : "changed";
+}
 
 const checkedOf = (checked: readonly CheckedAnswers[], uuid: string): CheckedAnswers | null =>
   checked.find((one) => one.uuid === uuid) ?? null;

@@ -52,7 +52,7 @@ export function judgeHostMemory(facts: HostMemoryFacts): HostMemory {
 
 /** Returns a GPU's entry in the sanitization record. A requirement of the level `reset_only` demands no overwritten share. */
 const recordGpu = (
-  { uuid, commitment, clear }: GpuEvidence,
+  { uuid, commitment, clear, library }: GpuEvidence,
   { level, share, ofBytes }: GpuVerdict,
   required: GpuRequirement,
 ): RecordGpu => ({
@@ -63,5 +63,6 @@ const recordGpu = (
   bytes_total: ofBytes === 0 ? null : ofBytes,
   required_level: required.level,
   required_share: required.level === "reset_only" ? 0 : required.share,
+  ...(commitment === null ? {} : { driver_library: library }),
   ...(level === "overwritten" && clear !== null ? { kernel_clear: { sampled_bytes: clear.sampled_bytes } } : {}),
 });

@@ -37,6 +37,7 @@ const GOOD: GpuEvidence = {
   answers: { uuid: UUID, asked: 64, correct: 64 },
   release: RELEASE,
   clear: null,
+  library: "as_packaged",
 };
 
 const AMD = "GPU-0011223344556677";
@@ -60,6 +61,7 @@ const CLEARED: GpuEvidence = {
   answers: null,
   release: null,
   clear: CLEAR,
+  library: "unchecked",
 };
 
 describe("the verdict on memory that the kernel's driver cleared", () => {
@@ -165,6 +167,7 @@ describe("gpuVerdict", () => {
     ["no release", { release: null }, /did not report that its memory was zeroed/],
     ["a release in part", { release: { ...RELEASE, zeroed_bytes: 989_999 } }, /only in part/],
     ["memory that is not zero", { release: { ...RELEASE, nonzero_units: 1 } }, /1 units that were not zero/],
+    ["a changed library of the driver", { library: "changed" }, /library .* differs from its package/],
   ])("falls to reset_only with %s, and to nothing without a reset", (_what, change, reason) => {
     const fallen = gpuVerdict({ ...GOOD, ...change });
     expect(fallen).toMatchObject({ level: "reset_only", share: 0 });
@@ -198,6 +201,7 @@ describe("gpuVerdict", () => {
       uuid: fc.constant(UUID),
       expectedBytes: fc.constantFrom(null, TOTAL, 2 * TOTAL),
       isReset: fc.boolean(),
+      library: fc.constantFrom("as_packaged", "unchecked", "changed"),
       commitment: fc.option(
         fc.record({
           uuid: fc.constantFrom(UUID, UUID, OTHER),
@@ -231,6 +235,7 @@ describe("gpuVerdict", () => {
         const level = rank(whole);
         expect(rank({ ...whole, isReset: false })).toBeLessThanOrEqual(level);
         expect(rank({ ...whole, commitment: null })).toBeLessThanOrEqual(level);
+        expect(rank({ ...whole, library: "changed" })).toBeLessThanOrEqual(Math.min(level, 0));
         expect(rank({ ...whole, release: null })).toBeLessThanOrEqual(level);
         expect(rank({ ...whole, answers: { uuid: UUID, asked: 64, correct: 0 } })).toBeLessThanOrEqual(level);
         const verdict = gpuVerdict(whole);
@@ -290,6 +295,14 @@ describe("gpuClaim", () => {
     expect(claimOf({ ...GOOD, answers: null }).text).not.toMatch(/questions/);
     expect(claimOf({ ...GOOD, commitment: null }).text).toMatch(/was reset[.] Muster did not overwrite/);
     expect(claimOf({ ...GOOD, commitment: null }).not_covered[0]).toBe("the whole memory of the GPU");
+    const changed = claimOf({ ...GOOD, library: "changed" });
+    expect(changed.text).toMatch(
+      /was reset[.] The library .* differs from its package, .* does not believe the overwrite/,
+    );
+    expect(changed.not_covered[0]).toBe("the whole memory of the GPU");
+    const named = (evidence: GpuEvidence) => claimOf(evidence).not_covered.filter((what) => /library/.test(what));
+    expect([named(GOOD), named(CLEARED)]).toEqual([[], []]);
+    expect(named({ ...GOOD, library: "unchecked" })).toHaveLength(1);
     expect(claimOf({ ...GOOD, commitment: null, isReset: false }).text).toMatch(/claims nothing/);
   });
 

@@ -1,5 +1,5 @@
 import { clearSampleOf, type GpuClear, type GpuCommitment, type GpuRelease } from "../../shared/gpu-memory.ts";
-import { GPU_LEVELS } from "../../shared/sanitization-record.ts";
+import { GPU_LEVELS, type RecordGpu } from "../../shared/sanitization-record.ts";
 import type { CheckedAnswers } from "./expected-answers.ts";
 
 export type GpuClaimLevel = (typeof GPU_LEVELS)[number];
@@ -15,7 +15,14 @@ export interface GpuEvidence {
   readonly release: GpuRelease | null;
   /** The report of a host whose kernel driver cleared the GPU's memory, in place of a commitment, answers and a release. */
   readonly clear: GpuClear | null;
+  /**
+   * Whether the library of the GPU driver, through which the worker overwrote the memory, has the bytes of its package. A clear by the kernel's driver
+   * does not use the library.
+   */
+  readonly library: DriverLibrary;
 }
+
+export type DriverLibrary = NonNullable<RecordGpu["driver_library"]>;
 
 export interface GpuVerdict {
   readonly uuid: string;
@@ -64,10 +71,12 @@ export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
  * Returns the reasons why a GPU does not reach the level `overwritten`. A wrong answer excludes the level `overwritten`, because a wrong answer
  * contradicts the host's own report of the overwrite.
  */
-function whyNotOverwritten({ uuid, commitment, release, answers }: GpuEvidence, ofBytes: number): string[] {
+function whyNotOverwritten({ uuid, commitment, release, answers, library }: GpuEvidence, ofBytes: number): string[] {
   if (commitment === null) return [`GPU ${uuid} was not overwritten.`];
   const reasons: string[] = [];
   const say = (isSo: boolean, reason: string) => void (isSo && reasons.push(reason));
+  // A changed library can report an overwrite that never was, and compute each answer from the seed.
+  say(library === "changed", libraryChanged(uuid));
   say(commitment.uuid !== uuid, `The worker of GPU ${uuid} named another GPU, ${commitment.uuid}.`);
   say(commitment.allocated_bytes === 0, `The driver gave no memory of GPU ${uuid} to the worker.`);
   say(commitment.allocated_bytes > ofBytes, `GPU ${uuid} reported more overwritten memory than it has.`);
@@ -87,6 +96,9 @@ function whyNotOverwritten({ uuid, commitment, release, answers }: GpuEvidence, 
   );
   return reasons;
 }
+
+export const libraryChanged = (uuid: string): string =>
+  `The library of the GPU driver on the host differs from its package, so the hub does not believe the overwrite of GPU ${uuid}. Install the package again, or reimage the host.`;
 
 const onlyCleared = (uuid: string): string =>
   `The kernel's driver cleared the memory of GPU ${uuid}, and the hub cannot ask about memory that is zero. Only an overwrite through HIP can reach challenge_verified.`;

@@ -191,7 +191,7 @@ ${section(
 ${section(
   "GPU memory",
   tableOf(
-    ["GPU", "Level", "Share", "Bytes overwritten", "Bytes", "Required level", "Required share"],
+    ["GPU", "Level", "Share", "Bytes overwritten", "Bytes", "Required level", "Required share", "Driver library"],
     record.gpus.map((one) => [
       one.uuid,
       one.level,
@@ -200,6 +200,7 @@ ${section(
       one.bytes_total,
       one.required_level,
       one.required_share,
+      one.driver_library ?? null,
     ]),
   ),
 )}

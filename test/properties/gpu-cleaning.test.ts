@@ -175,6 +175,11 @@ describe("the overwrite of GPU memory", () => {
       { answer: (result) => ({ ...result, gpus: first(result.gpus, (one) => ({ ...one, release: null })) }) },
       "did not report that its memory was zeroed",
     ],
+    [
+      "reports a changed library of the driver",
+      { fill: (result) => ({ ...result, library: { package: "libnvidia-compute-580", is_unchanged: false } }) },
+      "differs from its package",
+    ],
     ["reports a result that is none", { answer: () => ({}) }, "cannot be read"],
   ])("fails if the agent %s, and begins with another fill after resume", async (_what, change, says) => {
     const { id } = await start("overwritten");
