@@ -372,8 +372,10 @@ export interface Stagecraft {
   close(): Promise<void>;
 }
 
-export async function setStage(machines: number): Promise<Stagecraft> {
-  const rig = await startOnboardingRig({ machines });
+export const setStage = async (machines: number): Promise<Stagecraft> =>
+  stageOn(await startOnboardingRig({ machines }));
+
+function stageOn(rig: OnboardingRig): Stagecraft {
   const kinds = workflowsOf(rig.services);
   let started = 0;
   return {
@@ -381,9 +383,14 @@ export async function setStage(machines: number): Promise<Stagecraft> {
     async start(scenario) {
       started += 1;
       const subject = await scenario.start(rig, started);
-      if (subject.systemId !== undefined) GIVEN_MACHINES.set(subject.id, subject.systemId);
+      giveMachine(subject);
       return { subject, driver: new Driver(rig.test, kinds, (id, row) => scenario.play(rig, id, row)) };
     },
     close: () => rig.close(),
   };
+}
+
+/** Names the machine of a workflow whose machine existed in MAAS before the workflow. */
+export function giveMachine({ id, systemId }: Pick<Subject, "id" | "systemId">): void {
+  if (systemId !== undefined) GIVEN_MACHINES.set(id, systemId);
 }

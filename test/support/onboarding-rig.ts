@@ -38,7 +38,7 @@ export const SKU = "mi300x.192g.8gpu";
 export const NVIDIA_SKU = "h200.141g.8gpu";
 const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
 
-export const FIRST_BOOT: FirstBoot = {
+const FIRST_BOOT: FirstBoot = {
   agentUrl: "https://hub.example:8443",
   keys: () => ({ caBundlePem: CA, taskSigningPublicKey: "A".repeat(43) }),
   agentPackage: async () => null,
@@ -65,8 +65,15 @@ export interface OnboardingRig {
 export async function startOnboardingRig(options: { machines: number; speed?: number }): Promise<OnboardingRig> {
   const test = await createTestDatabase();
   const maas = await startMaasSimulator({ machines: options.machines, speed: options.speed ?? 1e6 });
-  const secrets = new MemorySecrets();
-  const { siteId, profileId } = await seedSite(test, maas.url);
+  const site = await seedSite(test, maas.url);
+  return rigOn({ test, maas, secrets: new MemorySecrets(), ...site });
+}
+
+/** Makes the test environment of a database that already has a site, and writes the site's credentials to the secret store. */
+export async function rigOn(
+  world: Pick<OnboardingRig, "test" | "maas" | "secrets" | "siteId" | "profileId">,
+): Promise<OnboardingRig> {
+  const { test, maas, secrets, siteId, profileId } = world;
   await secrets.write(SECRET_PATHS.maasToken(siteId), { token: maas.apiKey });
   await secrets.write(SECRET_PATHS.defaultPower(siteId), { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD });
   await secrets.write(SECRET_PATHS.deployPassword(siteId), { password: DEPLOY_PASSWORD });
@@ -85,12 +92,8 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
   };
   const rig: OnboardingRig = {
     patience: null,
-    test,
-    maas,
-    secrets,
+    ...world,
     services,
-    siteId,
-    profileId,
     start: (n, profile = profileId) => start(test, { n, siteId, profileId: profile }),
     addProfile: (name, knobs) => addProfile(test, siteId, name, knobs),
     playAgent: (id) => playAgent(test, maas, id),
@@ -189,7 +192,7 @@ async function start(
   return { id: created.onboarding_id, nodeId: created.node_id, hostname };
 }
 
-export async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
+async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
   const { db } = database;
   const [about] = await db
     .select({ nodeId: nodes.id, generation: nodes.generation, systemId: nodeOnboardings.maasSystemId })

@@ -1,19 +1,25 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { migrate } from "../../hub/db/migrate.ts";
 import { sql } from "../../hub/db/orm.ts";
 import type { Db } from "../../hub/db/tx.ts";
+import type { State } from "../fakes/maas/state/model.ts";
 import type { TestDatabase } from "../support/database.ts";
 import type { UpgradeRecord } from "./upgrade-record.ts";
 
 const MIGRATIONS = new URL("../../hub/db/migrations", import.meta.url).pathname;
 
-export function readRecord(version: string): UpgradeRecord {
-  const file = new URL(`./records/${version}.json.gz`, import.meta.url);
-  return JSON.parse(gunzipSync(readFileSync(file)).toString("utf8")) as UpgradeRecord;
+const RECORDS = new URL("./records/", import.meta.url);
+
+/** The files of all upgrade records, oldest first. */
+export const RECORD_FILES = readdirSync(RECORDS).toSorted();
+
+export function readRecord(file: string): UpgradeRecord {
+  const packed = readFileSync(new URL(file, RECORDS));
+  return JSON.parse(String(file.endsWith(".br") ? brotliDecompressSync(packed) : gunzipSync(packed))) as UpgradeRecord;
 }
 
 /** Loads the record of an old version, moves the record's times to now, and migrates the database as a starting hub does. */
@@ -24,14 +30,27 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
   await db.execute(sql`create schema public`);
   await migrateUpTo(url, record.migrations);
   for (const table of await parentsFirst(db, Object.keys(record.tables))) {
-    const rows = factsMoved(JSON.stringify(record.tables[table]), ageOf(record));
-    await db.execute(
-      sql`insert into ${sql.identifier(table)} select * from json_populate_recordset(null::${sql.identifier(table)}, ${rows}::json)`,
-    );
+    const text = JSON.stringify(record.tables[table]);
+    const rows = SIGNED.has(table) ? text : factsMoved(text, ageOf(record));
+    const columns = sql.join(await columnsOf(db, table), sql`, `);
+    await db.execute(sql`
+      insert into ${sql.identifier(table)} (${columns})
+      select ${columns} from json_populate_recordset(null::${sql.identifier(table)}, ${rows}::json)`);
   }
   await restoreSequences(db);
   await bringToNow(db, record);
   await migrate(url);
+}
+
+/** The tables whose rows are signed, so that their times stay as they are. */
+const SIGNED: ReadonlySet<string> = new Set(["sanitization_records"]);
+
+/** Returns the columns of a table that PostgreSQL does not compute itself. */
+async function columnsOf(db: Db, table: string) {
+  const { rows } = await db.execute<{ column: string }>(sql`
+    select column_name as column from information_schema.columns
+    where table_schema = 'public' and table_name = ${table} and is_generated = 'NEVER'`);
+  return rows.map(({ column }) => sql.identifier(column));
 }
 
 const ageOf = (record: UpgradeRecord): number => Date.now() - Date.parse(record.recordedAt);
@@ -41,21 +60,15 @@ const factsMoved = (json: string, age: number): string =>
   json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
 
 /**
- * Moves the times in the simulated region's state by the age of the upgrade record. The simulated region stores times as milliseconds since 1970.
- * `regionMoved` changes only numbers that mean a time between the years 2023 and 2049.
+ * Returns the simulated region's state, with its times moved by the age of the upgrade record. The simulated region stores times as milliseconds since
+ * 1970. `regionOf` changes only numbers that mean a time between the years 2023 and 2049.
  */
-const regionMoved = (region: unknown, age: number): string =>
-  JSON.stringify(region, (_key, value: unknown) =>
-    typeof value === "number" && value > 1.7e12 && value < 2.5e12 ? value + age : value,
-  );
-
-/** Writes the simulated region's state, with its times moved to now, to a file for a simulator. */
-export function regionFile(record: UpgradeRecord): { path: string; remove(): void } {
-  const folder = mkdtempSync(join(tmpdir(), "muster-upgrade-"));
-  const path = join(folder, "maas.json");
-  writeFileSync(path, regionMoved(record.region, ageOf(record)));
-  return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
-}
+export const regionOf = (record: UpgradeRecord): State =>
+  JSON.parse(
+    JSON.stringify(record.region, (_key, value: unknown) =>
+      typeof value === "number" && value > 1.7e12 && value < 2.5e12 ? value + ageOf(record) : value,
+    ),
+  ) as State;
 
 /** Creates the database schema of the old version, by only the migrations that the old version had. */
 async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> {
@@ -104,6 +117,7 @@ async function bringToNow(db: Db, record: UpgradeRecord): Promise<void> {
     select table_name as table, column_name as column from information_schema.columns
     where table_schema = 'public' and data_type = 'timestamp with time zone'`);
   for (const { table, column } of rows) {
+    if (SIGNED.has(table)) continue;
     const name = sql.identifier(column);
     await db.execute(
       sql`update ${sql.identifier(table)} set ${name} = ${name} + (now() - ${record.recordedAt}::timestamptz)`,

@@ -1,125 +1,122 @@
 /**
  * Records what a hub of this version leaves when it dies at work: its database and its simulated region. An engineer runs `npm run upgrade:record`
- * once for each release, before Muster's version changes. `test/integration/hub/upgrade.test.ts` continues from the recorded state with later
- * versions of Muster (decision W3).
+ * once for each release, before Muster's version changes, and after each new kind of workflow or stage. `test/integration/hub/upgrade.test.ts`
+ * continues from the recorded state with later versions of Muster (decision W3).
  */
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, constants } from "node:zlib";
 import { eq, sql } from "../../hub/db/orm.ts";
-import { type ClaimedWorkflow, claimWorkflows, isEnded, readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { workflows } from "../../hub/db/schema/index.ts";
-import { classifyError } from "../../hub/workflows/classify-error.ts";
-import { execute, type Step } from "../../hub/workflows/engine/execute.ts";
-import { commitStep } from "../../hub/workflows/engine/runner.ts";
-import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
-import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { isEnded, readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { maasSiteProfiles, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { VERSION } from "../../shared/version.ts";
-import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import type { Plan } from "../fakes/maas/state/model.ts";
+import { plainly } from "../properties/drive.ts";
+import {
+  type Outside,
+  SCENARIOS,
+  type Scenario,
+  STAGE_CASES,
+  type Stagecraft,
+  setStage,
+  systemIdOf,
+} from "../properties/scenarios.ts";
 import startDatabaseServer from "../support/database-server.ts";
-import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import type { OnboardingRig } from "../support/onboarding-rig.ts";
 import type { UpgradeRecord } from "./upgrade-record.ts";
 
 const HERE = new URL(".", import.meta.url).pathname;
 const JOURNAL = join(HERE, "../../hub/db/migrations/meta/_journal.json");
-const DEAD_HUB = randomUUID();
-
-type At = (row: ClaimedWorkflow) => boolean;
 
 class Recorder {
-  readonly #rig: OnboardingRig;
-  readonly #kinds: readonly Workflow[];
-  #boxes = 0;
+  readonly #craft: Stagecraft;
+  readonly outside: Record<WorkflowId, Outside> = {};
 
-  constructor(rig: OnboardingRig) {
-    this.#rig = rig;
-    this.#kinds = workflowsOf(rig.services);
+  constructor(craft: Stagecraft) {
+    this.#craft = craft;
   }
 
-  async #claim(id: WorkflowId): Promise<ClaimedWorkflow> {
-    const { db } = this.#rig.services;
-    const free = { wakeAt: sql`now()`, leaseOwner: null, leaseUntil: null };
-    await db.update(workflows).set(free).where(eq(workflows.id, id));
-    const known = this.#kinds.flatMap((kind) => kind.knownNames.map((name) => `${kind.kind}/${name}`));
-    const rows = await claimWorkflows(db, { hubId: DEAD_HUB, known, limit: 100, leaseSeconds: 5 });
-    const row = rows.find((one) => one.id === id);
-    if (row === undefined) throw new Error(`workflow ${id} cannot be claimed`);
-    return row;
+  get #db() {
+    return this.#craft.rig.services.db;
   }
 
-  async #step(row: ClaimedWorkflow): Promise<Step & { readonly workflow: Workflow }> {
-    const workflow = this.#kinds.find((kind) => kind.kind === row.kind);
-    if (workflow === undefined) throw new Error(`no kind ${row.kind}`);
-    const step = await execute({ workflow, row, signal: new AbortController().signal, classifyError });
-    if (step === null) throw new Error(`the run of ${row.stage} did not count`);
-    return { ...step, workflow };
+  async #start(scenario: Scenario) {
+    const started = await this.#craft.start(scenario);
+    this.outside[started.subject.id] = scenario.outside;
+    return started;
   }
 
-  async #start(): Promise<WorkflowId> {
-    this.#boxes += 1;
-    const { id } = await this.#rig.start(this.#boxes);
-    await this.#rig.services.db.update(workflows).set({ status: "running" }).where(eq(workflows.id, id));
-    return id;
+  /** Leaves a workflow at the given stage, claimed by a hub that died after the stage had acted and before its commit. */
+  async diesAt(scenario: Scenario, stage: string): Promise<void> {
+    const { subject, driver } = await this.#start(scenario);
+    const row = await driver.drive(subject.id, (now) => (now.stage === stage ? null : plainly));
+    if (row.stage !== stage || isEnded(row.status)) throw new Error(`${scenario.name} never came to ${stage}`);
+    await (await driver.claim(subject.id)).run();
+  }
+
+  async completes(scenario: Scenario): Promise<void> {
+    const { subject, driver } = await this.#start(scenario);
+    const { status } = await driver.drive(subject.id);
+    if (status !== "completed") throw new Error(`${scenario.name} ended ${status}`);
+  }
+
+  async waits(scenario: Scenario): Promise<void> {
+    await this.#start(scenario);
+  }
+
+  /** Leaves a workflow at its middle stage, where a hub died while an operator's cancel waited for the hub's run to end. */
+  async isCancelled(scenario: Scenario): Promise<void> {
+    const middle = scenario.stages[Math.floor(scenario.stages.length / 2)];
+    const { subject, driver } = await this.#start(scenario);
+    await driver.drive(subject.id, (now) => (now.stage === middle ? null : plainly));
+    await driver.claim(subject.id);
+    await driver.verb(subject.id, "cancel");
   }
 
   /**
-   * Runs stage after stage, until the hub has claimed a workflow row that `stop` accepts or the workflow ends. The dying hub keeps its claim of the
-   * last workflow row.
+   * Leaves a workflow whose agent never answers, after the deadline of the first stage that waits. A stage that waits only for MAAS may find at the
+   * deadline that MAAS is done, and go on.
    */
-  async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
-    for (let looks = 0; looks < 3000; looks += 1) {
-      const before = await readWorkflow(this.#rig.services.db, id);
-      if (before === null || isEnded(before.status)) return null;
-      if (agent) await this.#rig.playAgent(id);
-      const row = await this.#claim(id);
-      if (stop(row)) return row;
-      await this.#commit(row);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
-    throw new Error("the onboarding never came to where it was to stop");
-  }
-
-  async #commit(row: ClaimedWorkflow): Promise<void> {
-    const step = await this.#step(row);
-    await this.#rig.services.inTx((tx) => commitStep(tx, step.workflow, row, step));
-  }
-
-  /** Leaves an onboarding at the given stage, claimed by a hub that died before the stage acted or before its commit. */
-  async diesAt(stage: string, acted: boolean): Promise<void> {
-    const row = await this.#drive(await this.#start(), (claimed) => claimed.stage === stage);
-    if (acted && row !== null) await this.#step(row);
-  }
-
-  async completes(): Promise<void> {
-    await this.#drive(await this.#start(), () => false);
+  async expires(scenario: Scenario): Promise<void> {
+    const { subject, driver } = await this.#start(scenario);
+    let stage = "";
+    await until(this.#db, subject.id, async (row) => {
+      const late = { stageDeadline: sql`now() - interval '1 second'` };
+      if (row.stage === stage) await this.#db.update(workflows).set(late).where(eq(workflows.id, row.id));
+      stage = row.status === "pending" ? "" : row.stage;
+      await driver.step(subject.id);
+    });
   }
 
   /** Runs an onboarding until it fails or compensates, because its machine fails in MAAS in the way of `plan`. */
-  async suffers(plan: Partial<Plan>): Promise<void> {
-    const id = await this.#start();
-    const row = await this.#drive(id, (claimed) => claimed.stage === "commission_node");
-    const { maas_system_id: systemId } = (row?.state ?? {}) as { maas_system_id?: string };
-    if (systemId === undefined) throw new Error("the onboarding has no machine at commission_node");
-    this.#rig.maas.sim.region.state.plans[systemId] = { commission: [], deploy: [], ...plan };
-    await this.#drive(id, (claimed) => claimed.status === "compensating");
+  async suffers(scenario: Scenario, plan: Partial<Plan>): Promise<void> {
+    const { subject, driver } = await this.#start(scenario);
+    const { plans } = this.#craft.rig.maas.sim.region.state;
+    await driver.drive(subject.id, (row) => {
+      const systemId = systemIdOf(row);
+      if (row.status === "compensating") return null;
+      if (systemId !== undefined && row.stage === "commission_node")
+        plans[systemId] = { commission: [], deploy: [], ...plan };
+      return plainly;
+    });
   }
+}
 
-  /** Leaves an onboarding whose agent never connects, at the deadline of the stage that waits for the agent. */
-  async losesItsAgent(): Promise<void> {
-    const id = await this.#start();
-    await this.#drive(id, (claimed) => claimed.stage === "ensure_hardware_sync_configured", false);
-    const late = { stageDeadline: sql`now() - interval '1 second'` };
-    await this.#rig.services.db.update(workflows).set(late).where(eq(workflows.id, id));
-    await this.#commit(await this.#claim(id));
+/** Calls `step` until the workflow compensates or has ended. */
+async function until(
+  db: OnboardingRig["services"]["db"],
+  id: WorkflowId,
+  step: (row: WorkflowRow) => Promise<void>,
+): Promise<void> {
+  for (let steps = 0; steps < 500; steps += 1) {
+    const row = await readWorkflow(db, id);
+    if (row === null || row.status === "compensating" || isEnded(row.status)) return;
+    await step(row);
+    await new Promise((resolve) => setImmediate(resolve));
   }
-
-  async waits(): Promise<void> {
-    this.#boxes += 1;
-    await this.#rig.start(this.#boxes);
-  }
+  throw new Error(`workflow ${id} never ended`);
 }
 
 async function tablesOf(rig: OnboardingRig): Promise<UpgradeRecord["tables"]> {
@@ -156,34 +153,58 @@ async function withoutFirstBoots(rig: OnboardingRig): Promise<void> {
   }
 }
 
+/** Records each stage of each kind of workflow, and for each kind a workflow that has not begun, one that fails, one that is cancelled and one that is done. */
+async function recordAll(recorder: Recorder): Promise<void> {
+  for (const { scenario, stage } of STAGE_CASES) await recorder.diesAt(scenario, stage);
+  for (const scenario of new Map(SCENARIOS.toReversed().map((one) => [one.kind, one])).values()) {
+    await recorder.completes(scenario);
+    await recorder.expires(scenario);
+    await recorder.isCancelled(scenario);
+    await recorder.waits(scenario);
+    if (scenario.kind !== "onboard") continue;
+    await recorder.suffers(scenario, { commission: ["fail"] });
+    await recorder.suffers(scenario, { deploy: ["install_failure"] });
+  }
+}
+
 async function record(): Promise<void> {
-  const rig = await startOnboardingRig({ machines: 40 });
+  const craft = await setStage(150);
+  const { rig } = craft;
   try {
-    const recorder = new Recorder(rig);
-    for (const stage of ONBOARDING_STAGES) {
-      await recorder.diesAt(stage, false);
-      await recorder.diesAt(stage, true);
-    }
-    await recorder.completes();
-    await recorder.suffers({ commission: ["fail"] });
-    await recorder.suffers({ deploy: ["install_failure"] });
-    await recorder.losesItsAgent();
-    await recorder.waits();
+    const places = { batchMaxParallel: 1000, deployMaxParallel: 1000 };
+    await rig.services.db.update(maasSiteProfiles).set(places);
+    const recorder = new Recorder(craft);
+    await recordAll(recorder);
     await withoutFirstBoots(rig);
+    await rig.services.db.execute(
+      sql`update workflows set lease_until = now() + interval '5 seconds' where lease_owner is not null`,
+    );
     const journal = JSON.parse(readFileSync(JOURNAL, "utf8")) as { entries: { tag: string }[] };
-    const kept: UpgradeRecord = {
+    const migrations = journal.entries.map((entry) => entry.tag);
+    // The region's many random nonces are large, and prevent only that a request is sent twice.
+    const region = { ...rig.maas.sim.region.state, nonces: {} };
+    write({
       version: VERSION,
       recordedAt: new Date().toISOString(),
-      migrations: journal.entries.map((entry) => entry.tag),
+      migrations,
       tables: await tablesOf(rig),
       secrets: Object.fromEntries([...rig.secrets.entries].filter(([, secret]) => "user_data" in secret)),
-      region: rig.maas.sim.region.state as unknown as UpgradeRecord["region"],
-    };
-    mkdirSync(join(HERE, "records"), { recursive: true });
-    writeFileSync(join(HERE, "records", `${VERSION}.json.gz`), gzipSync(JSON.stringify(kept), { level: 9 }));
+      region: region as unknown as UpgradeRecord["region"],
+      outside: recorder.outside,
+    });
   } finally {
     await rig.close();
   }
+}
+
+/** Names the record by the version and the number of its last migration, so that a record with other tables replaces no earlier record. */
+function write(record: UpgradeRecord): void {
+  const text = JSON.stringify(record);
+  // The rows of the workflows are much alike, and a large window finds what they share.
+  const params = { [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS };
+  const tables = /^\d+/.exec(record.migrations.at(-1) ?? "")?.[0] ?? "";
+  mkdirSync(join(HERE, "records"), { recursive: true });
+  writeFileSync(join(HERE, "records", `${record.version}-${tables}.json.br`), brotliCompressSync(text, { params }));
 }
 
 const stopServer = await startDatabaseServer();

@@ -1,3 +1,5 @@
+import type { Outside } from "../properties/scenarios.ts";
+
 /** An upgrade record: what a dead hub left in its database, its secret store and its simulated region. */
 export interface UpgradeRecord {
   /** The version of the hub that wrote the record. */
@@ -14,4 +16,9 @@ export interface UpgradeRecord {
   readonly secrets: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The content of the state file of the simulated MAAS region. */
   readonly region: Readonly<Record<string, unknown>>;
+  /**
+   * The requests that the simulated MAAS has counted when a workflow completes, by the id of the workflow. The record of version 0.1.0 has only
+   * onboardings, and does not have `outside`.
+   */
+  readonly outside?: Readonly<Record<string, Outside>>;
 }

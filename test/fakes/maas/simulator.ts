@@ -6,7 +6,7 @@ import { HostSupervisor } from "./host/supervisor.ts";
 import { Control } from "./http/control.ts";
 import { FaultBook } from "./http/faults.ts";
 import { createMaasServer } from "./http/server.ts";
-import type { MaasVersion } from "./state/model.ts";
+import type { MaasVersion, State } from "./state/model.ts";
 import { DEFAULT_API_KEY, emptyRegion, keptApiKey } from "./state/seed.ts";
 import { buildSite } from "./state/site.ts";
 import { StateStore } from "./state/store.ts";
@@ -26,6 +26,8 @@ export interface MaasSimulatorOptions {
   apiKey?: string;
   /** The file with the state of the simulated region. */
   stateFile?: string;
+  /** The state with which the simulated region continues. Without `stateFile`, the simulator keeps the state only in memory. */
+  state?: State;
   /** The folder in which each deployed machine's simulated host has a subfolder. Without `hostsDir`, the simulator plays no hosts. */
   hostsDir?: string;
   /**
@@ -54,7 +56,7 @@ const DEFAULT_RUN_PARTS = ["20-agent-bootstrap.sh"] as const;
 export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Promise<MaasSimulator> {
   const version = options.version ?? "3.7.3";
   const store = new StateStore(options.stateFile ?? null);
-  const kept = store.load();
+  const kept = options.state ?? store.load();
   const state = kept ?? emptyRegion(options.apiKey ?? DEFAULT_API_KEY, version);
   const apiKey = keptApiKey(state) ?? DEFAULT_API_KEY;
   if (kept === null && (options.machines ?? 0) > 0) buildSite(state, options.machines ?? 0);
