@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import openapiTS, { astToString } from "openapi-typescript";
+import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { NamedBy } from "../hub/cli/description.ts";
@@ -16,7 +18,35 @@ describe("the description of the events", () => {
   });
 });
 
+/** Returns the errors of the compiler for one file of declarations, with the settings that users call strict. */
+function strictErrors(text: string): string[] {
+  const name = "/client.d.ts";
+  const options: ts.CompilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    noEmit: true,
+    types: [],
+    target: ts.ScriptTarget.ES2022,
+  };
+  const host = ts.createCompilerHost(options);
+  const { getSourceFile } = host;
+  host.getSourceFile = (file, ...rest) =>
+    file === name ? ts.createSourceFile(file, text, ts.ScriptTarget.ES2022) : getSourceFile(file, ...rest);
+  const program = ts.createProgram([name], options, host);
+  return ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, " "));
+}
+
 describe("the description of the API", () => {
+  it("gives a client whose types compile under strict settings", async () => {
+    const client = astToString(await openapiTS(COMMITTED));
+    expect(client).toContain("createNodeTask");
+    expect(strictErrors(client)).toEqual([]);
+    expect(
+      strictErrors(client.replaceAll("Json: unknown;", 'Json: string | components["schemas"]["Json"][];')),
+    ).toEqual(["'Json' is referenced directly or indirectly in its own type annotation."]);
+  }, 60_000);
+
   const document = openApiDocument(ROUTES);
 
   it("matches the committed docs/openapi.json; `npm run openapi` writes it", () => {
@@ -84,6 +114,10 @@ describe("the description of the API", () => {
     const schemas = (document["components"] as { schemas: Record<string, Record<string, unknown>> }).schemas;
     for (const [name, schema] of Object.entries(schemas)) {
       expect(schema["$ref"], name).toBeUndefined();
+      if (name === "Json") {
+        expect(schema, "any value").toEqual({ description: "Any JSON value" });
+        continue;
+      }
       expect(Object.keys(schema), name).toEqual(
         expect.arrayContaining([expect.stringMatching(/^(type|anyOf|oneOf)$/)]),
       );

@@ -120,6 +120,7 @@ function fieldValue(field: Field, texts: readonly string[], read: (file: string)
   const types = typesOf(field.schema);
   const one = (text: string): unknown => {
     const content = contentOf(text, read);
+    if (types.length === 0 && field.schema.enum === undefined) return anyJson(content);
     if (types.includes("string") || field.schema.enum !== undefined || types.includes("array")) return content;
     return json(content, `--${flagOf(field)}`, typeText(field.schema));
   };
@@ -140,6 +141,15 @@ function fieldValue(field: Field, texts: readonly string[], read: (file: string)
 function contentOf(text: string, read: (file: string) => string): string {
   if (text.startsWith("@@")) return text.slice(1);
   return text.startsWith("@") ? read(text.slice(1)).replace(/\r?\n$/, "") : text;
+}
+
+/** A field that takes any JSON value takes a text that is no JSON as that text. */
+function anyJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 function json(text: string, flag: string, wanted = "JSON"): unknown {

@@ -145,6 +145,9 @@ function withReferences(value: unknown): unknown {
   );
 }
 
+/** A schema that allows any value. zod describes JSON by a schema that refers to itself, from which generators make a type that does not compile. */
+const ANY_JSON = { description: "Any JSON value" };
+
 /**
  * The API description shows a request as clients send it, with optional fields where a default exists. It shows an answer as the hub sends it. No
  * named schema serves both for requests and for answers.
@@ -153,6 +156,7 @@ function components(): Schema {
   const sent = /(Create|Patch|Credentials|Upsert)$/;
   return Object.fromEntries(
     Object.entries(NAMED).map(([name, schema]) => {
+      if (schema === Json) return [name, ANY_JSON];
       // For a named schema, zod puts the schema among the definitions and returns only a reference to the definition.
       const { $defs: named, ...top } = jsonSchemaOf(schema, sent.test(name) ? "input" : "output");
       const { $schema: _dialect, id: _id, ...json } = (named as Record<string, Schema> | undefined)?.[name] ?? top;

@@ -2,6 +2,21 @@ import { describe, expect, it } from "vitest";
 import { ConfigError, loadConfig } from "./config.ts";
 
 describe("loadConfig", () => {
+  it("refuse a name that no setting has, and suggest the one that was meant", () => {
+    expect(() => loadConfig({ MUSTER_SECRET: "vault", MUSTER_WEATHER: "hunter2" })).toThrow(
+      "The hub's settings are not valid. There is no setting MUSTER_SECRET. Did you mean MUSTER_SECRETS? There is no setting MUSTER_WEATHER. See docs/settings.md.",
+    );
+    const ofOthers = {
+      MUSTER_URL: "x",
+      MUSTER_TOKEN_FILE: "x",
+      MUSTER_TOKEN: "x",
+      MUSTER_CA_FILE: "x",
+      MUSTER_ROOT: "/",
+      MUSTER_TEST_CHROMIUM: "x",
+    };
+    expect(loadConfig(ofOthers).http.port).toBe(8480);
+  });
+
   it("has a default for every setting, so that `npm run hub` needs none", () => {
     const config = loadConfig({});
     expect(config.databaseUrl).toBeNull();

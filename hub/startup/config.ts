@@ -7,6 +7,7 @@ import type { Setting } from "../diagnostics/facts.ts";
 import { isLoopback } from "../http/loopback.ts";
 import type { TlsPaths } from "../http/tls-files.ts";
 import type { SecretsSettings } from "../secrets/open.ts";
+import { nearest } from "./nearest-name.ts";
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 const millis = (fallback: number, least: number) =>
@@ -156,7 +157,24 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
+/** The settings of the command line and of the agent, and of a shell that also runs the tests, are no mistyped settings of the hub. */
+const OF_OTHERS = /^MUSTER_(URL|TOKEN|TOKEN_FILE|CA_FILE|ROOT|TEST_.*)$/;
+
+/** Without this check, a hub would ignore a mistyped name, and would, for example, keep its secrets in files although the operator named Vault. */
+function refuseUnknown(env: Readonly<Record<string, string | undefined>>): void {
+  const unknown = Object.keys(env).filter(
+    (name) => name.startsWith("MUSTER_") && !(name in Env.shape) && !OF_OTHERS.test(name),
+  );
+  if (unknown.length === 0) return;
+  const faults = unknown.sort().map((name) => {
+    const near = nearest(name, Object.keys(Env.shape));
+    return `There is no setting ${name}.${near === null ? "" : ` Did you mean ${near}?`}`;
+  });
+  throw refuse(faults.join(" "));
+}
+
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  refuseUnknown(env);
   const given = Object.fromEntries(Object.entries(env).filter(([key, value]) => key in Env.shape && value !== ""));
   const parsed = Env.safeParse(given);
   if (!parsed.success) {

@@ -3,6 +3,7 @@ import type { Secret } from "../../shared/secret.ts";
 import { type Database, openDatabase } from "../db/client.ts";
 import { startEmbeddedPostgres } from "../db/embedded/embedded-postgres.ts";
 import { migrate } from "../db/migrate.ts";
+import { databaseFault } from "./database-fault.ts";
 
 export interface DatabaseSettings {
   readonly databaseUrl: Secret | null;
@@ -34,7 +35,11 @@ export async function startDatabase(
     url = embedded.url;
     kind = `embedded PostgreSQL ${embedded.version}`;
   }
-  await migrate(url);
+  try {
+    await migrate(url);
+  } catch (error) {
+    throw settings.databaseUrl === null ? error : databaseFault(url, error);
+  }
   const opened = openDatabase({
     url,
     poolSize: settings.databasePoolSize,
