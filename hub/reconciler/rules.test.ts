@@ -186,6 +186,15 @@ describe("hardware sync", () => {
 
 describe("a quarantine", () => {
   const quarantined = { status: "quarantined", quarantinedAt: ago(600), agentSeenAt: ago(5) } as const;
+
+  it("is told as what followed from the drift, and not as what MAAS contradicts", () => {
+    const cause = "although its node was in service and is quarantined because of this";
+    expect(text(quarantined, { status: 4, statusName: "Ready" })).toBe(
+      `Machine abc123 of c07u41 is 'Ready' in MAAS ${cause}: it was released outside of any operation. Look at what ran there; then drain and remove the node, and onboard the host again.`,
+    );
+    expect(text(quarantined, { absent: true })).toContain(`is gone from MAAS ${cause}.`);
+    expect(text({}, { absent: true })).toContain("is gone from MAAS although its node is active.");
+  });
   const healed = (...facts: Parameters<typeof judge>) => {
     const judgement = judge(...facts);
     return judgement.kind === "judged" && judgement.heal;
