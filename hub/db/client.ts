@@ -5,6 +5,7 @@
 import { Pool } from "pg";
 import type { Log } from "../../shared/log.ts";
 import { drizzleOn } from "./drizzle.ts";
+import { Servers } from "./servers.ts";
 import type { Db, InTx } from "./tx.ts";
 import { transactionsOn } from "./tx.ts";
 
@@ -45,7 +46,7 @@ const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
 export function openDatabase(options: DatabaseOptions): Database {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const pool = new Pool({
-    connectionString: options.url,
+    Client: new Servers(options.url).connections(),
     max: options.poolSize,
     application_name: options.applicationName,
     connectionTimeoutMillis: timeouts.connectMs,

@@ -3,9 +3,9 @@
  * while the connection is down. The receiver of a database notification reads the current state from the tables. After every gap in its connection,
  * the receiver reads the state without a notification.
  */
-import { Client } from "pg";
 import type { Log } from "../../shared/log.ts";
 import { pause } from "../timing/pause.ts";
+import { Servers } from "./servers.ts";
 
 export type ListenOptions = {
   url: string;
@@ -54,8 +54,9 @@ export function listen(options: ListenOptions): Listener {
 
 async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady: () => void): Promise<void> {
   let failures = 0;
+  const servers = new Servers(options.url);
   while (!signal.aborted) {
-    const error = await listenOnce(signal, options, () => {
+    const error = await listenOnce(signal, { ...options, servers }, () => {
       failures = 0;
       onReady();
     });
@@ -67,9 +68,12 @@ async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady:
 }
 
 /** Holds one database connection that listens, until the connection breaks or `signal` aborts. */
-async function listenOnce(signal: AbortSignal, options: ListenOptions, onListening: () => void): Promise<Error> {
-  const client = new Client({
-    connectionString: options.url,
+async function listenOnce(
+  signal: AbortSignal,
+  options: ListenOptions & { readonly servers: Servers },
+  onListening: () => void,
+): Promise<Error> {
+  const client = new (options.servers.connections())({
     application_name: options.applicationName,
     connectionTimeoutMillis: 10_000,
     query_timeout: 10_000,

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 import { LOG_LEVELS } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
+import { databaseUrlFault } from "../db/servers.ts";
 import type { Setting } from "../diagnostics/facts.ts";
 import { isLoopback } from "../http/loopback.ts";
 import type { TlsPaths } from "../http/tls-files.ts";
@@ -28,10 +29,15 @@ const isOrigin = (text: string): boolean => {
 /** The behaviour of a site (timeouts, limits, retries) is in the site's profiles, in the database. `docs/settings.md` explains each setting. */
 const Env = z.object({
   /**
-   * The URL of a server with PostgreSQL 15 or later. Without DATABASE_URL the hub starts its embedded PostgreSQL server under the state directory, or
+   * The URL of a server with PostgreSQL 15 or later, or of several servers, of which the hub uses the one that takes writes. Without DATABASE_URL the hub starts its embedded PostgreSQL server under the state directory, or
    * uses the embedded server that already runs.
    */
-  DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
+  DATABASE_URL: secret(
+    z.string().superRefine((url, context) => {
+      const message = databaseUrlFault(url);
+      if (message !== null) context.addIssue({ code: "custom", message });
+    }),
+  ).optional(),
   /**
    * The folder of the PostgreSQL programs for the embedded server. Without MUSTER_POSTGRES_BIN the hub uses the system's PostgreSQL, or the
    * PostgreSQL from npm if the system has none.

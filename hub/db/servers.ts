@@ -1,0 +1,99 @@
+import { Client, type ClientConfig } from "pg";
+
+/**
+ * A DATABASE_URL names one server or several, as PostgreSQL's own programs write it: `postgres://user:password@db-1:5432,db-2:5432/muster`. Of several
+ * servers, for example a primary server and its standby servers, the hub uses the one that takes writes.
+ */
+const PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)((?:\/[^?#]*)?)(\?[^#]*)?$/;
+const TARGET = "target_session_attrs";
+/** Other values ask for a server that may refuse writes. */
+const WRITABLE_TARGETS = ["read-write", "primary"];
+const MOST_SERVERS = 16;
+
+/** Returns one URL for each server of a DATABASE_URL, without the attribute that only chooses among servers. */
+export function serversOf(url: string): string[] {
+  const [, before = "", hosts = "", path = "", query = ""] = PARTS.exec(url) ?? [];
+  const settings = new URLSearchParams(query);
+  if (!hosts.includes(",") && !settings.has(TARGET)) return [url];
+  settings.delete(TARGET);
+  return hosts.split(",").map((host) => `${before}${host}${path}${settings.size === 0 ? "" : `?${settings}`}`);
+}
+
+/** Returns why a DATABASE_URL cannot be used, without any part of it, or null if it can be used. */
+export function databaseUrlFault(url: string): string | null {
+  const urls = serversOf(url);
+  if (!PARTS.test(url) || !urls.every((one) => URL.canParse(one)))
+    return "must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, and may name several HOST:PORT with commas between them";
+  if (urls.length > MOST_SERVERS) return `names more than ${MOST_SERVERS} servers`;
+  const target = new URLSearchParams(PARTS.exec(url)?.[4] ?? "").get(TARGET);
+  return target === null || WRITABLE_TARGETS.includes(target)
+    ? null
+    : `needs a server that takes writes: leave ${TARGET} out, or set it to read-write`;
+}
+
+export class StandbyError extends Error {
+  override readonly name = "StandbyError";
+  /** The SQLSTATE of a write on a server that is read-only. */
+  readonly code = "25006";
+}
+
+/**
+ * Chooses the server for new connections. After a failed connection, the next connection tries the next server, so a hub whose server is gone finds the
+ * new primary server by its own retries. Each user of connections has a `Servers` of its own.
+ */
+export class Servers {
+  readonly #urls: readonly string[];
+  #at = 0;
+  constructor(url: string) {
+    this.#urls = serversOf(url);
+  }
+
+  get count(): number {
+    return this.#urls.length;
+  }
+
+  /** Returns the class of connections for a pool, or for one connection. Each new connection goes to the server of the moment. */
+  connections(): typeof Client {
+    const servers = this;
+    return class extends Client {
+      readonly #url: string;
+      constructor(config?: string | ClientConfig) {
+        const url = servers.#urls[servers.#at] ?? "";
+        super({ ...(typeof config === "object" ? config : {}), connectionString: url });
+        this.#url = url;
+      }
+      override connect(): Promise<Client>;
+      override connect(callback: ((error: Error) => void) | ((error: null, client: Client) => void)): void;
+      override connect(callback?: unknown): Promise<Client> | undefined {
+        const connected = this.#connect();
+        if (typeof callback !== "function") return connected;
+        connected.then(
+          () => void callback(null, this),
+          (error: unknown) => void callback(error),
+        );
+        return undefined;
+      }
+      async #connect(): Promise<Client> {
+        try {
+          await super.connect();
+          if (servers.count > 1) await this.#mustTakeWrites();
+          return this;
+        } catch (error) {
+          servers.#leave(this.#url);
+          throw error;
+        }
+      }
+      /** A standby server, and a former primary server that was demoted, answers but refuses all writes. */
+      async #mustTakeWrites(): Promise<void> {
+        const { rows } = await this.query<{ transaction_read_only: string }>("show transaction_read_only");
+        if (rows[0]?.transaction_read_only === "off") return;
+        throw new StandbyError("The server takes no writes, because it is a standby server or read-only.");
+      }
+    };
+  }
+
+  /** The next connection goes to the server after `url`, unless another failed connection has already chosen a server. */
+  #leave(url: string): void {
+    if (this.#urls[this.#at] === url) this.#at = (this.#at + 1) % this.#urls.length;
+  }
+}
