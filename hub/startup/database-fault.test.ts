@@ -16,6 +16,8 @@ describe("the error for a database that the hub cannot use", () => {
     expect(databaseFault(URL_TEXT, withCode("", "ETIMEDOUT")).message).toContain(
       "cannot be used: ETIMEDOUT. Check the host",
     );
-    for (const error of [fault, refused]) expect(error.message).not.toContain("hunter2");
+    const several = databaseFault("postgres://u:hunter2@a:1,b/fleet", withCode("it takes no writes", "25006"));
+    expect(several.message).toMatch(/^The database a:1,b\/fleet of DATABASE_URL cannot be used: .* one of the servers/);
+    for (const error of [fault, refused, several]) expect(error.message).not.toContain("hunter2");
   });
 });

@@ -1,3 +1,5 @@
+import { serversOf } from "../db/servers.ts";
+
 /** What an operator checks first, by the error code of Node.js or PostgreSQL (SQLSTATE). */
 const CHECKS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "Check that PostgreSQL listens there, and that host and port in DATABASE_URL are right.",
@@ -7,6 +9,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   "28P01": "Check user and password in DATABASE_URL.",
   "28000": "Check the user in DATABASE_URL, and that the server's pg_hba.conf admits it from this machine.",
   "3D000": "Create the database, or correct its name in DATABASE_URL.",
+  "25006": "Check that one of the servers in DATABASE_URL takes writes.",
   "42501": "Give the user in DATABASE_URL the right to create tables, for example as the owner of the database.",
 };
 
@@ -21,7 +24,8 @@ export function databaseFault(url: string, error: unknown): Error {
   return new Error(`The database ${placeOf(url)} of DATABASE_URL cannot be used: ${why}. ${check}`, { cause: error });
 }
 
+/** The servers and the name of the database. */
 function placeOf(url: string): string {
-  const parsed = URL.parse(url);
-  return parsed === null ? "" : `${parsed.host}${parsed.pathname}`;
+  const parsed = serversOf(url).map((one) => URL.parse(one));
+  return `${parsed.map((one) => one?.host ?? "").join(",")}${parsed[0]?.pathname ?? ""}`;
 }
