@@ -39,6 +39,17 @@ describe("an attempt to run a tool", () => {
     expect(await host.system.attempt("tool", [], PATIENT)).toMatchObject({ kind: "missing" });
   });
 
+  it("removes a secret from what a tool printed before it cuts the text", async () => {
+    // The name of the secret lies just before the cut, so a search for secrets after the cut would not find the secret.
+    const secret = "hunter2-of-the-tenant";
+    const printing = (most: number) =>
+      `{ printf "password=${secret}"; head -c ${most - secret.length} /dev/zero | tr "\\0" " "; } >&2; exit 1`;
+    tool(printing(4_000));
+    expect(JSON.stringify(await host.system.attempt("tool", [], PATIENT))).not.toContain("hunter2");
+    tool(printing(2_000));
+    expect(JSON.stringify(await host.system.run("tool", [], 60_000))).not.toContain("hunter2");
+  });
+
   it("tells the signal that ended a tool", async () => {
     tool("kill -9 $$");
     expect(await host.system.attempt("tool", [], PATIENT)).toMatchObject({

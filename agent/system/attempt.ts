@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { isPresent } from "./files.ts";
 import { readProcess, waitChannel } from "./workers/processes.ts";
 
@@ -73,7 +74,7 @@ function attempt(root: string, path: string, args: readonly string[], options: A
       resolve(result);
     };
     const settleEnded = (): void => {
-      const told = stderr.toString("utf8").slice(-MOST_STDERR);
+      const told = withoutCredentials(stderr.toString("utf8")).slice(-MOST_STDERR);
       const tooMuch = size > MOST_OUTPUT ? `The tool wrote more than ${MOST_OUTPUT} bytes and was stopped. ` : "";
       const ended = child.signalCode === null ? "" : `The tool was ended by ${child.signalCode}. `;
       const out = Buffer.concat(stdout).toString(options.encoding ?? "utf8");

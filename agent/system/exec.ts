@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { isPresent } from "./files.ts";
 
 export interface Ran {
@@ -12,6 +13,7 @@ class ToolError extends Error {
 export type RunTool = (tool: string, args: readonly string[], timeoutMs: number, input?: Uint8Array) => Promise<Ran>;
 
 const MAX_OUTPUT = 1_000_000;
+const MAX_STDERR = 2_000;
 
 /** Returns the function that runs a tool without a shell. If a folder stands for the host, the returned function runs only tools in this folder. */
 export function toolsOf(root: string): RunTool {
@@ -35,6 +37,8 @@ export function toolsOf(root: string): RunTool {
     });
     if (result.timedOut) throw new ToolError(`${tool} did not end within ${timeoutMs} ms.`);
     if (result.exitCode === undefined) throw new ToolError(`${tool} could not be run: ${result.shortMessage}`);
-    return { exitCode: result.exitCode, stdout: result.stdout, stderr: result.stderr.slice(-2_000) };
+    // A cut may remove the name before a secret, by which the secret is found, so the secrets go before the first cut.
+    const stderr = withoutCredentials(result.stderr).slice(-MAX_STDERR);
+    return { exitCode: result.exitCode, stdout: result.stdout, stderr };
   };
 }
