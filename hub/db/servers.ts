@@ -31,7 +31,7 @@ export function databaseUrlFault(url: string): string | null {
     : `needs a server that takes writes: leave ${TARGET} out, or set it to read-write`;
 }
 
-export class StandbyError extends Error {
+class StandbyError extends Error {
   override readonly name = "StandbyError";
   /** The SQLSTATE of a write on a server that is read-only. */
   readonly code = "25006";
