@@ -187,9 +187,9 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
 const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentConnected && isSameSystem(node, machine);
 
-/** A quarantine follows from the drift, so the text about the drift names the service before the quarantine as what MAAS contradicts. */
-const serviceOf = ({ status }: NodeFacts): string =>
-  status === "quarantined" ? "was in service and is quarantined because of this" : `is ${status}`;
+/** A quarantine follows from the drift, so the text names the service before it. */
+const though = ({ status }: NodeFacts): string =>
+  `although its node ${status === "quarantined" ? "was in service and is quarantined because of this" : `is ${status}`}`;
 
 /**
  * Returns the drift that keeps the node from being in service. Returns null if the machine is deployed and, as far as the hub knows, still runs the
@@ -197,15 +197,14 @@ const serviceOf = ({ status }: NodeFacts): string =>
  */
 function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding | null {
   const name = nameOf(node, machine);
-  const though = `although its node ${serviceOf(node)}`;
-  const is = `${name} is '${machine.statusName}' in MAAS ${though}`;
+  const is = `${name} is '${machine.statusName}' in MAAS ${though(node)}`;
   const quarantine = { action: "quarantine", expected: "Deployed" } as const;
   if (machine.absent)
     return {
       rule: "machine_deleted",
       severity: "critical",
       ...quarantine,
-      message: `${name} is gone from MAAS ${though}. Drain and remove the node, then onboard the host again.`,
+      message: `${name} is gone from MAAS ${though(node)}. Drain and remove the node, then onboard the host again.`,
     };
   const meaning = MEANING_OF[machine.status];
   if (meaning === undefined)
