@@ -30,14 +30,22 @@ const inputs: [string, z.ZodType][] = [
   ["renew", RenewRequest],
 ];
 
+/**
+ * The plan of a task carries the task's input. The hub keeps an input as JSON and never in a column of type integer, so the numbers of Linux and
+ * of GPUs in it, which have 32 bits without a sign, fit too.
+ */
+const TASK_INPUT = /^createNodeTask\/oneOf\/\d+\/properties\/input\//;
+const most = (path: string) => (TASK_INPUT.test(path) ? 0xffff_ffff : INT4_MAX);
+
 it("accepts no whole number that does not fit into PostgreSQL's integer", () => {
   const found = inputs.flatMap(([name, schema]) =>
     wholeNumbers(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }), name),
   );
   expect(found.length).toBeGreaterThan(30);
+  expect(found.some(({ path }) => TASK_INPUT.test(path))).toBe(true);
   const unbounded = found.filter(
-    ({ shape }) =>
-      (shape.maximum ?? shape.exclusiveMaximum ?? Infinity) > INT4_MAX || (shape.minimum ?? -Infinity) < -INT4_MAX,
+    ({ path, shape }) =>
+      (shape.maximum ?? shape.exclusiveMaximum ?? Infinity) > most(path) || (shape.minimum ?? -Infinity) < -INT4_MAX,
   );
   expect(unbounded.map(({ path }) => path)).toEqual([]);
 });
