@@ -82,6 +82,7 @@ describe("a cleaning of NVIDIA GPUs", () => {
     // `gpu_verify` is the GPU step with the most values of evidence. If the evidence of `gpu_verify` had more values than a cleaning step may have,
     // `cleaningStep` would drop the last values.
     expect(Object.keys(stepOf(done, "gpu_verify", PCI(0)).evidence)).toEqual(VERIFY_EVIDENCE);
+    expect(stepOf(done, "gpu_services_start").evidence).toMatchObject({ secure_boot: null, lockdown: null });
     expect(done.needs).toBe("none");
     expect(host.actions()).toEqual([
       "stop kubelet.service",

@@ -1,6 +1,7 @@
 import type { TaskInput, TaskReply } from "../../shared/tasks/index.ts";
 import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
+import { bootFacts } from "./boot-facts.ts";
 import { runCleanerShader } from "./cleaner-shader.ts";
 import { climb, resetSteps } from "./climb.ts";
 import { freeFromProcesses, stopServices } from "./free-gpus.ts";
@@ -116,6 +117,7 @@ async function clean(scrub: Scrub): Promise<DriverWedged | null> {
 
 async function bringBack(scrub: Scrub, wedge: DriverWedged | null): Promise<DriverWedged | null> {
   const { system, timing, run, steps, journal } = scrub;
+  const boot = await bootFacts(system);
   run.progress({ step: "gpu_services_start" });
   let caught = wedge;
   let given: GivenBack = { services: [], failures: [] };
@@ -128,12 +130,14 @@ async function bringBack(scrub: Scrub, wedge: DriverWedged | null): Promise<Driv
   if (caught !== null) {
     await markWedged(system, caught);
     const message = `driver_wedged: ${caught.message} The stopped services start at the next boot.`;
-    steps.push(gpuStep("gpu_services_start", "host", "failed", message, { stopped: journal.services.join(" ") }));
+    steps.push(
+      gpuStep("gpu_services_start", "host", "failed", message, { stopped: journal.services.join(" "), ...boot }),
+    );
     return caught;
   }
   const isBack = given.failures.length === 0;
   const message = isBack ? "All that was stopped runs again." : `services_not_restored: ${named(given.failures, 3)}`;
-  const evidence = { started: given.services.join(" "), modules: [...journal.modules].reverse().join(" ") };
+  const evidence = { started: given.services.join(" "), modules: [...journal.modules].reverse().join(" "), ...boot };
   steps.push(gpuStep("gpu_services_start", "host", isBack ? "ok" : "failed", message, evidence));
   return null;
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gpuChallenge } from "../../agent/tasks/gpu-challenge.ts";
 import { gpuFill } from "../../agent/tasks/gpu-fill.ts";
-import { eq } from "../../hub/db/orm.ts";
-import { nodes, sanitizationRecords, type Task, tasks } from "../../hub/db/schema/index.ts";
+import { eq, sql } from "../../hub/db/orm.ts";
+import { nodes, sanitizationRecords, type Task, tasks, workflows } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { MOST_GPUS, SAMPLE_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
 import type { TaskId, WorkflowId } from "../../shared/ids.ts";
@@ -104,6 +104,39 @@ describe("the overwrite of GPU memory", () => {
       .filter((type) => type === "node.gpu_fill" || type === "node.gpu_challenge");
   const first = <T>(list: readonly T[], change: (one: T) => T): T[] =>
     list.map((one, index) => (index === 0 ? change(one) : one));
+
+  const bootedWith = (evidence: Record<string, string | null>, boot_id?: string) => (task: Task) => {
+    const reset = resetOf(8);
+    const steps = reset.steps.map((step) => (step.step === "gpu_services_start" ? { ...step, evidence } : step));
+    const boot = boot_id === undefined ? {} : { boot_id };
+    return task.type === "node.gpu_scrub" ? { ...reset, ...boot, steps } : resultOnCleanHost(task);
+  };
+  it.each([
+    ["on", { secure_boot: "on", lockdown: "integrity" }],
+    ["off", { secure_boot: "off" }],
+    ["unknown", { secure_boot: null }],
+    ["unknown", {}],
+  ])("the claim says Secure Boot %s if the agent reported %j", async (said, evidence) => {
+    const { id, nodeId } = await start("reset_only");
+    const [node] = await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
+    const image = { generation: node?.generation, name: "custom/gpuaas-noble" };
+    await rig.test.database.db
+      .update(workflows)
+      .set({ state: sql`${workflows.state} || ${JSON.stringify({ deployed_image: image })}::jsonb` })
+      .where(sql`${workflows.id} in (select onboarding_id from node_onboardings where node_id = ${nodeId})`);
+    const driver = agent(bootedWith(evidence));
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    const claims = (await recordOf(id)).claims.filter((claim) => claim.includes(`Secure Boot ${said})`));
+    expect(claims).toHaveLength(8);
+    expect(claims[0]).toContain("image custom/gpuaas-noble, ");
+  });
+
+  it("the claim says Secure Boot unknown if the GPUs were overwritten in another boot than they were reset", async () => {
+    const { id } = await start("overwritten");
+    const driver = agent(bootedWith({ secure_boot: "on" }, "earlier"));
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect((await recordOf(id)).claims.join()).not.toContain("Secure Boot on");
+  });
 
   it("is left out if the profile asks for a reset only, and the record says so", async () => {
     const { id } = await start("reset_only");

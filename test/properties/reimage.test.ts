@@ -303,6 +303,8 @@ describe("the record of a reimage", () => {
       residue: { verdict: "clean" },
     });
     expect(record?.gpus.map(({ level }) => level)).toEqual(Array(8).fill("overwritten"));
+    const named = record?.claims.filter((claim) => / image ubuntu[/]\w+, /.test(claim));
+    expect(named, record?.claims.join("\n")).toHaveLength(8);
     expect(record?.tasks.map(({ type }) => type)).not.toContain("node.drain");
     expect(await readAllocation(db(), allocation)).toMatchObject({ status: "ended" });
     expect((await readBaseline(db(), nodeId, generation ?? -1))?.baseline.snapshot).toEqual(EMPTY_SNAPSHOT);

@@ -44,6 +44,12 @@ export function challengedOf(task: Ended | null | undefined): Challenged | null 
   return input.success && result.success ? { input: input.data, result: result.data } : null;
 }
 
+/** The agent reports with the reset how the host's system started. An older agent does not, and some hosts' firmware cannot be read. */
+function secureBootOf({ steps }: TaskResult<"node.gpu_scrub">): "on" | "off" | "unknown" {
+  const told = steps.find(({ step }) => step === "gpu_services_start")?.evidence["secure_boot"];
+  return told === "on" || told === "off" ? told : "unknown";
+}
+
 /**
  * Concludes from the decommission's newest tasks what Muster may claim about the host's GPU memory. The hub uses checked answers about GPU memory
  * only if `check` names the same tasks as `fill` and `challenge`.
@@ -52,12 +58,14 @@ export function hostMemoryOf(
   context: Pick<DecommissionContext, "profile">,
   tasks: { readonly scrub: Task | null; readonly fill: Task | null; readonly challenge: Task | null },
   check: GpuMemoryCheck | null,
+  image: string | null,
 ): HostMemory | null {
   const scrub = scrubbedOf(tasks.scrub);
   if (scrub === null) return null;
   const isOwn = (task: Task | null, id: TaskId | undefined): Task | null => (task?.id === id ? task : null);
   const fill = isOwn(tasks.fill, check?.fill_task_id);
   const challenge = isOwn(tasks.challenge, check?.challenge_task_id);
+  const bootId = check?.boot_id ?? scrub.boot_id;
   return judgeHostMemory({
     scrub,
     filled: filledOf(fill),
@@ -67,9 +75,9 @@ export function hostMemoryOf(
     host: {
       at: (challenge ?? fill ?? tasks.scrub)?.finishedAt ?? new Date(0),
       agentVersion: check?.agent_version ?? "of an unknown version",
-      bootId: check?.boot_id ?? scrub.boot_id,
-      image: null,
-      secureBoot: "unknown",
+      bootId,
+      image,
+      secureBoot: scrub.boot_id === bootId ? secureBootOf(scrub) : "unknown",
     },
   });
 }

@@ -10,6 +10,7 @@ import {
 import { recordResidue } from "../../../shared/sanitization-residue.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
 import { type DecommissionStage, STAGES_OF_MODE } from "../../../shared/workflow-status.ts";
+import { readDeployedImage } from "../../db/queries/deployed-images.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { newestOfEachType } from "../../db/queries/task-reads.ts";
 import type { Tenancy } from "../../db/queries/tenancies.ts";
@@ -145,7 +146,7 @@ async function refusedOf(
   return refused.length === 0 ? {} : { refused_evidence: refused.slice(0, MOST_REFUSED) };
 }
 
-function memoryOf(context: TurnoverContext, tasks: readonly Task[]): HostMemory | null {
+async function memoryOf(tx: Tx, context: TurnoverContext, tasks: readonly Task[]): Promise<HostMemory | null> {
   if (context.node.gpusTotal === 0) return null;
   const newest = (type: Task["type"]): Task | null => tasks.find((task) => task.type === type) ?? null;
   const [scrub, fill] = [newest("node.gpu_scrub"), newest("node.gpu_fill")];
@@ -153,6 +154,7 @@ function memoryOf(context: TurnoverContext, tasks: readonly Task[]): HostMemory 
     context,
     { scrub, fill, challenge: newest("node.gpu_challenge") },
     context.state.gpu_memory ?? null,
+    await readDeployedImage(tx, context.node.id, context.node.generation),
   );
 }
 
@@ -176,7 +178,7 @@ export async function turnoverOf(tx: Tx, context: TurnoverContext): Promise<Turn
   const tasks = newest.filter(
     (task) => task.epoch > 0 && ranOnThisSystem(context, task) && !(unread && task.type === "node.sample_disks"),
   );
-  const memory = memoryOf(context, tasks);
+  const memory = await memoryOf(tx, context, tasks);
   const sampled = tasks.find(({ type }) => type === "node.sample_disks");
   const check =
     sampled === undefined ? null : await readDiskCheck(tx, context.input.erase, state.disks_before, sampled);

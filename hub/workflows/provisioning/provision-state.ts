@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { NodeId, TaskId } from "../../../shared/ids.ts";
+import { DeployedImage } from "../../db/queries/deployed-images.ts";
 
 /** A stage clears a fact of its state by writing null, because JSON keeps null and drops `undefined`. */
 export const fact = <T extends z.ZodType>(schema: T) => schema.nullable().optional();
@@ -42,6 +43,7 @@ export const ProvisionState = z.object({
   /** The node's generation for which the workflow has seen that MAAS started the deploy. */
   deploy_started: fact(z.number()),
   deployed_at: fact(z.string()),
+  deployed_image: fact(DeployedImage),
   deploy_ip_addresses: fact(z.array(z.string())),
   deploy_failure: fact(DeployFailure),
   /** The number of times that MAAS did not return the events of the failed deploy. */

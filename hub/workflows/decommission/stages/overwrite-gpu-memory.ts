@@ -196,7 +196,7 @@ async function verdict(
     agent_version: session?.agentVersion ?? "of an unknown version",
     boot_id: session?.bootId ?? "unknown",
   };
-  const memory = hostMemoryOf(context, { scrub, fill, challenge }, check);
+  const memory = hostMemoryOf(context, { scrub, fill, challenge }, check, null);
   const steps = [...filled.result.steps, ...(challenged?.result.steps ?? [])];
   const reasons = [
     ...steps.filter(({ outcome }) => outcome !== "ok").map(({ target, message }) => `${target}: ${message}`),

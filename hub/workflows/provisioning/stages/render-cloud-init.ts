@@ -81,6 +81,7 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
         awaits_deploy_place: false,
         deploy_failure: null,
         deployed_at: null,
+        deployed_image: null,
         last_sync_at_deploy: null,
         reseed_task_id: null,
         token_refreshes: 0,

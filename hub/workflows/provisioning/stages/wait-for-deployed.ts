@@ -39,6 +39,7 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
     message: "MAAS reports Deployed: the new system has fetched its user-data",
     patch: {
       deployed_at: context.state.deployed_at ?? context.now.toISOString(),
+      deployed_image: imageOf(context, machine),
       deploy_failure: null,
       deploy_ip_addresses: addresses,
       // MAAS sets `last_sync` at the end of the deploy, before any hardware sync ran. Only a `last_sync` after the end of the deploy proves a
@@ -48,6 +49,16 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
     details: { ip_addresses: addresses.slice(0, 16) },
     commit: (tx) => releaseDeploySlot(tx, context.workflowId),
   };
+}
+
+/** MAAS names the system that it deployed; an empty name says nothing. */
+function imageOf(
+  { state }: ProvisionContext,
+  { osystem, distroSeries }: MaasMachine,
+): ProvisionState["deployed_image"] {
+  const { generation } = state;
+  if (typeof generation !== "number" || osystem === "" || distroSeries === "") return null;
+  return { generation, name: `${osystem}/${distroSeries}`.slice(0, 128) };
 }
 
 /** The host's own address is first among the machine's addresses, by the same rule as in the reconciler (lifecycle 4.3). */
