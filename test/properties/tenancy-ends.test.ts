@@ -4,6 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../hub/db/orm.ts";
+import { recordMachineReleased } from "../../hub/db/queries/decommissions.ts";
 import { allocations, nodes } from "../../hub/db/schema/index.ts";
 import { SecretError } from "../../hub/secrets/port.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
@@ -30,6 +31,12 @@ const begin = (granted = true): Promise<Tenancy> => {
   boxes += 1;
   return Tenancy.begin(rig, boxes, granted);
 };
+/** Releases the machine as another MAAS user would. */
+function releaseByOther({ host: { machine } }: Tenancy): void {
+  const { region } = rig.maas.sim;
+  region.setOwner(machine, null);
+  region.forceStatus(machine, STATUS.ready);
+}
 const codes = ({ reasons }: SanitizationRecord) => reasons.map(({ code }) => code);
 
 describe("a turnover", () => {
@@ -124,9 +131,7 @@ describe("a host that nobody cleaned", () => {
 
   it("was released in MAAS by somebody else, and then drained and removed by force", async () => {
     const tenancy = await begin();
-    const { region } = rig.maas.sim;
-    region.setOwner(tenancy.host.machine, null);
-    region.forceStatus(tenancy.host.machine, STATUS.ready);
+    releaseByOther(tenancy);
     await setConnected(rig, tenancy.nodeId, false);
     const drain = { mode: "drain", reason: "gone", force: true, deadline_seconds: 0, agent_wait_seconds: 0 } as const;
     const id = await tenancy.start({ ...drain, force_release_allocation: true });
@@ -248,14 +253,15 @@ describe("a cancelled cleaning", () => {
 });
 
 describe("a full decommission", () => {
-  const full = {
+  const taking = {
     mode: "full_decommission",
     reason: "scrap",
     erase: "none",
-    agent_wait_seconds: 0,
     storage_cleanup: "all",
+    remove_maas_record: false,
+    force_release_allocation: true,
+    agent_wait_seconds: 0,
   } as const;
-  const taking = { ...full, remove_maas_record: false, force_release_allocation: true } as const;
 
   it("writes the record before the release, and the end of the node adds none", async () => {
     const tenancy = await begin();
@@ -271,6 +277,21 @@ describe("a full decommission", () => {
     await tenancy.drive(id, "remove_gpuaas_node_record");
     await tenancy.cancel(id);
     expect(await tenancy.only()).toMatchObject({ operation: { decommission_id: id } });
+  });
+
+  it("that finds the tenant's system gone does not end the tenant's use without a record", async () => {
+    const tenancy = await begin();
+    const first = await tenancy.release();
+    await tenancy.cancel(first);
+    const id = await tenancy.start(taking);
+    await tenancy.drive(id, "revoke_users");
+    releaseByOther(tenancy);
+    await rig.services.inTx((tx) => recordMachineReleased(tx, first, 0));
+    expect(await tenancy.drive(id), await tenancy.driver.story(id)).toBe("completed");
+    expect(await tenancy.driver.story(id)).toContain("record_sanitization skipped: The system of the host is gone");
+    expect([(await tenancy.now()).status, await tenancy.records()]).toEqual(["ending", []]);
+    await tenancy.sweep();
+    expect(await tenancy.only()).toMatchObject({ verdict: "not_clean", without_turnover: { begun: null } });
   });
 
   it("that is cancelled after its record is followed by the record of the turnover", async () => {
