@@ -344,6 +344,27 @@ describe("a tampered chain", () => {
   });
 });
 
+it.runIf(!NO_TOOLS)("a record that the hub alone signed is verified, and a change of it is found", async () => {
+  const without_turnover = { because: "node_removed", begun: null } as const;
+  const lost = { without_turnover, required: [], residue: null, unsigned_reason: "no agent was asked" };
+  const { text } = await other.prepare([], lost);
+  const stored = await other.store(text, null);
+  if (!("stored" in stored)) throw new Error(stored.message);
+  const alone = await exported(stored.stored.recordId);
+  const found = await verified([alone]);
+  expect(found, found.stdout).toMatchObject({ exitCode: 0, codes: [] });
+  expect(found.stdout).toContain("not signed by an agent");
+  expect(found.stdout).toContain(": not_clean");
+  const commands = OPENSSL.filter((one) => !/agent|record-2/.test(one));
+  expect(commands).toHaveLength(5);
+  const byHand = async (document: unknown) =>
+    (await run([keyCommand, ...commands], { "record.json": document })).exitCode;
+  expect(await byHand(alone)).toBe(0);
+  const lied = changed(alone, { without_turnover: { ...without_turnover, because: "host_released" } });
+  expect((await verified([lied])).codes).toContain("countersignature_differs");
+  expect(await byHand(lied)).not.toBe(0);
+});
+
 describe("a rotation of the order key", () => {
   it("leaves old records verified, and lets the earlier key verify new records", async () => {
     const rotate = (verb: string) => api.ask("POST", `/api/v1/admin/authority/rotation${verb}`, { reason: "test" });
