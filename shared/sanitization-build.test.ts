@@ -101,6 +101,7 @@ describe("a record", () => {
 describe("the sentences of a record", () => {
   const disk = {
     media_kind: "disk",
+    firmware: "GDC7",
     model: "PM1733",
     serial: "SER1",
     method: "purge",
@@ -115,7 +116,9 @@ describe("the sentences of a record", () => {
 
   it("claim the method of a medium only for a step that was ok", () => {
     const { record } = buildRecord(cleanFacts({ tasks: [task(), wiped()] }));
-    expect(record.media).toMatchObject([{ kind: "disk", serial: "SER1", method: "purge", source: "c07u41" }]);
+    expect(record.media).toMatchObject([
+      { kind: "disk", serial: "SER1", firmware: "GDC7", method: "purge", source: "c07u41" },
+    ]);
     expect(record.claims).toContain(
       "The agent reported that it cleaned disk (model PM1733, serial number SER1) by the technique format with nvme-cli, method class purge. Nothing verified the result.",
     );

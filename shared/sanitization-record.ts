@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Timestamp } from "./api/values.ts";
 import { NodeId, TaskId, WorkflowId } from "./ids.ts";
 import { canonicalJson } from "./json.ts";
+import { DESTINATIONS } from "./sanitization-destination.ts";
 import { MOST_RECORD_BYTES, MOST_RECORD_TASKS, RECORD_FORMAT, RecordAgent, Sha256 } from "./sanitization-format.ts";
 import { CleaningSteps } from "./tasks/cleaning-step.ts";
 
@@ -184,6 +185,8 @@ const Medium = z.strictObject({
   bytes_total: z.number().nullable(),
   verification: Short.nullable(),
   verification_result: Short.nullable(),
+  /** The revision of the medium's firmware; absent if nobody reported it. */
+  firmware: Short.optional(),
 });
 export type Medium = z.output<typeof Medium>;
 
@@ -257,6 +260,8 @@ export const SanitizationRecord = z.strictObject({
    */
   without_turnover: WithoutTurnover.optional(),
   operation: z.strictObject({ decommission_id: WorkflowId, mode: Code, reason: Short, requested_by: Short }),
+  /** Where the host and its media go after the operation. `destination` is absent in records of hubs that did not record it. */
+  destination: z.enum(DESTINATIONS).optional(),
   trust: z.enum(TRUST_LEVELS),
   /** How MAAS released the machine from the host's earlier system. `release` is absent if the host has kept its system. */
   release: RecordRelease.optional(),

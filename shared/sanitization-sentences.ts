@@ -19,6 +19,7 @@ function mediumOf({ outcome, evidence }: CleaningStep, refused: RefusedEvidence 
   if (kind === null) return null;
   const isDone = outcome === "ok" && refused === null;
   const method = METHODS.find((one) => isDone && one === evidence["method"]) ?? "none";
+  const firmware = text(evidence["firmware"]);
   return {
     kind: kind.slice(0, 64),
     maker: text(evidence["maker"]),
@@ -34,6 +35,7 @@ function mediumOf({ outcome, evidence }: CleaningStep, refused: RefusedEvidence 
     verification: refused === null ? text(evidence["verification"]) : "comparison with the order of the hub",
     verification_result:
       refused === null ? text(evidence["verification_result"]) : `${refused.code}: ${refused.message}`,
+    ...(firmware === null ? {} : { firmware }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { DESTINATION_TEXTS } from "../../shared/sanitization-destination.ts";
 import type { SanitizationRecord } from "../../shared/sanitization-record.ts";
 
 const STYLE = `
@@ -67,6 +68,7 @@ function generalFacts({ node, allocation, operation, ...record }: SanitizationRe
     "Record of the same allocation before it": record.follows,
     "How the tenant's use ended without a turnover": endOf(record),
     Operation: `${operation.mode} ${operation.decommission_id}, requested by ${operation.requested_by}: ${operation.reason}`,
+    Destination: record.destination && `${record.destination}: ${DESTINATION_TEXTS[record.destination]}`,
     Trust: record.trust,
     Began: record.started_at,
     Ended: record.finished_at,
@@ -87,7 +89,9 @@ const stepRows = ({ tasks }: SanitizationRecord): Cell[][] =>
 const mediumRows = ({ media }: SanitizationRecord): Cell[][] =>
   media.map((one) => [
     one.kind,
-    [one.maker, one.model].filter((part) => part !== null).join(" "),
+    [one.maker, one.model, one.firmware === undefined ? null : `firmware ${one.firmware}`]
+      .filter((part) => part !== null)
+      .join(" "),
     one.serial,
     one.source,
     one.method,
