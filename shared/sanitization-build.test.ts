@@ -78,6 +78,17 @@ describe("a record", () => {
     expect(record.tasks.map(({ result_sha256 }) => result_sha256)).toEqual(facts.tasks.map((one) => one.result_sha256));
   });
 
+  it("that is only just not too large leaves nothing out", () => {
+    const ofSteps = (count: number) => {
+      const steps = Array.from({ length: count }, (_, n) => step({ target: `t${n}`, message: "m".repeat(512) }));
+      return buildRecord(cleanFacts({ tasks: [task({ steps })] }));
+    };
+    const whole = Array.from({ length: 200 }, (_, n) => ofSteps(n + 1)).filter(({ record }) => record.cut.length === 0);
+    const [last] = whole.slice(-1);
+    // One more step takes less than 2,048 bytes.
+    expect(bytesOf(last?.text ?? "")).toBeGreaterThan(MOST_RECORD_BYTES - 2_048);
+  });
+
   it("keeps failed steps longer than ok steps", () => {
     const many = Array.from({ length: 199 }, (_, n) => step({ target: `t${n}`, message: "m".repeat(512) }));
     const { record } = buildRecord(

@@ -151,6 +151,22 @@ function cutOf(kept: SanitizationRecord, whole: SanitizationRecord): Sanitizatio
 }
 
 /**
+ * False if the texts in `value` alone are larger than a record may be. The test costs far less than the JSON text, which takes up to a second if a
+ * hostile host has reported as much as it can.
+ */
+function mayFit(value: unknown): boolean {
+  let left = MOST_RECORD_BYTES;
+  const open: unknown[] = [value];
+  while (open.length > 0 && left >= 0) {
+    const one = open.pop();
+    // A character of a text takes at least one byte in JSON.
+    if (typeof one === "string") left -= one.length;
+    else if (one !== null && typeof one === "object") for (const member of Object.values(one)) open.push(member);
+  }
+  return left >= 0;
+}
+
+/**
  * The verdict of a sanitization record follows from all facts of the turnover, also from facts that the record leaves out. A sanitization record that
  * would be too large leaves out its least important facts, and says how many it leaves out.
  */
@@ -176,6 +192,7 @@ export function buildRecord(facts: RecordFacts): { readonly record: Sanitization
   };
   for (const limits of ALL_LIMITS) {
     const kept = limited(whole, limits);
+    if (!mayFit(kept)) continue;
     const record = { ...kept, cut: cutOf(kept, whole) };
     const text = canonicalJson(record);
     if (bytesOf(text) <= MOST_RECORD_BYTES) return { record: SanitizationRecord.parse(record), text };
