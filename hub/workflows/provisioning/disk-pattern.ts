@@ -12,14 +12,18 @@ const SEARCH = new Script("texts.map((of) => of.map((text) => expression.test(te
  * Tells for each list of texts whether one of its texts matches the pattern; null if the match took too long. If a pattern is no regular expression,
  * the hub searches for the pattern as literal text.
  */
-export function holdPattern(texts: readonly (readonly string[])[], pattern: string): boolean[] | null {
+export function holdPattern(
+  texts: readonly (readonly string[])[],
+  pattern: string,
+  withinMs = SEARCH_WITHIN_MS,
+): boolean[] | null {
   const expression = asExpression(pattern);
   if (expression === null)
     return texts.map((of) => of.some((text) => text.toLowerCase().includes(pattern.toLowerCase())));
   try {
     // Node.js can end a running match of a pattern only if the match runs as a script in a VM context.
     Object.assign(CONTEXT, { texts, expression });
-    return [...SEARCH.runInContext(CONTEXT, { timeout: SEARCH_WITHIN_MS })];
+    return [...SEARCH.runInContext(CONTEXT, { timeout: withinMs })];
   } catch (error) {
     if ((error as { code?: unknown }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return null;
     throw error;
@@ -81,5 +85,5 @@ export function repeatedGroups(pattern: string): string[] {
  * True if the pattern has a repetition within a repetition, such as `(a+)+$`, for which a match may take practically for ever. If `isEndless` misses
  * a pattern, the stage that uses the pattern ends the match after `SEARCH_WITHIN_MS`.
  */
-export const isEndless = (pattern: string): boolean =>
-  [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);
+export const isEndless = (pattern: string, withinMs = SEARCH_WITHIN_MS): boolean =>
+  [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one, withinMs) === null);
