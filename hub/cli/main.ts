@@ -18,7 +18,6 @@ import { DIAGNOSTICS_HELP, writeDiagnostics } from "./diagnostics.ts";
 import { withIds } from "./names.ts";
 import { forPeople, helpText, overviewText, plain } from "./output.ts";
 import { Away, call, DEADLINE_MS, fetchFrom, flagText, Refused, read, type Target, targetOf } from "./request.ts";
-import { VERIFY_RECORD_HELP, verifyRecordFiles } from "./verify-record.ts";
 
 const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster help [command]
@@ -136,17 +135,19 @@ function unknownCommand(name: string | undefined, operations: readonly Operation
  * Runs the command `verify-record`, or shows its help. `runOffline` returns false for every command except `verify-record`, because the other
  * commands of `muster` need a hub.
  */
-function runOffline(argv: readonly string[]): boolean {
+async function runOffline(argv: readonly string[]): Promise<boolean> {
   const [command, about] = argv;
   const asksHelp = command === "help" && about === "verify-record";
   if (command !== "verify-record" && !asksHelp) return false;
+  // No other command needs the schemas of a record, with which each start of the program would take a third more processor time.
+  const { VERIFY_RECORD_HELP, verifyRecordFiles } = await import("./verify-record.ts");
   if (asksHelp || argv.includes("--help")) process.stdout.write(VERIFY_RECORD_HELP);
   else process.exitCode = verifyRecordFiles(argv.slice(1));
   return true;
 }
 
 async function main(argv: readonly string[]): Promise<void> {
-  if (runOffline(argv)) return;
+  if (await runOffline(argv)) return;
   const { values, positionals } = parseArgs({
     args: [...argv],
     options: COMMON_FLAGS,
