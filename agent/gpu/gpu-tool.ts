@@ -1,3 +1,4 @@
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { Attempt } from "../system/attempt.ts";
 import type { System } from "../system/system.ts";
 
@@ -54,4 +55,5 @@ export async function callDriver(
   return { exitCode: ran.exitCode, stdout: ran.stdout, said: lastWords(`${ran.stdout}\n${ran.stderr}`) };
 }
 
-const lastWords = (text: string): string => text.trim().replace(/\s+/g, " ").slice(-MOST_SAID);
+/** A cut may remove the name before a secret, by which the secret is found, so the secrets go before the cut. */
+const lastWords = (text: string): string => withoutCredentials(text).trim().replace(/\s+/g, " ").slice(-MOST_SAID);

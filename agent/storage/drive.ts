@@ -1,3 +1,4 @@
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { Attempt, AttemptTool } from "../system/attempt.ts";
 import { type CommandEnd, judgeCommand } from "./command-end.ts";
 import type { BlockDevice, NvmeController } from "./disk-rules.ts";
@@ -54,7 +55,9 @@ export function endedOf(end: Attempt, tool: string): Ended | DriveRefusal {
   return end;
 }
 export const isRefusal = (one: object): one is DriveRefusal => "ok" in one && one.ok === false;
-export const toldBy = ({ stdout, stderr }: Ended): string => `${stderr} ${stdout}`.trim().slice(0, MOST_TOLD);
+/** What a tool printed about a disk, as the end of a message, without the secrets that the tool may have printed. */
+export const toldBy = ({ stdout, stderr }: Ended): string =>
+  withoutCredentials(`${stderr} ${stdout}`).trim().slice(0, MOST_TOLD);
 export const otherDisk = (told: string, serial: string | null): DriveRefusal => ({
   ok: false,
   reason: "other_disk",

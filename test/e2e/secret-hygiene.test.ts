@@ -7,7 +7,9 @@ import { Diagnostics } from "../../hub/diagnostics/take.ts";
 import { SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { VaultFault } from "../fakes/vault/answer.ts";
 import { agentPids } from "../support/agent-processes.ts";
+import { TENANTS_FILES } from "../support/canary-host.ts";
 import { CanarySite, filesBelow } from "../support/canary-site.ts";
+import { CanaryDecommissions } from "../support/canary-tenant.ts";
 import { crawlApi } from "../support/crawl-api.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { storedRows } from "../support/database-text.ts";
@@ -19,10 +21,8 @@ import { newSecret } from "../support/webhook-receiver.ts";
 const CLI = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
 /** The file that the command line writes with the hub's diagnostics, below the folder that the test searches for secrets. */
 const DIAGNOSTICS = "diagnostics.json";
-const Status = z.looseObject({ status: z.string() });
 const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.string() });
 const ReportToken = z.looseObject({ token: z.string() });
-const Decommission = z.looseObject({ decommission_id: z.string() });
 
 /** Files below `stateDir` that may contain secrets, each with the reason. The test searches all files below `stateDir` that `KEPT` does not name. */
 const KEPT: readonly (readonly [RegExp, string])[] = [
@@ -30,6 +30,7 @@ const KEPT: readonly (readonly [RegExp, string])[] = [
   [/^vault-secret-id$/, "the file that the operator gives the hub"],
   [/^hub\/admin-token$/, "the file that tells the operator the first token"],
   [/^hosts\/[^/]+\/var\/lib\/cloud\/instance/, "the user-data, which cloud-init keeps for root"],
+  [TENANTS_FILES, "what a tenant and the operator keep on the host"],
   [/^hosts\/[^/]+\/etc\/muster\/enrollment-token$/, "the token of a host that has not enrolled"],
   [/^hosts\/[^/]+\/etc\/maas\/maas-machine-creds\.yml$/, "the host's own token of its hardware sync"],
   [/^hosts\/[^/]+\/etc\/cloud\/cloud\.cfg\.d\//, "the same, from MAAS's vendor-data"],
@@ -212,32 +213,28 @@ describe("every secret of a site, its hosts and its hub", () => {
     expect(await world.ask("POST", `${site}/probe`)).toMatchObject({ checks: expect.anything() });
   });
 
-  it("is on a host whose tools print it, and that is drained and removed", async () => {
+  it("is on a host whose tools print it, and that is drained, removed and released", async () => {
     const node = (await world.rig.api.nodes()).find((one) => one.status === "active");
     const root = world.hostFolder(node?.hostname ?? "");
     const tool = join(root, "usr/bin/loginctl");
     const whole = readFileSync(tool, "utf8");
     const aloud = "cat etc/maas/maas-machine-creds.yml var/lib/cloud/instance/scripts/20-agent-bootstrap.sh";
     writeFileSync(tool, `#!/bin/sh\ncd '${root}'; ${aloud} | grep -aE 'token|TOKEN|key|CONFIG' >&2; exit 1\n`);
-    const operate = async (what: string) =>
-      Decommission.parse(await world.ask("POST", `nodes/${node?.id}/${what}`, { reason: "old" })).decommission_id;
-    const ended = (id: string) =>
-      until(`decommission ${id} to end`, async () => {
-        const { status } = Status.parse(await world.ask("GET", `decommissions/${id}`));
-        return status.startsWith("failed") || status === "completed" ? status : undefined;
-      });
-    const drain = await operate("drain");
+    const decommissions = new CanaryDecommissions(world);
+    const drain = await decommissions.start(node?.id ?? "", "drain");
     await until("the tool has failed aloud", async () => {
       const { rows } = await database.database.pool.query("select error_message from tasks where type = 'node.drain'");
       return /loginctl ended with status 1.*\[redacted\]/s.test(JSON.stringify(rows)) || undefined;
     });
     expect(JSON.stringify(await world.ask("GET", "diagnostics"))).toContain("loginctl ended");
     writeFileSync(tool, whole);
-    if ((await ended(drain)) !== "completed") {
-      await world.ask("POST", `decommissions/${drain}/retry`, { reason: "mended" });
-      expect(await ended(drain)).toBe("completed");
-    }
-    expect(await ended(await operate("remove"))).toBe("completed");
+    await decommissions.completes(drain);
+    for (const mode of ["remove", "release"] as const)
+      await decommissions.completes(await decommissions.start(node?.id ?? "", mode));
+  });
+
+  it("is on a host with a tenant, and that each mode of a decommission cleans", async () => {
+    await new CanaryDecommissions(world).turnOver(database.database.pool);
   });
 
   it("is not printed by the command line", async () => {
@@ -277,6 +274,9 @@ describe("every secret of a site, its hosts and its hub", () => {
         "admin",
         "machine",
         "manual",
+        "Weka",
+        "tenant",
+        "report token of a reimage",
       ])
         expect(world.secrets.names.join()).toContain(kind);
       expect(leaks([{ place: "a planted one", text: JSON.stringify(world.keys) }]).length).toBeGreaterThanOrEqual(5);

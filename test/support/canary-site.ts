@@ -15,7 +15,7 @@ import { CanaryVault } from "./canary-vault.ts";
 import type { TestDatabase } from "./database.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { SecretSearch } from "./secret-search.ts";
-import { demoHosts, type SeededSite, seedSite } from "./seed-site.ts";
+import { demoHosts, ensureSku, type SeededSite, SKU, seedSite } from "./seed-site.ts";
 import { SimulatorControl } from "./simulator-control.ts";
 import { until } from "./until.ts";
 import { newSecret, Receiver } from "./webhook-receiver.ts";
@@ -97,6 +97,8 @@ export class CanarySite {
   async furnish(): Promise<void> {
     const [, second] = HOSTS;
     const maas = { ...this.rig.maas, bmcPassword: this.keys.bmc, deployPassword: this.#deploy };
+    // A simulated host has no GPUs that an agent could clean between two tenants.
+    await ensureSku(this.rig.api, { id: SKU, description: "no GPUs", gpu_vendor: "none", gpus_total: 0 });
     this.site = await seedSite(this.rig.api, maas, HOSTS, { max_deploy_retry_attempts: 0 });
     await this.ask("POST", `maas-sites/${this.site.siteId}/power-credential-overrides`, {
       selector_type: "hostname",

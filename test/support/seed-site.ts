@@ -16,7 +16,7 @@ export interface DemoHost {
 }
 
 const SITE = "demo-dc1";
-const SKU = "mi300x.192g.8gpu";
+export const SKU = "mi300x.192g.8gpu";
 
 /** Returns hosts as an operator enters them: with a hostname and the address of the BMC, and without a record in MAAS. */
 export const demoHosts = (count: number): DemoHost[] =>

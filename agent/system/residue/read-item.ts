@@ -7,6 +7,7 @@ import {
   type ResidueTenant,
   unreadableBecause,
 } from "../../../shared/residue/snapshot.ts";
+import { withoutCredentials } from "../../../shared/without-credentials.ts";
 import { messageOf } from "../../message-of.ts";
 import { toolsOf } from "../exec.ts";
 import { keyedDigest } from "./digest.ts";
@@ -49,8 +50,8 @@ async function readWithin(item: ResidueItem, read: Reader, base: Omit<Reading, "
   try {
     return bounded(item, await Promise.race([read({ ...base, signal: abort.signal }), passed]));
   } catch (error) {
-    // An error's message may contain a path that a tenant chose, so `entryName` escapes it.
-    return unreadableBecause(entryName(messageOf(error)));
+    // An error's message may contain a path that a tenant chose, so `entryName` escapes it, or what a tool printed, so secrets are removed from it.
+    return unreadableBecause(entryName(withoutCredentials(messageOf(error))));
   } finally {
     clearTimeout(timer);
   }

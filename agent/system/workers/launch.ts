@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { withoutCredentials } from "../../../shared/without-credentials.ts";
 import type { RunTool } from "../exec.ts";
 import { isMissing } from "../files.ts";
 import { LOG_FILE, WORKER_ARGUMENT } from "./work-files.ts";
@@ -92,7 +93,10 @@ const asChild =
 /** Returns the last lines of a worker process's log, for a message to an operator. */
 export function lastLines(folder: string): string {
   try {
-    return readFileSync(join(folder, LOG_FILE), "utf8").slice(-500).trim();
+    // A cut may remove the name before a secret, by which the secret is found, so the secrets go before the cut.
+    return withoutCredentials(readFileSync(join(folder, LOG_FILE), "utf8"))
+      .slice(-500)
+      .trim();
   } catch (error) {
     if (isMissing(error)) return "";
     throw error;

@@ -18,6 +18,8 @@ const FOLDERS = [
   "root",
   "lib/systemd/system",
   "proc/sys/kernel/random",
+  // The simulated host has no disks. The agent finds none, but cannot read the disks of a host without the folder.
+  "sys/class/block",
 ];
 
 const REPOSITORY = new URL("../../../..", import.meta.url).pathname;
@@ -91,6 +93,7 @@ export function installImage(options: ImageOptions): void {
         : `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
     },
     ...(ownLinux ? ownLinuxFiles() : []),
+    { path: "proc/self/mountinfo", mode: 0o444, content: "21 1 0:20 / / rw,relatime - tmpfs root rw\n" },
     // The simulated host has no network cards, so the agent reads the MAC addresses from files below `sys/class/net`.
     ...machine.interfaces.map((nic) => ({
       path: `sys/class/net/${nic.name}/address`,
