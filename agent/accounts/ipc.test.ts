@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parseMounts } from "../system/mounts.ts";
-import { keysOf, sysvIdsOf } from "./ipc.ts";
+import { sysvIdsOf } from "./ipc.ts";
 
 describe("tables of the kernel", () => {
   it.each([
@@ -24,14 +24,6 @@ describe("tables of the kernel", () => {
     ].join("\n");
     expect(sysvIdsOf(table, "semid", (uid) => uid === 20_000)).toEqual([7, 8]);
     expect(() => sysvIdsOf("a b\n1 2\n", "semid", () => true)).toThrow("no columns");
-  });
-
-  it("tell the keys of one uid", () => {
-    const text = "    0:    49 48/48 48/1000000 1062/25000000\n20000:     3 2/2 2/200 20/20000\n";
-    expect(keysOf(text, 20_000)).toBe(2);
-    expect(keysOf(text, 0)).toBe(48);
-    expect(keysOf(text, 2000)).toBeNull();
-    expect(keysOf(null, 0)).toBeNull();
   });
 
   it("list mounts with the characters that the kernel writes as numbers", () => {

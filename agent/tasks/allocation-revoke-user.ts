@@ -4,8 +4,9 @@ import { parseAccounts, parseSubIds, usableSubUids } from "../accounts/account-f
 import { type AllocationRecord, readRecord, writeRecord } from "../accounts/allocation-record.ts";
 import type { EndTiming } from "../accounts/end-processes.ts";
 import { removeAccount, removeHome } from "../accounts/home-and-account.ts";
-import { clearKeyrings, removeSysvIpc } from "../accounts/ipc.ts";
+import { removeSysvIpc } from "../accounts/ipc.ts";
 import { removeAtJobs, removeCrontabs } from "../accounts/jobs.ts";
+import { removeKeyrings } from "../accounts/keyrings.ts";
 import { endLinger, endSessions, endTenantProcesses, lockAccount, removeSudo } from "../accounts/logins.ts";
 import { removePosixIpc } from "../accounts/posix-ipc.ts";
 import { allWays, rootAccessStep, waysToRoot } from "../accounts/root-access.ts";
@@ -31,7 +32,7 @@ const AFTER: Partial<Record<RevokeStepName, Part>> = {
   at: removeAtJobs,
   sysv_ipc: removeSysvIpc,
   posix_ipc: removePosixIpc,
-  keyrings: clearKeyrings,
+  keyrings: removeKeyrings,
   runtime_folder: removeRuntimeFolder,
   mail: removeMail,
   sub_ids: removeSubIds,

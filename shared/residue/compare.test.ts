@@ -130,6 +130,16 @@ const Snapshot: fc.Arbitrary<ResidueSnapshot> = fc.record(
 const whole = (snapshot: ResidueSnapshot): boolean =>
   RESIDUE_ITEM_NAMES.every((item) => snapshot[item] !== undefined && "entries" in snapshot[item]);
 
+describe("the kernel keys of the tenant", () => {
+  const keys = withItem("credentials", entries(["kernel keys of user 1001", A], ["kernel keys of user 1002", A]));
+  it("are a finding also if the baseline has them, and those of others are not", () => {
+    const found = [{ name: "kernel keys of user 1001", kind: "tenant" }];
+    expect(compareResidue(keys, keys, TENANT).items.credentials).toEqual({ state: "found", found, more: 0 });
+    expect(compareResidue(keys, keys, null).items.credentials).toEqual({ state: "clean" });
+    expect(compareResidue(null, keys, TENANT).items.credentials).toEqual({ state: "found", found, more: 0 });
+  });
+});
+
 describe("the comparison of whole snapshots", () => {
   it("is clean for a readable host that did not change", () => {
     fc.assert(

@@ -1,13 +1,19 @@
 import { RESIDUE_ITEM_NAMES, type ResidueItem, type ResidueRule, ruleOf } from "./items.ts";
 import { isDiskMount } from "./mount-names.ts";
-import type { ResidueEntry, ResidueReading, ResidueSnapshot, ResidueTenant } from "./snapshot.ts";
+import {
+  kernelKeysOf,
+  type ResidueEntry,
+  type ResidueReading,
+  type ResidueSnapshot,
+  type ResidueTenant,
+} from "./snapshot.ts";
 
 /** The largest number of findings that the judgement of a residue item names. */
 export const MOST_FOUND = 20;
 
 /**
  * The reasons for which an entry of a residue item is a finding. Compared with the node's baseline, an entry of a residue item is `added`, `changed`
- * or `removed`. A `forbidden` entry may never exist on a clean host; a `tenant` entry is the tenant's own account, group or password.
+ * or `removed`. A `forbidden` entry may never exist on a clean host; a `tenant` entry is the tenant's own account, group, password or kernel keys.
  */
 export type FindingKind = "added" | "changed" | "removed" | "forbidden" | "tenant";
 export interface Finding {
@@ -66,9 +72,12 @@ function judge(
 const CLEAN: ItemJudgement = { state: "clean" };
 const unreadable = (reason: string): ItemJudgement => ({ state: "unreadable", reason });
 
-/** True if an entry is the tenant's own account, group or password, which is a finding even if the baseline contains the entry. */
-const isOf = (item: ResidueItem, name: string, tenant: ResidueTenant | null): boolean =>
-  item === "accounts" && tenant !== null && name.split(" ")[1] === tenant.login_user;
+/** True if an entry is the tenant's own account, group, password or kernel keys, which are findings even if the baseline contains the entry. */
+function isOf(item: ResidueItem, name: string, tenant: ResidueTenant | null): boolean {
+  if (tenant === null) return false;
+  if (item === "credentials") return name === kernelKeysOf(tenant.uid);
+  return item === "accounts" && name.split(" ")[1] === tenant.login_user;
+}
 
 function judgeForbidden(now: ResidueReading): ItemJudgement {
   if ("unreadable" in now) return unreadable(now.unreadable);

@@ -51,3 +51,6 @@ export const ResidueTenant = z.strictObject({
   uid: z.int().min(1000).max(4_294_967_294),
 });
 export type ResidueTenant = z.output<typeof ResidueTenant>;
+
+/** The name of the entry of the item `credentials` for a user with keys in the kernel. */
+export const kernelKeysOf = (uid: number): string => `kernel keys of user ${uid}`;

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { kernelKeysOf, type ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { isPresent } from "../files.ts";
+import { KEY_SETTINGS, KEY_USERS, KEYS_HIDDEN, type KeyUser, parseKeyUsers } from "../key-users.ts";
 import { readHomes } from "./accounts.ts";
 import { readFileItem } from "./file-items.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
-import { linesOf, namesIn, presence, type Reading, readText, valued } from "./reading.ts";
+import { linesOf, namesIn, presence, type Reading, readText, Unreadable, valued } from "./reading.ts";
 import { readTrees } from "./trees.ts";
 
 /**
@@ -107,17 +109,24 @@ export async function readHistories(reading: Reading): Promise<ResidueEntry[]> {
 export async function readCredentials(reading: Reading): Promise<ResidueEntry[]> {
   const inHomes = await presentInHomes(reading, () => CREDENTIALS);
   const tickets = (await namesIn(reading, "/tmp")).filter((name) => name.startsWith("krb5cc_"));
-  // Each line of /proc/key-users is `uid: usage nkeys/nikeys qnkeys/maxkeys qnbytes/maxbytes`. A user has made keys in the kernel's keyrings only if
-  // `qnkeys` is not zero.
-  const keyUsers = linesOf(await readText(join(reading.root, "proc/key-users"))).flatMap((line) => {
-    const [uid, , , inQuota] = line.split(/\s+/);
-    return uid === undefined || inQuota === undefined || inQuota.startsWith("0/") ? [] : [Number.parseInt(uid, 10)];
-  });
+  const keyUsers = (await readKeyUsers(reading)).filter(({ uid, keys, inQuota }) =>
+    uid === reading.tenant?.uid ? keys > 0 : uid >= 1_000 && inQuota > 0,
+  );
   return [
     ...inHomes,
     ...tickets.map((name) => presence(reading, `/tmp/${name}`)),
-    ...keyUsers.filter((uid) => uid >= 1_000).map((uid) => presence(reading, `kernel keys of user ${uid}`)),
+    ...keyUsers.map(({ uid }) => presence(reading, kernelKeysOf(uid))),
   ];
+}
+
+/**
+ * A kernel without keyrings has neither of the two paths. An empty persistent keyring is residue only of the tenant, because the kernel makes one for
+ * each user of Kerberos and removes it days later.
+ */
+async function readKeyUsers(reading: Reading): Promise<KeyUser[]> {
+  const text = await readText(join(reading.root, KEY_USERS));
+  if (text === null && (await isPresent(join(reading.root, KEY_SETTINGS)))) throw new Unreadable(KEYS_HIDDEN);
+  return parseKeyUsers(text ?? "");
 }
 
 async function presentInHomes(reading: Reading, filesOf: (home: string) => readonly string[]): Promise<ResidueEntry[]> {
