@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { VERSION } from "../shared/version.ts";
 import { Agent } from "./agent.ts";
 import { type Config, ConfigError, loadConfig, rootOf } from "./config.ts";
-import { giveBackAfterBoot } from "./gpu/gpu-give-back.ts";
+import { giveBackAfterBoot } from "./gpu/give-back-after-boot.ts";
 import { IdentityStore } from "./identity.ts";
 import { Journal } from "./journal.ts";
 import { createLog } from "./log.ts";

@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import type { TaskId } from "../shared/ids.ts";
 import type { Log } from "./log.ts";
+import { NOLOGIN, NOLOGIN_START } from "./system/nologin.ts";
 import type { System } from "./system/system.ts";
-import { NOLOGIN, NOLOGIN_START } from "./tasks/drain.ts";
 import { INTERVAL_DROP_IN } from "./tasks/hw-sync-reseed.ts";
 
 /** The exit status of an agent that has removed itself, so that systemd does not restart the agent (`RestartPreventExitStatus`). */

@@ -1,4 +1,3 @@
-import type { Log } from "../log.ts";
 import type { System } from "../system/system.ts";
 import { callDriver } from "./gpu-tool.ts";
 import { parseModules } from "./kernel-modules.ts";
@@ -95,20 +94,4 @@ export async function giveBack(system: System, timing: ScrubTiming, journal: Scr
 export async function giveBackLeftovers(system: System, timing: ScrubTiming = SCRUB_TIMING): Promise<GivenBack | null> {
   const journal = await readJournal(system);
   return journal === null ? null : giveBack(system, timing, journal);
-}
-
-/**
- * Restores, at the agent's start, what a GPU cleaning of an earlier boot had stopped. A GPU cleaning of the present boot may still run, and its task
- * restores what the cleaning stopped.
- */
-export async function giveBackAfterBoot(system: System, log: Log): Promise<void> {
-  try {
-    const journal = await readJournal(system);
-    if (journal === null || journal.boot_id === (await system.bootId())) return;
-    const { services, failures } = await giveBack(system, SCRUB_TIMING, journal);
-    if (failures.length === 0) log.info("services of an interrupted GPU cleaning were started", { services });
-    else log.error("services of an interrupted GPU cleaning could not be started", { services, failures });
-  } catch (error) {
-    log.error("an interrupted GPU cleaning could not be undone", { error });
-  }
 }

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { GPU_VENDORS } from "../../shared/tasks/gpu-scrub.ts";
 import type { System } from "../system/system.ts";
 import { DriverWedged } from "./gpu-tool.ts";
+import { SCRUB_JOURNAL } from "./scrub-journal-path.ts";
 
-const JOURNAL = "/var/lib/muster/agent/gpu-scrub.json";
 const WEDGED = "/var/lib/muster/agent/gpu-wedged.json";
 
 /** The agent writes a journal entry before each stop, so that everything can be restored after a kill of the agent. */
@@ -23,16 +23,16 @@ export type ScrubJournal = z.output<typeof ScrubJournal>;
  * cleaning may have left services of the host stopped.
  */
 export async function readJournal(system: System): Promise<ScrubJournal | null> {
-  const text = await system.read(JOURNAL);
+  const text = await system.read(SCRUB_JOURNAL);
   return text === null ? null : ScrubJournal.parse(JSON.parse(text));
 }
 
 export const writeJournal = (system: System, journal: ScrubJournal): Promise<void> =>
-  system.write(JOURNAL, `${JSON.stringify(journal)}\n`, 0o600);
+  system.write(SCRUB_JOURNAL, `${JSON.stringify(journal)}\n`, 0o600);
 
 /** Removes a GPU cleaning's journal, unless the journal already belongs to another task. */
 export async function endJournal(system: System, journal: ScrubJournal): Promise<void> {
-  if ((await readJournal(system))?.task_id === journal.task_id) await system.remove(JOURNAL);
+  if ((await readJournal(system))?.task_id === journal.task_id) await system.remove(SCRUB_JOURNAL);
 }
 
 const Wedged = z.object({ boot_id: z.string(), message: z.string() });

@@ -4,7 +4,7 @@ import type { TaskInput } from "../../shared/tasks/index.ts";
 import { NvidiaHost, type NvidiaHostOptions, PCI } from "../../test/fakes/gpu/nvidia-host.ts";
 import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
-import { giveBackAfterBoot } from "./gpu-give-back.ts";
+import { giveBackAfterBoot } from "./give-back-after-boot.ts";
 import { scrubGpus } from "./scrub.ts";
 import type { ScrubTiming } from "./scrub-timing.ts";
 

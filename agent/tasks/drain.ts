@@ -7,13 +7,11 @@ import { isHuman } from "../accounts/human-uid.ts";
 import { endSession, type LoginSession, readAllSessions, readSessions, usersOf } from "../accounts/login-sessions.ts";
 import { holdsTerminalOf } from "../accounts/terminals.ts";
 import { messageOf } from "../message-of.ts";
+import { NOLOGIN, NOLOGIN_START } from "../system/nologin.ts";
 import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
 
 const MARK = "/var/lib/muster/agent/drain.json";
-/** While the file /etc/nologin exists, only root can log in to the host (pam_nologin). */
-export const NOLOGIN = "/etc/nologin";
-export const NOLOGIN_START = "This host is being drained by Muster";
 /**
  * How many users the report of a drain names at most, so that the report fits into a frame. The drain waits for all users, even for those that its
  * report does not name.

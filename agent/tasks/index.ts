@@ -1,35 +1,27 @@
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
-import { grantUser } from "./allocation-grant-user.ts";
-import { revokeUser } from "./allocation-revoke-user.ts";
-import { drain } from "./drain.ts";
-import { gpuChallenge } from "./gpu-challenge.ts";
-import { gpuFill } from "./gpu-fill.ts";
-import { gpuScrub } from "./gpu-scrub.ts";
-import { heartbeatCheck } from "./heartbeat-check.ts";
-import { hwSyncReseed } from "./hw-sync-reseed.ts";
-import { sampleDisks } from "./sample-disks.ts";
-import { type RecordEvidence, signRecord } from "./sign-record.ts";
-import { storageCleanup } from "./storage-cleanup.ts";
-import { terminalClose } from "./terminal-close.ts";
-import { undrain } from "./undrain.ts";
-import { uninstall } from "./uninstall.ts";
-import { validateClean } from "./validate-clean.ts";
+import type { RecordEvidence } from "./sign-record.ts";
+
+/** An idle agent does not load the code of tasks, to save memory. The agent loads a task's code when the hub first orders the task. */
+const loadedBy =
+  <Input, Run, Reply>(load: () => Promise<(input: Input, run: Run) => Promise<Reply>>) =>
+  async (input: Input, run: Run): Promise<Reply> =>
+    (await load())(input, run);
 
 export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandlers => ({
-  "node.hw_sync_reseed": hwSyncReseed(system),
-  "node.heartbeat_check": heartbeatCheck(system),
-  "node.drain": drain(system),
-  "node.undrain": undrain(system),
-  "node.uninstall": uninstall(system),
-  "node.sign_record": signRecord(system, evidence),
-  "allocation.grant_user": grantUser(system),
-  "allocation.revoke_user": revokeUser(system),
-  "terminal.close": terminalClose(system),
-  "node.validate_clean": validateClean(system),
-  "node.gpu_scrub": gpuScrub(system),
-  "node.gpu_fill": gpuFill(system),
-  "node.gpu_challenge": gpuChallenge(system),
-  "node.storage_cleanup": storageCleanup(system),
-  "node.sample_disks": sampleDisks(system),
+  "node.hw_sync_reseed": loadedBy(async () => (await import("./hw-sync-reseed.ts")).hwSyncReseed(system)),
+  "node.heartbeat_check": loadedBy(async () => (await import("./heartbeat-check.ts")).heartbeatCheck(system)),
+  "node.drain": loadedBy(async () => (await import("./drain.ts")).drain(system)),
+  "node.undrain": loadedBy(async () => (await import("./undrain.ts")).undrain(system)),
+  "node.uninstall": loadedBy(async () => (await import("./uninstall.ts")).uninstall(system)),
+  "node.sign_record": loadedBy(async () => (await import("./sign-record.ts")).signRecord(system, evidence)),
+  "allocation.grant_user": loadedBy(async () => (await import("./allocation-grant-user.ts")).grantUser(system)),
+  "allocation.revoke_user": loadedBy(async () => (await import("./allocation-revoke-user.ts")).revokeUser(system)),
+  "terminal.close": loadedBy(async () => (await import("./terminal-close.ts")).terminalClose(system)),
+  "node.validate_clean": loadedBy(async () => (await import("./validate-clean.ts")).validateClean(system)),
+  "node.gpu_scrub": loadedBy(async () => (await import("./gpu-scrub.ts")).gpuScrub(system)),
+  "node.gpu_fill": loadedBy(async () => (await import("./gpu-fill.ts")).gpuFill(system)),
+  "node.gpu_challenge": loadedBy(async () => (await import("./gpu-challenge.ts")).gpuChallenge(system)),
+  "node.storage_cleanup": loadedBy(async () => (await import("./storage-cleanup.ts")).storageCleanup(system)),
+  "node.sample_disks": loadedBy(async () => (await import("./sample-disks.ts")).sampleDisks(system)),
 });

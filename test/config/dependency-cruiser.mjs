@@ -24,7 +24,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
 
 /** Code that the agent's own process needs, although it is in a folder of the work that runs outside the agent (decision C6). */
 const AGENT_SIDE = [
-  "gpu/(gpu-give-back|gpu-scrub-kinds|gpu-tool|kernel-modules|scrub-journal|scrub-timing)",
+  "gpu/(give-back-after-boot|gpu-give-back|gpu-scrub-kinds|gpu-tool|kernel-modules|scrub-journal|scrub-journal-path|scrub-timing)",
   "gpu-memory/(cuda-files|driver-evidence|earlier-workers|exchange|exchange-reader|clear-outcome|fill-gpu|hip-files|overwrite-work)",
   "system/storage/(block-devices|disk-users|sysfs|works)",
 ].map((path) => `${path}[.]ts$`);

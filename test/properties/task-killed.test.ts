@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { NOLOGIN_START } from "../../agent/tasks/drain.ts";
+import { NOLOGIN_START } from "../../agent/system/nologin.ts";
 import { handlersFor } from "../../agent/tasks/index.ts";
 import { JOURNAL_STATES, type WireReply } from "../../shared/protocol/frames.ts";
 import { TASKS, type TaskHandlers, type TaskInput, type TaskReply, type TaskType } from "../../shared/tasks/index.ts";

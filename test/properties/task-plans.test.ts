@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
-import { NOLOGIN_START } from "../../agent/tasks/drain.ts";
+import { NOLOGIN_START } from "../../agent/system/nologin.ts";
 import { handlersFor } from "../../agent/tasks/index.ts";
 import { TaskCreate } from "../../shared/api/tasks.ts";
 import { defineTask } from "../../shared/tasks/define-task.ts";
