@@ -36,6 +36,12 @@ function fill(): void {
       }
     }
 }
+/** A worker process of the task before may hold its files a moment longer than its task lasts, and then the kernel answers "busy". */
+const makeReadOnly = (): Promise<true> =>
+  until("no process to write to the disk", () => {
+    mount("-o", "remount,ro", state);
+    return true;
+  });
 const mendDisk = (): void => (fault === "full" ? rmSync(ballast) : mount("-o", "remount,rw", state));
 /**
  * Breaks the disk and starts an agent on it. The kernel does not remount a file system read-only while a file on it is open for writing. On a full disk
@@ -46,7 +52,7 @@ async function agentOnBrokenDisk(): Promise<JournalledAgent> {
   // A starting agent removes the files of ended worker processes, which would make room on the full disk.
   rmSync(`${state}/work`, { recursive: true, force: true });
   if (fault === "full") fill();
-  else mount("-o", "remount,ro", state);
+  else await makeReadOnly();
   return JournalledAgent.start(host, signer);
 }
 
