@@ -75,9 +75,11 @@ describe.each(RECORDS)("the state that the dead hub of $file left", ({ record })
         // The test plays the agents of all workflows, because a workflow that waits for its agent occupies a place of the site.
         for (const row of now.filter(waitsForAgent)) await scenarioOf(row).play(world.rig, row.id, row);
         const asked = now.filter(({ id }) => ids.includes(id));
-        return asked.every(({ status }) => isEnded(status)) ? asked : undefined;
+        const [left] = asked.filter(({ status }) => !isEnded(status));
+        if (left === undefined) return asked;
+        throw new Error(`${left.kind} ${left.id} is ${left.status} in ${left.stage}: ${left.waitReason}`);
       },
-      { timeoutMs: 170_000, everyMs: 200 },
+      { timeoutMs: 280_000, everyMs: 200 },
     );
   const verb = (workflowId: WorkflowId, which: Verb) =>
     world.rig.services.inTx((tx) =>
