@@ -109,7 +109,8 @@ describe("a transaction", () => {
         await tx.execute(sql`update note set text = text || 'x' where id = ${second}`);
       });
     await Promise.all([lockBoth(11, 12), lockBoth(12, 11)]);
-    expect(runs).toBe(3);
+    // The repeated transaction may take its first lock before the survivor wakes, and then there is a second deadlock.
+    expect(runs).toBeGreaterThanOrEqual(3);
     const { rows } = await admin.query<{ text: string }>("delete from note where id > 10 returning text");
     expect(rows).toEqual([{ text: "xx" }, { text: "xx" }]);
   });
