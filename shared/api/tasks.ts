@@ -33,10 +33,18 @@ const PLANS = {
     "allocation.revoke_user",
     TASKS["allocation.revoke_user"].input.omit({ plan: true }),
   ),
-  "terminal.close": planOf("terminal.close", TASKS["terminal.close"].input.omit({ plan: true })),
+  // An operator may also order `terminal.close` itself, with `plan: false`, because the task removes nothing and a second run is harmless.
+  "terminal.close": z.strictObject({
+    type: z.literal("terminal.close"),
+    plan: z.boolean(),
+    input: TASKS["terminal.close"].input.omit({ plan: true }),
+  }),
 } satisfies { readonly [T in PlannedTaskType]: z.ZodObject };
 
-/** What an operator may order by the API: the check of an agent, and plans. Only the hub's own operations order a task that changes a host. */
+/**
+ * What an operator may order by the API: the check of an agent, the close of terminals, and plans. Only the hub's own operations order any other task
+ * that changes a host.
+ */
 export const TaskCreate = z.discriminatedUnion("type", [
   orderOf(TASKS["node.heartbeat_check"]),
   ...Object.values(PLANS),

@@ -17,7 +17,7 @@ import { mustFindNode } from "./nodes.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
 const ofNode = "/api/v1/admin/nodes/{id}/tasks";
-/** An operator's task expires if no agent takes the task within `ORDER_DEADLINE_SECONDS`, because a late check or plan is useless. */
+/** An operator's task expires if no agent takes the task within `ORDER_DEADLINE_SECONDS`, because a late check, close or plan is useless. */
 const ORDER_DEADLINE_SECONDS = 300;
 
 const toTask = (task: TaskRow): z.input<typeof TaskView> => ({
@@ -39,7 +39,7 @@ const toTask = (task: TaskRow): z.input<typeof TaskView> => ({
 function inputOf(order: TaskCreate) {
   if (order.type === "node.heartbeat_check") return order.input;
   const secrets = order.type === "node.hw_sync_reseed" ? { machine_token: null } : {};
-  return TASKS[order.type].input.parse({ ...order.input, ...secrets, plan: true });
+  return TASKS[order.type].input.parse({ ...order.input, ...secrets, plan: order.plan });
 }
 
 const createTask = writeRoute({
@@ -47,7 +47,8 @@ const createTask = writeRoute({
   method: "POST",
   path: ofNode,
   tag: "tasks",
-  summary: "Queue a check of a node's agent, or the plan of a task: what it would do, without doing it",
+  summary:
+    "Queue a check of a node's agent, the close of terminals, or the plan of a task: what it would do, without doing it",
   permission: "write",
   params: NodeParams,
   body: TaskCreate,

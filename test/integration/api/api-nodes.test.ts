@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
 import { closedHosts, hasWaitingUndrain } from "../../../hub/db/queries/closed-hosts.ts";
+import { readTask } from "../../../hub/db/queries/task-reads.ts";
 import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import {
   auditLogs,
@@ -14,7 +15,7 @@ import {
 } from "../../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
-import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { type NodeId, type SiteId, TaskId } from "../../../shared/ids.ts";
 import type { Inventory } from "../../../shared/inventory.ts";
 import { type ApiHarness, startApiWithSite } from "../../support/api-harness.ts";
 import { addNode as addSiteNode } from "../../support/site-nodes.ts";
@@ -198,6 +199,25 @@ describe("the API of nodes and their tasks", () => {
     const body = { type: "node.hw_sync_reseed", plan: true, input: secret };
     expect((await api.ask("POST", `${NODES}/${id}/tasks`, body)).problem.errors?.[0]?.pointer).toBe(
       "/input/machine_token",
+    );
+  });
+
+  it("orders a close of terminals or its plan, and neither without the word which of them", async () => {
+    const id = await addNode("c09u02");
+    const order = (words: object, input: object = { login_user: "alice" }) =>
+      api.ask("POST", `${NODES}/${id}/tasks`, { type: "terminal.close", ...words, input });
+    const stored = async (id: string) => (await readTask(api.database.database.db, TaskId.parse(id)))?.input;
+    for (const plan of [true, false]) {
+      const { status, body } = await order({ plan });
+      expect({ status, ...body }).toMatchObject({ status: 202, type: "terminal.close", plan, state: "queued" });
+      expect(await stored(body.id)).toEqual({ login_user: "alice", plan });
+    }
+    expect((await order({})).problem.errors?.[0]?.pointer).toBe("/plan");
+    expect((await order({ plan: true }, { login_user: "alice", plan: false })).problem.errors?.[0]?.pointer).toBe(
+      "/input/plan",
+    );
+    expect((await order({ plan: false }, { login_user: "../root" })).problem.errors?.[0]?.pointer).toBe(
+      "/input/login_user",
     );
   });
 
