@@ -282,7 +282,7 @@ describe("every secret of a site, its hosts and its hub", () => {
       expect(leaks([{ place: "a planted one", text: JSON.stringify(world.keys) }]).length).toBeGreaterThanOrEqual(5);
     });
 
-    it("is in no answer of the API, error, event of the stream or webhook", async () => {
+    it("is in no answer of the API, error, event, webhook or log of a host before its wipe", async () => {
       const { apiUrl, adminTokenFile } = world.rig;
       const answers = await crawlApi(apiUrl, readFileSync(adminTokenFile, "utf8").trim(), database.database.pool);
       expect(answers.filter((one) => one.status !== 200)).toEqual([]);

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { request as httpsRequest } from "node:https";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { z } from "zod";
 import { Problem } from "../../shared/api/errors.ts";
 import type { OnboardingDetail } from "../../shared/api/onboardings.ts";
@@ -224,6 +224,16 @@ export class CanarySite {
     });
   }
 
+  /** Keeps the logs of hosts as they are now, because a release or a reimage removes all files of a host. */
+  keepLogs(): void {
+    for (const hostname of readdirSync(join(this.stateDir, "hosts")))
+      for (const { path, text } of unlessWiped(() => filesBelow(join(this.hostFolder(hostname), "var/log")))) {
+        const place = `the former ${relative(this.stateDir, path)}`;
+        const at = this.seen.findIndex((one) => one.place === place && text.startsWith(one.text));
+        this.seen.splice(at < 0 ? this.seen.length : at, at < 0 ? 0 : 1, { place, text });
+      }
+  }
+
   setBmcPassword = (nth: number, password: string): Promise<void> =>
     this.maas.setBmcPassword(bmcAddress(nth + 1), password);
 
@@ -248,6 +258,16 @@ export class CanarySite {
     this.receiver.stop();
     await this.rig.stop();
     await this.vault.close();
+  }
+}
+
+/** The files of a host; none while the simulator wipes the host, because an earlier look has kept them. */
+function unlessWiped<File>(read: () => File[]): File[] {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
   }
 }
 

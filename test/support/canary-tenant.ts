@@ -68,6 +68,7 @@ export class CanaryDecommissions {
   #stops(id: string, each: (now: Now) => Promise<void> = async () => undefined): Promise<Now> {
     const look = async () => {
       this.#world.collect();
+      this.#world.keepLogs();
       const now = Now.parse(await this.#world.ask("GET", `decommissions/${id}`));
       await each(now);
       if (isEnded(now.status) || now.status.startsWith("failed")) return now;
