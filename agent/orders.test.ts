@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { TASKS } from "../shared/tasks/index.ts";
+import type { SignedOrder } from "../shared/tasks/order.ts";
+import { isTaskType } from "../shared/tasks/task-types.ts";
 import { newNodeId, OrderSigner } from "../test/fakes/hub/orders.ts";
 import { judgeOrder, signingKey } from "./orders.ts";
 
@@ -7,8 +10,10 @@ const nodeId = newNodeId();
 const signer = new OrderSigner();
 const context = { keys: [signingKey(signer.publicKey)], nodeId, highestEpoch: 0, now: new Date() };
 const check = { type: "node.heartbeat_check", input: { nonce: "n" } } as const;
-const verdict = (order: Parameters<typeof judgeOrder>[0], more: Partial<typeof context> = {}) =>
-  judgeOrder(order, { ...context, ...more })?.reason ?? "accepted";
+const verdict = (order: SignedOrder, more: Partial<typeof context> = {}) => {
+  const input = isTaskType(order.type) ? TASKS[order.type].input : null;
+  return judgeOrder(order, { ...context, input, ...more })?.reason ?? "accepted";
+};
 
 describe("an order", () => {
   it("from this hub for this host is accepted, with the key in either form", () => {

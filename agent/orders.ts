@@ -1,8 +1,8 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
+import type { z } from "zod";
 import type { NodeId } from "../shared/ids.ts";
 import { canonicalJson } from "../shared/json.ts";
 import type { OrderRejection } from "../shared/protocol/frames.ts";
-import { isTaskType, TASKS } from "../shared/tasks/index.ts";
 import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
 
 /** How long after its deadline an order stays valid, because the host knows the hub's time only from the last welcome frame. */
@@ -32,6 +32,8 @@ export interface OrderContext {
   readonly nodeId: NodeId;
   readonly highestEpoch: number;
   readonly now: Date;
+  /** The schema of the input of the order's task type, or null if this agent does not have the task type. */
+  readonly input: z.ZodType | null;
 }
 
 export function judgeOrder(
@@ -53,8 +55,8 @@ export function judgeOrder(
     return reject("replayed", `Epoch ${order.epoch} is not above ${context.highestEpoch}, which was received before.`);
   if (createHash("sha256").update(canonicalJson(order.input)).digest("hex") !== order.input_sha256)
     return reject("input_mismatch", "The input is not the one that was signed.");
-  if (!isTaskType(order.type)) return reject("unsupported_task", `This agent has no task type ${order.type}.`);
-  const parsed = TASKS[order.type].input.safeParse(order.input);
+  if (context.input === null) return reject("unsupported_task", `This agent has no task type ${order.type}.`);
+  const parsed = context.input.safeParse(order.input);
   if (!parsed.success)
     return reject(
       "invalid_input",

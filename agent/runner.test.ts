@@ -144,6 +144,16 @@ describe("runner", () => {
     expect(starts).toEqual(["check"]);
   });
 
+  it.each([
+    ["of an unknown type", { type: "node.shell", input: {} }, "unsupported_task"],
+    ["with the input of another type", { ...CHECK, input: DRAIN.input }, "invalid_input"],
+  ] as const)("refuses an order %s", async (_what, what, reason) => {
+    const { runner: one, journal } = await runner();
+    await one.offer(order(what));
+    expect(sent).toMatchObject([{ type: "task.rejected", reason }]);
+    expect(journal.entries).toEqual([]);
+  });
+
   it("aborts a run whose delivery was replaced, and reports only the new delivery", async () => {
     const { runner: one, journal } = await runner();
     const task_id = newTaskId();

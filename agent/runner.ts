@@ -2,18 +2,10 @@ import type { KeyObject } from "node:crypto";
 import type { NodeId, TaskId } from "../shared/ids.ts";
 import type { Json } from "../shared/json.ts";
 import type { AgentFrame, WireReply } from "../shared/protocol/frames.ts";
-import type { TaskLane } from "../shared/tasks/define-task.ts";
-import {
-  isTaskType,
-  TASKS,
-  type TaskHandlers,
-  type TaskInput,
-  type TaskReply,
-  type TaskRun,
-  type TaskType,
-} from "../shared/tasks/index.ts";
+import type { TaskHandlers, TaskInput, TaskReply, TaskRun } from "../shared/tasks/index.ts";
 import type { SignedOrder } from "../shared/tasks/order.ts";
 import { isPlanResult } from "../shared/tasks/plan.ts";
+import { isTaskType, TASK_TYPES, type TaskLane, type TaskType } from "../shared/tasks/task-types.ts";
 import { withoutCredentials } from "../shared/without-credentials.ts";
 import { type Journal, resultSha256 } from "./journal.ts";
 import type { Log } from "./log.ts";
@@ -94,7 +86,7 @@ export class Runner {
    * Runs the handler of a started task once more if the work of the task continued without the agent. Returns false if no work of the task continued.
    */
   #continue({ task_id, epoch, type }: Ref & { type: string }): boolean {
-    if (!isTaskType(type) || TASKS[type].worksOutside !== true) return false;
+    if (!isTaskType(type) || TASK_TYPES[type].worksOutside !== true) return false;
     const input = this.#options.works.inputToContinue(task_id);
     if (input === null) return false;
     this.#options.log.info("task continued after a restart of the agent", { task_id, epoch, type });
@@ -118,8 +110,9 @@ export class Runner {
   async #take(order: SignedOrder): Promise<void> {
     const { journal, keys, nodeId, now, send, log } = this.#options;
     const ref = { task_id: order.task_id, epoch: order.epoch };
+    const input = isTaskType(order.type) ? (await TASK_TYPES[order.type].load()).input : null;
     const highestEpoch = journal.highestEpoch(order.task_id);
-    const refusal = judgeOrder(order, { keys: keys(), nodeId, highestEpoch, now: now() });
+    const refusal = judgeOrder(order, { keys: keys(), nodeId, highestEpoch, now: now(), input });
     if (refusal?.reason === "replayed" && order.epoch === highestEpoch) return this.#offeredAgain(ref);
     if (refusal !== null || !isTaskType(order.type)) {
       log.warn("order refused", { ...ref, type: order.type, ...refusal });
@@ -151,7 +144,7 @@ export class Runner {
   }
 
   #schedule(job: Job): void {
-    const lane = TASKS[job.type].lane;
+    const lane = TASK_TYPES[job.type].lane;
     const work = (this.#lanes.get(lane) ?? Promise.resolve())
       .then(() => this.#run(job))
       .catch((error: unknown) => this.#options.log.error("a task could not be run", { ...job.ref, error }))
@@ -282,7 +275,7 @@ export class Runner {
     try {
       // `judgeOrder` has already checked that the order's input fits the type of the task.
       const handler = this.#options.handlers[type] as (input: TaskInput, run: TaskRun<TaskType>) => Promise<TaskReply>;
-      const reply = await handler(TASKS[type].input.parse(input), run);
+      const reply = await handler((await TASK_TYPES[type].load()).input.parse(input), run);
       return reply.ok
         ? { ok: true, result: reply.result as Json }
         : { ok: false, error: reply.error, message: withoutCredentials(reply.message).slice(0, 4000) };
@@ -291,7 +284,7 @@ export class Runner {
         // A handler may throw its own error to say what the cancelled task leaves on the host.
         if (signal.reason.why !== "interrupted")
           return { ...CANCELLED, message: error instanceof TaskCancelled ? error.message : CANCELLED.message };
-        return TASKS[type].worksOutside === true ? null : INTERRUPTED;
+        return TASK_TYPES[type].worksOutside === true ? null : INTERRUPTED;
       }
       return { ok: false, error: "handler_crashed", message: withoutCredentials(messageOf(error)).slice(0, 4000) };
     }
@@ -303,7 +296,7 @@ const waitsForAcceptance = <T extends { type: string; reply?: WireReply | undefi
 ): told is T & { type: TaskType } =>
   told.reply?.ok === true &&
   isTaskType(told.type) &&
-  TASKS[told.type].effectOnceAccepted === true &&
+  TASK_TYPES[told.type].effectOnceAccepted === true &&
   // The plan of an uninstall has no effect, even if the hub accepts its result or deletes the node.
   !isPlanResult(told.reply.result);
 

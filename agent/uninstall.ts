@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import type { TaskId } from "../shared/ids.ts";
+import { INTERVAL_DROP_IN } from "./interval-drop-in.ts";
 import type { Log } from "./log.ts";
 import { NOLOGIN, NOLOGIN_START } from "./system/nologin.ts";
 import type { System } from "./system/system.ts";
-import { INTERVAL_DROP_IN } from "./tasks/hw-sync-reseed.ts";
 
 /** The exit status of an agent that has removed itself, so that systemd does not restart the agent (`RestartPreventExitStatus`). */
 export const UNINSTALLED_STATUS = 79;

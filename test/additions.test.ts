@@ -124,7 +124,14 @@ describe("a task type", async () => {
   const types = Object.keys(TASKS).map(fileOf).sort();
 
   it("is one file, and the type of each file is in the catalogue", async () => {
-    const files = await modulesOf("shared/tasks", ["cleaning-step", "define-task", "index", "order", "plan"]);
+    const files = await modulesOf("shared/tasks", [
+      "cleaning-step",
+      "define-task",
+      "index",
+      "order",
+      "plan",
+      "task-types",
+    ]);
     expect(files.map(([file]) => file).sort()).toEqual(types);
   });
 

@@ -3,6 +3,7 @@ import { RESEED_STEPS } from "../../shared/tasks/hw-sync-reseed.ts";
 import type { TaskHandlers, TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { cleaningStep } from "../accounts/step.ts";
+import { INTERVAL_DROP_IN } from "../interval-drop-in.ts";
 import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 
@@ -13,8 +14,6 @@ const TIMER = "maas_hardware_sync.timer";
 const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"];
 const OWN_UNIT_FOLDER = "/lib/systemd/system";
 const OPERATORS_FOLDER = "/etc/systemd/system";
-/** The systemd drop-in that overrides the interval of MAAS's hardware sync, and survives when MAAS rewrites the timer's unit. */
-export const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interval.conf`;
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
 /**

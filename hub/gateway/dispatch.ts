@@ -3,8 +3,9 @@ import type { NodeId } from "../../shared/ids.ts";
 import { canonicalJson, type Json } from "../../shared/json.ts";
 import type { Log } from "../../shared/log.ts";
 import type { AgentFrame, HubFrame, WireReply } from "../../shared/protocol/frames.ts";
-import { isTaskType, TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
+import { TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
 import { asksForPlan } from "../../shared/tasks/plan.ts";
+import { isTaskType, TASK_TYPES } from "../../shared/tasks/task-types.ts";
 import { cancelledDeliveries, cancellingTasks, readTask } from "../db/queries/task-reads.ts";
 import {
   acknowledgeTask,
@@ -164,7 +165,8 @@ export class Dispatcher {
   async #takeResult(task: Task, epoch: number, reply: WireReply): Promise<HubFrame> {
     const ending = endingOf(task.type, task.attempts, reply);
     const ack = { type: "task.result_ack", task_id: task.id, epoch } as const;
-    const hasEffect = isTaskType(task.type) && TASKS[task.type].effectOnceAccepted === true && !asksForPlan(task.input);
+    const hasEffect =
+      isTaskType(task.type) && TASK_TYPES[task.type].effectOnceAccepted === true && !asksForPlan(task.input);
     if (!hasEffect || ending.state !== "succeeded") {
       await this.#end(task, epoch, ending);
       return ack;

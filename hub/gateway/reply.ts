@@ -1,5 +1,6 @@
 import type { WireReply } from "../../shared/protocol/frames.ts";
-import { isTaskType, RUNNER_ERRORS, TASKS } from "../../shared/tasks/index.ts";
+import { RUNNER_ERRORS, TASKS } from "../../shared/tasks/index.ts";
+import { isTaskType } from "../../shared/tasks/task-types.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { TaskEnding } from "../db/queries/tasks.ts";
 

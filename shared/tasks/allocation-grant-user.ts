@@ -13,7 +13,6 @@ export const GRANT_STEPS = ["record", "group", "account", "home", "keys", "sudo"
  */
 export const grantUser = defineTask({
   type: "allocation.grant_user",
-  lane: "work",
   changes: "host",
   leaseSeconds: 180,
   destructive: false,

@@ -31,7 +31,6 @@ export const MOST_ROOT_WAYS = 16;
  */
 export const revokeUser = defineTask({
   type: "allocation.revoke_user",
-  lane: "work",
   changes: "host",
   leaseSeconds: 300,
   destructive: false,

@@ -2,13 +2,6 @@ import type { z } from "zod";
 
 export type ErrorHandling = "retry" | "fail";
 
-/**
- * Each task type has one of two lanes, `work` or `look`, which are queues of a node's tasks. Tasks in the lane `work` change the host or take long.
- * Tasks in the lane `look` only read and take no noticeable time. For each node, one task of the lane `work` and one of the lane `look` run at a
- * time. Because of the two lanes, a short task that only reads never waits behind a long task.
- */
-export type TaskLane = "work" | "look";
-
 /** Whether a task may change the host. A task that changes only the agent's own notes in its state folder changes nothing of the host. */
 export type TaskChanges = "host" | "nothing";
 
@@ -24,7 +17,6 @@ export interface TaskSpec<
   C extends TaskChanges = TaskChanges,
 > {
   readonly type: T;
-  readonly lane: TaskLane;
   /** The input of a task with `changes: "host"` without a field `plan` does not compile. */
   readonly changes: C;
   /**
@@ -37,17 +29,6 @@ export interface TaskSpec<
    * task as `interrupted` and never runs it again.
    */
   readonly destructive: boolean;
-  /**
-   * If `effectOnceAccepted` is true, the task takes effect only after the hub has accepted its result. If the hub cancels a task with
-   * `effectOnceAccepted` before it has accepted the result, the task has no effect, even after a success.
-   */
-  readonly effectOnceAccepted?: boolean;
-  /**
-   * If `worksOutside` is true, the task's work runs outside the agent's process (decision C6) and continues when the agent stops. After a restart,
-   * the agent calls the handler of a task with `worksOutside` once more with the task's input. The handler of a restarted agent finds the running
-   * work or its result.
-   */
-  readonly worksOutside?: boolean;
   /**
    * A task's input is an object, so that a later release can add a field to inputs that the database stores. A task without input has the input
    * schema `z.strictObject({})`.

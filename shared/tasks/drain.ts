@@ -11,7 +11,6 @@ export const DRAIN_STEPS = ["logins", "sessions", "terminals", "services"] as co
  */
 export const drain = defineTask({
   type: "node.drain",
-  lane: "work",
   changes: "host",
   leaseSeconds: 300,
   destructive: false,

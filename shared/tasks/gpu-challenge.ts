@@ -13,7 +13,6 @@ const GPU_CHALLENGE_STEPS = ["gpu_challenge"] as const;
  */
 export const gpuChallenge = defineTask({
   type: "node.gpu_challenge",
-  lane: "work",
   changes: "host",
   leaseSeconds: 300,
   destructive: false,

@@ -27,11 +27,9 @@ const GPU_FILL_STEPS = ["gpu_fill"] as const;
  */
 export const gpuFill = defineTask({
   type: "node.gpu_fill",
-  lane: "work",
   changes: "host",
   leaseSeconds: 300,
   destructive: true,
-  worksOutside: true,
   input: z.strictObject({
     plan: z.boolean(),
     /** The seed of the stream of bytes: 32 random bytes that the hub makes for one task only. */

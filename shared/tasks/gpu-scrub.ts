@@ -37,12 +37,10 @@ const MOST_GPUS = 32;
  */
 export const gpuScrub = defineTask({
   type: "node.gpu_scrub",
-  lane: "work",
   changes: "host",
   // The reset of one group of GPUs may take five minutes, during which the task can report no progress.
   leaseSeconds: 900,
   destructive: true,
-  worksOutside: true,
   input: z.strictObject({
     vendor: z.enum(GPU_VENDORS),
     expected_gpus: z.int().min(1).max(MOST_GPUS),

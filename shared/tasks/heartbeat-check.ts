@@ -4,7 +4,6 @@ import { defineTask } from "./define-task.ts";
 /** The task `node.heartbeat_check` tests all that tasks need: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
 export const heartbeatCheck = defineTask({
   type: "node.heartbeat_check",
-  lane: "look",
   changes: "nothing",
   leaseSeconds: 30,
   destructive: false,

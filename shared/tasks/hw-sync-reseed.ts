@@ -10,7 +10,6 @@ export const RESEED_STEPS = ["credentials", "units", "timer", "sync"] as const;
  */
 export const hwSyncReseed = defineTask({
   type: "node.hw_sync_reseed",
-  lane: "work",
   changes: "host",
   leaseSeconds: 120,
   destructive: false,

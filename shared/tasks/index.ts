@@ -11,12 +11,15 @@ import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { sampleDisks } from "./sample-disks.ts";
 import { signRecord } from "./sign-record.ts";
 import { storageCleanup } from "./storage-cleanup.ts";
+import type { TASK_TYPES, TaskType } from "./task-types.ts";
 import { terminalClose } from "./terminal-close.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 import { validateClean } from "./validate-clean.ts";
 
-/** The catalogue of task types contains no shell task and no remote script on purpose (lifecycle 2.4). */
+type Loaded<T extends TaskType> = Awaited<ReturnType<(typeof TASK_TYPES)[T]["load"]>>;
+
+/** The schemas of all task types, for the hub. The agent loads the schemas of a task type with an order, and never imports this value. */
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,
@@ -33,9 +36,9 @@ export const TASKS = {
   [gpuChallenge.type]: gpuChallenge,
   [storageCleanup.type]: storageCleanup,
   [sampleDisks.type]: sampleDisks,
-} as const;
+} as const satisfies { readonly [T in TaskType]: Loaded<T> };
 
-export type TaskType = keyof typeof TASKS;
+export type { TaskType };
 /** The task types whose orders can ask for a plan. */
 export type PlannedTaskType = {
   [T in TaskType]: (typeof TASKS)[T]["input"]["shape"] extends { readonly plan: unknown } ? T : never;
@@ -76,5 +79,3 @@ export interface TaskRun<T extends TaskType> {
 export type TaskHandlers = {
   readonly [T in TaskType]: (input: TaskInput<T>, run: TaskRun<T>) => Promise<TaskReply<T>>;
 };
-
-export const isTaskType = (type: string): type is TaskType => Object.hasOwn(TASKS, type);

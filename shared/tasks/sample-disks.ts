@@ -50,11 +50,9 @@ export type SampledDisk = z.output<typeof SampledDisk>;
  */
 export const sampleDisks = defineTask({
   type: "node.sample_disks",
-  lane: "work",
   changes: "nothing",
   leaseSeconds: 300,
   destructive: false,
-  worksOutside: true,
   input: z.strictObject({
     /** The random number determines which blocks of a disk the agent reads. */
     seed: Random,

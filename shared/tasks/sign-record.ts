@@ -9,7 +9,6 @@ import { defineTask } from "./define-task.ts";
  */
 export const signRecord = defineTask({
   type: "node.sign_record",
-  lane: "look",
   changes: "nothing",
   leaseSeconds: 60,
   destructive: false,

@@ -40,11 +40,9 @@ export const DataShare = z.string().regex(/^[/]share\d{1,3}$/, "must be /share a
  */
 export const storageCleanup = defineTask({
   type: "node.storage_cleanup",
-  lane: "work",
   changes: "host",
   leaseSeconds: 300,
   destructive: true,
-  worksOutside: true,
   input: z.strictObject({
     scope: z.enum(["local", "weka", "all"]),
     temporary: z.boolean(),

@@ -12,7 +12,6 @@ export const TERMINAL_STEPS = ["sessions", "terminals"] as const;
  */
 export const terminalClose = defineTask({
   type: "terminal.close",
-  lane: "work",
   changes: "host",
   leaseSeconds: 120,
   destructive: false,

@@ -5,7 +5,6 @@ import { defineTask } from "./define-task.ts";
 /** Reverts the changes that the task `node.drain` made on the host, so that people can log in. */
 export const undrain = defineTask({
   type: "node.undrain",
-  lane: "work",
   changes: "host",
   leaseSeconds: 60,
   destructive: false,

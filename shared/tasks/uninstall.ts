@@ -10,11 +10,9 @@ import { defineTask } from "./define-task.ts";
  */
 export const uninstall = defineTask({
   type: "node.uninstall",
-  lane: "work",
   changes: "host",
   leaseSeconds: 120,
   destructive: true,
-  effectOnceAccepted: true,
   input: z.strictObject({ reason: z.string().min(1).max(512), plan: z.boolean().exactOptional() }),
   result: z.strictObject({
     removes: z.array(z.string().max(256)).max(200),

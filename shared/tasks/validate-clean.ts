@@ -10,7 +10,6 @@ import { defineTask } from "./define-task.ts";
  */
 export const validateClean = defineTask({
   type: "node.validate_clean",
-  lane: "work",
   changes: "nothing",
   leaseSeconds: 300,
   destructive: false,

@@ -5,6 +5,7 @@ import { NOLOGIN_START } from "../../agent/system/nologin.ts";
 import { handlersFor } from "../../agent/tasks/index.ts";
 import { JOURNAL_STATES, type WireReply } from "../../shared/protocol/frames.ts";
 import { TASKS, type TaskHandlers, type TaskInput, type TaskReply, type TaskType } from "../../shared/tasks/index.ts";
+import { TASK_TYPES } from "../../shared/tasks/task-types.ts";
 import type { HostFolder } from "../fakes/hub/host-folder.ts";
 import { OrderSigner } from "../fakes/hub/orders.ts";
 import { countedSystem } from "../support/counted-system.ts";
@@ -87,7 +88,7 @@ describe.each(TYPES)("an agent that is killed in the task %s", (type) => {
     // The input of work outside the agent's process stays on disk from the work's begin to the end of the task.
     const isContinued = next.starts() === 1;
     if (type === "node.storage_cleanup") expect([isContinued, ...new Set(codes(next))]).toEqual([true, "ok"]);
-    if (isContinued) expect(TASKS[type]).toMatchObject({ worksOutside: true });
+    if (isContinued) expect(TASK_TYPES[type]).toMatchObject({ worksOutside: true });
     else expect([...new Set(codes(next))]).toEqual(["interrupted"]);
     expect([next.changes(), host.calls()]).toEqual([0, files]);
   });

@@ -62,7 +62,7 @@ it("each task that changes the host has a plan", () => {
 });
 
 it("does not compile for a task that changes the host without a plan", () => {
-  const spec = { type: "x", lane: "work", leaseSeconds: 1, destructive: false, errors: {} } as const;
+  const spec = { type: "x", leaseSeconds: 1, destructive: false, errors: {} } as const;
   const rest = { ...spec, result: z.null(), progress: z.null() };
   defineTask({ ...rest, changes: "nothing", input: z.strictObject({}) });
   defineTask({ ...rest, changes: "host", input: z.strictObject({ plan: z.boolean() }) });

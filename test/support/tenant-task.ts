@@ -9,7 +9,8 @@ import { createLog } from "../../agent/log.ts";
 import { systemAt } from "../../agent/system/system.ts";
 import { revokeUser } from "../../agent/tasks/allocation-revoke-user.ts";
 import { handlersFor } from "../../agent/tasks/index.ts";
-import { isTaskType, TASKS, type TaskInput, type TaskReply } from "../../shared/tasks/index.ts";
+import { TASKS, type TaskInput, type TaskReply } from "../../shared/tasks/index.ts";
+import { isTaskType } from "../../shared/tasks/task-types.ts";
 import { countedSystem } from "./counted-system.ts";
 
 const [type, inputText = "null", dieBefore = "0"] = process.argv.slice(2);

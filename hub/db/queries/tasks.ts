@@ -1,6 +1,7 @@
 import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
 import type { JournalState } from "../../../shared/protocol/frames.ts";
 import { TASKS, type TaskInput, type TaskType } from "../../../shared/tasks/index.ts";
+import { TASK_TYPES } from "../../../shared/tasks/task-types.ts";
 import { and, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -96,7 +97,7 @@ const specs = Object.values(TASKS);
  * For each task type, the SQL has a row with the lease, the flag `destructive` and the lane (`work` or `look`). An agent runs at most one task of the
  * lane `work` and one task of the lane `look` at a time.
  */
-const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
+const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => TASK_TYPES[spec.type].lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
 /**
  * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. Without a lease, an agent that died would hold
  * its task for ever.
