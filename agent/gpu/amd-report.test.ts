@@ -102,6 +102,13 @@ describe("the report of amd-smi", () => {
     for (const replaced of bad) expect(() => read([GPU], "7.0", FILES, replaced), JSON.stringify(replaced)).toThrow();
   });
 
+  it("says of an output that is not JSON only that, because the output may contain a secret", () => {
+    for (const metric of ["hunter2", '[{"gpu": hunter2'])
+      expect(() => read([GPU], "7.0", FILES, { metric })).toThrow(
+        /^The output of amd-smi metric is not readable: it is not JSON$/,
+      );
+  });
+
   it("reads the driver's files from the output of grep", () => {
     const at = "/tmp/host/sys/bus/pci/devices/0000:05:00.0";
     expect(

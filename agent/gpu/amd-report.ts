@@ -69,7 +69,8 @@ function rowsOf(command: string, output: string): z.output<typeof Rows> {
   try {
     return Output.parse(JSON.parse(start < 0 ? output : output.slice(start)));
   } catch (error) {
-    const why = messageOf(error);
+    // The message of a `SyntaxError` repeats a piece of the output, which may be a piece of a secret that the tool printed.
+    const why = error instanceof SyntaxError ? "it is not JSON" : messageOf(error);
     throw new UnreadableReport(`The output of amd-smi ${command} is not readable: ${why.slice(0, 200)}`);
   }
 }

@@ -1,4 +1,5 @@
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { messageOf } from "../message-of.ts";
 
 /** The longest output of `nvidia-smi -q -x`, in characters, that the agent reads; eight GPUs print about 200 kB. */
@@ -29,7 +30,9 @@ export function parseDocument(text: string): XmlNode {
   try {
     root = parseXml(text).root;
   } catch (error) {
-    throw new UnreadableXml(messageOf(error).slice(0, 300));
+    // After its first line, the parser's message repeats a line of the document, which may contain a secret that the tool printed.
+    const [why = ""] = messageOf(error).split("\n", 1);
+    throw new UnreadableXml(withoutCredentials(why).slice(0, 300));
   }
   if (root === null) throw new UnreadableXml("The XML document has no root element.");
   return nodeOf(root);

@@ -11,6 +11,15 @@ const read = (gpu: Partial<XmlGpu> = {}, driver: Driver = "575.51.02"): GpuState
 };
 const DRIVERS: readonly Driver[] = ["525.147.05", "555.42.06", "575.51.02", "590.44.01"];
 
+function errorOf(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    return String(error);
+  }
+  return "no error";
+}
+
 describe("the report of nvidia-smi", () => {
   it.each(DRIVERS)("driver %s: a healthy GPU has no faults", (driver) => {
     expect(read({}, driver)).toMatchObject({
@@ -113,5 +122,15 @@ describe("the report of nvidia-smi", () => {
       "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
     ])
       expect(() => parseNvidiaReport(text)).toThrow(expect.objectContaining({ name: "UnreadableXml" }));
+  });
+
+  it.each([
+    ["Root element is missing or invalid (line 1, column 1)", "a wrapper with NGC_API_KEY hunter2\n"],
+    ["Attribute value expected (line 1, column 12)", "<x hunter2=a"],
+    ["Unclosed start tag for element `[redacted]`", "<hunter2-mN3kQ7_x-Zt0aB4cD5eF6gH7iJ8kL9mN0o"],
+  ])("says %s of an unreadable report, and repeats no secret in it", (why, text) => {
+    const said = errorOf(() => parseNvidiaReport(text));
+    expect(said).toContain(why);
+    expect(said).not.toContain("hunter2");
   });
 });

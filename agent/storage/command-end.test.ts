@@ -27,3 +27,11 @@ it.each([
 ] as const)("%s %j is %s", (bus, end, kind) => {
   expect(judgeCommand(bus, bus, end)).toMatchObject({ kind });
 });
+
+it.each(["nvme", "ata"] as const)("leaves a secret that the tool of %s printed out of the detail", (bus) => {
+  const end = ended(1, "failed: busy", `${".".repeat(160)} AUTH_TOKEN=hunter2`);
+  expect(judgeCommand(bus, bus, end)).toEqual({
+    kind: "unknown",
+    detail: `failed: busy ${".".repeat(160)} AUTH_TOKEN=[redacted]`,
+  });
+});

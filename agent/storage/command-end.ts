@@ -1,3 +1,4 @@
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { Attempt } from "../system/attempt.ts";
 
 /**
@@ -24,7 +25,7 @@ export function judgeCommand(bus: "nvme" | "ata", tool: string, end: Attempt): C
   if (end.kind === "missing") return { kind: "refused", detail: end.message };
   if (end.kind === "hung") return { kind: "unknown", detail: `${tool} hangs (state ${end.state}).` };
   const told = `${end.stderr} ${end.stdout}`.trim();
-  const detail = told.slice(0, MOST_TOLD) || `${tool} ended with status ${end.exitCode}.`;
+  const detail = withoutCredentials(told).slice(0, MOST_TOLD) || `${tool} ended with status ${end.exitCode}.`;
   // Older versions of nvme-cli end with status 0 although the disk refused the command.
   if (end.exitCode === 0 && !(bus === "nvme" ? NVME_ERROR : ATA_ERROR).test(told)) return { kind: "accepted" };
   const isRefusal = bus === "nvme" ? isNvmeRefusal(NVME_STATUS.exec(told)?.[1]) : ATA_REFUSAL.test(told);

@@ -1,5 +1,6 @@
 import { closeSync, fchmodSync, fchownSync, fstatSync, fsyncSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { withoutCredentials } from "../../../shared/without-credentials.ts";
 import { messageOf } from "../../message-of.ts";
 import { type DiskPart, missingOptions, placedMount, type ToolCall } from "../../storage/disk-layout.ts";
 import type { BlockDevice } from "../../storage/disk-rules.ts";
@@ -16,7 +17,7 @@ const UNMOUNT_TIMEOUT_MS = 120_000;
 const MOUNT_TIMEOUT_MS = 180_000;
 const SETTLE_SECONDS = 60;
 
-/** Returns null if the tool ended well, and otherwise what the tool printed. */
+/** Returns null if the tool ended well, and otherwise what the tool printed, without secrets. */
 export async function fault(
   { tool, args }: ToolCall,
   attempt: AttemptTool,
@@ -27,7 +28,7 @@ export async function fault(
   if (end.kind === "missing") return end.message;
   if (end.kind === "hung") return `${tool} did not end in time (state ${end.state}).`;
   if (end.exitCode === 0) return null;
-  return `${tool} ended with status ${end.exitCode}: ${`${end.stderr} ${end.stdout}`.trim()}.`;
+  return `${tool} ended with status ${end.exitCode}: ${withoutCredentials(`${end.stderr} ${end.stdout}`).trim()}.`;
 }
 
 const mountsOf = (root: string): Mount[] => parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
