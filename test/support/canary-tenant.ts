@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { expect } from "vitest";
 import { z } from "zod";
+import { TASK_CHANNEL } from "../../hub/db/queries/tasks.ts";
 import { isEnded } from "../../hub/db/queries/workflows.ts";
 import type { TaskType } from "../../shared/tasks/index.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type DecommissionStage,
   WorkflowStatus,
 } from "../../shared/workflow-status.ts";
+import { agentPids } from "./agent-processes.ts";
 import { SSH_KEY } from "./allocatable-node.ts";
 import { CanaryHost, LOGIN_USER } from "./canary-host.ts";
 import type { CanarySite } from "./canary-site.ts";
@@ -191,16 +193,45 @@ export class CanaryDecommissions {
     await until("the new baseline", look, PATIENCE);
   }
 
+  /** Orders a cleaning of GPUs outside a decommission, because no stand-in resets the GPUs that a decommission would have to clean. */
+  async #scrubFailsAloud(pool: Pool, nodeId: string): Promise<void> {
+    const input = { vendor: "nvidia", expected_gpus: 1, rungs: ["reset"], kill_holders: true, plan: false };
+    await pool.query(
+      `insert into tasks (node_id, type, input, idempotency_key, deadline)
+        values ($1, 'node.gpu_scrub', $2, 'aloud', now() + interval '10 min')`,
+      [nodeId, input],
+    );
+    await pool.query("select pg_notify($1, $2)", [TASK_CHANNEL, nodeId]);
+    const failed = await until(
+      "the cleaning of GPUs to fail",
+      async () => {
+        const sql =
+          "select error_code, error_message from tasks where idempotency_key = 'aloud' and finished_at is not null";
+        return (await pool.query<{ error_code: string; error_message: string }>(sql)).rows[0];
+      },
+      PATIENCE,
+    );
+    expect(failed).toEqual({ error_code: "state_unreadable", error_message: expect.stringContaining("[redacted]") });
+  }
+
   async #inService(pool: Pool, nodeId: string, root: string): Promise<void> {
     const world = this.#world;
     const host = new CanaryHost(root, world.secrets);
+    // A restarted agent finds systemd on the host, without which it runs no tool that may hang.
+    for (const pid of agentPids(root)) process.kill(pid);
     await this.#newBaseline(nodeId);
-    host.fail("dpkg", "ip");
+    host.mountWeka();
+    host.fail("weka");
     const cleanup = await this.start(nodeId, "storage_cleanup");
+    await this.failsAloud(cleanup, "cleanup_storage");
+    host.fail("dpkg", "ip", "nvidia-smi");
+    await this.verb(cleanup, "resume");
     await this.failsAloud(cleanup, "validate_clean_node");
     host.fail();
     await this.verb(cleanup, "resume");
     await this.completes(cleanup);
+    host.fail("nvidia-smi");
+    await this.#scrubFailsAloud(pool, nodeId);
 
     const tenancy = await this.#allocate(nodeId, false, "active");
     host.fail("usermod");
