@@ -26,6 +26,8 @@ const CLEANUP = {
   plan: false,
 } as const;
 const CHECK = { type: "node.heartbeat_check", input: { nonce: "n" } } as const;
+/** What a tool says, with a secret that no rule finds after the cut of a long message. */
+const SAID = `no access${".".repeat(3_970)} mN3kQ7_x-Zt0aB4cD5eF6gH7iJ8kL9mN0oP1qR2sT3u`;
 const drained = { ok: true, result: { drained: true, sessions_closed: 0, remaining_users: [] as string[] } } as const;
 
 let folder: string;
@@ -52,6 +54,7 @@ const handlers: TaskHandlers = {
   ...failing,
   "node.heartbeat_check": async ({ nonce }) => {
     starts.push("check");
+    if (nonce === "throws") throw new Error(SAID);
     return { ok: true, result: { nonce, boot_id: "b", uptime_seconds: 1, agent_version: "t" } };
   },
   "node.drain": (_input, run) =>
@@ -68,6 +71,7 @@ const handlers: TaskHandlers = {
       release.push(() => resolve({ ok: true, result: { steps: [] } }));
       run.signal.addEventListener("abort", () => reject(run.signal.reason));
     }),
+  "terminal.close": async () => ({ ok: false, error: "sessions_survive", message: SAID }),
   "node.uninstall": async ({ plan }) => {
     const step = { step: "remove", target: "host", outcome: "planned", message: "", evidence: {} } as const;
     return { ok: true, result: { removes: [], ...(plan === true ? { steps: [step] } : {}) } };
@@ -99,6 +103,17 @@ const ended = (count: number) => until(`${count} results`, () => (results().leng
 const errors = () => results().map((reply) => (reply.ok ? "ok" : reply.error));
 
 describe("runner", () => {
+  it.each([
+    ["handler_crashed", { type: "node.heartbeat_check", input: { nonce: "throws" } }],
+    ["sessions_survive", { type: "terminal.close", input: { login_user: "ada", plan: false } }],
+  ] as const)("sends a reply %s without the secret that a handler's message contains", async (error, what) => {
+    const { runner: one } = await runner();
+    await one.offer(order(what));
+    await ended(1);
+    const message = SAID.replace(/ \S+$/, " [redacted]");
+    expect(results()).toEqual([{ ok: false, error, message }]);
+  });
+
   it("writes to the journal before it sends, and keeps the reply until the hub acknowledges it", async () => {
     const { runner: one, journal } = await runner();
     const drain = order(DRAIN);

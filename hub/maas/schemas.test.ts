@@ -29,6 +29,17 @@ describe("a machine", () => {
     });
   });
 
+  it("and an event keep no secret that a script or an installer told, also where the cut would shorten it", () => {
+    const said = (secret: string): string => `curl ${".".repeat(280)} ${secret}`;
+    const told = said("mN3kQ7_x-Zt0aB4cD5eF6gH7iJ8kL9mN0oP1qR2sT3u failed");
+    const kept = said("[redacted] failed").slice(0, 300);
+    expect(Machine.parse({ ...least, status_message: told, error_description: told })).toMatchObject({
+      statusMessage: kept,
+      errorDescription: kept,
+    });
+    expect(Events.parse({ events: [{ id: 1, description: told }] })).toMatchObject([{ description: kept }]);
+  });
+
   it("keeps an unknown status as a number", () => {
     expect(Machine.parse({ ...least, status: 99 })).toMatchObject({ status: 99 });
   });
