@@ -23,6 +23,7 @@ it("leaves a secret that a tool printed out of the reason why an item is unreada
 });
 
 it("finds a secret on a line of its own, before it escapes the line's end", async () => {
-  host.tool("dpkg", "printf 'no database\\n$6$salt$onelongsecret\\nend of it' >&2; exit 2");
-  expect(await read("package_files")).toMatch(/ended with status 2: no database.*\[redacted\].*end of it/);
+  host.write("proc/driver/nvidia/params", "RmLogonRC: 1\n");
+  host.tool("nvidia-smi", "printf 'no driver\\n$6$salt$onelongsecret\\nend of it'; exit 9");
+  expect(await read("gpu_state")).toBe("nvidia-smi ended with status 9: no driver\\u{a}[redacted]\\u{a}end of it");
 });
