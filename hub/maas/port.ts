@@ -57,6 +57,8 @@ export interface MaasPort {
   ): Promise<MaasMachine>;
   release(systemId: string, input: { comment: string; erase?: "quick" | "secure" | "full" }): Promise<MaasMachine>;
   powerOff(systemId: string): Promise<void>;
+  /** MAAS powers a machine on only if the machine has an owner. MAAS forgets the machine's user data then (maas 2.13). */
+  powerOn(systemId: string): Promise<void>;
   queryPowerState(systemId: string): Promise<string>;
   overrideFailedTesting(systemId: string): Promise<MaasMachine>;
   /** The machine's own MAAS token is null before the machine's first deploy (decision M3). */

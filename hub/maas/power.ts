@@ -3,7 +3,7 @@ import { machinePath } from "./machines.ts";
 import type { MaasPort } from "./port.ts";
 import { PowerState } from "./schemas.ts";
 
-type Power = Pick<MaasPort, "powerOff" | "queryPowerState">;
+type Power = Pick<MaasPort, "powerOff" | "powerOn" | "queryPowerState">;
 
 export function power(http: Transport): Power {
   // MAAS may answer power_off with `null` (maas 2.13), so the hub ignores the bodies of power calls.
@@ -11,6 +11,7 @@ export function power(http: Transport): Power {
     void (await http.text({ method: "POST", path: machinePath(systemId), op, form: {}, slow: true }));
   return {
     powerOff: (systemId) => act(systemId, "power_off"),
+    powerOn: (systemId) => act(systemId, "power_on"),
     queryPowerState: async (systemId) =>
       (await http.json({ method: "GET", path: machinePath(systemId), op: "query_power_state", slow: true }, PowerState))
         .state,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ProfileId, SiteId } from "../ids.ts";
 import { GPU_LEVELS } from "../sanitization-record.ts";
+import { GPU_RESET_MEANS } from "../tasks/gpu-scrub.ts";
 import { DataShare, ListedDisks, ScratchFolder } from "../tasks/storage-cleanup.ts";
 import { TURNOVER_MODES } from "../workflow-status.ts";
 import { Activation, siteFields } from "./sites.ts";
@@ -122,6 +123,12 @@ const profileFields = {
     .boolean()
     .describe("Clean a node in place even after a tenant with root, who may have changed its kernel (decision C4)")
     .default(false),
+  gpu_reset_up_to: z
+    .enum(GPU_RESET_MEANS)
+    .describe(
+      "The strongest means by which a turnover may free GPUs: the GPU's reset, then a reload of the driver, then one power cycle of the host by MAAS (decision C3)",
+    )
+    .default("reload"),
   gpu_claim_level: z
     .enum(GPU_LEVELS)
     .describe(

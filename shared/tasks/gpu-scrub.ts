@@ -6,7 +6,12 @@ export const GPU_VENDORS = ["nvidia", "amd"] as const;
 export type GpuVendor = (typeof GPU_VENDORS)[number];
 
 /** The means by which the agent itself may free GPUs from a tenant's work, from the weakest to the strongest (decision C3). */
-const GPU_RUNGS = ["reset", "reload"] as const;
+export const GPU_RUNGS = ["reset", "reload"] as const;
+export type GpuRung = (typeof GPU_RUNGS)[number];
+
+/** A profile names the strongest means by which a turnover may free GPUs. The hub orders a power cycle of the host in MAAS. */
+export const GPU_RESET_MEANS = [...GPU_RUNGS, "power_cycle"] as const;
+export type GpuResetMeans = (typeof GPU_RESET_MEANS)[number];
 
 /** After the task `node.gpu_scrub`, the host may still need a reboot or a power cycle, which only the hub can order. */
 export const GPU_NEEDS = ["none", "reboot", "power_cycle"] as const;

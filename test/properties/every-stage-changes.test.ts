@@ -191,13 +191,16 @@ describe.each(FAULT_HALVES)("$name", ({ scenario, stages }) => {
     if (told.metAt.length > 0) await expectConverged(craft, scenario, told, told.metAt.length);
   });
 
-  it("continues by the one recommended verb each time somebody has released the machine", async () => {
-    const told = await runWithTroubleAtEach(craft, scenario, stages, released(), { mostVerbs: 1 });
-    for (const stage of stages) tally.count(told.metAt.includes(stage));
-    if (told.metAt.length === 0) return;
-    expect(told.end.status, await told.driver.story(told.subject.id)).toBe("completed");
-    if (told.metAt.length > 0) await expectConverged(craft, scenario, told, told.metAt.length);
-  });
+  it.skipIf(scenario.needsDeployedMachine)(
+    "continues by the one recommended verb each time somebody has released the machine",
+    async () => {
+      const told = await runWithTroubleAtEach(craft, scenario, stages, released(), { mostVerbs: 1 });
+      for (const stage of stages) tally.count(told.metAt.includes(stage));
+      if (told.metAt.length === 0) return;
+      expect(told.end.status, await told.driver.story(told.subject.id)).toBe("completed");
+      if (told.metAt.length > 0) await expectConverged(craft, scenario, told, told.metAt.length);
+    },
+  );
 
   it("does nothing to a machine that another user has deployed, whichever verb an operator uses", async () => {
     const trouble = jump(STATUS.deployed, () => "somebody");
@@ -226,7 +229,8 @@ describe.each(FAULT_HALVES)("$name", ({ scenario, stages }) => {
           expect(countedOf(craft.rig, end), verb).toEqual(before);
         }
         const machine = machineOf(craft.rig, end);
-        if (machine !== undefined) force(machine, before?.commission === 0 ? STATUS.new : STATUS.ready, null);
+        if (scenario.needsDeployedMachine === true) trouble.lift(craft, end);
+        else if (machine !== undefined) force(machine, before?.commission === 0 ? STATUS.new : STATUS.ready, null);
       },
     });
     for (const stage of stages) tally.count(told.metAt.includes(stage));

@@ -26,6 +26,7 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { hostInService, playReimagedAgent, retiredHost, startReimage, startRelease } from "../support/release-world.ts";
 import { Driver } from "./drive.ts";
 import { decommissioning } from "./full-decommission.ts";
+import { powerCycling } from "./power-cycle.ts";
 
 export interface Subject {
   readonly id: WorkflowId;
@@ -56,6 +57,8 @@ export interface Scenario {
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
   /** True if no other machine can replace the workflow's machine after somebody has deleted the machine from MAAS. */
   readonly cannotReplaceMachine?: true;
+  /** True if only a cancel helps after somebody has released the machine, because the workflow works on the installed system. */
+  readonly needsDeployedMachine?: true;
   /** True if the scenario's stages send requests only to the agent, and none to MAAS or the secret store. */
   readonly agentAlone?: true;
   readonly sameCode?: readonly string[];
@@ -193,7 +196,7 @@ const resetting: Scenario = {
   ...draining,
   kind: "soft_reset",
   name: "a soft reset",
-  stages: stagesOf("soft_reset"),
+  stages: stagesOf("soft_reset", powerCycling.stages),
   start: (rig, n) => clean(rig, "soft_reset", `reset-${n}`, "overwritten"),
   expectEnd: expectReturned,
   // A soft reset that is cancelled during its cleaning quarantines the node, because nobody knows whether the node is clean.
@@ -340,6 +343,7 @@ export const SCENARIOS: readonly Scenario[] = [
   releasing,
   withPowerOn,
   resetting,
+  powerCycling,
   cleaningStorage,
   reimaging,
   reimagingAgain,

@@ -153,9 +153,18 @@ async function withoutFirstBoots(rig: OnboardingRig): Promise<void> {
   }
 }
 
+/**
+ * The first scenario of the kind replaces a scenario with a power cycle, because the boots of its simulated host exist only in the memory of the test
+ * that started it. The first scenario passes through the same stages.
+ */
+const recordable = (scenario: Scenario): Scenario =>
+  scenario.needsDeployedMachine === true
+    ? (SCENARIOS.find(({ kind }) => kind === scenario.kind) ?? scenario)
+    : scenario;
+
 /** Records each stage of each kind of workflow, and for each kind a workflow that has not begun, one that fails, one that is cancelled and one that is done. */
 async function recordAll(recorder: Recorder): Promise<void> {
-  for (const { scenario, stage } of STAGE_CASES) await recorder.diesAt(scenario, stage);
+  for (const { scenario, stage } of STAGE_CASES) await recorder.diesAt(recordable(scenario), stage);
   for (const scenario of new Map(SCENARIOS.toReversed().map((one) => [one.kind, one])).values()) {
     await recorder.completes(scenario);
     await recorder.expires(scenario);

@@ -1,5 +1,6 @@
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { GPU_LEVELS } from "../../../shared/sanitization-record.ts";
+import { GPU_RESET_MEANS } from "../../../shared/tasks/gpu-scrub.ts";
 import { TURNOVER_MODES } from "../../../shared/workflow-status.ts";
 import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
@@ -43,6 +44,7 @@ export const maasSiteProfiles = pgTable(
     wekaPrefixes: text("weka_prefixes").array().notNull().default(sql`'{}'`),
     clearFreeSpace: boolean("clear_free_space").notNull().default(false),
     purgeDisks: text("purge_disks").array().notNull().default(sql`'{}'`),
+    gpuResetUpTo: text("gpu_reset_up_to", { enum: GPU_RESET_MEANS }).notNull().default("reload"),
     gpuClaimLevel: text("gpu_claim_level", { enum: GPU_LEVELS }).notNull().default("reset_only"),
     gpuClaimPercent: integer("gpu_claim_percent").notNull().default(95),
     softResetAfterRoot: boolean("soft_reset_after_root").notNull().default(false),
@@ -67,6 +69,7 @@ export const maasSiteProfiles = pgTable(
   },
   (t) => [
     check("maas_site_profiles_turnover_mode_check", oneOf("turnover_mode", TURNOVER_MODES)),
+    check("maas_site_profiles_gpu_reset_up_to_check", oneOf("gpu_reset_up_to", GPU_RESET_MEANS)),
     check("maas_site_profiles_gpu_claim_level_check", oneOf("gpu_claim_level", GPU_LEVELS)),
     unique("maas_site_profiles_name_key").on(t.siteId, t.name),
     check("maas_site_profiles_status_check", oneOf("status", ["active", "disabled"])),

@@ -33,6 +33,7 @@ const COLUMNS = {
   weka_prefixes: "wekaPrefixes",
   clear_free_space: "clearFreeSpace",
   purge_disks: "purgeDisks",
+  gpu_reset_up_to: "gpuResetUpTo",
   gpu_claim_level: "gpuClaimLevel",
   gpu_claim_percent: "gpuClaimPercent",
   soft_reset_after_root: "softResetAfterRoot",

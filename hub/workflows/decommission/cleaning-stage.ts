@@ -34,6 +34,8 @@ interface CleaningStage<Name extends DecommissionStage, T extends TaskType> {
   readonly nothingToDo: (context: DecommissionContext) => string | null;
   /** What a cancelled task may leave on the host, with the next action, as the end of a sentence; undefined if it leaves nothing. */
   readonly cancelLeaves?: (context: DecommissionContext) => string;
+  /** Returns the stage's verdict on a failed task with which the operation can continue by itself, or null if a person must look. */
+  readonly goOnAfter?: (context: DecommissionContext, task: Task) => Verdict | null;
   /** If a cleaning step in the task's result failed, `decide` must not return the verdict `done`. */
   readonly decide: (context: DecommissionContext, result: TaskResult<T>, task: Task) => Verdict | Promise<Verdict>;
 }
@@ -109,7 +111,10 @@ async function observe<Name extends DecommissionStage, T extends TaskType>(
       message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
       commit: async (tx) => void (await cancelWork(tx, operationOf(context), spec.work)),
     };
-  if (task?.state !== "succeeded") return judgeTask(context, spec.work, task) ?? { kind: "not_started" };
+  if (task?.state !== "succeeded") {
+    const judged = judgeTask(context, spec.work, task) ?? { kind: "not_started" };
+    return (judged.kind === "failed" && task !== null && spec.goOnAfter?.(context, task)) || judged;
+  }
   if (isHistory(context, task)) return { kind: "not_started" };
   const result = TASKS[spec.work.type].result.safeParse(task.result);
   if (!result.success) {

@@ -31,6 +31,14 @@ export const DecommissionInput = z.object({
 });
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
+/** The power cycle that GPUs need, which `scrub_gpu` asks for and `power_cycle_maas_node` carries out. */
+const GpuPowerCycle = z.object({
+  /** The host's boot id before the power cycle. */
+  boot_id: z.string(),
+  /** The time when the BMC first reported the machine as off; null before that. */
+  off_since: z.string().nullable(),
+});
+
 /**
  * The hub's conclusions from the host's answers about GPU memory, for the sanitization record. The evidence about GPU memory that is not in
  * `GpuMemoryCheck` is in the rows of the agent's tasks.
@@ -53,6 +61,11 @@ export const DecommissionState = z.object({
    * missing in the agent's journal as unconfirmed.
    */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
+  gpu_power_cycle: GpuPowerCycle.nullable().optional(),
+  /** The last power command of the power cycle that MAAS has accepted. */
+  gpu_power_asked: z.enum(["off", "on"]).nullable().optional(),
+  /** How many power cycles for GPUs the operation has had since a person last continued the operation. */
+  gpu_power_cycles: z.number().nullable().optional(),
   gpu_memory: GpuMemoryCheck.nullable().optional(),
   /** How often the hub rewrote the turnover's sanitization record since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
@@ -88,6 +101,12 @@ export const DecommissionState = z.object({
   power_state: z.string().nullable().optional(),
 });
 export type DecommissionState = z.output<typeof DecommissionState>;
+
+/** After a person has looked at a failed operation, the hub may ask MAAS for the power commands again, and for another power cycle. */
+export const FORGOTTEN_POWER_CYCLES = [
+  "gpu_power_asked",
+  "gpu_power_cycles",
+] as const satisfies readonly (keyof DecommissionState)[];
 
 export interface DecommissionContext extends StageRun<DecommissionInput, DecommissionState>, DecommissionRows {
   readonly services: DecommissionServices;

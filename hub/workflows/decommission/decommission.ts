@@ -34,6 +34,7 @@ import {
   type DecommissionServices,
   type DecommissionStages,
   DecommissionState,
+  FORGOTTEN_POWER_CYCLES,
 } from "./decommission-context.ts";
 import { undoDrain } from "./drain-work.ts";
 import { endTenancy, leaveTenancy } from "./end-tenancy.ts";
@@ -48,6 +49,7 @@ import { drainNode } from "./stages/drain-node.ts";
 import { enableNode } from "./stages/enable-node.ts";
 import { forceReleaseAllocations } from "./stages/force-release-allocations.ts";
 import { overwriteGpuMemory } from "./stages/overwrite-gpu-memory.ts";
+import { powerCycleMaasNode, rerunAtPowerCycle } from "./stages/power-cycle-maas-node.ts";
 import { powerOffMaasNode } from "./stages/power-off-maas-node.ts";
 import { recordSanitization } from "./stages/record-sanitization.ts";
 import { releaseMaasNode } from "./stages/release-maas-node.ts";
@@ -75,6 +77,7 @@ const MODES: {
     revokeUsers,
     cleanupStorage,
     scrubGpu,
+    powerCycleMaasNode,
     overwriteGpuMemory,
     validateCleanNode,
     recordSanitization,
@@ -110,9 +113,10 @@ const decommissionWorkflow = (services: DecommissionServices, mode: keyof typeof
     input: DecommissionInput,
     state: DecommissionState.partial(),
     renamed: {},
+    rerunPoint: rerunAtPowerCycle,
     buildContext: (run) => buildDecommissionContext(services, run),
     observedEvidence: evidenceOf,
-    forgottenOnRecovery: ["power_off_asked", "records_written"],
+    forgottenOnRecovery: ["power_off_asked", "records_written", ...FORGOTTEN_POWER_CYCLES],
     hooks: decommissionHooks(mode),
     admit: (tx) => admitDecommissions(tx, mode),
   });

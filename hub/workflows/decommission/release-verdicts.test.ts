@@ -7,6 +7,7 @@ import { VERDICTS } from "../machine/verdict-table.ts";
 import {
   asksWhoOwns,
   cannotDelete,
+  cannotPowerCycle,
   judgeRelease,
   RELEASE_STAGES,
   RELEASE_VERDICTS,
@@ -39,6 +40,17 @@ describe("the verdicts on a machine during a release", () => {
     const of = (kind: string) => CODES.filter((status) => judge("release_maas_node", status, false).kind === kind);
     expect(of("released")).toEqual([0, 4]);
     expect(of("wait")).toEqual([12, 14]);
+  });
+
+  it("allow a power cycle only of Muster's own deployed machine that nobody has locked", () => {
+    const codes = (ours: boolean, locked: boolean) =>
+      CODES.map((status) => cannotPowerCycle(machine({ status, locked }), ours)?.code ?? null);
+    const others = CODES.map((status) => (status === MAAS_STATUS.deployed ? null : "unexpected_maas_status"));
+    const with6 = (code: string) => others.map((other) => other ?? code);
+    expect(codes(true, false)).toEqual(others);
+    expect(codes(true, true)).toEqual(with6("machine_locked"));
+    expect(codes(false, false)).toEqual(with6("machine_owned_by_other"));
+    expect(codes(false, true)).toEqual(with6("machine_owned_by_other"));
   });
 
   it("allow a power-off only of a free machine", () => {

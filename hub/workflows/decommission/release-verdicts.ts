@@ -108,6 +108,14 @@ export function judgeRelease(
 export const cannotPowerOff = (machine: JudgedMachine): Failure | null =>
   machine.locked ? ambiguity("power_off_maas_node", machine, "machine_locked") : null;
 
+/** Returns a failure if Muster must not power-cycle the machine of a node in service, and null otherwise. */
+export function cannotPowerCycle(machine: JudgedMachine, ours: boolean): Failure | null {
+  const at = "power_cycle_maas_node";
+  if (machine.status !== S.deployed) return ambiguity(at, machine, "unexpected_maas_status", DEPLOYED_AGAIN);
+  if (!ours) return ambiguity(at, machine, "machine_owned_by_other");
+  return machine.locked ? ambiguity(at, machine, "machine_locked") : null;
+}
+
 /** The statuses in which nobody uses a machine, so that Muster may delete the machine in MAAS. */
 const FREE: readonly number[] = [S.new, S.ready];
 /** Returns a failure if Muster must not delete the released machine in MAAS, and null otherwise. */
@@ -134,16 +142,25 @@ const TODO = {
   machine_owned_by_other: "Have its owner release it in MAAS, then rerun; or cancel.",
 } as const;
 
+/** The operation cleans the deployed system, so it cannot continue with a machine that MAAS has released. */
+const DEPLOYED_AGAIN =
+  "Find out who works on the machine. When it is Deployed again as before, rerun; if its system is gone, cancel.";
+
 const ambiguous = (at: ReleaseStage, machine: JudgedMachine, code: keyof typeof TODO): ReleaseJudgement => ({
   kind: "failed",
   failure: ambiguity(at, machine, code),
   accepted: false,
 });
 
-function ambiguity(at: ReleaseStage | "remove_maas_record", machine: JudgedMachine, code: keyof typeof TODO): Failure {
+function ambiguity(
+  at: ReleaseStage | "power_cycle_maas_node" | "remove_maas_record",
+  machine: JudgedMachine,
+  code: keyof typeof TODO,
+  todo: string = TODO[code],
+): Failure {
   const owner = machine.owner === null ? "nobody owns it" : `${machine.owner.slice(0, 64)} owns it`;
   const besides = code === "machine_locked" ? "it is locked" : owner;
-  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS, and ${besides}, so nothing is done to it at "${at}". ${TODO[code]}`;
+  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS, and ${besides}, so nothing is done to it at "${at}". ${todo}`;
   return failure("state_ambiguity", code, message, machineEvidence(machine));
 }
 

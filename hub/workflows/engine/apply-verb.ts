@@ -167,8 +167,10 @@ function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, eff
       return again(workflow.restartPoint("retry", stage), recovered);
     case "resume_from_checkpoint":
       return again(workflow.restartPoint("resume", stage), recovered);
-    case "rerun_from_top":
-      return again(first, without(recovered, workflow.forgottenOnRerun));
+    case "rerun_from_top": {
+      const later = workflow.rerunPoint(state);
+      return later === null ? again(first, without(recovered, workflow.forgottenOnRerun)) : again(later, recovered);
+    }
     case "adopt_observed":
       return again(stage, { ...recovered, [ENGINE_FACTS]: { adopting: true } });
     case "undo_and_restart":

@@ -47,6 +47,11 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   /** Returns the stage at which `retry` and `resume` continue, by default the failed stage. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
   /**
+   * Returns the stage at which `rerun` begins if the workflow's first stages cannot begin in this state, for example because the host is off, and
+   * null if `rerun` begins at the first stage.
+   */
+  rerunPoint?(state: Partial<State>): string | null;
+  /**
    * Facts that count how often the workflow has tried to recover by itself. When an operator continues the workflow, the engine deletes the facts in
    * `forgottenOnRecovery`, because the operator has corrected the failure's cause.
    */
@@ -87,6 +92,7 @@ export interface Workflow {
   /** Returns the present name of a stage; null for a name that this version of the hub does not know. */
   nameToday(stored: string): string | null;
   restartPoint(verb: "retry" | "resume", stage: string): string;
+  rerunPoint(state: Facts): string | null;
   bind(row: ClaimedWorkflow, stageName: string, entry: StageEntry, signal: AbortSignal): Promise<BoundStage>;
 }
 
@@ -181,6 +187,7 @@ export function defineWorkflow<Context extends StageRun<Input, State>, Input, St
     knownNames: [...stages.keys(), ...Object.keys(definition.renamed)],
     nameToday: (stored) => (stages.has(stored) ? stored : (definition.renamed[stored] ?? null)),
     restartPoint: definition.restartPoint ?? ((_verb, stage) => stage),
+    rerunPoint: (stored) => definition.rerunPoint?.(definition.state.parse(stored)) ?? null,
     bind,
   };
 }

@@ -2,13 +2,14 @@ import type { ProvisioningStage, STAGES_OF_MODE } from "../../../shared/workflow
 import { admitDecommissions } from "../../db/queries/admission.ts";
 import { releaseDeploySlot } from "../../db/queries/deploy-slots.ts";
 import { decommissionHooks } from "../decommission/decommission.ts";
-import { DecommissionInput } from "../decommission/decommission-context.ts";
+import { DecommissionInput, FORGOTTEN_POWER_CYCLES } from "../decommission/decommission-context.ts";
 import { observedMachine } from "../decommission/release-machine.ts";
 import { checkDisks } from "../decommission/stages/check-disks.ts";
 import { disableNode } from "../decommission/stages/disable-node.ts";
 import { drainNode } from "../decommission/stages/drain-node.ts";
 import { enableNode } from "../decommission/stages/enable-node.ts";
 import { overwriteGpuMemory } from "../decommission/stages/overwrite-gpu-memory.ts";
+import { powerCycleMaasNode, rerunAtPowerCycle } from "../decommission/stages/power-cycle-maas-node.ts";
 import { powerOffMaasNode } from "../decommission/stages/power-off-maas-node.ts";
 import { readDisks } from "../decommission/stages/read-disks.ts";
 import { recordSanitization } from "../decommission/stages/record-sanitization.ts";
@@ -64,6 +65,7 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   takeBaseline,
   checkDisks,
   scrubGpu,
+  powerCycleMaasNode,
   overwriteGpuMemory,
   validateCleanNode,
   recordSanitization,
@@ -89,6 +91,7 @@ const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   take_baseline: "take_baseline",
   check_disks: "check_disks",
   scrub_gpu: "scrub_gpu",
+  power_cycle_maas_node: "power_cycle_maas_node",
   overwrite_gpu_memory: "overwrite_gpu_memory",
   validate_clean_node: "validate_clean_node",
   record_sanitization: "record_sanitization",
@@ -107,6 +110,7 @@ export function reimageWorkflow(services: WorkflowServices): Workflow {
     input: DecommissionInput,
     state: ReimageState.partial(),
     renamed: {},
+    rerunPoint: rerunAtPowerCycle,
     buildContext: (run) => buildReimageContext(services, run),
     observedEvidence: observedMachine,
     hooks: {
@@ -118,7 +122,7 @@ export function reimageWorkflow(services: WorkflowServices): Workflow {
     },
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    forgottenOnRecovery: [...PROVISION_COUNTERS, "power_off_asked", "records_written"],
+    forgottenOnRecovery: [...PROVISION_COUNTERS, "power_off_asked", "records_written", ...FORGOTTEN_POWER_CYCLES],
     admit: (tx) => admitDecommissions(tx, "reimage"),
   });
 }

@@ -1,7 +1,7 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
-import { MaasError } from "../../../maas/port.ts";
 import type { Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { WAIT_RETRY } from "../../services.ts";
+import { askBmc } from "../bmc-power.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
 import { mustHaveOwnBmc } from "../own-bmc.ts";
 import {
@@ -67,16 +67,6 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   await (await maasOf(context)).powerOff(machineOf(context).systemId);
   const wait = waitFor(context, "MAAS to power the machine off", "on");
   return { ...wait, patch: { ...wait.patch, power_off_asked: true } };
-}
-
-/** Returns the power state that MAAS reads from the BMC now, or `error` if the BMC does not answer. */
-async function askBmc(context: DecommissionContext): Promise<string> {
-  try {
-    return await (await maasOf(context)).queryPowerState(machineOf(context).systemId);
-  } catch (error) {
-    if (error instanceof MaasError && (error.code === "power_failure" || error.code === "no_rack")) return "error";
-    throw error;
-  }
 }
 
 const waitFor = (context: DecommissionContext, reason: string, power: string): Wait<DecommissionState> => ({

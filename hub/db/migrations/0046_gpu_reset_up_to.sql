@@ -1,0 +1,2 @@
+ALTER TABLE "maas_site_profiles" ADD COLUMN "gpu_reset_up_to" text DEFAULT 'reload' NOT NULL;--> statement-breakpoint
+ALTER TABLE "maas_site_profiles" ADD CONSTRAINT "maas_site_profiles_gpu_reset_up_to_check" CHECK ("gpu_reset_up_to" in ('reset', 'reload', 'power_cycle'));
