@@ -207,6 +207,12 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     await maas.setFlatStorageLayout(systemId, boss.id);
     await maas.deploy(systemId, { ...deploy, comment: "again" });
     await reaches(6);
+    await maas.powerOff(systemId);
+    await until("the machine is off", async () =>
+      (await maas.queryPowerState(systemId)) === "off" ? true : undefined,
+    );
+    await maas.powerOn(systemId);
+    await until("the machine is on", async () => ((await maas.queryPowerState(systemId)) === "on" ? true : undefined));
     expect((await maas.release(systemId, { comment: "wipe", erase: "quick" })).status).toBe(14);
     await reaches(4);
     expect(await maas.wipedDisks(systemId), "MAAS stores no output of a plain erase").toBeNull();
