@@ -1,5 +1,6 @@
 import { matchesPattern } from "../../shared/events.ts";
-import { hasPosition, listDomainEvents } from "../db/queries/domain-events-list.ts";
+import { hasPosition, listEventsOfStream } from "../db/queries/domain-events-list.ts";
+import type { Reach } from "../db/queries/reach.ts";
 import type { DomainEventRow } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 import type { WakeSignal } from "../timing/wake-signal.ts";
@@ -14,6 +15,8 @@ export interface StreamRequest {
   /** The event types, or patterns of event types, that the client wants. If `types` is empty, the client wants events of all types. */
   readonly types: readonly string[];
   readonly subject: string | undefined;
+  /** The reach of the stream's client, which gets no events of other sites or tenants. */
+  readonly reach: Reach;
   readonly holder: string;
   readonly signal: AbortSignal;
 }
@@ -103,8 +106,8 @@ function messages(
   return async () => {
     const due = performance.now() + heartbeatMs;
     while (!ends.aborted) {
-      const rows = await listDomainEvents(db, { after, limit: AT_ONCE });
-      const last = rows.at(-1);
+      const rows = await listEventsOfStream(db, { after, limit: AT_ONCE, reach: request.reach });
+      const last = rows.at(-1)?.event;
       // Retention may remove events that a slow client has not taken yet. If retention has removed the next events of a stream, the stream fails, and
       // its client learns the reason when it opens another stream.
       if (read !== undefined && last !== undefined && !(await hasPosition(db, after)))
@@ -113,7 +116,7 @@ function messages(
         after = last.seq;
         read = last;
       }
-      const wanted = rows.filter((row) => isWanted(request, row));
+      const wanted = rows.flatMap(({ event, seen }) => (seen && isWanted(request, event) ? [event] : []));
       if (wanted.length > 0) {
         told = wanted.at(-1);
         return wanted.map(message).join("");

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { lockUntilCommit } from "../db/advisory-locks.ts";
-import { findApiToken, putApiToken } from "../db/queries/api-requests.ts";
+import { findTokenHolder, putApiToken } from "../db/queries/api-tokens.ts";
 import type { InTx } from "../db/tx.ts";
 
 const NAME = "admin";
@@ -16,7 +16,7 @@ export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> 
   await inTx(async (tx) => {
     await lockUntilCommit(tx, "admin_token");
     const present = (await readOrEmpty(file)).trim();
-    if (present !== "" && (await findApiToken(tx, hash(present))) !== null) return;
+    if (present !== "" && (await findTokenHolder(tx, hash(present))) !== null) return;
     const token = randomBytes(32).toString("base64url");
     await putApiToken(tx, { name: NAME, role: "admin", tokenSha256: hash(token) });
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });

@@ -4,11 +4,12 @@ import { bodyLimit } from "hono/body-limit";
 import { ApiError, problemBody } from "../../shared/api/errors.ts";
 import { docsPage } from "../ui/docs-page.ts";
 import { statusPage } from "../ui/status-page.ts";
+import type { Env } from "./authorize.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { openApiDocument } from "./openapi.ts";
 import { asApiError, problemResponse } from "./problem.ts";
-import { type Env, register, requestIdOf } from "./register.ts";
+import { register, requestIdOf } from "./register.ts";
 import { ROUTES } from "./routes/index.ts";
 import { TokenBudgets } from "./token-budgets.ts";
 

@@ -217,6 +217,7 @@ function operation(route: Route): Schema {
     summary: route.summary,
     tags: [route.tag],
     "x-permission": route.permission,
+    "x-right": route.right,
     security: route.permission === "public" ? [] : [{ bearer: [] }],
     parameters: parameters(route),
     ...(route.body === undefined

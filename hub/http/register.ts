@@ -1,27 +1,18 @@
-import { createHash, createHmac, randomUUID } from "node:crypto";
-import type { HttpBindings } from "@hono/node-server";
+import { createHmac, randomUUID } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
 import { canonicalJson } from "../../shared/json.ts";
-import {
-  findApiToken,
-  findIdempotencyKey,
-  keepIdempotencyKey,
-  lockIdempotencyKey,
-  recordAudit,
-} from "../db/queries/api-requests.ts";
+import { findIdempotencyKey, keepIdempotencyKey, lockIdempotencyKey, recordAudit } from "../db/queries/api-requests.ts";
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
-import type { TokenKind } from "../gateway/budgets.ts";
-import { within } from "../timing/pause.ts";
+import type { Actor } from "../people/actor.ts";
+import { mustBeWithin } from "../people/place.ts";
 import { PRINTED_PAGE_POLICY } from "../ui/sanitization-page.ts";
+import { type ApiGuard, authorize, type Env } from "./authorize.ts";
 import type { ApiDependencies } from "./deps.ts";
-import type { FailedLogins } from "./failed-logins.ts";
 import { parse } from "./problem.ts";
-import { type Actor, type Call, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
-import type { TokenBudgets } from "./token-budgets.ts";
+import { type Call, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
 
-export type Env = { Variables: { requestId: string }; Bindings: Partial<HttpBindings> };
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -32,77 +23,18 @@ export const requestIdOf = (given: string | undefined): string =>
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
 /**
- * The hub handles each request in this order: authentication, permission, validation, replay of a stored answer, the action with its audit, the
- * answer.
+ * The hub handles each request in this order: authentication, right, validation, reach, replay of a stored answer, the action with its audit,
+ * the answer.
  */
 export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, guard: ApiGuard): void {
   app.on(route.method, honoPath(route.path), async (c) => {
     const actor = await authorize(c, route, deps, guard);
     const key = route.permission === "write" ? keyOf(c, route) : null;
     const call = await parseCall(c, route, actor, deps);
+    await mustBeWithin(deps.db, actor, route, call);
     if (route.stream !== undefined) return answerStream(c, route.stream, call);
     return route.permission === "write" ? answerWrite(c, route, call, key) : answer(c, route, await route.read?.(call));
   });
-}
-
-const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
-
-/** The counters that the hub checks before every route: failed logins, and the used budget of each valid token. */
-export interface ApiGuard {
-  readonly failed: FailedLogins;
-  readonly budgets: TokenBudgets;
-}
-
-const COSTS = { read: ["request"], write: ["request", "write"] } as const satisfies Record<string, TokenKind[]>;
-
-async function authorize(
-  c: Context<Env>,
-  route: Route,
-  deps: ApiDependencies,
-  { failed, budgets }: ApiGuard,
-): Promise<Actor> {
-  if (route.permission === "public") return PUBLIC;
-  const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(c.req.header("authorization") ?? "")?.[1];
-  const tokenSha256 = createHash("sha256")
-    .update(token ?? "")
-    .digest("hex");
-  const charged = token !== undefined && budgets.chargeKnown(tokenSha256, COSTS[route.permission]);
-  const actor = token === undefined ? null : await holderOf({ token, tokenSha256 }, route, deps);
-  if (actor === null) {
-    const address = c.env?.incoming?.socket.remoteAddress ?? "unknown";
-    if (token !== undefined) failed.note({ address, operationId: route.operationId, requestId: c.get("requestId") });
-    throw new ApiError(
-      "unauthenticated",
-      "Send a valid token as `Authorization: Bearer <token>`. The first token is in the file admin-token of the hub's state folder, or of MUSTER_SHARED_DIR if that is set.",
-    );
-  }
-  if (!charged) budgets.chargeNew(tokenSha256, actor.name, COSTS[route.permission]);
-  if (route.permission === "write" && actor.role !== "admin")
-    throw new ApiError(
-      "forbidden",
-      `The token ${actor.name} may only read; ${route.operationId} needs a token with the role admin.`,
-    );
-  return actor;
-}
-
-/** The longest time that the hub waits for the database, if the hub can identify the client without the database. */
-const LOOKUP_MS = 3_000;
-
-async function holderOf(
-  { token, tokenSha256 }: { readonly token: string; readonly tokenSha256: string },
-  route: Route,
-  deps: ApiDependencies,
-): Promise<Actor | null> {
-  // The database finds the API token by the token's hash, so the duration of the look-up reveals nothing about the token.
-  const held = findApiToken(deps.db, tokenSha256);
-  if (route.withoutDatabase !== true) return held;
-  const known = held.then(
-    (actor) => ({ actor }),
-    () => null,
-  );
-  const found = await within(LOOKUP_MS, known);
-  if (found !== null) return found.actor;
-  return (await deps.isAdminToken(token)) ? { name: "admin", role: "admin" } : held;
 }
 
 async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiDependencies): Promise<Call> {

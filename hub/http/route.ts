@@ -1,12 +1,9 @@
 import type { z } from "zod";
-import type { ApiRole } from "../../shared/api/roles.ts";
+import type { Right } from "../../shared/api/rights.ts";
 import type { Tx } from "../db/tx.ts";
+import type { Actor } from "../people/actor.ts";
+import type { Place } from "../people/place.ts";
 import type { ApiDependencies } from "./deps.ts";
-
-export interface Actor {
-  readonly name: string;
-  readonly role: ApiRole;
-}
 
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly params: P;
@@ -51,20 +48,32 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   readonly query?: Q;
   readonly body?: B;
   readonly status: 200 | 201 | 202 | 204;
+  /** Where the object of the route's requests is: the hub answers 404 for an object outside of the caller's sites. */
+  readonly place: Place;
   /** The media type of the route's answer; the default is JSON. A route with HTML answers serves a page without a script. */
   readonly produces?: "text/html" | "text/csv";
   readonly response: R;
 }
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, B, R> {
-  readonly permission: "public" | "read";
+  readonly permission: "read";
+  readonly right: Right;
   /** True if the route also answers a client with the admin token of the hub's state folder while the database is unreachable. */
   readonly withoutDatabase?: true;
   read(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R> | Versioned<z.input<R>>>;
 }
+/** A route that anybody may call, without a token. */
+interface PublicRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
+  extends RouteBase<P, Q, B, R> {
+  readonly permission: "public";
+  readonly right: "none";
+  readonly place: "everywhere";
+  read(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R>>;
+}
 interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, X>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "write";
+  readonly right: Right;
   /**
    * True if the route's answer holds a secret. The hub never stores an answer with a secret, so a route whose answer holds a secret refuses an
    * Idempotency-Key.
@@ -93,6 +102,7 @@ export interface StreamCall {
 interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, z.ZodType, R> {
   readonly permission: "read";
+  readonly right: Right;
   /** In a route with a stream, `response` is the schema of each event's data. */
   stream(call: Call<z.output<P>, z.output<Q>>, about: StreamCall): Promise<ReadableStream<Uint8Array>>;
 }
@@ -100,6 +110,7 @@ interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodT
 /** A route without its type parameters, which the compiler has checked where the route is defined. */
 export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
   readonly permission: "public" | "read" | "write";
+  readonly right: Right | "none";
   readonly withoutDatabase?: true;
   readonly read?: (call: Call) => Promise<unknown>;
   readonly stream?: (call: Call, about: StreamCall) => Promise<ReadableStream<Uint8Array>>;
@@ -115,7 +126,7 @@ export const takesIdempotencyKey = ({ method, permission, answersSecret }: Route
   method === "POST" && permission === "write" && answersSecret !== true;
 
 export const readRoute = <P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
-  route: ReadRoute<P, Q, B, R>,
+  route: ReadRoute<P, Q, B, R> | PublicRoute<P, Q, B, R>,
 ): Route => route as unknown as Route;
 export const streamRoute = <P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>(
   route: StreamRoute<P, Q, R>,

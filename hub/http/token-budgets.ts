@@ -53,6 +53,11 @@ export class TokenBudgets {
     if (this.#accounts.size > SWEEP_BEYOND) this.#sweep();
   }
 
+  /** Forgets the budget of a token that has ended. */
+  forget(tokenSha256: string): void {
+    this.#accounts.delete(tokenSha256);
+  }
+
   #charge({ name, buckets }: Account, kinds: readonly TokenKind[]): void {
     for (const kind of kinds) {
       const { bucket, waitMs } = ask(this.#rates[kind], buckets.get(kind), this.#now());

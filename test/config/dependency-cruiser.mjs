@@ -201,7 +201,7 @@ export default {
     ),
     never(
       "sql-by-queries",
-      "^hub/(http|workflows|allocations)/",
+      "^hub/(http|people|workflows|allocations)/",
       "^hub/db/orm[.]ts$",
       "What is asked of the database has a name and a home, in hub/db/queries.",
     ),
@@ -209,7 +209,7 @@ export default {
       name: "tables-by-queries",
       comment: "A row's type may be named anywhere; the table itself only by who asks for its rows.",
       severity: "error",
-      from: { path: "^hub/(http|workflows|allocations)/", pathNot: TESTS },
+      from: { path: "^hub/(http|people|workflows|allocations)/", pathNot: TESTS },
       to: { path: "^hub/db/schema/", dependencyTypesNot: ["type-only"] },
     },
     only(
@@ -284,7 +284,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|node|allocations|secrets|reconciler|events|diagnostics)/",
+        "^hub/(db|people|node|allocations|secrets|reconciler|events|diagnostics)/",
         "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -294,6 +294,12 @@ export default {
         NODE,
       ],
       "Routes record intent and read the read model; they do not talk to MAAS and run no stage.",
+    ),
+    only(
+      "people-imports",
+      "^hub/people/",
+      ["^hub/(people|db)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "Who sends a request and what the sender may do: one place to read, which depends on no route.",
     ),
     only(
       "diagnostics-imports",

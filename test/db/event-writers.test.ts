@@ -8,6 +8,7 @@ import { EVENT_LOCK_SPACE } from "../../hub/db/advisory-locks.ts";
 import { sql } from "../../hub/db/orm.ts";
 import { recordDomainEvent } from "../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../hub/db/queries/domain-events-list.ts";
+import { EVERYWHERE } from "../../hub/db/queries/reach.ts";
 import { inSavepoint, type Tx } from "../../hub/db/tx.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -26,7 +27,7 @@ describe("a writer of events", () => {
     });
   const writeAlone = (subject: string) => test.database.inTx((tx) => write(tx, subject));
   const subjectsAfter = async (after: bigint) =>
-    (await listDomainEvents(test.database.db, { after, limit: 1000 })).map((event) => event.subject);
+    (await listDomainEvents(test.database.db, { after, limit: 1000, reach: EVERYWHERE })).map((event) => event.subject);
   const marksOf = async (tx: Tx): Promise<number> => {
     const { rows } = await tx.execute<{ marks: number }>(sql`
       select count(*)::int as marks from pg_locks

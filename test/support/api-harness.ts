@@ -51,7 +51,7 @@ export interface ApiHarness {
   patience: Patience;
   diagnosticsAsked: number;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
+  page(path: string, headers?: Record<string, string>): Promise<{ status: number; headers: Headers; text: string }>;
   listen(): Promise<string>;
   /**
    * Returns the number of rows in each table that an API request may write. A refused API request must not change the number of rows in any table.
@@ -167,7 +167,7 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
     diagnosticsAsked: 0,
     ask: async (method, path, body, headers = {}) =>
       answerOf(await app.request(path, requestOf(harness.admin, { method, body, headers }))),
-    page: (path) => pageOf(app, path),
+    page: (path, headers = {}) => pageOf(app, path, headers),
     listen: async () => {
       const server = await startAdminServer(app, { host: "127.0.0.1", port: 0 });
       closers.push(() => server.close());
@@ -225,8 +225,12 @@ async function answerOf(response: Response): ReturnType<ApiHarness["ask"]> {
   return { status: response.status, headers: response.headers, body: json, problem: json as Problem };
 }
 
-async function pageOf(app: ReturnType<typeof createAdminApp>, path: string): ReturnType<ApiHarness["page"]> {
-  const response = await app.request(path);
+async function pageOf(
+  app: ReturnType<typeof createAdminApp>,
+  path: string,
+  headers: Record<string, string>,
+): ReturnType<ApiHarness["page"]> {
+  const response = await app.request(path, { headers });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 

@@ -206,11 +206,12 @@ const REST: Readonly<Record<string, Prepare>> = {
   replayWebhook: async (world) => ({ params: { id: await world.webhook() }, body: { dead: true } }),
   replayWebhookDelivery: async (world) => {
     const id = await world.webhook();
+    const delivery = `${41_000 + world.number()}`;
     await world.query(
-      "insert into webhook_deliveries (id, webhook_id, event_seq, state, attempts) values (41, $1, 1, 'dead', 5)",
-      [id],
+      "insert into webhook_deliveries (id, webhook_id, event_seq, state, attempts) values ($2, $1, 1, 'dead', 5)",
+      [id, delivery],
     );
-    return { params: { id, delivery_id: "41" } };
+    return { params: { id, delivery_id: delivery } };
   },
 };
 

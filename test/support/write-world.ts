@@ -30,17 +30,18 @@ export class WriteWorld {
     this.region = region;
   }
 
-  #next(): number {
+  /** Returns a number that no earlier call has returned. */
+  number(): number {
     this.#made += 1;
     return this.#made;
   }
 
   name(): string {
-    return `w${this.#next()}`;
+    return `w${this.number()}`;
   }
 
   host(): Host {
-    const n = this.#next();
+    const n = this.number();
     return { hostname: `h${n}`, ipmi_ip: `10.9.${n >> 8}.${n & 255}` };
   }
 
@@ -64,11 +65,23 @@ export class WriteWorld {
    */
   async siteOfRegion(): Promise<string> {
     const { url, apiKey, sim } = this.region;
+    // A region belongs to one site, so a site that an earlier case made for the region gets another address.
+    await this.query("update maas_sites set api_base_url = 'http://left.example/' || id where api_base_url ~ $1", [
+      `:${new URL(url).port}/`,
+    ]);
+    await this.query(
+      "delete from maas_site_watches w using maas_sites s where s.id = w.site_id and s.api_base_url ~ $1",
+      ["^http://left.example/"],
+    );
     const { id } = await this.make("/maas-sites", { ...SITE_BODY, name: this.name(), api_base_url: url });
     await this.make(`/maas-sites/${id}/credentials`, { maas_token: apiKey });
     const client = createMaasClient({ baseUrl: url, apiKey: new Secret(apiKey) });
     const power = { address: bmcAddress(1), user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) };
-    const { systemId } = await client.createMachine({ hostname: "seen", architecture: "amd64/generic", power });
+    const { systemId } = await client.createMachine({
+      hostname: `seen${this.number()}`,
+      architecture: "amd64/generic",
+      power,
+    });
     sim.region.event(sim.region.machine(systemId), "DEBUG", "Node changed", "by somebody");
     const [newest] = await client.events({ limit: 1 });
     if (newest === undefined) throw new Error("the simulated region has no event");
@@ -204,8 +217,9 @@ export class WriteWorld {
   }
 
   async manualNodeRequest(): Promise<object> {
-    const { skuId } = await this.site();
-    return { onboarding_mode: "manual", hostname: this.host().hostname, sku_id: skuId, region_code: "r1" };
+    const { siteId, skuId } = await this.site();
+    const host = { hostname: this.host().hostname, site_id: siteId };
+    return { onboarding_mode: "manual", ...host, sku_id: skuId, region_code: "r1" };
   }
 
   async drain(): Promise<string> {

@@ -3,6 +3,7 @@ import type { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts";
 import { type AllocationRow, allocations, nodeDecommissions, nodes, tasks, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { isWithin, type Reach } from "./reach.ts";
 
 export type NewAllocation = Omit<
   typeof allocations.$inferInsert,
@@ -173,6 +174,7 @@ export interface AllocationFilter {
   readonly tenant?: string | undefined;
   readonly loginUser?: string | undefined;
   readonly status?: AllocationStatus | undefined;
+  readonly reach: Reach;
 }
 
 export async function listAllocations(
@@ -187,6 +189,7 @@ export async function listAllocations(
     filter.tenant === undefined ? undefined : eq(allocations.tenant, filter.tenant),
     filter.loginUser === undefined ? undefined : eq(allocations.loginUser, filter.loginUser),
     filter.status === undefined ? undefined : eq(allocations.status, filter.status),
+    isWithin(filter.reach, { site: allocations.siteId, tenant: allocations.tenant }),
     page.before === null
       ? undefined
       : sql`(${allocations.createdAt}, ${allocations.id}) < (${page.before[0]}::timestamptz, ${page.before[1]}::uuid)`,

@@ -1,27 +1,7 @@
-import type { ApiRole } from "../../../shared/api/roles.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
-import { and, eq, isNull, lt, sql } from "../orm.ts";
-import { apiTokens, auditLogs, type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
+import { and, eq, lt, sql } from "../orm.ts";
+import { auditLogs, type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-
-export async function findApiToken(db: Db, tokenSha256: string): Promise<{ name: string; role: ApiRole } | null> {
-  const [row] = await db
-    .select({ name: apiTokens.name, role: apiTokens.role })
-    .from(apiTokens)
-    .where(and(eq(apiTokens.tokenSha256, tokenSha256), isNull(apiTokens.revokedAt)));
-  return row ?? null;
-}
-
-/** When `putApiToken` stores a token, an older token with the same name becomes invalid. */
-export async function putApiToken(tx: Tx, token: { name: string; role: ApiRole; tokenSha256: string }): Promise<void> {
-  await tx
-    .insert(apiTokens)
-    .values(token)
-    .onConflictDoUpdate({
-      target: apiTokens.name,
-      set: { tokenSha256: token.tokenSha256, role: token.role, revokedAt: null },
-    });
-}
 
 export interface AuditEntry {
   readonly actor: string;

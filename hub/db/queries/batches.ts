@@ -18,6 +18,7 @@ import {
   workflows,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { isWithin, type Reach } from "./reach.ts";
 import { isoOrNull } from "./workflow-views.ts";
 import { isEnded, nextVerbOf } from "./workflows.ts";
 
@@ -258,12 +259,13 @@ async function failuresOf(db: Db | Tx, kind: BatchKind, id: BatchId): Promise<Ba
 export async function listBatches(
   db: Db,
   kind: BatchKind,
-  filter: { readonly siteId?: SiteId | undefined },
+  filter: { readonly siteId?: SiteId | undefined; readonly reach: Reach },
   page: { readonly before: readonly [string, string] | null; readonly limit: number },
 ): Promise<{ batch: Batch; at: string }[]> {
   const conditions: (SQL | undefined)[] = [
     eq(batches.kind, kind),
     filter.siteId === undefined ? undefined : eq(batches.siteId, filter.siteId),
+    isWithin(filter.reach, { site: batches.siteId }),
     page.before === null
       ? undefined
       : sql`(${batches.requestedAt}, ${batches.id}) < (${page.before[0]}::timestamptz, ${page.before[1]}::uuid)`,

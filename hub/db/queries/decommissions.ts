@@ -19,6 +19,7 @@ import {
   workflows,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { isWithin, type Reach } from "./reach.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { hasStatus, isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeRunning } from "./workflow-wakes.ts";
@@ -83,6 +84,7 @@ export interface DecommissionFilter {
   readonly mode?: DecommissionMode | undefined;
   readonly status?: StatusFilter | undefined;
   readonly hostname?: string | undefined;
+  readonly reach: Reach;
 }
 
 export async function listDecommissions(
@@ -97,6 +99,7 @@ export async function listDecommissions(
     filter.mode === undefined ? undefined : eq(nodeDecommissions.mode, filter.mode),
     filter.status === undefined ? undefined : hasStatus(filter.status),
     filter.hostname === undefined ? undefined : eq(nodeDecommissions.hostname, filter.hostname),
+    isWithin(filter.reach, { site: nodeDecommissions.siteId }),
     page.before === null ? undefined : requestedBefore(page.before),
   ];
   const rows = await db

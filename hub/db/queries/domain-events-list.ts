@@ -1,14 +1,18 @@
 import { EVENT_LOCK_SPACE } from "../advisory-locks.ts";
-import { and, asc, gt, lte, sql } from "../orm.ts";
-import { type DomainEventRow, domainEvents } from "../schema/index.ts";
+import { and, asc, gt, lte, type SQL, sql } from "../orm.ts";
+import { type DomainEventRow, domainEvents, nodes } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
+import { isWithin, type Reach } from "./reach.ts";
 
 /**
  * PostgreSQL gives out an event's sequence number before the event's transaction commits, so a lower number may become visible after a higher number.
  * A list of domain events ends below every sequence number that a running transaction may still use (see `recordDomainEvent`). Because the list of
  * domain events has no gap, a reader that continues after its last event misses no event (decision P5).
  */
-export async function listDomainEvents(db: Db, page: { after: bigint; limit: number }): Promise<DomainEventRow[]> {
+export async function listDomainEvents(
+  db: Db,
+  page: { after: bigint; limit: number; reach: Reach },
+): Promise<DomainEventRow[]> {
   return listSettledEvents(db, { ...page, settled: await lastSettled(db) });
 }
 
@@ -18,14 +22,42 @@ export async function listDomainEvents(db: Db, page: { after: bigint; limit: num
  */
 export const listSettledEvents = (
   db: Db,
-  page: { after: bigint; settled: bigint; limit: number },
+  page: { after: bigint; settled: bigint; limit: number; reach: Reach },
 ): Promise<DomainEventRow[]> =>
   db
     .select()
     .from(domainEvents)
-    .where(and(gt(domainEvents.seq, page.after), lte(domainEvents.seq, page.settled)))
+    .where(and(gt(domainEvents.seq, page.after), lte(domainEvents.seq, page.settled), isSeenBy(page.reach)))
     .orderBy(asc(domainEvents.seq))
     .limit(page.limit);
+
+/**
+ * Lists all domain events after a position, and says of each whether it is within the reader's reach. A stream moves its position past the events of
+ * other sites, so it does not read them again at each new event.
+ */
+export async function listEventsOfStream(
+  db: Db,
+  { after, limit, reach }: { readonly after: bigint; readonly limit: number; readonly reach: Reach },
+): Promise<{ readonly event: DomainEventRow; readonly seen: boolean }[]> {
+  const settled = await lastSettled(db);
+  return db
+    .select({ event: domainEvents, seen: sql<boolean>`coalesce(${isSeenBy(reach) ?? sql`true`}, false)` })
+    .from(domainEvents)
+    .where(and(gt(domainEvents.seq, after), lte(domainEvents.seq, settled)))
+    .orderBy(asc(domainEvents.seq))
+    .limit(limit);
+}
+
+const { subject, data } = domainEvents;
+const ID = sql.raw("'[0-9a-f-]{36}$'");
+const idInSubject = sql`substring(${subject} from ${ID})::uuid`;
+/** The site of an event: the data of most events names it, and the others have a node or a site as their subject. An event may have no site. */
+const siteOfEvent = sql`coalesce(substring(${data} ->> 'site_id' from ${ID})::uuid, case split_part(${subject}, '/', 1)
+  when 'maas-sites' then ${idInSubject}
+  when 'nodes' then (select ${nodes.siteId} from ${nodes} where ${nodes.id} = ${idInSubject}) end)`;
+/** Only the events of allocations belong to a tenant. */
+const tenantOfEvent = sql`case when split_part(${subject}, '/', 1) = 'allocations' then ${data} ->> 'tenant' end`;
+const isSeenBy = (reach: Reach): SQL | undefined => isWithin(reach, { site: siteOfEvent, tenant: tenantOfEvent });
 
 /**
  * True if this database has given out the sequence number `position` and still stores an event up to that number. A reader of domain events can

@@ -13,6 +13,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { databaseNow } from "./clock.ts";
+import { isWithin, type Reach } from "./reach.ts";
 import { listBreakers } from "./reconciler-breakers.ts";
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
@@ -58,11 +59,12 @@ export interface DriftFilter {
   readonly rule?: DriftRule | undefined;
   readonly severity?: DriftSeverity | undefined;
   readonly acknowledged: boolean;
+  readonly reach: Reach;
 }
 
 export async function listDrift(
   db: Db,
-  { nodeId, siteId, rule, severity, acknowledged }: DriftFilter,
+  { nodeId, siteId, rule, severity, acknowledged, reach }: DriftFilter,
   page: { limit: number; after: readonly string[] | null },
 ): Promise<Drift[]> {
   const detail = (key: string, value: string | undefined): SQL | undefined =>
@@ -78,6 +80,7 @@ export async function listDrift(
           : eq(nodeMaasState.driftDetected, true),
         nodeId === undefined ? undefined : eq(nodeMaasState.nodeId, nodeId),
         siteId === undefined ? undefined : eq(nodeMaasState.siteId, siteId),
+        isWithin(reach, { site: nodeMaasState.siteId }),
         detail("rule", rule),
         detail("severity", severity),
         page.after === null
@@ -102,7 +105,11 @@ export async function readDrift(db: Db | Tx, nodeId: NodeId): Promise<Drift | nu
 const ZERO = { ok: 0, drifted: 0, acknowledged: 0, unreconciled: 0 };
 
 /** The number of SQL statements for the reconciliation status (lifecycle 6.6) does not depend on the number of sites. */
-export async function readReconciliationStatus(db: Db, siteId: SiteId | undefined): Promise<ReconciliationStatus> {
+export async function readReconciliationStatus(
+  db: Db,
+  siteId: SiteId | undefined,
+  reach: Reach,
+): Promise<ReconciliationStatus> {
   const when = (condition: SQL) => sql<number>`count(*) filter (where ${condition})::int`;
   const { driftDetected, driftAcknowledged, lastReconciledAt } = nodeMaasState;
   const judged = sql`not ${driftDetected} and ${driftAcknowledged} is null`;
@@ -123,9 +130,9 @@ export async function readReconciliationStatus(db: Db, siteId: SiteId | undefine
     .from(maasSites)
     .leftJoin(maasSiteWatches, eq(maasSiteWatches.siteId, maasSites.id))
     .leftJoin(counted, eq(counted.siteId, maasSites.id))
-    .where(siteId === undefined ? undefined : eq(maasSites.id, siteId))
+    .where(and(siteId === undefined ? undefined : eq(maasSites.id, siteId), isWithin(reach, { site: maasSites.id })))
     .orderBy(asc(maasSites.name));
-  const breakers = await listBreakers(db);
+  const breakers = await listBreakers(db, reach);
   const now = await databaseNow(db);
   const sites = rows.map(({ site, watch, counted: one }) => ({
     site_id: site.id,

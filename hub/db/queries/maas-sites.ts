@@ -2,6 +2,7 @@ import type { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, eq, gt, sql } from "../orm.ts";
 import { type MaasSite, maasSites } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { isWithin, type Reach } from "./reach.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
 type Fields = Pick<
@@ -51,7 +52,7 @@ export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
 
 export const listSitesAfter = (
   db: Db,
-  { name, after }: { readonly name: string | undefined; readonly after: string | null },
+  { name, after, reach }: { readonly name: string | undefined; readonly after: string | null; readonly reach: Reach },
   most: number,
 ): Promise<MaasSite[]> =>
   db
@@ -61,6 +62,7 @@ export const listSitesAfter = (
       and(
         name === undefined ? undefined : eq(maasSites.name, name),
         after === null ? undefined : gt(maasSites.name, after),
+        isWithin(reach, { site: maasSites.id }),
       ),
     )
     .orderBy(asc(maasSites.name))

@@ -25,6 +25,7 @@ import { type ConditionNow, listConditions, readConditionFacts } from "./node-co
 import { listHealthOverrides } from "./node-health-overrides.ts";
 import { type TurnoverPolicy, turnoverPolicies } from "./node-profiles.ts";
 import { hostnameBegins } from "./node-selection.ts";
+import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
 
 export interface NodeRow {
   readonly node: Node;
@@ -56,6 +57,8 @@ export async function listNodeRows(
     id?: NodeId | undefined;
     /** A list of nodes that is filtered by id or by status always includes deleted nodes, whatever `deleted` says. */
     deleted?: boolean;
+    /** The reach of the caller who asks; without `reach`, the nodes of all sites. */
+    reach?: Reach;
   },
   page: { limit: number; after: readonly string[] | null },
 ): Promise<NodeRow[]> {
@@ -79,6 +82,7 @@ export async function listNodeRows(
           ? undefined
           : ne(nodes.status, "deleted"),
         filter.siteId === undefined ? undefined : eq(nodes.siteId, filter.siteId),
+        isWithin(filter.reach ?? EVERYWHERE, { site: nodes.siteId }),
         filter.sku === undefined ? undefined : eq(nodes.sku, filter.sku),
         filter.hostname === undefined ? undefined : eq(nodes.hostname, filter.hostname),
         filter.hostnamePrefix === undefined ? undefined : hostnameBegins(filter.hostnamePrefix),

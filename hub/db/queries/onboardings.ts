@@ -15,6 +15,7 @@ import {
   workflows,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { isWithin, type Reach } from "./reach.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { hasStatus, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 
@@ -66,6 +67,7 @@ export interface OnboardingFilter {
   readonly nodeId?: NodeId | undefined;
   readonly status?: StatusFilter | undefined;
   readonly hostname?: string | undefined;
+  readonly reach: Reach;
 }
 
 export async function listOnboardings(
@@ -79,6 +81,7 @@ export async function listOnboardings(
     filter.nodeId === undefined ? undefined : eq(nodeOnboardings.nodeId, filter.nodeId),
     filter.status === undefined ? undefined : hasStatus(filter.status),
     filter.hostname === undefined ? undefined : eq(nodeOnboardings.hostname, filter.hostname),
+    isWithin(filter.reach, { site: nodeOnboardings.siteId }),
     page.before === null ? undefined : requestedBefore(page.before),
   ];
   const rows = await db

@@ -3,6 +3,7 @@ import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, eq, sql } from "../orm.ts";
 import { type ReconcilerBreaker, reconcilerBreakers } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
 
 /**
  * A breaker in the state `open` holds every status change back. A breaker in the state `accepting` lets every status change through for a while,
@@ -99,5 +100,9 @@ export async function resetBreaker(
   return row ?? null;
 }
 
-export const listBreakers = (db: Db): Promise<ReconcilerBreaker[]> =>
-  db.select().from(reconcilerBreakers).orderBy(asc(reconcilerBreakers.siteId), asc(reconcilerBreakers.kind));
+export const listBreakers = (db: Db, reach: Reach = EVERYWHERE): Promise<ReconcilerBreaker[]> =>
+  db
+    .select()
+    .from(reconcilerBreakers)
+    .where(isWithin(reach, { site: reconcilerBreakers.siteId }))
+    .orderBy(asc(reconcilerBreakers.siteId), asc(reconcilerBreakers.kind));

@@ -12,6 +12,7 @@ import {
   sanitizationRecords,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { isWithin, type Reach } from "./reach.ts";
 
 export type ChainEnd = Pick<SanitizationRecordRow, "sequence" | "recordSha256"> | null;
 
@@ -132,12 +133,19 @@ export interface SanitizationFilter {
   readonly tenant?: string | undefined;
   readonly allocationId?: string | undefined;
   readonly verdict?: RecordVerdict | undefined;
+  readonly reach: Reach;
 }
 /** The field `at` is the time of a sanitization record as text, which keeps the microseconds that a JavaScript Date would cut off. */
 export type ListedSanitization = Omit<
   SanitizationRecordRow,
   "text" | "agentSignature" | "agentCertificatePem" | "countersignature" | "hubSignature"
 > & { readonly at: string };
+
+/**
+ * The site of a record's node. A sanitization record outlives its node, and a record of a node without a row is outside of every reach that names
+ * sites.
+ */
+const siteOfRecord = sql`(select ${nodes.siteId} from ${nodes} where ${nodes.id} = ${sanitizationRecords.nodeId})`;
 
 export async function listSanitizationRows(
   db: Db,
@@ -151,6 +159,7 @@ export async function listSanitizationRows(
     filter.tenant === undefined ? undefined : eq(t.tenant, filter.tenant),
     filter.allocationId === undefined ? undefined : eq(t.allocationId, filter.allocationId),
     filter.verdict === undefined ? undefined : eq(t.verdict, filter.verdict),
+    isWithin(filter.reach, { site: siteOfRecord, tenant: t.tenant }),
     page.before === null
       ? undefined
       : sql`(${t.createdAt}, ${t.recordId}) < (${page.before[0]}::timestamptz, ${page.before[1]}::uuid)`,
@@ -187,7 +196,7 @@ export type SanitizationHeadRow = Pick<
 /** Returns the newest sanitization record of each node, in the order of the nodes' ids, also of nodes that were deleted. */
 export async function listSanitizationHeads(
   db: Db,
-  page: { readonly after: NodeId | null; readonly limit: number },
+  page: { readonly after: NodeId | null; readonly limit: number; readonly reach: Reach },
 ): Promise<SanitizationHeadRow[]> {
   const t = sanitizationRecords;
   return db
@@ -199,7 +208,9 @@ export async function listSanitizationHeads(
       recordSha256: t.recordSha256,
     })
     .from(t)
-    .where(page.after === null ? undefined : gt(t.nodeId, page.after))
+    .where(
+      and(isWithin(page.reach, { site: siteOfRecord }), page.after === null ? undefined : gt(t.nodeId, page.after)),
+    )
     .orderBy(asc(t.nodeId), desc(t.sequence))
     .limit(page.limit);
 }

@@ -3,6 +3,7 @@ import { and, eq, lt, sql } from "../orm.ts";
 import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, InTx, Tx } from "../tx.ts";
 import { lastSettled, listSettledEvents } from "./domain-events-list.ts";
+import { EVERYWHERE } from "./reach.ts";
 import { deleteDeliveriesAfter, insertDeliveries } from "./webhook-deliveries.ts";
 import { advanceFanOut, rewindFanOut } from "./webhooks.ts";
 
@@ -37,7 +38,7 @@ async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<bo
     .where(and(eq(webhooks.active, true), eq(webhooks.fannedOutTo, position)))
     .for("no key update", { skipLocked: true });
   if (lagging.length === 0) return false;
-  const rows = await listSettledEvents(tx, { after: position, settled, limit: FANNED_AT_ONCE });
+  const rows = await listSettledEvents(tx, { after: position, settled, limit: FANNED_AT_ONCE, reach: EVERYWHERE });
   const told = lagging.flatMap((webhook) =>
     rows.filter((row) => isTold(webhook, row)).map((row) => ({ webhook: webhook.id, event: row.seq.toString() })),
   );

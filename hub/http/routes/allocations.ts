@@ -78,6 +78,11 @@ const create = writeRoute({
   tag,
   summary: "Allocate a node to a tenant: a named node, or a free one of an SKU at a site",
   permission: "write",
+  right: "allocate",
+  place: [
+    { of: "node", body: "node_id" },
+    { of: "site", body: "site_id" },
+  ],
   body: AllocationCreate,
   status: 202,
   response: AllocationDetail,
@@ -95,6 +100,8 @@ const list = readRoute({
   tag,
   summary: "List allocations, newest first; with a node's id, the node's history",
   permission: "read",
+  right: "read_allocations",
+  place: "list",
   query: z.strictObject({
     ...pageQuery,
     node_id: NodeId.optional(),
@@ -106,7 +113,7 @@ const list = readRoute({
   }),
   status: 200,
   response: page(Allocation),
-  read: async ({ query, deps }) => {
+  read: async ({ query, actor, deps }) => {
     const rows = await listAllocations(
       deps.db,
       {
@@ -116,6 +123,7 @@ const list = readRoute({
         tenant: query.tenant,
         loginUser: query.login_user,
         status: query.status,
+        reach: actor,
       },
       { before: readBefore(query.cursor), limit: query.limit + 1 },
     );
@@ -135,6 +143,8 @@ const get = readRoute({
   tag,
   summary: "Read an allocation with its SSH keys",
   permission: "read",
+  right: "read_allocations",
+  place: { of: "allocation", param: "id" },
   params: AllocationParams,
   status: 200,
   response: AllocationDetail,
@@ -148,6 +158,8 @@ const grant = writeRoute({
   tag,
   summary: "Have the agent make the account again after it failed",
   permission: "write",
+  right: "allocate",
+  place: { of: "allocation", param: "id" },
   params: AllocationParams,
   body: AllocationVerb,
   status: 202,
@@ -167,6 +179,8 @@ const endRoute = (operationId: string, verb: string, forced: boolean, summary: s
     tag,
     summary,
     permission: "write",
+    right: "allocate",
+    place: { of: "allocation", param: "id" },
     params: AllocationParams,
     body: AllocationVerb,
     status: 202,

@@ -34,6 +34,8 @@ const getAuthority = readRoute({
   tag,
   summary: "Show the hub's CA and order key, and the progress of their rotation",
   permission: "read",
+  right: "read_fleet",
+  place: "hub",
   status: 200,
   response: Authority,
   read: async ({ deps }) => {
@@ -68,6 +70,8 @@ const startRotation = writeRoute({
   summary:
     "Create the next CA and order key, and announce them to hosts with the present key's signature; the hub does not use them yet",
   permission: "write",
+  right: "manage_hub",
+  place: "hub",
   body: AuthorityRotationStart,
   status: 201,
   response: AuthorityRotation,
@@ -83,6 +87,8 @@ const finishRotation = writeRoute({
   summary:
     "Make the announced CA and order key valid on every hub; refused while hosts do not know them, unless forced",
   permission: "write",
+  right: "manage_hub",
+  place: "hub",
   body: AuthorityRotationFinish,
   status: 200,
   response: AuthorityRotation,
@@ -105,6 +111,8 @@ const abortRotation = writeRoute({
   tag,
   summary: "Abort an unfinished rotation: hosts forget the announced CA and order key",
   permission: "write",
+  right: "manage_hub",
+  place: "hub",
   body: AuthorityRotationStart,
   status: 200,
   response: AuthorityRotation,

@@ -43,14 +43,16 @@ const list = ({ kind, what, path, tag }: Named): Route =>
     tag,
     summary: `List batches of ${tag}, newest first, with how many hosts succeeded and failed`,
     permission: "read",
+    right: "read_fleet",
+    place: "list",
     query: z.strictObject({ ...pageQuery, site_id: SiteId.optional() }),
     status: 200,
     response: page(Batch),
-    read: async ({ query, deps }) => {
+    read: async ({ query, actor, deps }) => {
       const rows = await listBatches(
         deps.db,
         kind,
-        { siteId: query.site_id },
+        { siteId: query.site_id, reach: actor },
         { before: readBefore(query.cursor), limit: query.limit + 1 },
       );
       return pageOf(
@@ -70,6 +72,8 @@ const get = ({ kind, what, path, tag }: Named): Route =>
     tag,
     summary: `Read a batch of ${tag}: its counts, and its failures grouped by code and next action`,
     permission: "read",
+    right: "read_fleet",
+    place: { of: `${kind}_batch`, param: "id" },
     params: BatchParams,
     status: 200,
     response: BatchDetail,
@@ -84,6 +88,8 @@ const cancel = (named: Named): Route =>
     tag: named.tag,
     summary: `Cancel the unfinished ${named.tag} of a batch, and with failed also the failed ones`,
     permission: "write",
+    right: "operate_nodes",
+    place: { of: `${named.kind}_batch`, param: "id" },
     params: BatchParams,
     body: z.strictObject({ reason, failed: z.boolean().default(false) }),
     status: 200,
@@ -106,6 +112,8 @@ const recover = (named: Named): Route =>
     tag: named.tag,
     summary: `Recover the failed ${named.tag} of a batch, each by the verb that its failure recommends`,
     permission: "write",
+    right: "operate_nodes",
+    place: { of: `${named.kind}_batch`, param: "id" },
     params: BatchParams,
     body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
     status: 200,
@@ -131,6 +139,8 @@ const pausing = (named: Named, verb: "pause" | "resume"): Route =>
         ? `Begin no further ${named.tag} of a batch until it is resumed; those that have begun go on`
         : `Begin the waiting ${named.tag} of a paused batch again, after a person or its failures paused it`,
     permission: "write",
+    right: "operate_nodes",
+    place: { of: `${named.kind}_batch`, param: "id" },
     params: BatchParams,
     body: z.strictObject({ reason }),
     status: 200,

@@ -9,6 +9,8 @@ const createDecommissionBatch = writeRoute({
   tag: "decommissions",
   summary: "Decommission many nodes of a site, named or by a filter; with plan, only say which would be taken",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "site", body: "site_id" },
   body: DecommissionBatchCreate,
   status: 202,
   response: DecommissionBatchCreated,

@@ -9,6 +9,8 @@ const getDiagnostics = readRoute({
   summary:
     "One document for somebody who helps: the state of this hub, its database and its fleet, without secrets; also while the database is unavailable",
   permission: "read",
+  right: "read_fleet",
+  place: "hub",
   withoutDatabase: true,
   status: 200,
   response: Diagnostics,

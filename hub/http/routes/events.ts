@@ -28,12 +28,14 @@ const listEvents = readRoute({
   tag,
   summary: "List domain events, oldest first; the cursor of the last one continues the list",
   permission: "read",
+  right: "read_events",
+  place: "list",
   query: PageQuery,
   status: 200,
   response: page(CloudEvent),
-  read: async ({ query, deps }) => {
+  read: async ({ query, actor, deps }) => {
     const after = positionOfCursor(query.cursor);
-    const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1 });
+    const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1, reach: actor });
     // The hub checks the client's position after it has read the page's events. A check of the position after the read proves that retention had
     // removed none of the page's events before the read.
     await mustHavePosition(deps.db, after);
@@ -48,6 +50,8 @@ const streamEvents = streamRoute({
   tag,
   summary: "Follow domain events as server-sent events; Last-Event-ID or a cursor continues after an event",
   permission: "read",
+  right: "read_events",
+  place: "list",
   query: z.strictObject({
     /** The event with which an event stream begins for a client without a cursor. */
     from: z.enum(["now", "oldest"]).default("now"),
@@ -69,7 +73,7 @@ const streamEvents = streamRoute({
     if (!fresh) await mustHavePosition(deps.db, after);
     mustHaveRoom(deps.events, actor.name);
     const { types = [], subject } = query;
-    return eventStream(deps.db, deps.events, { after, types, subject, holder: actor.name, signal });
+    return eventStream(deps.db, deps.events, { after, types, subject, reach: actor, holder: actor.name, signal });
   },
 });
 

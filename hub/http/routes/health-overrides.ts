@@ -15,6 +15,8 @@ const remove = writeRoute({
   tag: "nodes",
   summary: "Remove a health override, so that it no longer keeps new work off the node",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
   params: z.strictObject({ id: NodeId }),
   body: HealthOverrideRemove,
   status: 200,

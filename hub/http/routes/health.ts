@@ -19,6 +19,8 @@ const live = readRoute({
   tag,
   summary: "Check that the process answers",
   permission: "public",
+  right: "none",
+  place: "everywhere",
   status: 200,
   response: z.strictObject({ status: z.literal("ok") }),
   read: async () => ({ status: "ok" as const }),
@@ -32,6 +34,8 @@ const ready = readRoute({
   summary:
     "Does the database answer, with the schema of this version or a newer one? Also reports the secret store's state, which does not make the hub unready",
   permission: "public",
+  right: "none",
+  place: "everywhere",
   status: 200,
   response: z.strictObject({ status: z.literal("ok"), secret_store: StoreCode }),
   read: async ({ deps }) => {
@@ -51,6 +55,8 @@ const status = readRoute({
   tag,
   summary: "Show this hub, the number of its agents, and whether it can use its secret store",
   permission: "read",
+  right: "use_hub",
+  place: "everywhere",
   status: 200,
   response: z.strictObject({
     hub_id: z.string(),
@@ -82,6 +88,8 @@ const wake = writeRoute({
   tag: "maas-sites",
   summary: "Wake the site's watcher, which then polls at once",
   permission: "write",
+  right: "report_signals",
+  place: { of: "site", param: "id" },
   params: z.strictObject({ id: SiteId }),
   status: 202,
   response: z.strictObject({ requested: z.literal(true) }),

@@ -69,6 +69,8 @@ const createMaasSite = writeRoute({
   tag: SITES_TAG,
   summary: "Create a site, with a default profile",
   permission: "write",
+  right: "configure_sites",
+  place: "hub",
   body: SiteCreate,
   status: 201,
   response: Site,
@@ -107,12 +109,14 @@ const listMaasSites = readRoute({
   tag: SITES_TAG,
   summary: "List sites by name",
   permission: "read",
+  right: "read_fleet",
+  place: "list",
   query: z.strictObject({ ...pageQuery, name: SiteCreate.shape.name.optional() }),
   status: 200,
   response: page(Site),
-  read: async ({ query, deps }) => {
+  read: async ({ query, actor, deps }) => {
     const after = readCursor(query.cursor, 1);
-    const from = { name: query.name, after: after === null ? null : (after[0] ?? "") };
+    const from = { name: query.name, after: after === null ? null : (after[0] ?? ""), reach: actor };
     const rows = await listSitesAfter(deps.db, from, query.limit + 1);
     return pageOf(rows, query.limit, (site) => [site.name], toSite);
   },
@@ -125,6 +129,8 @@ const getMaasSite = readRoute({
   tag: SITES_TAG,
   summary: "Read a site",
   permission: "read",
+  right: "read_fleet",
+  place: { of: "site", param: "id" },
   params: SiteParams,
   status: 200,
   response: Site,
@@ -142,6 +148,8 @@ const updateMaasSite = writeRoute({
   summary:
     "Change, disable or enable a site; a new api_base_url deletes its MAAS token and is refused while the site has nodes or work",
   permission: "write",
+  right: "configure_sites",
+  place: { of: "site", param: "id" },
   params: SiteParams,
   body: SitePatch,
   status: 200,
@@ -244,6 +252,8 @@ const disableMaasSite = writeRoute({
   tag: SITES_TAG,
   summary: "Disable a site: it takes no new onboardings, and running ones continue; updateMaasSite enables it again",
   permission: "write",
+  right: "configure_sites",
+  place: { of: "site", param: "id" },
   params: SiteParams,
   status: 204,
   response: z.null(),

@@ -29,6 +29,8 @@ const createManualNode = writeRoute({
   tag,
   summary: "Create a node of manual mode, and get the command that installs its host",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "site", body: "site_id" },
   answersSecret: true,
   body: NodeCreate,
   status: 201,
@@ -60,6 +62,8 @@ const createBootstrapCommand = writeRoute({
   summary:
     "Get a new bootstrap command for a node of manual mode that has not enrolled; the previous command becomes void",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
   answersSecret: true,
   params: z.strictObject({ id: NodeId }),
   body: BootstrapCommandCreate,
@@ -91,6 +95,8 @@ const reEnrollNode = writeRoute({
   summary:
     "Void a node's identity, and get the command that enrolls its host again; the host that runs the command gets the identity",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
   answersSecret: true,
   params: z.strictObject({ id: NodeId }),
   body: NodeReEnroll,

@@ -25,6 +25,8 @@ const getBaseline = readRoute({
   method: "GET",
   summary: "Read the snapshot of a node's host that later snapshots are compared with",
   permission: "read",
+  right: "read_fleet",
+  place: { of: "node", param: "id" },
   status: 200,
   response: Baseline,
   read: async ({ params, deps }) => {
@@ -40,6 +42,8 @@ const takeBaseline = writeRoute({
   method: "POST",
   summary: "Take a new baseline of a node's host, after a change by the site; not while a tenant has or left something",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
   body: z.strictObject({ reason: Reason }),
   status: 202,
   response: Baseline,

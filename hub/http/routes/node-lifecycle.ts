@@ -36,6 +36,8 @@ const exportLifecycle = readRoute({
   summary:
     "Export what happened to a node, oldest first: operations, stages, allocations, tasks, records, events, overrides",
   permission: "read",
+  right: "read_fleet",
+  place: { of: "node", param: "id" },
   params: NodeParams,
   query: z.strictObject(pageQuery),
   status: 200,
@@ -70,6 +72,8 @@ const exportCsv = readRoute({
   tag: "nodes",
   summary: `Export what happened to a node as CSV, oldest first, with at most ${MOST_ROWS} entries`,
   permission: "read",
+  right: "read_fleet",
+  place: { of: "node", param: "id" },
   params: NodeParams,
   query: z.strictObject({ cursor: pageQuery.cursor }),
   status: 200,

@@ -30,6 +30,8 @@ const operation = {
   method: "POST",
   tag: "nodes",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
   params: NodeParams,
   body: z.strictObject({ reason: Reason }),
   status: 200,

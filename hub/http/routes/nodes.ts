@@ -65,6 +65,8 @@ const listNodes = readRoute({
   tag,
   summary: "List nodes by hostname; deleted nodes only on request",
   permission: "read",
+  right: "read_nodes",
+  place: "list",
   query: z.strictObject({
     ...pageQuery,
     status: NodeStatus.optional(),
@@ -76,7 +78,7 @@ const listNodes = readRoute({
   }),
   status: 200,
   response: page(NodeSummary),
-  read: async ({ query, deps }) => {
+  read: async ({ query, actor, deps }) => {
     const rows = await listNodeRows(
       deps.db,
       {
@@ -86,6 +88,7 @@ const listNodes = readRoute({
         hostname: query.hostname,
         hostnamePrefix: query.hostname_prefix,
         deleted: query.include_deleted === "true",
+        reach: actor,
       },
       { limit: query.limit + 1, after: readCursor(query.cursor, 2) },
     );
@@ -100,6 +103,8 @@ const getNode = readRoute({
   tag,
   summary: "Read a node with its conditions, inventory, MAAS state and history",
   permission: "read",
+  right: "read_nodes",
+  place: { of: "node", param: "id" },
   params: NodeParams,
   status: 200,
   response: NodeDetail,

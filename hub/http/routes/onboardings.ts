@@ -39,6 +39,8 @@ const createOnboarding = writeRoute({
   tag,
   summary: "Onboard one host, known by the address of its BMC",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "site", body: "site_id" },
   body: OnboardingCreate,
   status: 202,
   response: OnboardingCreated,
@@ -55,6 +57,8 @@ const createOnboardingBatch = writeRoute({
   tag,
   summary: "Onboard many hosts; all are accepted or none",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "site", body: "site_id" },
   body: BatchCreate,
   status: 202,
   response: BatchCreated,
@@ -82,6 +86,8 @@ const listAllOnboardings = readRoute({
   tag,
   summary: "List onboardings, newest first",
   permission: "read",
+  right: "read_fleet",
+  place: "list",
   query: z.strictObject({
     ...pageQuery,
     batch_id: BatchId.optional(),
@@ -92,7 +98,7 @@ const listAllOnboardings = readRoute({
   }),
   status: 200,
   response: page(Onboarding),
-  read: async ({ query, deps }) => {
+  read: async ({ query, actor, deps }) => {
     const rows = await listOnboardings(
       deps.db,
       {
@@ -101,6 +107,7 @@ const listAllOnboardings = readRoute({
         nodeId: query.node_id,
         status: query.status,
         hostname: query.hostname,
+        reach: actor,
       },
       { before: readBefore(query.cursor), limit: query.limit + 1 },
     );
@@ -120,6 +127,8 @@ const getOnboarding = readRoute({
   tag,
   summary: "Read an onboarding with its stage events",
   permission: "read",
+  right: "read_fleet",
+  place: { of: "onboarding", param: "id" },
   params: OnboardingParams,
   status: 200,
   response: OnboardingDetail,
@@ -138,6 +147,8 @@ const verbRoute = (verb: Verb) =>
     tag,
     summary: VERB_SUMMARIES[verb],
     permission: "write",
+    right: "operate_nodes",
+    place: { of: "onboarding", param: "id" },
     params: OnboardingParams,
     body: z.strictObject({ reason: z.string().min(1).max(512) }),
     status: 200,

@@ -33,10 +33,12 @@ const getStatus = readRoute({
   tag,
   summary: "Count each site's nodes that match MAAS, that differ from it, and that were not compared yet",
   permission: "read",
+  right: "read_fleet",
+  place: "list",
   query: z.strictObject({ site_id: SiteId.optional() }),
   status: 200,
   response: ReconciliationStatus,
-  read: ({ query, deps }) => readReconciliationStatus(deps.db, query.site_id),
+  read: ({ query, actor, deps }) => readReconciliationStatus(deps.db, query.site_id, actor),
 });
 
 const listAllDrift = readRoute({
@@ -46,6 +48,8 @@ const listAllDrift = readRoute({
   tag,
   summary: "List nodes that differ from their machines in MAAS",
   permission: "read",
+  right: "read_fleet",
+  place: "list",
   query: z.strictObject({
     ...pageQuery,
     node_id: NodeId.optional(),
@@ -56,9 +60,16 @@ const listAllDrift = readRoute({
   }),
   status: 200,
   response: page(Drift),
-  read: async ({ query, deps }) => {
+  read: async ({ query, actor, deps }) => {
     const { node_id: nodeId, site_id: siteId, rule, severity, limit } = query;
-    const filter = { nodeId, siteId, rule, severity, acknowledged: query.include_acknowledged === "true" };
+    const filter = {
+      nodeId,
+      siteId,
+      rule,
+      severity,
+      acknowledged: query.include_acknowledged === "true",
+      reach: actor,
+    };
     const after = readCursor(query.cursor, 2);
     const rows = await listDrift(deps.db, filter, { limit: limit + 1, after });
     return pageOf(
@@ -77,6 +88,8 @@ const resolve = writeRoute({
   tag,
   summary: "Acknowledge a node's drift, or return to service a node that the reconciler quarantined",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "node_id" },
   params: z.strictObject({ node_id: NodeId }),
   body: DriftResolve,
   status: 200,
@@ -103,6 +116,8 @@ const run = writeRoute({
   tag,
   summary: "Read all machines of a site and compare all of its nodes now",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "site", body: "site_id" },
   body: ReconciliationRun,
   status: 202,
   response: ReconciliationRequested,
@@ -125,11 +140,13 @@ const listAllBreakers = readRoute({
   tag,
   summary: "List the breakers that have ever stopped status changes of too many nodes at once",
   permission: "read",
+  right: "read_fleet",
+  place: "list",
   status: 200,
   response: z.strictObject({ items: z.array(Breaker) }),
-  read: async ({ deps }) => {
+  read: async ({ actor, deps }) => {
     const now = await databaseNow(deps.db);
-    return { items: (await listBreakers(deps.db)).map((row) => toBreaker(row, now)) };
+    return { items: (await listBreakers(deps.db, actor)).map((row) => toBreaker(row, now)) };
   },
 });
 
@@ -141,6 +158,8 @@ const reset = writeRoute({
   summary:
     "Reset a site's breaker, so that its nodes may change status again; with accept_drift without a limit for 15 minutes",
   permission: "write",
+  right: "operate_nodes",
+  place: { of: "site", param: "site_id" },
   params: z.strictObject({ site_id: SiteId }),
   body: BreakerReset,
   status: 200,

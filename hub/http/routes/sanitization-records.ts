@@ -86,6 +86,8 @@ const listRecords = readRoute({
   tag,
   summary: "List sanitization records, newest first; records of deleted nodes stay",
   permission: "read",
+  right: "read_allocations",
+  place: "list",
   query: z.strictObject({
     ...pageQuery,
     node_id: NodeId.optional(),
@@ -96,11 +98,11 @@ const listRecords = readRoute({
   }),
   status: 200,
   response: page(SanitizationSummary),
-  read: async ({ query, deps }) => {
+  read: async ({ query, actor, deps }) => {
     const { node_id: nodeId, hostname, tenant, allocation_id: allocationId, verdict } = query;
     const rows = await listSanitizationRows(
       deps.db,
-      { nodeId, hostname, tenant, allocationId, verdict },
+      { nodeId, hostname, tenant, allocationId, verdict, reach: actor },
       { before: readBefore(query.cursor), limit: query.limit + 1 },
     );
     return pageOf(rows, query.limit, ({ at, recordId }) => [at, recordId], toSummary);
@@ -114,14 +116,17 @@ const listHeads = readRoute({
   tag,
   summary: "List the newest sanitization record of each node, to keep elsewhere and to verify chains against later",
   permission: "read",
+  right: "read_fleet",
+  place: "list",
   query: PageQuery,
   status: 200,
   response: page(SanitizationHead),
-  read: async ({ query, deps }) => {
+  read: async ({ query, actor, deps }) => {
     const [after] = readCursor(query.cursor, z.tuple([NodeId])) ?? [];
     const rows = await listSanitizationHeads(deps.db, {
       after: after === undefined ? null : NodeId.parse(after),
       limit: query.limit + 1,
+      reach: actor,
     });
     return pageOf(
       rows,
@@ -145,6 +150,8 @@ const getRecord = readRoute({
   tag,
   summary: "Read a sanitization record: what was cleaned, what was not, and the verdict",
   permission: "read",
+  right: "read_allocations",
+  place: { of: "record", param: "id" },
   params: RecordParams,
   status: 200,
   response: SanitizationDetail,
@@ -161,6 +168,8 @@ const exportRecord = readRoute({
   tag,
   summary: "Export a sanitization record with its signatures, for the offline command verify-record",
   permission: "read",
+  right: "read_allocations",
+  place: { of: "record", param: "id" },
   params: RecordParams,
   status: 200,
   response: SanitizationDocument,
@@ -174,6 +183,8 @@ const printRecord = readRoute({
   tag,
   summary: "Export a sanitization record as an HTML page for printing; the page itself is not signed",
   permission: "read",
+  right: "read_allocations",
+  place: { of: "record", param: "id" },
   params: RecordParams,
   status: 200,
   produces: "text/html",

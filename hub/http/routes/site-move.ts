@@ -26,6 +26,8 @@ const moveMaasSite = writeRoute({
   summary:
     "Move a site to its region's new address, with all nodes and work; refused unless events and machines prove that it is the same region",
   permission: "write",
+  right: "configure_sites",
+  place: { of: "site", param: "id" },
   params: SiteParams,
   body: SiteMove,
   status: 200,

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
+import { hasRight } from "../../../shared/api/rights.ts";
 import type { Webhook } from "../../../shared/api/webhooks.ts";
 import { lockWebhook, readWebhook } from "../../db/queries/webhooks.ts";
 import type { Webhook as WebhookRow } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
-import type { Actor } from "../route.ts";
+import type { Actor } from "../../people/actor.ts";
 
 export const WebhookParams = z.strictObject({ id: z.uuid() });
 export const WEBHOOKS_PATH = "/api/v1/admin/webhooks";
@@ -17,7 +18,7 @@ export const toWebhook = (
   open: { pending: number; dead: number } = NONE_OPEN,
 ): Webhook => ({
   id: row.id,
-  url: role === "admin" ? row.url : originOf(row.url),
+  url: hasRight(role, "manage_hub") ? row.url : originOf(row.url),
   types: row.types,
   description: row.description,
   active: row.active,

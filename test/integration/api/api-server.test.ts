@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findApiToken } from "../../../hub/db/queries/api-requests.ts";
+import { findTokenHolder } from "../../../hub/db/queries/api-tokens.ts";
 import { ensureAdminToken } from "../../../hub/http/admin-token.ts";
 import { startAdminServer } from "../../../hub/http/server.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -20,7 +20,8 @@ describe("the admin token", () => {
     rmSync(folder, { recursive: true });
     await test.drop();
   });
-  const holderOf = (token: string) => findApiToken(test.database.db, createHash("sha256").update(token).digest("hex"));
+  const holderOf = (token: string) =>
+    findTokenHolder(test.database.db, createHash("sha256").update(token).digest("hex"));
 
   it("is created once, readable only by its owner, kept over restarts, and created anew if its file is lost or wrong", async () => {
     const file = join(folder, "admin-token");
@@ -31,7 +32,7 @@ describe("the admin token", () => {
     const first = await start();
     expect(first).toMatch(/^[\w-]{43}$/);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(await holderOf(first)).toEqual({ name: "admin", role: "admin" });
+    expect(await holderOf(first)).toMatchObject({ name: "admin", role: "admin", sites: null, tenant: null });
     expect(await start()).toBe(first);
     const { rows } = await test.database.pool.query("select * from api_tokens");
     expect(JSON.stringify(rows)).not.toContain(first);

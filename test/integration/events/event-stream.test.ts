@@ -1,11 +1,15 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordDomainEvent } from "../../../hub/db/queries/domain-events.ts";
 import { lastSettled } from "../../../hub/db/queries/domain-events-list.ts";
+import { EVERYWHERE } from "../../../hub/db/queries/reach.ts";
 import { removeOutdated } from "../../../hub/db/queries/retention.ts";
 import { EventFeed } from "../../../hub/events/event-feed.ts";
 import { eventStream } from "../../../hub/events/event-stream.ts";
 import { MOST_STREAMS_OF_ONE } from "../../../hub/http/routes/events.ts";
+import type { SiteId } from "../../../shared/ids.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
+import { apiToken } from "../../support/api-token.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
@@ -161,6 +165,35 @@ describe("the stream of domain events", () => {
     one.close();
   });
 
+  it("shows a token of one site only that site's events, and moves on past the others", async () => {
+    const [own, other] = [randomUUID(), randomUUID()] as [SiteId, SiteId];
+    const token = await apiToken(api.database, { name: "of a site", role: "viewer", sites: [own] });
+    const tenant = await apiToken(api.database, { name: "of a tenant", role: "tenant", tenant: "acme" });
+    const readerOf = (one: string) => new Reader(hubs[0] ?? "", one);
+    const [limited, tenants, all] = [readerOf(token), readerOf(tenant), readerOf(api.admin)];
+    for (const one of [limited, tenants, all]) await one.open();
+    const allocation = (id: string, site: string, name: string) =>
+      api.database.database.inTx((tx) =>
+        recordDomainEvent(tx, {
+          type: "node.allocation.active",
+          subject: `allocations/${id}`,
+          data: { allocation_id: id, node_id: "n", hostname: "h", site_id: site, tenant: name, message: "m" },
+        }),
+      );
+    const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+    await allocation(first, other, "acme");
+    await allocation(second, own, "other");
+    await write("nodes/of-nobody");
+    await allocation(third, own, "acme");
+    const named = (...ids: string[]) => ids.map((id) => `allocations/${id}`);
+    await until("all events", async () => (subjectsOf(all).length === 4 ? true : undefined));
+    await until("the last event", async () => (subjectsOf(limited).length === 2 ? true : undefined));
+    await until("the tenant's events", async () => (subjectsOf(tenants).length === 2 ? true : undefined));
+    expect(subjectsOf(limited)).toEqual(named(second, third));
+    expect(subjectsOf(tenants)).toEqual(named(first, third));
+    for (const one of [limited, tenants, all]) one.close();
+  });
+
   it("is refused for a token that already has its maximum of streams, but not for another token", async () => {
     const readers = Array.from({ length: MOST_STREAMS_OF_ONE + 5 }, () => new Reader(hubs[0] ?? "", api.viewer));
     try {
@@ -184,7 +217,7 @@ describe("the stream of domain events", () => {
     await write("nodes/unread");
     const { db } = api.database.database;
     const feed = new EventFeed(db, quietLog);
-    const from = { after: 0n, types: [], subject: undefined, holder: "one" };
+    const from = { after: 0n, types: [], subject: undefined, reach: EVERYWHERE, holder: "one" };
     const times = { heartbeatMs: 60_000, longestMs: 200 };
     const gone = new AbortController();
     const unread = eventStream(db, feed, { ...from, signal: gone.signal });
@@ -204,7 +237,7 @@ describe("the stream of domain events", () => {
     const feed = new EventFeed(db, quietLog);
     const times = { heartbeatMs: 50, longestMs: 60_000 };
     const after = await lastSettled(db);
-    const wanted = { types: ["node.onboarding.*"], subject: undefined, holder: "one" };
+    const wanted = { types: ["node.onboarding.*"], subject: undefined, reach: EVERYWHERE, holder: "one" };
     const stream = eventStream(db, feed, { after, ...wanted, signal: new AbortController().signal }, times);
     let writing = true;
     const writer = (async () => {
@@ -263,6 +296,7 @@ describe("the stream of domain events", () => {
       after: 0n,
       types: [],
       subject: undefined,
+      reach: EVERYWHERE,
       holder: "one",
       signal,
     }).getReader();

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordDomainEvent } from "../../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../../hub/db/queries/domain-events-list.ts";
+import { EVERYWHERE } from "../../../hub/db/queries/reach.ts";
 import { cancelBatch, HOSTS_AT_ONCE, recoverBatch } from "../../../hub/workflows/engine/batch-verbs.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
@@ -97,7 +98,7 @@ describe("a verb of a batch", () => {
             data: { node_id: "n", hostname: "h", from: "offline", to: "active", owner: "heartbeat" },
           }),
         );
-        const seen = await listDomainEvents(db, { after: before, limit: 1000 });
+        const seen = await listDomainEvents(db, { after: before, limit: 1000, reach: EVERYWHERE });
         expect(seen.at(-1)?.subject).toBe("nodes/unrelated");
         expect(seen).toHaveLength(2 * HOSTS_AT_ONCE + 1);
       },

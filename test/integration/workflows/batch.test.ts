@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, inArray } from "../../../hub/db/orm.ts";
 import { listBatches, readBatch } from "../../../hub/db/queries/batches.ts";
+import { EVERYWHERE } from "../../../hub/db/queries/reach.ts";
 import { isTerminal } from "../../../hub/db/queries/workflows.ts";
 import { auditLogs, workflows } from "../../../hub/db/schema/index.ts";
 import type { Watcher } from "../../../hub/watcher/watcher.ts";
@@ -270,13 +271,18 @@ describe("a batch of 200 hosts over night", () => {
   });
 
   it("is listed, newest first", async () => {
-    const rows = await listBatches(db(), "onboarding", { siteId: rig.siteId }, { before: null, limit: 10 });
+    const rows = await listBatches(
+      db(),
+      "onboarding",
+      { siteId: rig.siteId, reach: EVERYWHERE },
+      { before: null, limit: 10 },
+    );
     expect(rows.map(({ batch }) => batch.total)).toEqual([20, HOSTS]);
     const [newest] = rows;
     const older = await listBatches(
       db(),
       "onboarding",
-      {},
+      { reach: EVERYWHERE },
       { before: [newest?.at ?? "", newest?.batch.batch_id ?? ""], limit: 10 },
     );
     expect(older.map(({ batch }) => batch.total)).toEqual([HOSTS]);

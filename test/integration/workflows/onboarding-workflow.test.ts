@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../../hub/db/orm.ts";
 import { readBatch } from "../../../hub/db/queries/batches.ts";
 import { listOnboardings, readOnboarding } from "../../../hub/db/queries/onboardings.ts";
+import { EVERYWHERE } from "../../../hub/db/queries/reach.ts";
 import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
 import { domainEvents, nodes, workflowEvents, workflowSubjects, workflows } from "../../../hub/db/schema/index.ts";
 import type { Watcher } from "../../../hub/watcher/watcher.ts";
@@ -301,18 +302,18 @@ describe("a batch", () => {
     expect(batch).toMatchObject({ total: 6, counts: { completed: 5, failed_manual_intervention: 1 } });
     const failed = await listOnboardings(
       db(),
-      { batchId: batch_id, status: "failed_manual_intervention" },
+      { batchId: batch_id, status: "failed_manual_intervention", reach: EVERYWHERE },
       { before: null, limit: 10 },
     );
     expect(failed[0]?.onboarding).toMatchObject({
       failure_class: "bmc_power_failure",
       current_stage: "commission_node",
     });
-    const first = await listOnboardings(db(), { batchId: batch_id }, { before: null, limit: 4 });
+    const first = await listOnboardings(db(), { batchId: batch_id, reach: EVERYWHERE }, { before: null, limit: 4 });
     expect(first).toHaveLength(4);
     const { at = "", onboarding: last } = first.at(-1) ?? {};
     const before = [at, last?.onboarding_id ?? ""] as const;
-    const rest = await listOnboardings(db(), { batchId: batch_id }, { before, limit: 4 });
+    const rest = await listOnboardings(db(), { batchId: batch_id, reach: EVERYWHERE }, { before, limit: 4 });
     expect(rest).toHaveLength(2);
     expect(new Set([...first, ...rest].map(({ onboarding }) => onboarding.onboarding_id)).size).toBe(6);
   });

@@ -1,0 +1,28 @@
+import type { ApiRole } from "../../shared/api/roles.ts";
+import type { Reach } from "../db/queries/reach.ts";
+
+/**
+ * The person or program that sent a request: the name for audits and messages, what the caller may do (`role`), and to which objects (`sites` and
+ * `tenant`, see `Reach`).
+ */
+export interface Actor extends Reach {
+  readonly name: string;
+  /** How the caller proved who the caller is; `none` stands for a request to a public route. */
+  readonly via: "token" | "session" | "oidc" | "none";
+  readonly role: ApiRole;
+  /** The id of the API token in the request; null for a request without an API token. */
+  readonly tokenId: string | null;
+  /** The id of the person who signed in; null for a program with an API token. */
+  readonly personId: string | null;
+}
+
+/** The actor of a request to a public route, which needs no right. */
+export const ANYBODY: Actor = {
+  name: "anonymous",
+  via: "none",
+  role: "viewer",
+  sites: [],
+  tenant: null,
+  tokenId: null,
+  personId: null,
+};

@@ -1,0 +1,37 @@
+import type { ApiRole } from "./roles.ts";
+
+/** What a caller of the API may do. Each route of the API names the one right that a caller of the route needs (decision I3). */
+export const RIGHTS = {
+  use_hub: "ask who one is, and whether the hub works",
+  read_nodes: "read the nodes and SKUs",
+  read_fleet:
+    "read sites, profiles, operations, tasks and drift, and for all sites also webhooks, keys and diagnostics",
+  read_events: "read and follow domain events",
+  read_allocations: "read allocations and sanitization records",
+  report_signals: "report readiness signals, get the URLs for cloud-init's reports, and wake a site's watcher",
+  operate_nodes: "begin and change operations, and change nodes, tasks and breakers",
+  allocate: "create, grant and end allocations",
+  configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
+  read_audit: "read the audit",
+  manage_people: "create, change and revoke tokens, and end sessions",
+  manage_hub: "change webhooks, SKUs and the hub's keys",
+} as const;
+export type Right = keyof typeof RIGHTS;
+
+const READS = ["use_hub", "read_nodes", "read_fleet", "read_events", "read_allocations"] as const;
+const OPERATES = [...READS, "report_signals", "operate_nodes", "allocate", "read_audit"] as const;
+
+/** The rights of each role. A right that is not in a role's list is refused. */
+export const RIGHTS_OF: Readonly<Record<ApiRole, readonly Right[]>> = {
+  viewer: READS,
+  operator: OPERATES,
+  admin: [...OPERATES, "configure_sites", "manage_people", "manage_hub"],
+  provisioner: ["use_hub", "read_nodes", "read_events", "report_signals"],
+  tenant: ["use_hub", "read_events", "read_allocations"],
+  repair: ["use_hub", "read_events", "read_allocations"],
+};
+
+export const hasRight = (role: ApiRole, right: Right): boolean => RIGHTS_OF[role].includes(right);
+
+export const rolesWith = (right: Right): ApiRole[] =>
+  (Object.keys(RIGHTS_OF) as ApiRole[]).filter((role) => hasRight(role, right));
