@@ -60,7 +60,7 @@ const PAGE = 200;
  */
 export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   const census = new Map<NodeId, Obstacle | null>();
-  const filter = { siteId: wanted.siteId, sku: wanted.sku };
+  const filter = { siteId: wanted.siteId, skus: [wanted.sku] };
   let after: readonly string[] | null = null;
   do {
     const page: Candidate[] = await readCandidates(tx, filter, { limit: PAGE, after });
@@ -68,7 +68,7 @@ export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
     const free = await firstFree(tx, page, wanted.root, census);
     if (free !== null) return free;
     const last = page.length < PAGE ? undefined : page.at(-1);
-    after = last === undefined ? null : [last.row.node.hostname, last.row.node.id];
+    after = last?.row.cursor ?? null;
   } while (after !== null);
   for (const [id, obstacle] of census) {
     if (obstacle !== null) continue;

@@ -1,3 +1,4 @@
+import { NOWHERE, type NodeLocation } from "../../shared/api/locations.ts";
 import type { NodeId, SiteId } from "../../shared/ids.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { insertNode, readNode } from "../db/queries/nodes.ts";
@@ -14,15 +15,16 @@ export interface NewNode {
   readonly regionCode: string;
   readonly onboardingMode: "maas" | "manual";
   readonly owner: TransitionOwner;
+  readonly location?: NodeLocation | undefined;
 }
 
 /**
  * Creates a node's row (lifecycle 8.1). The caller of `createNode` chooses the node's id; a second call with the same id returns the existing row.
  */
 export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; created: boolean }> {
-  const { owner, ...values } = input;
+  const { owner, location = NOWHERE, ...values } = input;
   const status = input.onboardingMode === "maas" ? "enrolling" : "bootstrap_issued";
-  const created = await insertNode(tx, { ...values, status });
+  const created = await insertNode(tx, { ...values, ...location, status });
   if (created !== null) {
     await recordNodeEvent(tx, {
       nodeId: input.id,

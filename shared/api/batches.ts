@@ -7,7 +7,7 @@ import { DecommissionCreate, DrainCreate, ReleaseCreate, RemoveCreate, storageCl
 import { API_ERRORS, type ApiErrorCode } from "./errors.ts";
 import { countsFailures } from "./extensions.ts";
 import { SkuId } from "./sites.ts";
-import { Hostname, Timestamp } from "./values.ts";
+import { Hostname, HostnamePrefix, Timestamp } from "./values.ts";
 
 /** A batch is a set of operations that one request starts: onboardings only, or decommissions of one mode only. */
 export const BATCH_KINDS = ["onboarding", "decommission"] as const;
@@ -30,11 +30,6 @@ export const stopAfterFailures = z
     "After so many failed hosts no further host begins until a person resumes the batch; without it, failures stop nothing",
   )
   .optional();
-
-/** The beginning of hostnames, for example a rack's name if the names of all its hosts begin with it. */
-export const HostnamePrefix = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must be the beginning of a hostname: lower-case letters, digits and hyphens");
 
 /** A batch takes the nodes of its site that match every field of the filter; a field that is absent excludes no node. */
 export const NodeFilter = z.strictObject({

@@ -6,6 +6,7 @@ import { ConditionStatus } from "../readiness.ts";
 import { NodeAllocation } from "./allocations.ts";
 import { BaselineState } from "./baselines.ts";
 import { Reason } from "./decommissions.ts";
+import { LocationGiven, NodeLocation } from "./locations.ts";
 import { Hostname, Timestamp } from "./values.ts";
 
 const NodeCondition = z.strictObject({
@@ -25,6 +26,7 @@ export const NodeSummary = z.strictObject({
   host: z.string().nullable(),
   port: z.int(),
   site_id: SiteId.nullable(),
+  location: NodeLocation,
   region_code: z.string(),
   sku_id: z.string(),
   gpus_total: z.int(),
@@ -46,6 +48,16 @@ export const NodeSummary = z.strictObject({
   updated_at: Timestamp,
 });
 export type NodeSummary = z.output<typeof NodeSummary>;
+
+export const NodeList = z.strictObject({
+  items: z.array(NodeSummary),
+  next_cursor: z.string().nullable(),
+  /** The number of nodes on all pages of the list; null if the request did not ask for it. */
+  total: z.int().nullable(),
+});
+
+/** The change of a node by a person. A location replaces the whole earlier location, and `{}` says that the location is not known. */
+export const NodePatch = z.strictObject({ location: LocationGiven.optional() });
 
 /**
  * A health override keeps new work off the node until a person removes it, or until its cause is gone (decision M9). Each source has at most one
@@ -113,6 +125,7 @@ export const NodeCreate = z.strictObject({
   sku_id: z.string().min(1).max(128),
   region_code: z.string().min(1).max(64),
   site_id: SiteId.nullable().default(null),
+  location: LocationGiven.optional(),
   token_ttl_seconds: z.int().min(300).max(604_800).default(3600),
 });
 export type NodeCreate = z.output<typeof NodeCreate>;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
 import { ONBOARDING_STAGES, WorkflowStatus } from "../workflow-status.ts";
 import { stopAfterFailures } from "./batches.ts";
+import { LocationGiven, NodeLocation } from "./locations.ts";
 import { SkuId } from "./sites.ts";
 import { Hostname, IpAddress, MacAddress } from "./values.ts";
 import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress.ts";
@@ -19,6 +20,7 @@ const host = {
     .transform((mac) => mac.toLowerCase())
     .pipe(MacAddress)
     .optional(),
+  location: LocationGiven.optional(),
 };
 
 export const OnboardingId = idOfHostsWork("listOnboardings", "onboarding_id");
@@ -70,6 +72,7 @@ export const Onboarding = z.strictObject({
   ipmi_ip: IpAddress,
   pxe_mac: MacAddress.nullable(),
   maas_system_id: z.string().nullable(),
+  location: NodeLocation,
   ...workflowProgress,
   current_stage: z.enum(ONBOARDING_STAGES),
 });

@@ -7,6 +7,10 @@ export const Hostname = z
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
     "must be a DNS label: lower-case letters, digits and hyphens, 63 characters at most",
   );
+/** The beginning of hostnames, for example a rack's name if the names of all its hosts begin with it. */
+export const HostnamePrefix = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must be the beginning of a hostname: lower-case letters, digits and hyphens");
 /** An IPv6 address is written as the URL parser writes it, so that equal addresses have equal texts. */
 export const IpAddress = z.union([
   z.ipv4(),

@@ -11,6 +11,7 @@ import { measureAgentMemory } from "./agent-memory.ts";
 import { measureBatches } from "./batches.ts";
 import { measureEmptyFolder } from "./empty-folder.ts";
 import { isHeld, printFigure } from "./figure.ts";
+import { measureFleetLists } from "./fleet-lists.ts";
 import { measureGpuAnswers } from "./gpu-answers.ts";
 import { measureHostile } from "./hostile.ts";
 import { measureHubStart } from "./hub-start.ts";
@@ -39,6 +40,7 @@ for (const measure of [
   () => measureWaitingRequests(join(stateDir, "waiting")),
   () => measureBatches(join(stateDir, "batches")),
   () => measureSweep(join(stateDir, "sweep")),
+  () => measureFleetLists(join(stateDir, "fleet")),
   async () => measureEmptyFolder(join(stateDir, "empty")),
   async () => measureHostile(join(stateDir, "hostile"), await freePort()),
   async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),

@@ -118,6 +118,11 @@ const CHECK = { type: "node.heartbeat_check", input: { nonce: "n" } };
 
 const NODES: Readonly<Record<string, Prepare>> = {
   createNode: async (world) => ({ body: await world.manualNodeRequest() }),
+  updateNode: async (world) => ({ params: { id: await world.node() }, body: { location: { rack: "r1", unit: 4 } } }),
+  setNodeLocations: async (world) => {
+    const { site_id, hostname } = (await world.api.ask("GET", `${ADMIN}/nodes/${await world.node()}`)).body;
+    return { body: { site_id, items: [{ hostname, rack: "r1", unit: 4 }, { hostname: "nobody" }] } };
+  },
   createBootstrapCommand: async (world) => ({ params: { id: await world.manualNode() }, body: {} }),
   reEnrollNode: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   createNodeTask: async (world) => ({ params: { id: await world.node() }, body: CHECK }),

@@ -1,6 +1,5 @@
-import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import type { NodeStatus } from "../../../shared/node-status.ts";
-import { and, asc, desc, eq, ne, sql } from "../orm.ts";
+import type { NodeSort } from "../../../shared/api/node-filter.ts";
+import { and, count, desc, eq } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,
@@ -22,10 +21,10 @@ import { type OpenAllocation, openAllocationsOf } from "./allocations.ts";
 import { closedHosts } from "./closed-hosts.ts";
 import { baselineLack } from "./node-baselines.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
+import { matches, type NodeFilter } from "./node-filter.ts";
 import { listHealthOverrides } from "./node-health-overrides.ts";
 import { type TurnoverPolicy, turnoverPolicies } from "./node-profiles.ts";
-import { hostnameBegins } from "./node-selection.ts";
-import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
+import { cursorSql, isAfter, orderSql } from "./node-sorts.ts";
 
 export interface NodeRow {
   readonly node: Node;
@@ -41,6 +40,15 @@ export interface NodeRow {
   readonly policy: TurnoverPolicy | null;
   /** The GPU vendor of the node's SKU; null if the hub does not know the SKU. */
   readonly gpuVendor: Sku["gpuVendor"] | null;
+  /** The cursor after the node in the list's order. */
+  readonly cursor: readonly string[];
+}
+
+export interface NodePage {
+  readonly limit: number;
+  /** The cursor of the list's order, after which the page begins; null for the first page. */
+  readonly after: readonly string[] | null;
+  readonly sort?: NodeSort;
 }
 
 const EVENTS_SHOWN = 50;
@@ -48,19 +56,8 @@ const EVENTS_SHOWN = 50;
 /** `listNodeRows` needs six SQL statements for a page of any length. */
 export async function listNodeRows(
   db: Db | Tx,
-  filter: {
-    status?: NodeStatus | undefined;
-    siteId?: SiteId | undefined;
-    sku?: string | undefined;
-    hostname?: string | undefined;
-    hostnamePrefix?: string | undefined;
-    id?: NodeId | undefined;
-    /** A list of nodes that is filtered by id or by status always includes deleted nodes, whatever `deleted` says. */
-    deleted?: boolean;
-    /** The reach of the caller who asks; without `reach`, the nodes of all sites. */
-    reach?: Reach;
-  },
-  page: { limit: number; after: readonly string[] | null },
+  filter: NodeFilter,
+  { limit, after, sort = "hostname" }: NodePage,
 ): Promise<NodeRow[]> {
   const rows = await db
     .select({
@@ -69,31 +66,16 @@ export async function listNodeRows(
       maasSystemId: nodeMaasState.maasSystemId,
       baselineLack,
       gpuVendor: skus.gpuVendor,
+      cursor: cursorSql(sort),
     })
     .from(nodes)
     .leftJoin(agentSessions, eq(agentSessions.nodeId, nodes.id))
     .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
     .leftJoin(skus, eq(skus.id, nodes.sku))
     .leftJoin(nodeBaselines, and(eq(nodeBaselines.nodeId, nodes.id), eq(nodeBaselines.generation, nodes.generation)))
-    .where(
-      and(
-        filter.status === undefined ? undefined : eq(nodes.status, filter.status),
-        filter.deleted === true || filter.status !== undefined || filter.id !== undefined
-          ? undefined
-          : ne(nodes.status, "deleted"),
-        filter.siteId === undefined ? undefined : eq(nodes.siteId, filter.siteId),
-        isWithin(filter.reach ?? EVERYWHERE, { site: nodes.siteId }),
-        filter.sku === undefined ? undefined : eq(nodes.sku, filter.sku),
-        filter.hostname === undefined ? undefined : eq(nodes.hostname, filter.hostname),
-        filter.hostnamePrefix === undefined ? undefined : hostnameBegins(filter.hostnamePrefix),
-        filter.id === undefined ? undefined : eq(nodes.id, filter.id),
-        page.after === null
-          ? undefined
-          : sql`(${nodes.hostname}, ${nodes.id}::text) > (${page.after[0] ?? ""}, ${page.after[1] ?? ""})`,
-      ),
-    )
-    .orderBy(asc(nodes.hostname), asc(sql`${nodes.id}::text`))
-    .limit(page.limit);
+    .where(and(matches(filter), after === null ? undefined : isAfter(sort, after)))
+    .orderBy(...orderSql(sort))
+    .limit(limit);
   const ids = rows.map((row) => row.node.id);
   const conditions = await readConditionFacts(db, ids);
   const closed = await closedHosts(db, ids);
@@ -108,6 +90,11 @@ export async function listNodeRows(
     overrides: overrides.filter(({ nodeId }) => nodeId === row.node.id),
     conditions: conditions.filter((condition) => condition.nodeId === row.node.id),
   }));
+}
+
+export async function countNodes(db: Db | Tx, filter: NodeFilter): Promise<number> {
+  const [row] = await db.select({ nodes: count() }).from(nodes).where(matches(filter));
+  return row?.nodes ?? 0;
 }
 
 export interface NodeDetails {

@@ -1,16 +1,15 @@
 import type { NodeFilter } from "../../../shared/api/batches.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, asc, count, eq, inArray, ne, type SQL, sql } from "../orm.ts";
+import { and, asc, count, eq, inArray, ne, type SQL } from "../orm.ts";
 import { type Node, nodes } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
+import { hostnameBegins } from "./node-filter.ts";
 
 export interface NodeSelection {
   readonly siteId: SiteId;
   readonly ids?: readonly NodeId[] | undefined;
   readonly filter?: NodeFilter | undefined;
 }
-
-export const hostnameBegins = (prefix: string): SQL => sql`starts_with(${nodes.hostname}, ${prefix})`;
 
 const selected = ({ siteId, ids, filter }: NodeSelection): SQL | undefined =>
   and(

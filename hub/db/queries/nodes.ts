@@ -1,4 +1,5 @@
-import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import type { NodeLocation } from "../../../shared/api/locations.ts";
+import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import { and, eq, inArray, isNull, ne, type SQL, sql } from "../orm.ts";
 import { type Node, nodeCertificates, nodes } from "../schema/index.ts";
@@ -89,6 +90,46 @@ export async function setGeneration(tx: Tx, nodeId: NodeId, generation: number):
 
 export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise<void> {
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
+}
+
+/** Without a location, `setNodeLocation` changes only the version of the node's location. */
+export async function setNodeLocation(tx: Tx, nodeId: NodeId, location: Partial<NodeLocation>): Promise<void> {
+  await tx
+    .update(nodes)
+    .set({ ...location, locationVersion: sql`${nodes.locationVersion} + 1`, updatedAt: sql`now()` })
+    .where(eq(nodes.id, nodeId));
+}
+
+/** Gives a node the location that the request for its onboarding named; a request without a location changes nothing. */
+export async function takeLocationOfOnboarding(tx: Tx, nodeId: NodeId, id: WorkflowId): Promise<void> {
+  await tx.execute(sql`
+    update nodes n set room = o.room, rack = o.rack, unit = o.unit, location_version = location_version + 1, updated_at = now()
+    from node_onboardings o
+    where n.id = ${nodeId} and o.onboarding_id = ${id} and (o.room is not null or o.rack is not null)`);
+}
+
+export interface PlacedHost extends NodeLocation {
+  readonly hostname: string;
+}
+
+/** Sets the locations of a site's nodes by their hostnames in one statement, and returns the nodes that the site has. */
+export async function setLocationsByHostname(
+  tx: Tx,
+  siteId: SiteId,
+  hosts: readonly PlacedHost[],
+): Promise<Pick<Node, "id" | "hostname">[]> {
+  const { rows } = await tx.execute<Pick<Node, "id" | "hostname">>(sql`
+    with given as (
+      select * from jsonb_to_recordset(${JSON.stringify(hosts)}::jsonb) as g (hostname text, room text, rack text, unit int)),
+    found as (
+      select n.id, n.hostname, g.room, g.rack, g.unit from nodes n join given g on g.hostname = n.hostname
+      where n.site_id = ${siteId} and n.status <> 'deleted' order by n.id for no key update of n),
+    changed as (
+      update nodes n set room = f.room, rack = f.rack, unit = f.unit, location_version = location_version + 1, updated_at = now()
+      from found f
+      where n.id = f.id and (n.room, n.rack, n.unit) is distinct from (f.room, f.rack, f.unit))
+    select id, hostname from found`);
+  return rows;
 }
 
 /** Deletes the row of a node that never enrolled. A node that has enrolled keeps its row for the host's next onboarding. */

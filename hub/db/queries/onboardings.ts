@@ -45,6 +45,7 @@ function toOnboarding({ onboarding, workflow }: Row): Onboarding {
     ipmi_ip: onboarding.ipmiIp,
     pxe_mac: onboarding.pxeMac,
     maas_system_id: onboarding.maasSystemId,
+    location: { room: onboarding.room, rack: onboarding.rack, unit: onboarding.unit },
     ...toProgress(workflow),
     current_stage: workflow.stage as OnboardingStage,
   };

@@ -69,6 +69,7 @@ export const nodeDecommissions = pgTable(
     check("node_decommissions_mode_check", oneOf("mode", DECOMMISSION_MODES)),
     check("node_decommissions_prior_status_check", oneOf("prior_status", NODE_STATUSES)),
     index("node_decommissions_node_idx").on(t.nodeId),
+    index("node_decommissions_hostname_idx").on(t.hostname),
   ],
 );
 export type NodeDecommission = typeof nodeDecommissions.$inferSelect;

@@ -1,5 +1,5 @@
 import type { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
-import { index, pgTable, text, uuid } from "../orm.ts";
+import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
@@ -21,12 +21,18 @@ export const nodeOnboardings = pgTable(
     ipmiIp: text("ipmi_ip").notNull(),
     pxeMac: text("pxe_mac"),
     maasSystemId: text("maas_system_id"),
+    /** Where the host stands, as the request says it. The node gets the location when the onboarding inserts the node's row. */
+    room: text("room"),
+    rack: text("rack"),
+    unit: integer("unit"),
     createdAt: createdAt(),
   },
   (t) => [
     index("node_onboardings_batch_idx").on(t.batchId),
     index("node_onboardings_machine_idx").on(t.siteId, t.maasSystemId),
-    index("node_onboardings_node_idx").on(t.nodeId),
+    index("node_onboardings_node_idx").on(t.nodeId, t.createdAt),
+    index("node_onboardings_hostname_idx").on(t.hostname),
+    index("node_onboardings_mac_idx").on(t.pxeMac).where(sql`"pxe_mac" is not null`),
   ],
 );
 export type NodeOnboarding = typeof nodeOnboardings.$inferSelect;

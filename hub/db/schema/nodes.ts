@@ -22,6 +22,12 @@ export const nodes = pgTable(
     sku: text("sku").notNull(),
     gpusTotal: integer("gpus_total").notNull(),
     regionCode: text("region_code").notNull(),
+    /** Where the host stands at its site, as people say it; null if nobody said it. */
+    room: text("room"),
+    rack: text("rack"),
+    unit: integer("unit"),
+    /** The number of changes of the location by people, which is the version of the node for a change by a person. */
+    locationVersion: integer("location_version").notNull().default(0),
     status: text("status", { enum: NODE_STATUSES }).notNull(),
     onboardingMode: text("onboarding_mode", { enum: ["maas", "manual"] }).notNull(),
     accessMethod: text("access_method").notNull().default("node_agent"),
@@ -42,7 +48,22 @@ export const nodes = pgTable(
     check("nodes_onboarding_mode_check", oneOf("onboarding_mode", ["maas", "manual"])),
     check("nodes_operation_check", sql`"status" not in ('draining', 'removing') or "operation_id" is not null`),
     uniqueIndex("nodes_live_hostname_key").on(t.siteId, t.hostname).where(sql`"status" <> 'deleted'`),
-    index("nodes_status_idx").on(t.status),
+    check("nodes_unit_check", sql`"unit" is null or "rack" is not null`),
+    // Each order of the list of nodes ends with the id, and so does the index of the order. The lists that most people ask for have a filter and the
+    // order by hostname.
+    index("nodes_hostname_idx").on(t.hostname, t.id),
+    index("nodes_status_idx").on(t.status, t.hostname, t.id),
+    index("nodes_site_idx").on(t.siteId, t.hostname, t.id),
+    index("nodes_sku_idx").on(t.sku, t.hostname, t.id),
+    index("nodes_location_idx").on(
+      sql`coalesce("room", '')`,
+      sql`coalesce("rack", '')`,
+      sql`coalesce("unit", 0)`,
+      t.hostname,
+      t.id,
+    ),
+    index("nodes_rack_idx").on(t.rack).where(sql`"rack" is not null`),
+    index("nodes_created_idx").on(t.createdAt, t.id),
   ],
 );
 export type Node = typeof nodes.$inferSelect;

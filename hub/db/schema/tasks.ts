@@ -39,6 +39,7 @@ export const tasks = pgTable(
   (t) => [
     index("tasks_age_idx").on(t.finishedAt).where(sql`finished_at is not null`),
     check("tasks_state_check", oneOf("state", TASK_STATES)),
+    index("tasks_closing_idx").on(t.nodeId, t.createdAt, t.id).where(sql`"type" in ('node.drain', 'node.undrain')`),
     unique("tasks_idempotency_key").on(t.nodeId, t.idempotencyKey),
     index("tasks_open_idx")
       .on(t.nodeId, t.createdAt)

@@ -68,6 +68,12 @@ export const workflows = pgTable(
     index("workflows_wait_on_idx").on(t.waitOn).where(sql`"wait_on" is not null`),
     index("workflows_batch_idx").on(t.batchId),
     index("workflows_site_idx").on(t.siteId, t.status),
+    index("workflows_requested_idx").on(t.requestedAt, t.id),
+    index("workflows_status_requested_idx").on(t.status, t.requestedAt, t.id),
+    index("workflows_site_requested_idx").on(t.siteId, t.requestedAt, t.id),
+    index("workflows_failed_idx")
+      .on(t.failureClass)
+      .where(sql`"status" in ('failed_retryable', 'failed_manual_intervention')`),
   ],
 );
 export type Workflow = typeof workflows.$inferSelect;

@@ -12,9 +12,11 @@ import { maasSiteRoutes } from "./maas-sites.ts";
 import { manualNodeRoutes } from "./manual-nodes.ts";
 import { nodeBaselineRoutes } from "./node-baselines.ts";
 import { nodeLifecycleRoutes } from "./node-lifecycle.ts";
+import { nodeLocationRoutes } from "./node-locations.ts";
 import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { onboardingRoutes } from "./onboardings.ts";
+import { operationRoutes } from "./operations.ts";
 import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
 import { readinessRoutes } from "./readiness.ts";
@@ -40,11 +42,13 @@ export const ROUTES: readonly Route[] = [
   ...batchRoutes,
   ...decommissionBatchRoutes,
   ...decommissionRoutes,
+  ...operationRoutes,
   ...allocationRoutes,
   ...sanitizationRecordRoutes,
   ...nodeRoutes,
   ...taskRoutes,
   ...manualNodeRoutes,
+  ...nodeLocationRoutes,
   ...nodeOperationRoutes,
   ...healthOverrideRoutes,
   ...nodeBaselineRoutes,

@@ -48,6 +48,7 @@ const createManualNode = writeRoute({
       gpusTotal: sku.gpusTotal,
       regionCode: body.region_code,
       onboardingMode: "manual",
+      location: body.location,
       owner: "admin_api",
     });
     return issueCommand(tx, deps, node, body.token_ttl_seconds);

@@ -1,28 +1,27 @@
 import { z } from "zod";
-import { HostnamePrefix } from "../../../shared/api/batches.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { NodeDetail, NodeSummary } from "../../../shared/api/nodes.ts";
-import { page } from "../../../shared/api/onboardings.ts";
-import { SkuId } from "../../../shared/api/sites.ts";
-import { Hostname } from "../../../shared/api/values.ts";
-import { NodeId, SiteId } from "../../../shared/ids.ts";
+import { NodeFacets, NodeFilterQuery, NodeSort, nodeFilterQuery } from "../../../shared/api/node-filter.ts";
+import { NodeDetail, NodeList, type NodeSummary } from "../../../shared/api/nodes.ts";
+import { NodeId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
-import { NodeStatus } from "../../../shared/node-status.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
-import { listNodeRows, type NodeRow, readNodeDetails } from "../../db/queries/node-reads.ts";
-import type { Db } from "../../db/tx.ts";
+import { countFacets } from "../../db/queries/node-facets.ts";
+import { countNodes, listNodeRows, type NodeRow, readNodeDetails } from "../../db/queries/node-reads.ts";
+import { cursorOf } from "../../db/queries/node-sorts.ts";
+import type { Db, Tx } from "../../db/tx.ts";
 import { schedulability } from "../../node/schedulable.ts";
 import { schedulingFactsOf } from "../../node/scheduling-facts.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
-import { readRoute } from "../route.ts";
+import { readRoute, Versioned } from "../route.ts";
 import { toBaselineState } from "./baseline-rows.ts";
 import { toHealthOverride } from "./health-override-rows.ts";
+import { toNodeFilter } from "./node-filter-query.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
 const path = "/api/v1/admin/nodes";
 
-function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
+export function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
   const { node, session, maasSystemId, conditions, allocation } = row;
   // The field `schedulable` of a node in a list says whether the node can take a tenant without root rights.
   const { schedulable, reasons } = schedulability(schedulingFactsOf(row, false), conditions);
@@ -32,6 +31,7 @@ function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
     host: node.host,
     port: node.port,
     site_id: node.siteId,
+    location: { room: node.room, rack: node.rack, unit: node.unit },
     region_code: node.regionCode,
     sku_id: node.sku,
     gpus_total: node.gpusTotal,
@@ -52,7 +52,10 @@ function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
   };
 }
 
-export async function mustFindNode(db: Db, id: NodeId): Promise<NodeRow> {
+/** The version of a node for the header If-Match counts the changes by people, because the rest of a node changes at each heartbeat. */
+export const versionOf = ({ locationVersion }: NodeRow["node"]): string => `location-${locationVersion}`;
+
+export async function mustFindNode(db: Db | Tx, id: NodeId): Promise<NodeRow> {
   const [row] = await listNodeRows(db, { id }, { limit: 1, after: null });
   if (row === undefined) throw new ApiError("not_found", `There is no node ${id}.`);
   return row;
@@ -63,37 +66,40 @@ const listNodes = readRoute({
   method: "GET",
   path,
   tag,
-  summary: "List nodes by hostname; deleted nodes only on request",
+  summary: "List nodes with filters, a search and an order; deleted nodes only on request",
   permission: "read",
   right: "read_nodes",
   place: "list",
   query: z.strictObject({
     ...pageQuery,
-    status: NodeStatus.optional(),
-    site_id: SiteId.optional(),
-    sku_id: SkuId.optional(),
-    hostname: Hostname.optional(),
-    hostname_prefix: HostnamePrefix.optional(),
-    include_deleted: z.enum(["true", "false"]).default("false"),
+    ...nodeFilterQuery,
+    sort: NodeSort.default("hostname"),
+    include_total: z.enum(["true", "false"]).describe("Also count the nodes of all pages").default("false"),
   }),
   status: 200,
-  response: page(NodeSummary),
+  response: NodeList,
   read: async ({ query, actor, deps }) => {
-    const rows = await listNodeRows(
-      deps.db,
-      {
-        status: query.status,
-        siteId: query.site_id,
-        sku: query.sku_id,
-        hostname: query.hostname,
-        hostnamePrefix: query.hostname_prefix,
-        deleted: query.include_deleted === "true",
-        reach: actor,
-      },
-      { limit: query.limit + 1, after: readCursor(query.cursor, 2) },
-    );
-    return pageOf(rows, query.limit, (row) => [row.node.hostname, row.node.id], toSummary);
+    const filter = toNodeFilter(query, actor);
+    const after = readCursor(query.cursor, cursorOf(query.sort));
+    const rows = await listNodeRows(deps.db, filter, { limit: query.limit + 1, after, sort: query.sort });
+    const total = query.include_total === "true" ? await countNodes(deps.db, filter) : null;
+    return { ...pageOf(rows, query.limit, ({ cursor }) => cursor, toSummary), total };
   },
+});
+
+const countNodesByFacet = readRoute({
+  operationId: "countNodesByFacet",
+  method: "GET",
+  path: `${path}/facets`,
+  tag,
+  summary: "Count the nodes that a list with these filters has, and the nodes for each value of each filter",
+  permission: "read",
+  right: "read_nodes",
+  place: "list",
+  query: NodeFilterQuery,
+  status: 200,
+  response: NodeFacets,
+  read: ({ query, actor, deps }) => countFacets(deps.db, toNodeFilter(query, actor)),
 });
 
 const getNode = readRoute({
@@ -111,7 +117,7 @@ const getNode = readRoute({
   read: async ({ params, deps }) => {
     const row = await mustFindNode(deps.db, params.id);
     const { conditions, inventory, machine, events } = await readNodeDetails(deps.db, row.node, row.maasSystemId);
-    return {
+    const detail = {
       ...toSummary(row),
       conditions: conditions.map((condition) => ({
         type: condition.type,
@@ -148,7 +154,8 @@ const getNode = readRoute({
         occurred_at: event.occurredAt.toISOString(),
       })),
     };
+    return new Versioned(detail, versionOf(row.node));
   },
 });
 
-export const nodeRoutes = [listNodes, getNode];
+export const nodeRoutes = [listNodes, countNodesByFacet, getNode];

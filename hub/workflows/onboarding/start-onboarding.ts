@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ApiError, type Problem } from "../../../shared/api/errors.ts";
+import { NOWHERE } from "../../../shared/api/locations.ts";
 import type {
   BatchCreate,
   BatchCreated,
@@ -21,7 +22,7 @@ import type { Tx } from "../../db/tx.ts";
 import { ONBOARD } from "./onboard.ts";
 
 type Selectors = Pick<OnboardingCreate, "site_id" | "profile_id" | "sku_id">;
-type Host = Pick<OnboardingCreate, "hostname" | "ipmi_ip" | "pxe_mac">;
+type Host = Pick<OnboardingCreate, "hostname" | "ipmi_ip" | "pxe_mac" | "location">;
 /** The JSON pointer of a host's fields in the request: empty for a single host, `/nodes/<n>` in a batch. */
 type Placed = Host & { readonly pointer: string };
 
@@ -111,6 +112,7 @@ async function start(
       hostname: host.hostname,
       ipmiIp: host.ipmi_ip,
       pxeMac: host.pxe_mac ?? null,
+      ...(host.location ?? NOWHERE),
     })),
   );
   return created;

@@ -144,7 +144,10 @@ describe("the borders of the admin API", () => {
       secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
     };
     const { id: webhookId } = (await api.ask("POST", "/api/v1/admin/webhooks", hook)).body;
+    const manual = { onboarding_mode: "manual", hostname: "patched", sku_id: skuId, region_code: "r1" };
+    const { node_id: nodeId } = (await api.ask("POST", "/api/v1/admin/nodes", manual)).body;
     const places: Readonly<Record<string, string>> = {
+      "/api/v1/admin/nodes/{id}": `/api/v1/admin/nodes/${nodeId}`,
       [`${SITES}/{id}`]: site,
       [`${SITES}/{id}/policy`]: `${site}/policy`,
       [`${SITES}/{id}/profiles/{profile_id}`]: `${site}/profiles/${profileId}`,

@@ -8,8 +8,10 @@ import { seedFullFleet } from "../../support/full-fleet.ts";
 
 const READS = ROUTES.filter((route) => route.method === "GET" && route.stream === undefined);
 
+/** True if the request was for the route. A path without ids, such as `/nodes/facets`, also fits the pattern of `/nodes/{id}`. */
 const isOf = (path: string, asked: string): boolean =>
-  new RegExp(`^${path.replace(/\{\w+\}/g, "[^/?]+")}([?]|$)`).test(asked);
+  new RegExp(`^${path.replace(/\{\w+\}/g, "[^/?]+")}([?]|$)`).test(asked) &&
+  (!path.includes("{") || !READS.some((route) => route.path === asked.split("?", 1)[0]));
 
 /** The schema of one page of a list in the API: a cursor and one list of items. */
 const Listed = z.looseObject({ next_cursor: z.string().nullable() });

@@ -277,6 +277,7 @@ describe("a batch", () => {
     const hosts = Array.from({ length: 6 }, () => ++boxes).map((n) => ({
       hostname: `host-${n}`,
       ipmi_ip: bmcAddress(n),
+      location: { room: null, rack: "r-narrow", unit: n },
     }));
     // The BMC of the batch's last host is unreachable.
     const dead = rig.maas.sim.region.state.hardware.find((box) => box.bmcAddress === hosts.at(-1)?.ipmi_ip);
@@ -299,6 +300,8 @@ describe("a batch", () => {
     });
     expect(most).toBeLessThanOrEqual(2);
     expect(deploying).toBeLessThanOrEqual(1);
+    const placed = await db().select().from(nodes).where(eq(nodes.rack, "r-narrow"));
+    expect(placed.map(({ hostname, unit }) => [hostname, `host-${unit}`]).filter(([a, b]) => a === b)).toHaveLength(5);
     expect(batch).toMatchObject({ total: 6, counts: { completed: 5, failed_manual_intervention: 1 } });
     const failed = await listOnboardings(
       db(),

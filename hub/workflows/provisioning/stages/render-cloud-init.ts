@@ -2,7 +2,12 @@ import { failure } from "../../../../shared/failures.ts";
 import { revokeEnrollmentTokens } from "../../../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../../../db/queries/node-certificates.ts";
 import { bindNodeToMachine } from "../../../db/queries/node-machines.ts";
-import { deleteNodeThatNeverEnrolled, lockNode, nextGeneration } from "../../../db/queries/nodes.ts";
+import {
+  deleteNodeThatNeverEnrolled,
+  lockNode,
+  nextGeneration,
+  takeLocationOfOnboarding,
+} from "../../../db/queries/nodes.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { createNode } from "../../../node/create-node.ts";
 import { issueEnrollmentToken } from "../../../node/enrollment-tokens.ts";
@@ -105,6 +110,7 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
     onboardingMode: "maas",
     owner: context.operation,
   });
+  await takeLocationOfOnboarding(tx, nodeId, context.workflowId);
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "enrolling") throw notEnrolling(context, node?.status ?? null);
   const maasSystemId = systemIdOf(context);

@@ -1,0 +1,106 @@
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import { and, eq, inArray, ne, type SQL, sql } from "../orm.ts";
+import { nodes } from "../schema/index.ts";
+import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
+import { schedulableNodes } from "./schedulable-nodes.ts";
+
+/** The filters of a list of nodes. A node matches if it matches every filter; a filter that is undefined matches every node. */
+export interface NodeFilter {
+  readonly id?: NodeId | undefined;
+  readonly ids?: readonly NodeId[] | undefined;
+  /** The reach of the caller who asks; without `reach`, the nodes of all sites. */
+  readonly reach?: Reach | undefined;
+  readonly statuses?: readonly NodeStatus[] | undefined;
+  readonly schedulable?: boolean | undefined;
+  readonly siteId?: SiteId | undefined;
+  readonly skus?: readonly string[] | undefined;
+  readonly room?: string | undefined;
+  readonly rack?: string | undefined;
+  readonly hostname?: string | undefined;
+  readonly hostnamePrefix?: string | undefined;
+  readonly address?: string | undefined;
+  readonly failureClasses?: readonly string[] | undefined;
+  /** A condition type, a colon, and True, False or Unknown. */
+  readonly condition?: string | undefined;
+  readonly search?: string | undefined;
+  /** A list that is filtered by ids or by statuses may include deleted nodes, whatever `deleted` says. */
+  readonly deleted?: boolean | undefined;
+}
+
+/** The filters by name, as SQL; a filter that the caller did not give has no SQL. */
+export type FilterSql = { readonly [K in keyof NodeFilter]-?: SQL | undefined };
+
+const given = <T>(value: T | undefined, toSql: (value: T) => SQL): SQL | undefined =>
+  value === undefined ? undefined : toSql(value);
+
+export const hostnameBegins = (prefix: string): SQL => sql`starts_with(${nodes.hostname}, ${prefix})`;
+
+const isSchedulable = (wanted: boolean): SQL =>
+  wanted ? sql`${nodes.id} in ${schedulableNodes}` : sql`${nodes.id} not in ${schedulableNodes}`;
+
+/** SQL that is true if the host of a node, or the host's BMC, has the address. */
+const hasAddress = (address: string): SQL => sql`(${nodes.host} = ${address} or ${nodes.id} in (
+  select s.node_id from node_maas_state s where s.ipmi_ip = ${address} or ${address} = any(s.last_maas_ips)))`;
+
+/** SQL for the nodes with a failed operation, each with the class of the failure. */
+export const failedOperations = sql`(
+  select o.node_id, w.failure_class from workflows w join node_onboardings o on o.onboarding_id = w.id
+    where w.status in ('failed_retryable', 'failed_manual_intervention')
+  union
+  select d.node_id, w.failure_class from workflows w join node_decommissions d on d.decommission_id = w.id
+    where w.status in ('failed_retryable', 'failed_manual_intervention'))`;
+
+const hasFailed = (classes: readonly string[]): SQL => sql`${nodes.id} in (
+  select failed.node_id from ${failedOperations} failed where failed.failure_class = any(${sql.param([...classes])}::text[]))`;
+
+/** SQL for the status of the condition `c`; an expired condition counts as Unknown. */
+export const conditionStatus = sql`case when c.expires_at <= now() then 'Unknown' else c.status end`;
+
+function hasCondition(condition: string): SQL {
+  const at = condition.lastIndexOf(":");
+  return sql`exists (select 1 from node_conditions c where c.node_id = ${nodes.id} and c.generation = ${nodes.generation}
+    and c.type = ${condition.slice(0, at)} and ${conditionStatus} = ${condition.slice(at + 1)})`;
+}
+
+/** Returns the text in the ways in which a host may have reported it: as a MAC address with colons, and unchanged. */
+function spellings(text: string): string[] {
+  const digits = text.replace(/[:.-]/g, "");
+  if (!/^[0-9a-f]{12}$/.test(digits)) return [text];
+  return [...new Set([text, digits.replace(/(..)(?=.)/g, "$1:")])];
+}
+
+/** SQL that is true if a node's name, address, MAAS system id, MAC address, disk serial number or system UUID fits the text. */
+function fits(search: string): SQL {
+  const text = search.toLowerCase();
+  const whole = sql.param(spellings(text));
+  return sql`(strpos(${nodes.hostname}, ${text}) > 0 or starts_with(${nodes.host}, ${text}) or ${nodes.id} in (
+    select s.node_id from node_maas_state s where starts_with(s.ipmi_ip, ${text}) or starts_with(s.maas_system_id, ${text})
+      or exists (select 1 from unnest(s.last_maas_ips) ip where starts_with(ip, ${text}))
+    union all select i.node_id from node_inventories i where i.search_terms ?| ${whole}::text[]
+    union all select o.node_id from node_onboardings o where o.pxe_mac = any(${whole}::text[])))`;
+}
+
+export const filterSql = (filter: NodeFilter): FilterSql => ({
+  id: given(filter.id, (id) => eq(nodes.id, id)),
+  ids: given(filter.ids, (ids) => inArray(nodes.id, [...ids])),
+  reach: isWithin(filter.reach ?? EVERYWHERE, { site: nodes.siteId }),
+  statuses: given(filter.statuses, (statuses) => inArray(nodes.status, [...statuses])),
+  schedulable: given(filter.schedulable, isSchedulable),
+  siteId: given(filter.siteId, (id) => eq(nodes.siteId, id)),
+  skus: given(filter.skus, (skus) => inArray(nodes.sku, [...skus])),
+  room: given(filter.room, (room) => eq(nodes.room, room)),
+  rack: given(filter.rack, (rack) => eq(nodes.rack, rack)),
+  hostname: given(filter.hostname, (hostname) => eq(nodes.hostname, hostname)),
+  hostnamePrefix: given(filter.hostnamePrefix, hostnameBegins),
+  address: given(filter.address, hasAddress),
+  failureClasses: given(filter.failureClasses, hasFailed),
+  condition: given(filter.condition, hasCondition),
+  search: given(filter.search, fits),
+  deleted:
+    filter.deleted === true || [filter.statuses, filter.id, filter.ids].some((one) => one !== undefined)
+      ? undefined
+      : ne(nodes.status, "deleted"),
+});
+
+export const matches = (filter: NodeFilter): SQL | undefined => and(...Object.values(filterSql(filter)));

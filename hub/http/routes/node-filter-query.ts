@@ -1,0 +1,21 @@
+import type { NodeFilterQuery } from "../../../shared/api/node-filter.ts";
+import type { NodeFilter } from "../../db/queries/node-filter.ts";
+import type { Reach } from "../../db/queries/reach.ts";
+
+/** Returns the filter of a request for nodes, which leaves out what is beyond the caller's reach. */
+export const toNodeFilter = (query: NodeFilterQuery, reach: Reach): NodeFilter => ({
+  reach,
+  statuses: query.status,
+  schedulable: query.schedulable === undefined ? undefined : query.schedulable === "true",
+  siteId: query.site_id,
+  skus: query.sku_id,
+  room: query.room,
+  rack: query.rack,
+  hostname: query.hostname,
+  hostnamePrefix: query.hostname_prefix,
+  address: query.address,
+  failureClasses: query.failure_class,
+  condition: query.condition,
+  search: query.search,
+  deleted: query.include_deleted === "true",
+});

@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { LocationsSet, LocationsWritten, type NodeLocation } from "../../../shared/api/locations.ts";
+import { NodePatch, NodeSummary } from "../../../shared/api/nodes.ts";
+import { NodeId } from "../../../shared/ids.ts";
+import { readSite } from "../../db/queries/maas-sites.ts";
+import { lockNode, setLocationsByHostname, setNodeLocation } from "../../db/queries/nodes.ts";
+import { Versioned, writeRoute } from "../route.ts";
+import { mustFindNode, toSummary, versionOf } from "./nodes.ts";
+import { changedMeanwhile, mustMatch } from "./rows.ts";
+
+const placeOf = ({ room, rack, unit }: NodeLocation): NodeLocation => ({ room, rack, unit });
+
+const updateNode = writeRoute({
+  operationId: "updateNode",
+  method: "PATCH",
+  path: "/api/v1/admin/nodes/{id}",
+  tag: "nodes",
+  summary: "Change a node's location; the ETag is a version of the location only",
+  permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
+  params: z.strictObject({ id: NodeId }),
+  body: NodePatch,
+  status: 200,
+  response: NodeSummary,
+  write: async ({ params, body, ifMatch }, tx) => {
+    const expected = mustMatch(ifMatch);
+    const node = await lockNode(tx, params.id);
+    if (node === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
+    if (versionOf(node) !== expected) throw changedMeanwhile("node");
+    await setNodeLocation(tx, node.id, body.location ?? {});
+    const now = await mustFindNode(tx, node.id);
+    return {
+      body: new Versioned(toSummary(now), versionOf(now.node)),
+      audit: { target: `nodes/${node.id}`, details: { prior: placeOf(node), expected: placeOf(now.node) } },
+    };
+  },
+});
+
+const setNodeLocations = writeRoute({
+  operationId: "setNodeLocations",
+  method: "POST",
+  path: "/api/v1/admin/nodes/locations",
+  tag: "nodes",
+  summary: "Set the locations of many hosts of a site by their hostnames, and tell what became of each",
+  permission: "write",
+  right: "operate_nodes",
+  place: { of: "site", body: "site_id" },
+  body: LocationsSet,
+  status: 200,
+  response: LocationsWritten,
+  write: async ({ body }, tx) => {
+    const site = await readSite(tx, body.site_id);
+    if (site === null)
+      throw new ApiError("reference_unknown", `There is no site ${body.site_id}. List the sites and use one of them.`, {
+        errors: [{ pointer: "/site_id", message: "names no site" }],
+      });
+    const found = await setLocationsByHostname(tx, site.id, body.items);
+    const idOf = new Map(found.map(({ id, hostname }) => [hostname, id]));
+    const results = body.items.map(({ hostname }) => ({
+      hostname,
+      node_id: idOf.get(hostname) ?? null,
+      refused_because: idOf.has(hostname) ? null : `Site ${site.name} has no node ${hostname}.`,
+    }));
+    const refused = body.items.length - found.length;
+    return {
+      body: { set: found.length, refused, results },
+      audit: { target: `maas-sites/${site.id}`, details: { items: body.items, refused } },
+    };
+  },
+});
+
+export const nodeLocationRoutes = [updateNode, setNodeLocations];

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { NodeId, SiteId } from "../ids.ts";
+import { countsFailures } from "./extensions.ts";
+import { Hostname } from "./values.ts";
+
+/** The name of a room or a rack, as the labels of a site have it. */
+const PlaceName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9]([A-Za-z0-9 ._/-]{0,61}[A-Za-z0-9])?$/,
+    "must begin and end with a letter or digit, and have letters, digits, spaces, dots, slashes, dashes and underscores between, 63 characters at most",
+  );
+export const Room = PlaceName;
+export const Rack = PlaceName;
+/** The height unit of a host in its rack, counted from 1; the highest racks that are sold have fewer than 100 units. */
+const Unit = z.int().min(1).max(100);
+
+/** Where a host stands at its site. A field is null if nobody has said it. */
+export const NodeLocation = z.strictObject({
+  room: z.string().nullable(),
+  rack: z.string().nullable(),
+  unit: z.int().nullable(),
+});
+export type NodeLocation = z.output<typeof NodeLocation>;
+
+const placeFields = {
+  room: Room.nullable().default(null),
+  rack: Rack.nullable().default(null),
+  unit: Unit.nullable().default(null),
+};
+
+function unitNeedsRack({ rack, unit }: NodeLocation, ctx: z.RefinementCtx): void {
+  if (unit === null || rack !== null) return;
+  ctx.addIssue({ code: "custom", path: ["unit"], message: "needs a rack, because a unit is a place in a rack" });
+}
+
+/** A location in a request: a field that is absent means that nobody knows it. */
+export const LocationGiven = z
+  .strictObject(placeFields)
+  .superRefine(unitNeedsRack)
+  .describe("Where the host stands: room, rack and unit, each of them optional");
+export type LocationGiven = z.output<typeof LocationGiven>;
+
+export const NOWHERE: NodeLocation = { room: null, rack: null, unit: null };
+
+/** The most hosts whose locations one request sets. */
+const MOST_HOSTS = 1000;
+
+/** The locations of many hosts of one site, named by their hostnames, as a list of racks has them. */
+export const LocationsSet = z
+  .strictObject({
+    site_id: SiteId,
+    items: z
+      .array(z.strictObject({ hostname: Hostname, ...placeFields }).superRefine(unitNeedsRack))
+      .min(1)
+      .max(MOST_HOSTS)
+      .describe("The hosts with their locations; a location replaces the whole earlier location of the host"),
+  })
+  .superRefine(({ items }, ctx) => {
+    const names = items.map(({ hostname }) => hostname);
+    for (const [index, name] of names.entries())
+      if (names.indexOf(name) < index)
+        ctx.addIssue({ code: "custom", path: ["items", index, "hostname"], message: "is named twice" });
+  });
+
+export const LocationsWritten = z.strictObject({
+  set: z.int(),
+  refused: z.int().meta(countsFailures),
+  results: z.array(
+    z.strictObject({
+      hostname: Hostname,
+      /** `node_id` is null if the site has no node with the hostname. */
+      node_id: NodeId.nullable(),
+      refused_because: z.string().nullable(),
+    }),
+  ),
+});

@@ -1,0 +1,251 @@
+import { randomUUID } from "node:crypto";
+import fc from "fast-check";
+import { sql } from "../../hub/db/orm.ts";
+import {
+  allocations,
+  nodeBaselines,
+  nodeConditions,
+  nodeHealthOverrides,
+  nodeInventories,
+  nodeMaasState,
+  nodeOnboardings,
+  nodes,
+  tasks,
+  workflows,
+} from "../../hub/db/schema/index.ts";
+import type { Tx } from "../../hub/db/tx.ts";
+import { CONDITION_TYPES } from "../../shared/condition-types.ts";
+import { FAILURE_CLASSES } from "../../shared/failures.ts";
+import { AllocationId, NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "../../shared/ids.ts";
+import { NODE_STATUSES } from "../../shared/node-status.ts";
+import { TASK_STATES } from "../../shared/task-state.ts";
+import { EMPTY_SNAPSHOT } from "./agent-results.ts";
+
+/** The places to which generated nodes may belong: sites with a profile for each way in which the hub cleans a node. */
+export interface FleetWorld {
+  readonly sites: readonly { readonly siteId: SiteId; readonly profiles: readonly ProfileId[] }[];
+  readonly skus: readonly string[];
+}
+
+const oftenUsual = <T>(usual: T, other: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other });
+
+interface Said {
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  /** By how many generations the condition is older than the node. */
+  readonly behind: number;
+  readonly life: "endless" | "fresh" | "stale";
+}
+const USUAL: Said = { status: "True", reason: "Fine", behind: 0, life: "endless" };
+const condition: fc.Arbitrary<Said | null> = fc.option(
+  fc.record({
+    status: oftenUsual<Said["status"]>("True", fc.constantFrom("True", "False", "Unknown")),
+    reason: oftenUsual("Fine", fc.constant("MissingButAllowed")),
+    behind: oftenUsual(0, fc.constant(1)),
+    life: oftenUsual<Said["life"]>("endless", fc.constantFrom("fresh", "stale")),
+  }),
+  { freq: 2 },
+);
+/** A condition of a type that keeps work off a node only if it is False, with each reason and each status equally often. */
+const barring: fc.Arbitrary<Said | null> = fc.option(
+  fc.record({
+    status: fc.constantFrom<Said["status"]>("True", "False", "Unknown"),
+    reason: fc.constantFrom("Fine", "MissingButAllowed"),
+    behind: oftenUsual(0, fc.constant(1)),
+    life: fc.constantFrom<Said["life"]>("endless", "fresh", "stale"),
+  }),
+  { freq: 1 },
+);
+const NEEDED: readonly string[] = ["agent.connected", "agent.healthy", "os.booted"];
+const conditions: fc.Arbitrary<Readonly<Record<string, Said | null>>> = fc.record(
+  Object.fromEntries(
+    Object.keys(CONDITION_TYPES).map((type) => [
+      type,
+      NEEDED.includes(type)
+        ? oftenUsual<Said | null>(USUAL, condition)
+        : type === "network.roce"
+          ? barring
+          : oftenUsual<Said | null>(null, condition),
+    ]),
+  ),
+);
+
+/** All facts about one node that decide whether the node may take work, and by which people look for the node. */
+const fact = fc.record({
+  status: oftenUsual<(typeof NODE_STATUSES)[number]>("active", fc.constantFrom(...NODE_STATUSES)),
+  site: fc.option(fc.nat(1), { freq: 9 }),
+  sku: fc.nat(3),
+  room: fc.option(fc.constantFrom("A", "B")),
+  rack: fc.option(fc.constantFrom("r1", "r2", "r 3")),
+  unit: fc.option(fc.integer({ min: 1, max: 48 })),
+  manual: fc.boolean(),
+  gpus: fc.constantFrom(0, 8, 16, 32),
+  generation: fc.integer({ min: 1, max: 2 }),
+  cordon: oftenUsual<string | null>(null, fc.constant("a fan is loud")),
+  profile: fc.option(fc.nat(3), { freq: 4 }),
+  earlierProfile: fc.option(fc.nat(3), { freq: 1 }),
+  allocated: oftenUsual(false, fc.constant(true)),
+  override: oftenUsual(false, fc.constant(true)),
+  baseline: oftenUsual<"whole" | "partial" | "empty" | "none">("whole", fc.constantFrom("partial", "empty", "none")),
+  baselineBehind: oftenUsual(0, fc.constant(1)),
+  closings: oftenUsual<{ type: string; state: (typeof TASK_STATES)[number]; attempts: number; plan: boolean }[]>(
+    [],
+    fc.array(
+      fc.record({
+        type: fc.constantFrom("node.drain", "node.undrain", "node.heartbeat_check"),
+        state: fc.constantFrom(...TASK_STATES, "succeeded" as const),
+        attempts: fc.nat(1),
+        plan: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 4 },
+    ),
+  ),
+  failure: oftenUsual<string | null>(null, fc.constantFrom(...FAILURE_CLASSES)),
+  conditions,
+});
+export type GeneratedNode = typeof fact extends fc.Arbitrary<infer T> ? T : never;
+export const generatedFleet = (size: number): fc.Arbitrary<GeneratedNode[]> =>
+  fc.array(fact, { minLength: size, maxLength: size });
+
+const last4 = (index: number): string => index.toString(16).padStart(4, "0");
+/** The MAC address, the disk serial number and the BMC's address of a generated node, by its number. */
+export const macOf = (index: number): string => `02:00:00:00:${last4(index).slice(0, 2)}:${last4(index).slice(2)}`;
+export const serialOf = (index: number): string => `SN-${last4(index)}`;
+export const bmcOf = (index: number): string => `10.9.${index >> 8}.${index & 255}`;
+
+const ITEMS = Object.entries(EMPTY_SNAPSHOT);
+const SNAPSHOTS = {
+  whole: EMPTY_SNAPSHOT,
+  partial: Object.fromEntries(ITEMS.slice(1)),
+  empty: null,
+} as const;
+
+/** Writes generated nodes with all their facts. The nodes' names begin with `prefix`. */
+export async function writeFleet(
+  tx: Tx,
+  world: FleetWorld,
+  { facts, prefix }: { readonly facts: readonly GeneratedNode[]; readonly prefix: string },
+): Promise<NodeId[]> {
+  const rows = facts.map((one, index) => ({
+    one,
+    index,
+    id: NodeId.parse(randomUUID()),
+    hostname: `${prefix}${index}`,
+    site: one.site === null ? null : (world.sites[one.site] ?? null),
+  }));
+  await tx.insert(nodes).values(
+    rows.map(({ one, id, hostname, site, index }) => ({
+      id,
+      hostname,
+      siteId: site?.siteId ?? null,
+      sku: world.skus[one.sku] ?? "unknown",
+      gpusTotal: one.gpus,
+      regionCode: "r1",
+      room: one.room,
+      rack: one.rack,
+      unit: one.rack === null ? null : one.unit,
+      host: `10.1.${index >> 8}.${index & 255}`,
+      status: one.status,
+      onboardingMode: one.manual ? ("manual" as const) : ("maas" as const),
+      generation: one.generation,
+      cordonReason: one.cordon,
+      operationId: one.status === "draining" || one.status === "removing" ? randomUUID() : null,
+    })),
+  );
+  for (const row of rows) await writeFacts(tx, row);
+  return rows.map(({ id }) => id);
+}
+
+interface Row {
+  readonly one: GeneratedNode;
+  readonly index: number;
+  readonly id: NodeId;
+  readonly hostname: string;
+  readonly site: FleetWorld["sites"][number] | null;
+}
+
+async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Promise<void> {
+  const said = Object.entries(one.conditions).flatMap(([type, value]) => (value === null ? [] : [{ type, ...value }]));
+  if (said.length > 0)
+    await tx.insert(nodeConditions).values(
+      said.map(({ type, status, reason, behind, life }) => ({
+        nodeId: id,
+        type,
+        status,
+        reason,
+        message: "",
+        generation: one.generation - behind,
+        source: "agent",
+        observedAt: sql`now()`,
+        expiresAt: life === "endless" ? null : sql`now() + make_interval(hours => ${life === "fresh" ? 9 : -9})`,
+      })),
+    );
+  if (site !== null) {
+    const systemId = `m${hostname}`;
+    await tx
+      .insert(nodeMaasState)
+      .values({ nodeId: id, siteId: site.siteId, maasSystemId: systemId, ipmiIp: bmcOf(index) });
+    for (const [age, profile] of [one.profile, one.earlierProfile].entries())
+      if (profile !== null)
+        await writeOnboarding(tx, { id, hostname, site }, { profile, age, failure: age === 0 ? one.failure : null });
+  }
+  if (one.allocated) {
+    const facts = { hostname, generation: one.generation, tenant: "acme", loginUser: "ada", sshKeys: [], labels: {} };
+    const allocation = { id: AllocationId.parse(randomUUID()), nodeId: id, siteId: site?.siteId ?? null };
+    await tx
+      .insert(allocations)
+      .values({ ...allocation, ...facts, grantsRoot: false, status: "active", createdBy: "test" });
+  }
+  if (one.override)
+    await tx
+      .insert(nodeHealthOverrides)
+      .values({ nodeId: id, source: "disk-erase", reason: "not erased", setBy: "test" });
+  if (one.baseline !== "none") {
+    const taken = { snapshot: SNAPSHOTS[one.baseline], requestedBy: "hub", reason: "a test" };
+    const generation = one.generation - one.baselineBehind;
+    await tx.insert(nodeBaselines).values({ nodeId: id, generation, taskId: TaskId.parse(randomUUID()), ...taken });
+  }
+  await tx.insert(nodeInventories).values({
+    nodeId: id,
+    inventory: {
+      interfaces: [{ mac: macOf(index).toUpperCase() }],
+      disks: [{ serial: serialOf(index) }],
+      system: { uuid: id },
+    },
+  });
+  if (one.closings.length > 0)
+    await tx.insert(tasks).values(
+      one.closings.map(({ type, state, attempts, plan }, age) => ({
+        nodeId: id,
+        type,
+        state,
+        attempts,
+        input: plan ? { plan } : {},
+        idempotencyKey: randomUUID(),
+        deadline: sql`now()`,
+        createdAt: sql`now() + make_interval(secs => ${age})`,
+      })),
+    );
+}
+
+async function writeOnboarding(
+  tx: Tx,
+  { id, hostname, site }: Pick<Row, "id" | "hostname"> & { readonly site: FleetWorld["sites"][number] },
+  { profile, age, failure }: { readonly profile: number; readonly age: number; readonly failure: string | null },
+): Promise<void> {
+  const onboardingId = WorkflowId.parse(randomUUID());
+  const status = failure === null ? "completed" : "failed_retryable";
+  const about = { kind: "onboard", stage: "deploy_via_maas", input: {}, failureClass: failure };
+  await tx.insert(workflows).values({ id: onboardingId, siteId: site.siteId, status, ...about });
+  await tx.insert(nodeOnboardings).values({
+    onboardingId,
+    nodeId: id,
+    siteId: site.siteId,
+    profileId: site.profiles[profile] as ProfileId,
+    skuId: "s",
+    hostname,
+    ipmiIp: "10.0.0.1",
+    createdAt: sql`now() - make_interval(secs => ${age})`,
+  });
+}
