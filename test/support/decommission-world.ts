@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, getTableColumns, inArray, sql } from "../../hub/db/orm.ts";
+import { and, eq, getTableColumns, inArray, ne, sql } from "../../hub/db/orm.ts";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import { agentSessions, nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
@@ -88,7 +88,8 @@ export async function clean(
 
 /**
  * Simulates the connected agent of a decommission's node, for which each task of the agent succeeds. `resultOf` returns what the agent reports for a
- * task, or a promise of the report.
+ * task, or a promise of the report. Only `playAgentOn` carries out `node.hw_sync_reseed`, because the machine in MAAS must get the hardware sync that
+ * the task starts. A stage that waits for this sync would otherwise wait until its deadline.
  */
 export async function playDecommissionedAgent(
   rig: OnboardingRig,
@@ -103,7 +104,13 @@ export async function playDecommissionedAgent(
     .select(getTableColumns(tasks))
     .from(tasks)
     .innerJoin(agentSessions, and(eq(agentSessions.nodeId, tasks.nodeId), eq(agentSessions.state, "open")))
-    .where(and(eq(tasks.nodeId, node.id), inArray(tasks.state, ["queued", "offered"])));
+    .where(
+      and(
+        eq(tasks.nodeId, node.id),
+        ne(tasks.type, "node.hw_sync_reseed"),
+        inArray(tasks.state, ["queued", "offered"]),
+      ),
+    );
   if (due.length === 0) return;
   const ended: { readonly task: Task; readonly result: unknown }[] = [];
   for (const task of due) ended.push({ task, result: await resultOf(task) });
