@@ -24,7 +24,8 @@ export const AGENT: PackageSpec = {
   carries: [],
   conffiles: [],
   depends: RUNTIME,
-  recommends: [],
+  // The agent removes a tenant's kernel keys with keyctl. Without keyctl the step `keyrings` says so, and a host with such keys is not clean.
+  recommends: ["keyutils"],
 };
 
 export const HUB: PackageSpec = {

@@ -10,6 +10,24 @@ describe("a cleaning step of the agent", () => {
       expect(CleaningStep.safeParse(cleaningStep("home", target, "failed", evil, evidence)).error).toBeUndefined();
   });
 
+  it("tells no credential, also none that the cut of a long text would leave in pieces", () => {
+    const secret = "hunter2-hunter2-hunter2";
+    for (const length of [0, 490, 500, 505, 600]) {
+      const text = `${"x".repeat(length)} password=${secret} and https://ada:${secret}@host/`;
+      const { message, evidence } = cleaningStep("home", "/home/ada", "failed", text, {
+        told: text.slice(-100),
+        count: 3,
+      });
+      expect(JSON.stringify({ message, evidence })).not.toContain("hunter");
+      expect(evidence["count"]).toBe(3);
+    }
+  });
+
+  it("leaves the target as it is, because the hub compares it with names that it knows", () => {
+    const serial = "S5GXNX0Tabcdefghijklmnopqrstuvwxyz0123456789";
+    expect(cleaningStep("disk", serial, "ok", "").target).toBe(serial);
+  });
+
   it("shows no control characters", () => {
     expect(plain("a\u001b[2J\nb\u202ec\ud800", 100)).toBe("a?[2J?b?c\ufffd");
     expect(plain("abcdef", 6)).toBe("abcdef");

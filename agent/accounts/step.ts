@@ -1,10 +1,15 @@
 import { type CleaningStep, MOST_EVIDENCE_KEYS } from "../../shared/tasks/cleaning-step.ts";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 
 const MAX_TARGET = 256;
 const MAX_MESSAGE = 512;
 const MAX_EVIDENCE_TEXT = 256;
 
-/** A tenant may have chosen names in a cleaning step's texts, so `cleaningStep` replaces control characters and cuts long texts. */
+/**
+ * A tenant may have chosen names in a cleaning step's texts, so `cleaningStep` replaces control characters and cuts long texts. The texts may also
+ * repeat what a tool of the host printed, so `cleaningStep` removes credentials before it cuts. The target is a name to which the hub compares other
+ * names, for example a serial number, so it stays as it is.
+ */
 export function cleaningStep<S extends string>(
   step: S,
   target: string,
@@ -14,15 +19,17 @@ export function cleaningStep<S extends string>(
 ): CleaningStep & { step: S } {
   const bounded = Object.entries(evidence)
     .slice(0, MOST_EVIDENCE_KEYS)
-    .map(([key, value]) => [key, typeof value === "string" ? plain(value, MAX_EVIDENCE_TEXT) : value] as const);
+    .map(([key, value]) => [key, typeof value === "string" ? told(value, MAX_EVIDENCE_TEXT) : value] as const);
   return {
     step,
     target: plain(target, MAX_TARGET) || "?",
     outcome,
-    message: plain(message, MAX_MESSAGE),
+    message: told(message, MAX_MESSAGE),
     evidence: Object.fromEntries(bounded),
   };
 }
+
+const told = (text: string, length: number): string => plain(withoutCredentials(text), length);
 
 /** Cuts a text to `length` characters, without control characters and halves of surrogate pairs. */
 export function plain(text: string, length: number): string {
