@@ -4,18 +4,25 @@ import { tool } from "./logins.ts";
 import { removalLimits } from "./removal.ts";
 import { cleaningStep } from "./step.ts";
 import type { Revocation, RevokeStep } from "./tenant.ts";
+import { type RemovedJournals, removeUserJournals } from "./user-journals.ts";
 
-/** The agent leaves a file system that is mounted below a tenant's home, because its files may belong to another computer. */
+/**
+ * Removes the tenant's home, and the journals in which journald keeps the messages of the tenant's programs. The agent leaves a file system that is
+ * mounted below a tenant's home, because its files may belong to another computer.
+ */
 export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const { home } = tenant;
   const mounts = (await system.mounts()).filter(({ path }) => path === home || path.startsWith(`${home}/`));
   const mounted = mounts.map(({ path, type }) => `${Buffer.from(path, "latin1").toString()} (${type})`).join(", ");
   const has = (await system.entry(home)) !== null;
+  const journals = await removeUserJournals(revocation);
   if (plan) {
     const message = has ? "The home would be removed." : "There is no home.";
+    const more = journals.found === 0 ? "" : ` ${journals.found} journals of the user would be removed.`;
     const warning = mounts.length === 0 ? "" : ` These mounts would prevent it: ${mounted}.`;
-    return cleaningStep("home", home, "planned", `${message}${warning}`, { mounts: mounts.length });
+    const evidence = { mounts: mounts.length, journals: journals.found };
+    return cleaningStep("home", home, "planned", `${message}${more}${warning}`, evidence);
   }
   const limits = removalLimits(revocation);
   // An agent that was killed during the making of the account may have left an unfinished home folder.
@@ -26,9 +33,9 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
     unlocked: removal.unlocked,
     mounts: mounts.length,
     left: removal.leftCount,
+    journals: journals.found,
   };
-  if (removal.leftCount === 0 && (await system.entry(home)) === null)
-    return cleaningStep("home", home, "ok", has ? "The home was removed." : "There was no home.", evidence);
+  if (removal.leftCount === 0 && (await system.entry(home)) === null) return endOfHome(home, has, journals, evidence);
   const left = removal.left
     .slice(0, 4)
     .map(({ path, reason }) => `${path}: ${reason}`)
@@ -38,6 +45,21 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
     ...evidence,
     first_left: first,
   });
+}
+
+function endOfHome(
+  home: string,
+  had: boolean,
+  { found, left }: RemovedJournals,
+  evidence: RevokeStep["evidence"],
+): RevokeStep {
+  const message = had ? "The home was removed." : "There was no home.";
+  if (left.length > 0) {
+    const text = `${message} Journals of the user are left: ${left.slice(0, 3).join("; ")}`;
+    return cleaningStep("home", home, "failed", text, { ...evidence, first_left: left[0] ?? home });
+  }
+  const more = found === 0 ? "" : ` ${found} journals of the user were removed.`;
+  return cleaningStep("home", home, "ok", `${message}${more}`, evidence);
 }
 
 /** A second read of `/etc/passwd` and `/etc/group` must show that the tenant's account and group are gone. */

@@ -134,7 +134,11 @@ export const RESIDUE_ITEMS = {
     rule: "no_more",
     reads: "owner and group of every file on a local file system",
   },
-  tenant_files: { title: "Files of the tenant", rule: "tenant", reads: "owner of every file on a local file system" },
+  tenant_files: {
+    title: "Files of the tenant",
+    rule: "tenant",
+    reads: "owner of every file on a local file system, journals of users",
+  },
   setuid_files: {
     title: "Programs that run with another user's rights",
     rule: "same",

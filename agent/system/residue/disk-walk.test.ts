@@ -74,6 +74,28 @@ describe("a walk over the disks", () => {
     expect((await walk()).ofTenant.all()).toHaveLength(2);
   });
 
+  it("counts the journals of the tenant's uid as files of the tenant, although they belong to root", async () => {
+    const folder = "log/journal/0123456789abcdef0123456789abcdef";
+    for (const name of ["user-54321.journal", "user-54321@0005.journal", "user-54321@0005-9.journal~"])
+      host.write(`var/${folder}/${name}`, "x");
+    host.write(`run/${folder}/user-54321.journal`, "x");
+    for (const name of ["system.journal", "user-5432.journal", "user-543210.journal", "user-54321.journal.gz"])
+      host.write(`var/${folder}/${name}`, "x");
+    host.write("srv/user-54321.journal", "x");
+    const { ofTenant } = await walk();
+    expect(
+      ofTenant
+        .all()
+        .map(({ path, uid }) => `${path} ${uid}`)
+        .sort(),
+    ).toEqual([
+      `/run/${folder}/user-54321.journal 54321`,
+      `/var/${folder}/user-54321.journal 54321`,
+      `/var/${folder}/user-54321@0005-9.journal~ 54321`,
+      `/var/${folder}/user-54321@0005.journal 54321`,
+    ]);
+  });
+
   it("gives up when too many folders wait", async () => {
     for (let index = 0; index < 20; index += 1) host.write(`srv/folder${index}/x`, "");
     await expect(walk({ folders: { most: 15, maxBytes: 10_000 } })).rejects.toThrow("too many folders to walk over");

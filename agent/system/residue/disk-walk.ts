@@ -4,6 +4,7 @@ import { parseAccounts, parseGroups } from "../../accounts/account-files.ts";
 import { messageOf } from "../../message-of.ts";
 import { isMissing } from "../files.ts";
 import { notMounted, unmountedDisks } from "../listed-mounts.ts";
+import { uidOfJournal } from "../user-journals.ts";
 import { ownMounts } from "./foreign-mounts.ts";
 import { bytesOfPath, FoundFiles, type ListBounds, textOfPath } from "./found-files.ts";
 import { type Reading, textOf, Unreadable } from "./reading.ts";
@@ -158,11 +159,17 @@ function keep(walk: Walk, folder: Owner, path: string, stats: Stats): void {
   const one: Found = { path, mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };
   const owner = ownerOf(walk, stats);
   if (owner.ofTenant && !folder.ofTenant) ofTenant.add(one);
+  else if (stats.isFile() && isJournalOfTenant(walk, path))
+    ofTenant.add({ ...one, uid: uidOfJournal(path) ?? one.uid });
   if (owner.ownerless && !folder.ownerless) ownerless.add(one);
   if (!stats.isFile()) return;
   if ((stats.mode & 0o6000) !== 0) setuid.add(one);
   if ((stats.mode & 0o111) !== 0) executables.add({ path });
 }
+
+/** A user's journal belongs to root, and holds what the user's programs printed. */
+const isJournalOfTenant = ({ reading }: Walk, path: string): boolean =>
+  reading.tenant !== null && uidOfJournal(path) === reading.tenant.uid;
 
 interface OpenFolder extends Owner {
   readonly folder: string;
