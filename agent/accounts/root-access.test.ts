@@ -16,7 +16,7 @@ const DENIED = "User ada is not allowed to run sudo on h.\n";
 let root: string;
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), "muster-root-access-"));
-  for (const folder of ["etc", "usr/bin"]) mkdirSync(join(root, folder), { recursive: true });
+  for (const folder of ["etc", "usr/bin", "proc"]) mkdirSync(join(root, folder), { recursive: true });
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -48,6 +48,47 @@ describe("the ways of an account to the rights of root", () => {
 
   it("are the primary group too", async () => {
     expect(await ways(GROUP, null, PASSWD.replace("20000:20000", "20000:999"))).toEqual(["group docker"]);
+  });
+
+  describe("by a container that runs as the account", () => {
+    const HOST = { user: "user:[1]", pid: "pid:[1]" };
+    const INNER = { user: "user:[1]", pid: "pid:[2]" };
+    const ROOTLESS = { user: "user:[2]", pid: "pid:[2]" };
+    const ALL_RIGHTS = "000001ffffffffff";
+    const OF_DOCKER = "00000000a80425fb";
+    const process = (pid: number, uid: number, ns: typeof HOST, capabilities: string): void => {
+      const folder = join(root, "proc", String(pid));
+      rmSync(folder, { recursive: true, force: true });
+      mkdirSync(join(folder, "ns"), { recursive: true });
+      const uids = Array(4).fill(uid).join("\t");
+      writeFileSync(join(folder, "status"), `Uid:\t${uids}\nPPid:\t1\nCapBnd:\t${capabilities}\n`);
+      writeFileSync(join(folder, "stat"), `${pid} (job) S 1 ${"1 ".repeat(40)}`);
+      writeFileSync(join(folder, "cgroup"), "0::/system.slice/docker-0.scope\n");
+      for (const [kind, target] of Object.entries(ns)) symlinkSync(target, join(folder, "ns", kind));
+    };
+    afterAll(() => {
+      for (const pid of ["1", "42"]) rmSync(join(root, "proc", pid), { recursive: true, force: true });
+    });
+
+    it.each<[string, number, typeof HOST, string, string[]]>([
+      ["a privileged container", 20_000, INNER, ALL_RIGHTS, ["privileged container"]],
+      ["a container with the usual limits", 20_000, INNER, OF_DOCKER, []],
+      ["a container of another user", 20_001, INNER, ALL_RIGHTS, []],
+      ["a rootless container", 20_000, ROOTLESS, ALL_RIGHTS, []],
+      ["a program outside containers", 20_000, HOST, ALL_RIGHTS, []],
+    ])("is found only for %s", async (_what, uid, ns, capabilities, expected) => {
+      process(1, 0, HOST, ALL_RIGHTS);
+      process(42, uid, ns, capabilities);
+      expect(await ways(GROUP, null)).toEqual(expected);
+    });
+
+    it("counts if the agent cannot read it", async () => {
+      process(1, 0, HOST, ALL_RIGHTS);
+      process(42, 20_000, INNER, ALL_RIGHTS);
+      rmSync(join(root, "proc/42/ns/user"));
+      mkdirSync(join(root, "proc/42/ns/user"));
+      expect(await ways(GROUP, null)).toEqual(["unreadable container"]);
+    });
   });
 
   describe("by the files of container engines", () => {

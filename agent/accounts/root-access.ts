@@ -2,6 +2,7 @@ import { MOST_ROOT_WAYS } from "../../shared/tasks/allocation-revoke-user.ts";
 import type { System } from "../system/system.ts";
 import { parseAccounts, parseGroups } from "./account-files.ts";
 import { waysByEngines } from "./engine-sockets.ts";
+import { waysByContainers } from "./privileged-containers.ts";
 import { cleaningStep } from "./step.ts";
 import type { RevokeStep, Tenant } from "./tenant.ts";
 
@@ -32,7 +33,8 @@ const ROOT_GROUPS: ReadonlySet<string> = new Set([
  * Returns how the tenant's account can get the rights of root now (decision C4), for example `group docker`. If the agent finds no way to root, or if
  * the account is gone, the list of ways is empty. A tenant with the rights of root can have hidden a way to root, so an empty list is no proof.
  */
-export async function waysToRoot(system: System, { loginUser, uid }: Tenant): Promise<string[]> {
+export async function waysToRoot(system: System, tenant: Tenant): Promise<string[]> {
+  const { loginUser, uid } = tenant;
   const account = parseAccounts(await system.read("/etc/passwd")).find((one) => one.name === loginUser);
   if (account === undefined || account.uid !== uid) return [];
   const groups = parseGroups(await system.read("/etc/group")).filter(
@@ -42,7 +44,7 @@ export async function waysToRoot(system: System, { loginUser, uid }: Tenant): Pr
   const rules = await sudoRules(system, loginUser);
   if (rules !== null) ways.push(rules);
   const gids = new Set([account.gid, ...groups.map(({ gid }) => gid)]);
-  return [...ways, ...(await waysByEngines(system, { uid, gids }))];
+  return [...ways, ...(await waysByEngines(system, { uid, gids })), ...(await waysByContainers(system, tenant))];
 }
 
 /** Rules for the account that sudo cannot read count as a way to root, because they may have allowed everything. */

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
+import { containerRights } from "./container-rights.ts";
 import { parseStat } from "./proc-stat.ts";
 
 /** A process that /proc of the host shows may run in an inner namespace of processes or users. */
@@ -34,6 +35,7 @@ export interface ProcessTable {
    * `cgroup.kill`, or if the user has no cgroup of login sessions.
    */
   killSlice(uid: number): boolean;
+  containerRights(process: HostProcess): ReturnType<typeof containerRights>;
   /** Returns the kernel function in which a process waits, or an empty text if Linux does not tell the function. */
   waitsIn(pid: number): string;
 }
@@ -91,6 +93,7 @@ export function processTableOf(root: string): ProcessTable {
         throw error;
       }
     },
+    containerRights: ({ pid }) => containerRights(proc, pid),
     waitsIn: (pid) => readProc(join(proc, String(pid), "wchan")) ?? "",
   };
 }
