@@ -106,7 +106,7 @@ function unanswered(login: BmcLogin, { reason }: NoAnswer): BmcError {
 
 function refusal(login: BmcLogin, request: string, { status, body }: Answer): BmcError {
   if (status === 401 || status === 403) return fault(login, "login_refused", `refused the login (${status})`);
-  const told = withoutCredentials(body.slice(0, 2000), [login.pass]).slice(0, TOLD);
+  const told = withoutCredentials(body, [login.pass]).slice(0, TOLD);
   const code: BmcErrorCode = status === 503 ? "no_answer" : "action_failed";
   return fault(login, code, `answered ${request} with ${status}: ${told}`);
 }

@@ -116,6 +116,11 @@ describe("a BMC by Redfish", () => {
     expect(broken.code).toBe("action_failed");
     expect(broken.message).not.toContain(REDFISH_PASS);
     expect(broken.message.length).toBeLessThan(400);
+    // A text that is cut before it is redacted ends within the password, wherever the cut is.
+    for (let length = 1; length < 2_600; length += 9) {
+      bmc.fault = { status: 500, body: `Bearer ${"a".repeat(length)} ${REDFISH_PASS} again` };
+      expect((await failed(bmcOf().power())).message).not.toContain(REDFISH_PASS.slice(0, 5));
+    }
     bmc.fault = { status: 200, body: "<html>" };
     expect((await failed(bmcOf().power())).code).toBe("action_failed");
     bmc.fault = null;
