@@ -3,7 +3,7 @@
  * after SIGTERM or SIGINT, 78 for invalid settings, and 1 for a failed start. With arguments, the hub's program runs a command such as `copy-secrets`
  * and no hub.
  */
-import { randomUUID } from "node:crypto";
+import { randomUUID, X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import type { SiteId } from "../shared/ids.ts";
 import { type Log, toStderr } from "../shared/log.ts";
@@ -18,6 +18,8 @@ import { ensureAdminToken } from "./http/admin-token.ts";
 import { TlsFilesError } from "./http/tls-files.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
+import { countChanges } from "./metrics/count-changes.ts";
+import { maasRequestSeconds, maasRequests } from "./metrics/counted/maas-requests.ts";
 import { startBaselineSweep } from "./node/baseline-sweep.ts";
 import { startConditionSweep } from "./node/condition-sweep.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
@@ -65,13 +67,13 @@ async function start(
   fail: (error: unknown) => void,
 ): Promise<void> {
   const hubId = randomUUID();
-  const store = await startDatabase(config, `muster-hub ${hubId.slice(0, 8)}`, log, closers);
+  const store = await startDatabase(config, `muster-hub ${hubId.slice(0, 8)}`, log, closers, countChanges);
   const { db, inTx } = store.opened;
   const adminTokenFile = join(config.sharedDir, "admin-token");
   // The hub checks first that the secret store belongs to its database, before it creates or revokes anything.
   const { secrets, identity, storeWatch } = await openSecretStore(config, log.with({ part: "secrets" }), db, closers);
   await ensureAdminToken(inTx, adminTokenFile);
-  const clients = new SiteClients((siteId, report) => log.debug("maas request", { site_id: siteId, ...report }));
+  const clients = countedClients(log);
   const parts: Parts = {
     config,
     log,
@@ -113,6 +115,9 @@ async function start(
     probe: probeSite,
     compareRegion,
     adminTokenFile,
+    metrics: config.metrics,
+    databaseUrl: store.url,
+    caEnd: () => (identity.isOpen ? new X509Certificate(identity.keys().ca.issuerPem).validToDate : null),
     facts: factsOf(parts, { agentUrl, agents: hosts.sessions, secretStore: () => storeWatch.state() }),
   });
   closers.push(() => operators.close());
@@ -126,6 +131,14 @@ async function start(
   const listening = adminUrl(config, operators.port);
   process.stdout.write(`${JSON.stringify({ listening, ...started, pid: process.pid })}\n`);
 }
+
+/** Returns the clients of the sites' MAAS regions, whose requests the hub logs and counts. */
+const countedClients = (log: Log): SiteClients =>
+  new SiteClients((siteId, report) => {
+    log.debug("maas request", { site_id: siteId, ...report });
+    maasRequests.add({ operation: report.operation, answer: report.outcome });
+    maasRequestSeconds.observe({ answer: report.outcome }, report.milliseconds / 1000);
+  });
 
 /**
  * Starts the sweeps that read the results of tasks. The returned function tells the sweeps of allocations and of baselines that an agent has ended a

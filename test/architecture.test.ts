@@ -194,6 +194,8 @@ const PLANTED = [
   ["hub/workflows/machine/judge.ts", 'import "../onboarding/deploy.ts";', "machine-knows-no-workflow"],
   ["hub/http/machines.ts", 'import "../maas/client.ts";', "http-imports"],
   ["hub/diagnostics/vault.ts", 'import "../secrets/file.ts";', "diagnostics-imports"],
+  ["hub/metrics/counted/rows.ts", 'import "../../db/tables.ts";', "counted-imports"],
+  ["hub/metrics/nodes.ts", 'import "../secrets/file.ts";', "metrics-imports"],
   ["hub/people/serve.ts", 'import "../http/app.ts";', "people-imports"],
   ["hub/copy-secrets/serve.ts", 'import "../http/app.ts";', "copy-secrets-imports"],
   ["hub/gateway/start.ts", 'import "../workflows/onboarding/stages/commission.ts";', "gateway-imports"],

@@ -4,6 +4,7 @@
  */
 import { Pool } from "pg";
 import type { Log } from "../../shared/log.ts";
+import type { OnCommitted } from "./committed.ts";
 import { drizzleOn } from "./drizzle.ts";
 import { Servers } from "./servers.ts";
 import type { Db, InTx } from "./tx.ts";
@@ -16,6 +17,8 @@ export type DatabaseOptions = {
   applicationName: string;
   log: Log;
   timeouts?: Partial<DatabaseTimeouts>;
+  /** Gets what each committed transaction has changed. An observer must not throw, because the changes are committed. */
+  onCommitted?: OnCommitted;
 };
 
 export type DatabaseTimeouts = {
@@ -68,7 +71,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     db: drizzleOn(pool),
     pool,
-    inTx: transactionsOn(pool),
+    inTx: transactionsOn(pool, options.onCommitted),
     close: () => {
       closing ??= pool.end();
       return closing;

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
+import { keepChanges, markChanges, type OnCommitted, tellChanges } from "./committed.ts";
 import { drizzleOn } from "./drizzle.ts";
 import { type NodePgDatabase, sql } from "./orm.ts";
 
@@ -67,14 +68,21 @@ const MOST_TRIES = 5;
 /** The random pause before a retry keeps two transactions from running into the same deadlock a second time. */
 const PAUSE_MS = 20;
 
-export function transactionsOn(pool: Pool): InTx {
+/**
+ * The observer `onCommitted` gets the changes of each committed transaction. After an unknown outcome of a commit the observer gets nothing, because
+ * the changes may not exist.
+ */
+export function transactionsOn(pool: Pool, onCommitted?: OnCommitted): InTx {
   const once = async <T>(fn: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> => {
     const client = await pool.connect().catch(unavailable);
     let broken: Error | undefined;
     try {
       await client.query(beginStatement(options)).catch(unavailable);
-      const result = await fn(drizzleOn(client) as unknown as Tx);
+      const tx = drizzleOn(client) as unknown as Tx;
+      if (onCommitted !== undefined) keepChanges(tx);
+      const result = await fn(tx);
       await commit(client);
+      if (onCommitted !== undefined) tellChanges(tx, onCommitted);
       return result;
     } catch (error) {
       broken = await rollBack(client, error);
@@ -139,12 +147,14 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
 /** If the function `fn` throws, `inSavepoint` undoes the writes of `fn` and rethrows the error, but the transaction can continue. */
 export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint part`);
+  const forget = markChanges(tx);
   try {
     const result = await fn();
     await tx.execute(sql`release savepoint part`);
     return result;
   } catch (error) {
     // If the rollback to the savepoint fails, nothing can be committed, and the caller gets the rollback's error.
+    forget();
     await tx.execute(sql`rollback to savepoint part; release savepoint part`);
     throw error;
   }
@@ -153,9 +163,11 @@ export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
 /** Runs the function `fn` and undoes the writes of `fn`, so that a caller learns what `fn` would do. */
 export async function inUndoneSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint planned`);
+  const forget = markChanges(tx);
   try {
     return await fn();
   } finally {
+    forget();
     await tx.execute(sql`rollback to savepoint planned; release savepoint planned`);
   }
 }

@@ -12,6 +12,7 @@ import { fanOut } from "../db/queries/webhook-fan-out.ts";
 import { disableWebhook, lockWebhook } from "../db/queries/webhooks.ts";
 import { type DomainEventRow, domainEvents } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
+import { webhookAttempts } from "../metrics/counted/webhooks.ts";
 import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
 import { pause } from "../timing/pause.ts";
 import { WakeSignal } from "../timing/wake-signal.ts";
@@ -102,18 +103,23 @@ async function deliver(sending: Sending, { delivery, webhook }: ClaimedDelivery)
   const { db, inTx, log } = sending;
   const [event] = await db.select().from(domainEvents).where(eq(domainEvents.seq, delivery.eventSeq));
   if (event === undefined) {
+    webhookAttempts.add({ outcome: "dead" });
     const gone = { state: "dead", lastStatus: null, lastError: "The event was removed because of its age" } as const;
     return void (await inTx((tx) => endAttempt(tx, delivery, gone)));
   }
   const keys = await readKeys(sending, webhook.id);
   if (keys === null) {
+    webhookAttempts.add({ outcome: "put_back" });
     const why = "The hub could not read the webhook's secret; its log has the reason";
     return inTx((tx) => putBack(tx, delivery, { inSeconds: SECRET_AGAIN_SECONDS, why }));
   }
   const attempted = await sending.client.post(webhook.url, signed(event, keys), sending.closing);
-  if (!attempted.answered && sending.closing.aborted)
+  if (!attempted.answered && sending.closing.aborted) {
+    webhookAttempts.add({ outcome: "put_back" });
     return inTx((tx) => putBack(tx, delivery, { inSeconds: 0, why: "The hub stopped before the receiver answered" }));
+  }
   const ending = endingOf(attempted, delivery.attempts);
+  webhookAttempts.add({ outcome: ending.state === "pending" ? "retry" : ending.state });
   const failed = await inTx(async (tx) => {
     const current = ending.gone ? await lockWebhook(tx, webhook.id) : null;
     // If the answer 410 came from a former URL of the webhook, the hub sends the delivery to the webhook's present URL.

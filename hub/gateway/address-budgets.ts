@@ -1,4 +1,5 @@
 import { isIPv6 } from "node:net";
+import { budgetsExceeded } from "../metrics/counted/budgets.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 
@@ -35,6 +36,7 @@ export class AddressBudgets {
       if (this.#buckets.size <= MOST_ADDRESSES) break;
       this.#buckets.delete(oldest);
     }
+    if (waitMs > 0) budgetsExceeded.add({ of: "address", budget: kind });
     return waitMs;
   }
 

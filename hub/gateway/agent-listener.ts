@@ -14,6 +14,7 @@ import { type Listener, listen } from "../db/listen.ts";
 import { SESSION_CHANNEL } from "../db/queries/agent-sessions.ts";
 import { TASK_CHANNEL } from "../db/queries/tasks.ts";
 import type { Db, InTx } from "../db/tx.ts";
+import { agentRefusals } from "../metrics/counted/agents.ts";
 import { ownPlaces } from "../outbound/own-places.ts";
 import { pause } from "../timing/pause.ts";
 import type { AgentPackages } from "./agent-packages.ts";
@@ -333,6 +334,7 @@ function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<v
 
 /** Answers a refused WebSocket upgrade with a problem document, like the document that a refused HTTP request gets. */
 function refuse(socket: Duplex, error: ApiError): void {
+  agentRefusals.add({ code: error.code });
   const problem = problemBody(error);
   const later = error.retryAfterSeconds === undefined ? "" : `retry-after: ${error.retryAfterSeconds}\r\n`;
   const text = JSON.stringify(problem);

@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { keepConnectionAttempts, type NotedAttempt } from "../db/queries/connection-attempts.ts";
 import type { AttemptKind } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
+import { agentHandshakes } from "../metrics/counted/agents.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 
 /**
@@ -32,6 +33,7 @@ export class ConnectionAttempts {
 
   /** Notes a connection that the client ended before its handshake began, with the code that TLS uses for a reset connection. */
   noteCutShort(remoteAddress: string | undefined): void {
+    agentHandshakes.add({ outcome: "handshake_failed" });
     const address = plainAddress(remoteAddress);
     if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
   }
@@ -69,6 +71,7 @@ export class ConnectionAttempts {
       const address = plainAddress(socket.remoteAddress);
       if (address !== null) addresses.set(socket, address);
     });
+    server.on("secureConnection", () => agentHandshakes.add({ outcome: "completed" }));
     server.on("tlsClientError", (error: Error & { readonly code?: string }, socket: TLSSocket) => {
       // A closed TLS socket no longer knows its client's address, so the hub stored the address with the TCP socket when the connection began.
       const below: unknown = Reflect.get(socket, "_parent");
@@ -76,7 +79,9 @@ export class ConnectionAttempts {
         plainAddress(socket.remoteAddress) ??
         (typeof below === "object" && below !== null ? (addresses.get(below) ?? null) : null);
       const code = error.code ?? "unknown";
-      if (address !== null) this.note({ address, kind: kindOfFailure(code), detail: code });
+      const kind = kindOfFailure(code);
+      agentHandshakes.add({ outcome: kind });
+      if (address !== null) this.note({ address, kind, detail: code });
     });
   }
 }
@@ -85,7 +90,9 @@ export class ConnectionAttempts {
  * Returns the kind of a failed TLS handshake, by OpenSSL's name of the TLS alert (RFC 8446, 6.2). OpenSSL clients report a certificate that is not
  * valid yet as a bad certificate. An alert about a bad certificate means that the hub's certificate is not valid yet by the host's clock.
  */
-function kindOfFailure(code: string): AttemptKind {
+function kindOfFailure(
+  code: string,
+): Extract<AttemptKind, "certificate_untrusted" | "certificate_not_valid_now" | "handshake_failed"> {
   if (/ALERT_(UNKNOWN_CA|DECRYPT_ERROR)$/.test(code)) return "certificate_untrusted";
   if (/ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED)$/.test(code)) return "certificate_not_valid_now";
   return "handshake_failed";

@@ -20,6 +20,7 @@ import {
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { Task } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
+import { taskDeliveriesEnded } from "../metrics/counted/tasks-ended.ts";
 import { endingOf } from "./reply.ts";
 import type { Session, Sessions } from "./session.ts";
 import type { TaskSigner } from "./task-signer.ts";
@@ -84,6 +85,7 @@ export class Dispatcher {
       );
       return moved;
     });
+    countEnded(settled);
     session.settled = true;
     // If a task was cancelled while its agent had no connection, the agent would work on the task until the task's deadline. The message
     // `task.cancel` stops the agent's work on a cancelled task.
@@ -104,6 +106,7 @@ export class Dispatcher {
       );
       return moved;
     });
+    countEnded(lapsed);
     for (const task of lapsed)
       this.#deps.log.warn("task delivery lapsed", {
         task_id: task.id,
@@ -193,7 +196,10 @@ export class Dispatcher {
         epoch,
         current_epoch: task.epoch,
       });
-    else this.#deps.onTaskEnded?.();
+    else {
+      countEnded([ended]);
+      this.#deps.onTaskEnded?.();
+    }
     return ended;
   }
 
@@ -255,3 +261,7 @@ export class Dispatcher {
     this.#deps.sessions.get(nodeId)?.channel.send(frame);
   }
 }
+
+const countEnded = (tasks: readonly Task[]): void => {
+  for (const { type, state } of tasks) taskDeliveriesEnded.add({ type, state });
+};

@@ -17,6 +17,7 @@ import { keepInventory } from "../db/queries/node-inventories.ts";
 import { readNode } from "../db/queries/nodes.ts";
 import type { AgentSession, Node } from "../db/schema/index.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
+import { agentConnections, agentDisconnections } from "../metrics/counted/agents.ts";
 import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
@@ -67,7 +68,7 @@ export class Gateway {
   ): Promise<{ session: Session; welcome: Welcome }> {
     const { inTx, sessions, hubId, hubVersion, heartbeatMinTtlMs } = this.#deps;
     const ttl = heartbeatTtlMs(sessions.size + 1, heartbeatMinTtlMs, Math.random());
-    const { epoch, bootReturned } = await inTx(async (tx) => {
+    const { epoch, bootReturned, after } = await inTx(async (tx) => {
       const opened = await openSession(tx, {
         nodeId: hello.node_id,
         hubId,
@@ -88,8 +89,9 @@ export class Gateway {
       await liftIdentityQuarantine(tx, node);
       const message = `Connected by ${kind === "websocket" ? "WebSocket" : "long poll"}`;
       await writeConnected(tx, node, "True", "Connected", message);
-      return { epoch: opened.epoch, bootReturned: returned };
+      return { epoch: opened.epoch, bootReturned: returned, after: afterOf(opened.previous, hello) };
     });
+    agentConnections.add({ channel: kind, after });
     const session: Session = {
       nodeId: hello.node_id,
       generation: hello.generation,
@@ -188,6 +190,7 @@ export class Gateway {
   async closed(session: Session, reason: string, answered: boolean): Promise<void> {
     this.#ending += 1;
     this.#deps.sessions.remove(session);
+    agentDisconnections.add({ because: endedBy(Number.parseInt(reason, 10)) });
     try {
       if (answered) await this.#judgeDisplaced(session);
       await this.#recordEnd(session, reason.slice(0, 200));
@@ -277,6 +280,19 @@ export class Gateway {
       session.channel.close(why);
     }
   }
+}
+
+function afterOf(previous: AgentSession | null, hello: Hello): "first" | "reconnect" | "reboot" {
+  if (previous === null) return "first";
+  return previous.bootId === hello.boot_id ? "reconnect" : "reboot";
+}
+
+const HUB_CODES: ReadonlySet<number> = new Set(Object.values(CLOSE_CODES).map(({ code }) => code));
+const WITHOUT_CLOSE_MESSAGE = 1006;
+
+function endedBy(code: number): "hub" | "agent" | "network" {
+  if (HUB_CODES.has(code)) return "hub";
+  return Number.isNaN(code) || code === WITHOUT_CLOSE_MESSAGE ? "network" : "agent";
 }
 
 async function requireNode(tx: Tx, nodeId: NodeId): Promise<Node> {

@@ -1,4 +1,5 @@
 import type { NodeId } from "../../shared/ids.ts";
+import { budgetsExceeded } from "../metrics/counted/budgets.ts";
 import { ask, type Bucket, charge, isFull, LIMITS, NODE_RATES, type NodeKind, type Rate } from "./budgets.ts";
 
 export interface NodeLimits {
@@ -108,6 +109,7 @@ export class NodeBudgets {
     const { bucket, waitMs } = spend(this.#limits.rates[kind], account.buckets.get(kind), now);
     account.buckets.set(kind, bucket);
     if (waitMs === 0) return 0;
+    budgetsExceeded.add({ of: "node", budget: kind });
     if (account.overSince === null || now - account.overAt > PAUSE_MS) account.overSince = now;
     account.overAt = over === "delayed" ? now + waitMs : now;
     account.over = kind;

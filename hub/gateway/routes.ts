@@ -10,6 +10,7 @@ import { NodeId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import { TRUST_PATH, type TrustChain } from "../../shared/trust.ts";
+import { agentRefusals } from "../metrics/counted/agents.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 import { PACKAGES_PATH, type PackageSource, sendAgentPackage } from "./agent-package-route.ts";
@@ -192,6 +193,7 @@ function problem(
           "The hub failed to process the request. Try again; the hub's log has the reason.",
         );
   if (!(error instanceof ApiError)) log.error("agent request failed", { path: shownPath(c.req.path), error });
+  agentRefusals.add({ code: known.code });
   const later = known.retryAfterSeconds;
   const answer = problemBody(known);
   return new Response(JSON.stringify(answer), {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { ApiError, problemBody } from "../../shared/api/errors.ts";
+import { apiRequests } from "../metrics/counted/api-requests.ts";
 import { docsPage } from "../ui/docs-page.ts";
 import { statusPage } from "../ui/status-page.ts";
 import type { Env } from "./authorize.ts";
@@ -27,6 +28,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
     // No cache may store an answer of the admin API, because only an operator may see the answer.
     c.header("cache-control", "no-store");
     await next();
+    countAnswer(c.req.method, c.res.status);
   });
   app.onError((error, c) => {
     const known = asApiError(error);
@@ -72,6 +74,14 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
     throw new ApiError("method_not_allowed", `${c.req.path} accepts ${methods.join(", ")}, not ${c.req.method}.`);
   });
   return app;
+}
+
+const METHODS = apiRequests.labels.method;
+
+function countAnswer(method: string, status: number): void {
+  const known = METHODS.find((one) => one === method);
+  const group = apiRequests.labels.status.find((one) => one.startsWith(String(Math.floor(status / 100))));
+  if (known !== undefined && group !== undefined) apiRequests.add({ method: known, status: group });
 }
 
 const matches = (template: string, path: string): boolean =>

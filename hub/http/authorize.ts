@@ -2,6 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { TokenKind } from "../gateway/budgets.ts";
+import { loginsRefused } from "../metrics/counted/api-requests.ts";
 import { type Actor, ANYBODY } from "../people/actor.ts";
 import { credentialOf, identify } from "../people/identify.ts";
 import { mustHaveRight } from "../people/place.ts";
@@ -38,6 +39,7 @@ export async function authorize(
       // A token that was valid before and has ended costs no budget, and keeps no name in the hub's memory.
       budgets.forget(credential.tokenSha256);
       const address = c.env?.incoming?.socket.remoteAddress ?? "unknown";
+      loginsRefused.add({});
       failed.note({ address, operationId, requestId: c.get("requestId") });
     }
     throw new ApiError(

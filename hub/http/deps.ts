@@ -7,6 +7,7 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Diagnostics } from "../diagnostics/take.ts";
 import type { EventFeed } from "../events/event-feed.ts";
 import type { HubAuthority } from "../gateway/hub-authority.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { StoreState } from "../secrets/store-watch.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
@@ -49,6 +50,7 @@ export interface ApiDependencies {
   readonly authority: () => HubAuthority;
   readonly log: Log;
   readonly secretStore: () => StoreState;
+  readonly metrics: Metrics;
   readonly takeDiagnostics: () => Promise<Diagnostics>;
   /** True for the admin token in the hub's state folder. The hub checks the admin token without its database. */
   readonly isAdminToken: (token: string) => Promise<boolean>;

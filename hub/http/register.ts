@@ -3,6 +3,7 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
 import { canonicalJson } from "../../shared/json.ts";
+import { noteAsker } from "../db/committed.ts";
 import { findIdempotencyKey, keepIdempotencyKey, lockIdempotencyKey, recordAudit } from "../db/queries/api-requests.ts";
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { Actor } from "../people/actor.ts";
@@ -11,7 +12,7 @@ import { PRINTED_PAGE_POLICY } from "../ui/sanitization-page.ts";
 import { type ApiGuard, authorize, type Env } from "./authorize.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { parse } from "./problem.ts";
-import { type Call, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
+import { type Call, Produced, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -45,6 +46,7 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
     actor,
     requestId: c.get("requestId"),
     ifMatch: /^(?:W\/)?"(.*)"$/.exec(c.req.header("if-match") ?? "")?.[1] ?? null,
+    accept: c.req.header("accept"),
     deps,
   };
 }
@@ -74,6 +76,7 @@ async function readJson(c: Context<Env>): Promise<unknown> {
 }
 
 function answer(c: Context<Env>, route: Route, result: unknown): Response {
+  if (result instanceof Produced) return c.body(result.text, 200, { "content-type": result.contentType });
   const body = result instanceof Versioned ? result.body : result;
   if (result instanceof Versioned) c.header("etag", `"${result.etag}"`);
   if (route.status === 204) return c.body(null, 204);
@@ -115,6 +118,7 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
   const act = async (tx: Tx): Promise<unknown> => {
     if (route.write === undefined) throw new Error(`${route.operationId} does not write`);
     if (key !== null && (await lockIdempotencyKey(tx, actor.name, key)) !== null) throw new KeyTaken();
+    noteAsker(tx, { name: actor.name, requestId: call.requestId });
     const { body, audit } = await route.write(call, tx, prepared);
     await recordAudit(tx, {
       actor: actor.name,

@@ -13,6 +13,8 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly requestId: string;
   /** The value of the request's If-Match header without its quotes; null if the request has no If-Match header. */
   readonly ifMatch: string | null;
+  /** The media types that the client accepts, as its header Accept names them. */
+  readonly accept: string | undefined;
   readonly deps: ApiDependencies;
 }
 
@@ -23,6 +25,16 @@ export class Versioned<R> {
   constructor(body: R, etag: string) {
     this.body = body;
     this.etag = etag;
+  }
+}
+
+/** An answer whose media type depends on what the client accepts, such as one of the two formats of the metrics. */
+export class Produced {
+  readonly contentType: string;
+  readonly text: string;
+  constructor(contentType: string, text: string) {
+    this.contentType = contentType;
+    this.text = text;
   }
 }
 
@@ -51,7 +63,7 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   /** Where the object of the route's requests is: the hub answers 404 for an object outside of the caller's sites. */
   readonly place: Place;
   /** The media type of the route's answer; the default is JSON. A route with HTML answers serves a page without a script. */
-  readonly produces?: "text/html" | "text/csv";
+  readonly produces?: "text/html" | "text/csv" | "text/plain";
   readonly response: R;
 }
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
@@ -60,7 +72,7 @@ interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   readonly right: Right;
   /** True if the route also answers a client with the admin token of the hub's state folder while the database is unreachable. */
   readonly withoutDatabase?: true;
-  read(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R> | Versioned<z.input<R>>>;
+  read(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R> | Versioned<z.input<R>> | Produced>;
 }
 /** A route that anybody may call, without a token. */
 interface PublicRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>

@@ -51,6 +51,8 @@ async function readPair({ certFile, keyFile }: TlsPaths): Promise<Pair> {
 
 export interface TlsFiles {
   context(): SecureContextOptions;
+  /** The end of the certificate in use. */
+  notAfter(): Date;
   /** Serves new connections with the present content of the TLS files. An open connection keeps the certificate with which it began. */
   follow(server: { setSecureContext(context: SecureContextOptions): void }): { close(): Promise<void> };
 }
@@ -66,6 +68,7 @@ export async function openTlsFiles(paths: TlsPaths, log: Log, everyMs = LOOK_EVE
   tell();
   return {
     context,
+    notAfter: () => pair.notAfter,
     follow: (server) => {
       let told = "";
       const turn = async (): Promise<void> => {

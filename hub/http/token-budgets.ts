@@ -1,6 +1,7 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { Rate } from "../gateway/budgets.ts";
 import { ask, type Bucket, isFull, TOKEN_RATES, type TokenKind } from "../gateway/budgets.ts";
+import { budgetsExceeded } from "../metrics/counted/budgets.ts";
 
 export type TokenRates = Readonly<Record<TokenKind, Rate>>;
 
@@ -63,6 +64,7 @@ export class TokenBudgets {
       const { bucket, waitMs } = ask(this.#rates[kind], buckets.get(kind), this.#now());
       buckets.set(kind, bucket);
       if (waitMs === 0) continue;
+      budgetsExceeded.add({ of: "token", budget: kind });
       const retryAfterSeconds = Math.ceil(waitMs / 1000);
       throw new ApiError(
         "rate_limited",

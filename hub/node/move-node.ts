@@ -1,5 +1,6 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { noteChange } from "../db/committed.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { judgeMachineAgain } from "../db/queries/node-machines.ts";
@@ -33,6 +34,9 @@ export async function moveNode(
     subject: `nodes/${nodeId}`,
     data: { node_id: nodeId, hostname: node.hostname, from: move.from, to: move.to, owner: move.owner },
   });
+  const { hostname, siteId } = node;
+  const { from, to, owner } = move;
+  noteChange(tx, { what: "node_moved", nodeId, hostname, siteId, from, to, owner, reason: message });
   await wakeWorkflows(tx, [waitKey.node(nodeId)]);
   await judgeMachineAgain(tx, nodeId);
   return { moved: true, node };

@@ -116,6 +116,13 @@ const Env = z.object({
       "must be only https://HOST:PORT, because the hosts' requests have paths that begin at the listener's root",
     )
     .optional(),
+  /**
+   * A port for the metrics alone. Without MUSTER_METRICS_PORT, only the admin listener serves the metrics, to clients with a token that may read. A
+   * listener beyond loopback needs a token file, because the metrics tell strangers how large the fleet is and what fails in it.
+   */
+  MUSTER_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  MUSTER_METRICS_HOST: z.string().min(1).default("127.0.0.1"),
+  MUSTER_METRICS_TOKEN_FILE: z.string().min(1).optional(),
   MUSTER_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
   MUSTER_WATCH_INTERVAL_MS: millis(5_000, 50),
   MUSTER_SWEEP_INTERVAL_MS: millis(3_600_000, 1_000),
@@ -140,6 +147,7 @@ export interface Config {
   /** The address of the admin listener. The field `tls` is null if the admin listener uses clear text. */
   readonly http: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
+  readonly metrics: { readonly host: string; readonly port: number | null; readonly tokenFile: string | null };
   readonly agentPackageDir: string;
   readonly bmcCaFile: string | null;
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -202,6 +210,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     agentPackageDir,
     bmcCaFile: e.MUSTER_BMC_CACERT ?? null,
     http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT, tls: adminTls(e) },
+    metrics: metricsListener(e),
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
     logLevel: e.MUSTER_LOG_LEVEL,
     watchIntervalMs: e.MUSTER_WATCH_INTERVAL_MS,
@@ -236,6 +245,15 @@ function adminTls(e: z.output<typeof Env>): TlsPaths | null {
   throw refuse(
     "MUSTER_HTTP_HOST is not on loopback, so the API and the page would be served in clear text. Set MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY. If only a proxy that does TLS can reach that address, set MUSTER_HTTP_TLS_BY_PROXY=true.",
   );
+}
+
+function metricsListener(e: z.output<typeof Env>): Config["metrics"] {
+  const { MUSTER_METRICS_HOST: host, MUSTER_METRICS_PORT: port, MUSTER_METRICS_TOKEN_FILE: tokenFile } = e;
+  if (port !== undefined && tokenFile === undefined && !isLoopback(host))
+    throw refuse(
+      "MUSTER_METRICS_HOST is not on loopback, so strangers could read the metrics. Set MUSTER_METRICS_TOKEN_FILE to a file with a token of at least 16 characters.",
+    );
+  return { host, port: port ?? null, tokenFile: tokenFile ?? null };
 }
 
 function vaultConfig(e: z.output<typeof Env>): SecretsSettings {

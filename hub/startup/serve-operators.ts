@@ -5,8 +5,10 @@ import { startWebhookSender } from "../events/webhook-sender.ts";
 import { isAdminToken } from "../http/admin-token.ts";
 import { createAdminApp } from "../http/app.ts";
 import type { ApiDependencies } from "../http/deps.ts";
+import { metricsApp } from "../http/metrics-listener.ts";
 import { startAdminServer } from "../http/server.ts";
-import { openTlsFiles, type TlsPaths } from "../http/tls-files.ts";
+import { openTlsFiles, type TlsFiles, type TlsPaths } from "../http/tls-files.ts";
+import { type Metrics, openMetrics } from "../metrics/metrics.ts";
 
 type Api = Pick<
   ApiDependencies,
@@ -14,10 +16,21 @@ type Api = Pick<
 >;
 export type Facts = Omit<HubFacts, "eventLoop">;
 
+/** The listener for the metrics alone; without a port, only the admin listener serves them. */
+export interface MetricsSettings {
+  readonly host: string;
+  readonly port: number | null;
+  readonly tokenFile: string | null;
+}
+
 interface OperatorServerOptions extends Api {
   readonly at: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly adminTokenFile: string;
   readonly facts: Facts;
+  readonly metrics: MetricsSettings;
+  readonly databaseUrl: string;
+  /** Returns the end of the CA of the agents, or null before the secret store has provided it. */
+  readonly caEnd: () => Date | null;
 }
 
 /** Starts the parts of a hub that operators and their programs use: the API, the page, events, and diagnostics. */
@@ -31,9 +44,21 @@ export async function serveOperators(
   const eventLoop = watchEventLoop();
   const facts: HubFacts = { ...options.facts, eventLoop };
   const { hubId, version, agents, secretStore } = facts;
+  const metrics = openMetrics({
+    databaseUrl: options.databaseUrl,
+    log: log.with({ part: "metrics" }),
+    facts: {
+      version,
+      agents,
+      pool: facts.pool,
+      secretStoreUsable: () => secretStore().code === "ok",
+      certificates: () => ({ hub_ca: options.caEnd(), admin_listener: tls?.notAfter() ?? null }),
+    },
+  });
   const app = createAdminApp({
     ...options,
     events,
+    metrics,
     log: log.with({ part: "api" }),
     secretStore,
     takeDiagnostics: diagnosticsOf(facts, inTx),
@@ -41,14 +66,30 @@ export async function serveOperators(
     status: () => ({ hub_id: hubId, version, agents: agents() }),
   });
   const server = await startAdminServer(app, { ...at, tls });
+  const scraped = await startMetricsListener(options, metrics, tls);
   return {
     port: server.port,
     close: async () => {
       // The hub closes its event streams before it closes the server, because the server waits for the end of the streams.
       events.close();
       await server.close();
+      await scraped?.close();
+      await metrics.close();
       eventLoop.close();
       await sender.close();
     },
   };
+}
+
+/** Opens the listener for the metrics alone, if the settings name its port. */
+async function startMetricsListener(
+  { metrics: at, log }: Pick<OperatorServerOptions, "metrics" | "log">,
+  metrics: Metrics,
+  tls: TlsFiles | null,
+): Promise<{ close(): Promise<void> } | null> {
+  if (at.port === null) return null;
+  const app = metricsApp(metrics, at.tokenFile, log.with({ part: "metrics" }));
+  const { port, close } = await startAdminServer(app, { host: at.host, port: at.port, tls });
+  log.info("metrics are served", { host: at.host, port, tls: tls !== null, token: at.tokenFile !== null });
+  return { close };
 }

@@ -1,6 +1,7 @@
 import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
 import { type Database, openDatabase } from "../db/client.ts";
+import type { OnCommitted } from "../db/committed.ts";
 import { startEmbeddedPostgres } from "../db/embedded/embedded-postgres.ts";
 import { migrate } from "../db/migrate.ts";
 import { databaseFault } from "./database-fault.ts";
@@ -21,6 +22,7 @@ export async function startDatabase(
   applicationName: string,
   log: Log,
   closers: (() => unknown)[],
+  onCommitted?: OnCommitted,
 ): Promise<{ opened: Database; url: string; kind: string }> {
   let url = settings.databaseUrl?.reveal();
   let kind = "DATABASE_URL";
@@ -45,6 +47,7 @@ export async function startDatabase(
     poolSize: settings.databasePoolSize,
     applicationName,
     log: log.with({ part: "database" }),
+    ...(onCommitted === undefined ? {} : { onCommitted }),
   });
   closers.push(() => opened.close());
   return { opened, url, kind };

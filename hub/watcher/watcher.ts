@@ -9,6 +9,7 @@ import {
 } from "../db/queries/maas-site-watches.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
+import { sitePolls } from "../metrics/counted/site-polls.ts";
 import { SecretError } from "../secrets/port.ts";
 import { pause } from "../timing/pause.ts";
 import { failurePauseMs } from "./plan.ts";
@@ -171,6 +172,7 @@ class SiteLoop {
         await this.#options.onPolled?.({ siteId: this.#siteId, fence: watch.fence, maas, ...polled });
         if (polled.error !== null) throw polled.error;
       }
+      sitePolls.add({ result: "ok" });
       if (watch.consecutiveFailures > 0)
         log.info("a site answers again", { site_id: this.#siteId, failures: watch.consecutiveFailures });
       return pollIntervalMs;
@@ -178,6 +180,7 @@ class SiteLoop {
       if (!(error instanceof MaasError) && !(error instanceof SecretError)) throw error;
       // A closing watcher aborts its polls, and an aborted poll is not an error of the site.
       if (this.#stop.signal.aborted) return 0;
+      sitePolls.add({ result: "failed" });
       const failures = await recordFailedPoll(db, this.#siteId, watch.fence, error.code);
       log.warn("a poll of a site failed", { site_id: this.#siteId, code: error.code, failures, error });
       return failurePauseMs(failures, pollIntervalMs, Math.random());

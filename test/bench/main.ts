@@ -17,6 +17,7 @@ import { measureHostile } from "./hostile.ts";
 import { measureHubStart } from "./hub-start.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
 import { describeMachine } from "./machine.ts";
+import { measureMetrics } from "./metrics.ts";
 import { measureStageMoves } from "./stage-moves.ts";
 import { measureSweep } from "./sweep.ts";
 import { measureTakeover } from "./takeover.ts";
@@ -41,6 +42,7 @@ for (const measure of [
   () => measureBatches(join(stateDir, "batches")),
   () => measureSweep(join(stateDir, "sweep")),
   () => measureFleetLists(join(stateDir, "fleet")),
+  () => measureMetrics(join(stateDir, "metrics")),
   async () => measureEmptyFolder(join(stateDir, "empty")),
   async () => measureHostile(join(stateDir, "hostile"), await freePort()),
   async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),

@@ -33,7 +33,7 @@ const WORK_CODE = [
   "(worker|system/(residue|workers/worker-program))[.]ts$",
 ];
 
-const HUB_ANYWHERE = "^hub/(outbound|timing)/";
+const HUB_ANYWHERE = "^hub/(outbound|timing|metrics/counted)/";
 const NPM = "node_modules/";
 
 export default {
@@ -284,7 +284,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|people|node|allocations|secrets|reconciler|events|diagnostics)/",
+        "^hub/(db|people|node|allocations|secrets|reconciler|events|diagnostics|metrics)/",
         "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -306,6 +306,18 @@ export default {
       "^hub/diagnostics/",
       ["^hub/(diagnostics|db)/", "^hub/secrets/(port|store-watch)[.]ts$", "^shared/", HUB_ANYWHERE, NPM, NODE],
       "What is handed on is read from tables and memory: no secret store, no MAAS, nothing that acts.",
+    ),
+    only(
+      "counted-imports",
+      "^hub/metrics/counted/",
+      ["^hub/metrics/counted/", "^shared/", `${NPM}prom-client/`],
+      "Every part of the hub counts here, so the folder depends on no part of the hub.",
+    ),
+    only(
+      "metrics-imports",
+      "^hub/metrics/",
+      ["^hub/(metrics|db)/", "^shared/", `${NPM}prom-client/`, NODE],
+      "Metrics are read from tables and memory; they never act.",
     ),
     only(
       "copy-secrets-imports",

@@ -12,6 +12,7 @@ import { createAdminApp } from "../../hub/http/app.ts";
 import type { ProbeMaas } from "../../hub/http/deps.ts";
 import { startAdminServer } from "../../hub/http/server.ts";
 import type { TokenRates } from "../../hub/http/token-budgets.ts";
+import { openMetrics } from "../../hub/metrics/metrics.ts";
 import type { SecretStore } from "../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
 import { loadConfig } from "../../hub/startup/config.ts";
@@ -123,6 +124,14 @@ const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
   log,
 });
 
+const metricFactsOf = ({ version, agents, pool }: HubFacts) => ({
+  version,
+  agents,
+  pool,
+  secretStoreUsable: () => true,
+  certificates: () => ({ hub_ca: null, admin_listener: null }),
+});
+
 /** The services that stages of workflows use refuse every call in tests of the admin API, because the API runs no stage. */
 export const OUTSIDE = {
   maas: () => Promise.reject(new Error("the API talks to no MAAS")),
@@ -185,6 +194,8 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
   const events = new EventFeed(db, quietLog);
   for (const part of [events, facts.eventLoop]) closers.push(async () => part.close());
   const takeDiagnostics = diagnosticsOf(facts, inTx);
+  const metrics = openMetrics({ databaseUrl: database.url, log: quietLog, facts: metricFactsOf(facts), freshMs: 0 });
+  closers.unshift(() => metrics.close());
   const app = createAdminApp({
     events,
     ...HUB,
@@ -196,6 +207,7 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
     tokenRates: options.tokenRates,
     probe: options.probe ?? (async () => harness.probeAnswer),
     log,
+    metrics,
     takeDiagnostics: () => {
       harness.diagnosticsAsked += 1;
       return takeDiagnostics(harness.patience);
@@ -221,7 +233,8 @@ const requestOf = (
 
 async function answerOf(response: Response): ReturnType<ApiHarness["ask"]> {
   const text = await response.text();
-  const json = text === "" ? null : JSON.parse(text);
+  const isText = /^text\//.test(response.headers.get("content-type") ?? "");
+  const json = text === "" ? null : isText ? text : JSON.parse(text);
   return { status: response.status, headers: response.headers, body: json, problem: json as Problem };
 }
 

@@ -24,6 +24,7 @@ const SHOWN = [
   /^stateDiagram/,
   /^#cloud-config/,
   /^\[Service\]/,
+  /^scrape_configs:/,
 ];
 /** The beginnings of lines in code blocks that show the output of a command. */
 const PRINTED = [

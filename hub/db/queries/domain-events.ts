@@ -1,5 +1,6 @@
 import type { EventData, EventType } from "../../../shared/events.ts";
 import { markOfWriter } from "../advisory-locks.ts";
+import { noteChange } from "../committed.ts";
 import { sql } from "../orm.ts";
 import { domainEvents } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
@@ -24,4 +25,5 @@ export async function recordDomainEvent<T extends EventType>(
 ): Promise<void> {
   await markWriter(tx);
   await tx.insert(domainEvents).values({ type: event.type, subject: event.subject, data: event.data });
+  noteChange(tx, { what: "event", type: event.type, subject: event.subject, data: event.data });
 }

@@ -5,6 +5,7 @@ import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { Leftover } from "../../../shared/leftover.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { noteChange } from "../committed.ts";
 import { and, count, eq, getTableColumns, notInArray, type SQL, sql } from "../orm.ts";
 import { type Workflow, workflows } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
@@ -15,6 +16,11 @@ import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
 
 /** The field `now` is the database's time when this hub leased or locked the workflow's row. */
 export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: Claim | undefined };
+/** How long a claimed workflow had been due, and whether the claim took it from a run whose lease had expired. */
+export interface ClaimWait {
+  readonly dueSeconds: number;
+  readonly fromExpiredLease: boolean;
+}
 
 /**
  * While a hub holds a lease on a workflow's row, the row's `wake_at` is one day in the future. A wake-up during a hub's run sets an earlier
@@ -44,6 +50,7 @@ export async function insertWorkflows(tx: Tx, rows: readonly NewWorkflow[]): Pro
 export async function claimWorkflows(
   db: Db,
   claim: { hubId: string; known: readonly string[]; limit: number; leaseSeconds: number },
+  onClaim?: (wait: ClaimWait) => void,
 ): Promise<ClaimedWorkflow[]> {
   const rows = await db
     .update(workflows)
@@ -70,9 +77,21 @@ export async function claimWorkflows(
         for update skip locked))`,
     )
     // PostgreSQL reads the time of a claim after it has locked the row, i.e. after the previous holder's commit.
-    .returning({ ...withNow, claimedAt: sql<string>`clock_timestamp()::text` });
-  return rows.map(({ claimedAt, ...row }) => ({ ...row, claim: { hubId: claim.hubId, at: claimedAt } }));
+    .returning({ ...withNow, claimedAt: sql<string>`clock_timestamp()::text`, ...beforeClaim });
+  return rows.map(({ claimedAt, dueSeconds, fromExpiredLease, ...row }) => {
+    onClaim?.({ dueSeconds: Math.max(0, dueSeconds ?? 0), fromExpiredLease: fromExpiredLease ?? false });
+    return { ...row, claim: { hubId: claim.hubId, at: claimedAt } };
+  });
 }
+
+/** A subquery in RETURNING reads the row as it was before the statement, because a statement does not see its own writes. */
+const ofFormer = (value: SQL) => sql`(select ${value} from workflows former where former.id = ${workflows.id})`;
+const beforeClaim = {
+  dueSeconds: sql<
+    number | null
+  >`${ofFormer(sql`extract(epoch from clock_timestamp() - case when former.lease_owner is null then former.wake_at else former.lease_until end)::float8`)}`,
+  fromExpiredLease: sql<boolean | null>`${ofFormer(sql`former.lease_owner is not null`)}`,
+};
 
 /**
  * Returns the ids of the workflows that this hub still holds under the given fences. A workflow that `renewLeases` does not return belongs to another
@@ -192,7 +211,7 @@ export const isEnded = (status: WorkflowStatus): boolean =>
  */
 export async function moveWorkflow(
   tx: Tx,
-  row: Pick<ClaimedWorkflow, "id" | "fence" | "claim">,
+  row: Pick<ClaimedWorkflow, "id" | "fence" | "claim" | "stageEnteredAt">,
   transition: WorkflowTransition,
 ): Promise<ClaimedWorkflow | null> {
   const failure = transition.failure;
@@ -227,7 +246,27 @@ export async function moveWorkflow(
   if (moved === undefined) return null;
   await recordStageEvents(tx, row.id, row.fence, transition.events, row.claim);
   if (isTerminal(transition.status)) await releaseSubjects(tx, row.id);
+  noteMove(tx, row, moved, transition);
   return moved;
+}
+
+function noteMove(
+  tx: Tx,
+  { stageEnteredAt: enteredAt, claim }: Pick<ClaimedWorkflow, "claim" | "stageEnteredAt">,
+  moved: ClaimedWorkflow,
+  transition: WorkflowTransition,
+): void {
+  const { id: workflowId, kind, siteId, requestedAt, now: endedAt } = moved;
+  const { status, stage: nextStage } = transition;
+  const failure = transition.failure && { class: transition.failure.class, code: transition.failure.code };
+  for (const event of transition.events) {
+    if (event.status === "started" || event.status === "waiting") continue;
+    const { stage, attempt, status: outcome, message: reason } = event;
+    const about = { workflowId, kind, siteId, stage, attempt, outcome, reason, failure, nextStage, status };
+    noteChange(tx, { what: "stage_ended", ...about, enteredAt, endedAt, byRun: claim !== undefined });
+  }
+  if (isEnded(status))
+    noteChange(tx, { what: "workflow_ended", workflowId, kind, siteId, status, requestedAt, endedAt, failure });
 }
 
 function wakeAt(transition: WorkflowTransition) {

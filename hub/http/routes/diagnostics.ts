@@ -1,5 +1,6 @@
+import { z } from "zod";
 import { Diagnostics } from "../../diagnostics/take.ts";
-import { readRoute } from "../route.ts";
+import { Produced, readRoute } from "../route.ts";
 
 const getDiagnostics = readRoute({
   operationId: "getDiagnostics",
@@ -20,4 +21,24 @@ const getDiagnostics = readRoute({
   },
 });
 
-export const diagnosticsRoutes = [getDiagnostics];
+const getMetrics = readRoute({
+  operationId: "getMetrics",
+  method: "GET",
+  path: "/metrics",
+  tag: "health",
+  summary:
+    "Metrics of this hub and its fleet for Prometheus, in OpenMetrics if the header Accept asks for it; MUSTER_METRICS_PORT opens a listener for the metrics alone",
+  permission: "read",
+  right: "read_fleet",
+  place: "hub",
+  withoutDatabase: true,
+  produces: "text/plain",
+  status: 200,
+  response: z.string(),
+  read: async ({ deps, accept }) => {
+    const { contentType, text } = await deps.metrics.scrape(accept);
+    return new Produced(contentType, text);
+  },
+});
+
+export const diagnosticsRoutes = [getDiagnostics, getMetrics];

@@ -122,7 +122,7 @@ async function carryOut(
 ): Promise<WorkflowTransition> {
   const target = decideMove(workflow, row, stage, effect, because);
   const fence = await takeFromRunner(tx, row);
-  await moveWorkflow(tx, { id: row.id, fence }, target.transition);
+  await moveWorkflow(tx, { ...row, fence, claim: undefined }, target.transition);
   if (target.mayHaveActed) await markStageRun(tx, row.id);
   if (isEnded(target.transition.status)) {
     await workflow.hooks.onEnded?.(tx, row, target.transition);

@@ -2,6 +2,7 @@ import type { WorkflowId } from "../../../shared/ids.ts";
 import type { Log } from "../../../shared/log.ts";
 import { releaseAllLeases, renewLeases } from "../../db/queries/workflows.ts";
 import type { Db } from "../../db/tx.ts";
+import { workflowLeasesLost } from "../../metrics/counted/workflow-runs.ts";
 import { within } from "../../timing/pause.ts";
 
 interface Held {
@@ -77,7 +78,10 @@ export class Leases {
         const held = this.#held.get(id);
         if (held?.fence !== fence) continue;
         if (kept.has(id)) held.until = Math.max(held.until, sentAt + leaseSeconds * 1000);
-        else held.abort.abort(new Error("the lease was lost"));
+        else {
+          if (!held.abort.signal.aborted) workflowLeasesLost.add({ because: "taken" });
+          held.abort.abort(new Error("the lease was lost"));
+        }
       }
     } catch (error) {
       log.warn("workflow leases could not be renewed", { error, rows: rows.length });
@@ -87,7 +91,10 @@ export class Leases {
   #abortLapsing(withinMs: number): void {
     const now = performance.now();
     for (const { until, abort } of this.#held.values())
-      if (until - now <= withinMs && !abort.signal.aborted) abort.abort(new Error("the lease lapses"));
+      if (until - now <= withinMs && !abort.signal.aborted) {
+        workflowLeasesLost.add({ because: "not_renewed" });
+        abort.abort(new Error("the lease lapses"));
+      }
   }
 
   #abortAll(reason: string): void {

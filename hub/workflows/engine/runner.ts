@@ -4,6 +4,7 @@ import { recordStageEvents } from "../../db/queries/workflow-events.ts";
 import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
 import {
   type ClaimedWorkflow,
+  type ClaimWait,
   claimWorkflows,
   isEnded,
   moveWorkflow,
@@ -11,6 +12,8 @@ import {
   type WorkflowTransition,
 } from "../../db/queries/workflows.ts";
 import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db/tx.ts";
+import type { Labels } from "../../metrics/counted/family.ts";
+import { workflowClaimSeconds, workflowClaims, workflowMoves } from "../../metrics/counted/workflow-runs.ts";
 import { WakeSignal } from "../../timing/wake-signal.ts";
 import { carryOutStop } from "./apply-verb.ts";
 import { type ClassifyError, execute, type Step } from "./execute.ts";
@@ -74,7 +77,7 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
     await admitDue();
     const limit = settings.concurrency - leases.size;
     const sentAt = performance.now();
-    const rows = limit > 0 ? await claimWorkflows(db, { hubId, known, limit, leaseSeconds }) : [];
+    const rows = limit > 0 ? await claimWorkflows(db, { hubId, known, limit, leaseSeconds }, countClaim) : [];
     for (const row of rows) leases.hold(row, sentAt, (signal) => run(row, signal));
     if (rows.length < limit || limit === 0) await wake.wait(settings.pollMs);
   };
@@ -104,6 +107,11 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
       return closing;
     },
   };
+}
+
+function countClaim({ dueSeconds, fromExpiredLease }: ClaimWait): void {
+  workflowClaims.add({ from: fromExpiredLease ? "expired_lease" : "queue" });
+  workflowClaimSeconds.observe({}, dueSeconds);
 }
 
 const listenForWakes = (url: string, log: Log, poke: () => void): Listener =>
@@ -138,21 +146,27 @@ async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
   const about = { workflow_id: row.id, stage: row.stage, fence: row.fence };
   if (workflow === undefined) return false;
+  const ended = (result: Labels<(typeof workflowMoves)["labels"]>["result"]) =>
+    workflowMoves.add({ kind: row.kind, result });
   try {
     const step = await execute({ workflow, row, signal: run.signal, classifyError: run.classifyError });
     if (run.signal.aborted) {
+      ended("aborted");
       log.warn("stage result dropped", { ...about, reason: String(run.signal.reason) });
       return false;
     }
     if (step === null) {
+      ended("uncounted");
       await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS);
       return false;
     }
     const moved = await commitOrFail(run.inTx, workflow, row, step);
+    ended(moved === null ? "fence_lost" : "committed");
     if (moved === null) log.warn("stage result dropped", { ...about, reason: "the fence was lost" });
     return moved !== null && isEnded(moved.status);
   } catch (error) {
     // If the hub does not know whether the database committed the result of a run, the workflow's next run starts from the stored row.
+    ended("not_committed");
     const level = error instanceof CommitOutcomeUnknownError ? "info" : "warn";
     log[level]("stage result was not committed", { ...about, error });
     await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS).catch(() => undefined);

@@ -1,0 +1,29 @@
+import type { Db } from "../../db/tx.ts";
+import type { Family } from "../counted/family.ts";
+import type { SiteNames } from "./site-names.ts";
+
+/**
+ * Gauges that one SQL statement reads together. The statement groups its rows in the database, so the answer has as many rows as the gauges have
+ * values, however large the fleet is.
+ */
+export interface GaugeGroup {
+  readonly name: string;
+  readonly families: readonly Family[];
+  /** Reads the group's rows, and replaces the values of its gauges. */
+  collect(db: Db, sites: SiteNames): Promise<void>;
+  /** Removes the values of the group's gauges, because the last read failed and old values would look like present ones. */
+  forget(): void;
+}
+
+interface Shown extends Family {
+  show(rows: readonly []): void;
+}
+
+export const gaugeGroup = (
+  group: Pick<GaugeGroup, "name" | "collect"> & { readonly families: readonly Shown[] },
+): GaugeGroup => ({
+  ...group,
+  forget: () => {
+    for (const family of group.families) family.show([]);
+  },
+});
