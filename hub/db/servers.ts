@@ -61,6 +61,9 @@ export class Servers {
         const url = servers.#urls[servers.#at] ?? "";
         super({ ...(typeof config === "object" ? config : {}), connectionString: url });
         this.#url = url;
+        // The server may end a session with the packet that accepts the login, or while `#mustTakeWrites` asks. At that moment no user of the connection
+        // listens yet, and pg's event 'error' without a listener ends the hub's process. The next statement on such a connection fails.
+        this.on("error", () => undefined);
       }
       override connect(): Promise<Client>;
       override connect(callback: ((error: Error) => void) | ((error: null, client: Client) => void)): void;
@@ -87,6 +90,8 @@ export class Servers {
       async #mustTakeWrites(): Promise<void> {
         const { rows } = await this.query<{ transaction_read_only: string }>("show transaction_read_only");
         if (rows[0]?.transaction_read_only === "off") return;
+        // A pool forgets a connection that it could not use, and would leave it open.
+        void this.end().catch(() => undefined);
         throw new StandbyError("The server takes no writes, because it is a standby server or read-only.");
       }
     };

@@ -49,7 +49,7 @@ export async function turnOver(turnover: Turnover): Promise<void> {
   tell("allocated", `to the tenant ${TENANT}; the agent has made the account ${LOGIN_USER} with uid ${uid}`);
   if (allocation.status === "active") {
     await leaveTraces(turnover, uid);
-    showFindings(turnover, baseline, uid);
+    await showFindings(turnover, baseline, uid);
     await waitFor(turnover, "the release of the allocation", () =>
       api.call(AllocationDetail, "POST", `${ADMIN}/allocations/${allocation.id}/release`, {
         reason: "The tenant left",
@@ -113,15 +113,16 @@ const shellOf = ({ stateDir, hostname }: Turnover): HostShell => new HostShell(j
 
 async function leaveTraces(turnover: Turnover, uid: number): Promise<void> {
   const script = `echo "weights of a model" >${FILE}; ${COMMAND} </dev/null >/dev/null 2>&1 & echo $!`;
-  const pid = await waitFor(turnover, "the host", async () => shellOf(turnover).sh(uid, script).trim());
+  const pid = await waitFor(turnover, "the host", async () => (await shellOf(turnover).sh(uid, script)).trim());
   turnover.tell("left", `${LOGIN_USER} leaves the file ${FILE} and the process ${pid} (${COMMAND})`);
 }
 
 /** Reads the host as the agent's task `node.validate_clean` does, and shows the differences from the baseline as the hub sees them. */
-function showFindings(turnover: Turnover, baseline: ResidueSnapshot, uid: number): void {
+async function showFindings(turnover: Turnover, baseline: ResidueSnapshot, uid: number): Promise<void> {
   const tenant = { login_user: LOGIN_USER, uid };
   const order = { root: "/", tenant, items: RESIDUE_ITEM_NAMES, pauseMs: PAUSE_MS };
-  const lines = shellOf(turnover).program("agent/system/residue/main.ts", JSON.stringify(order)).trim().split("\n");
+  const told = await shellOf(turnover).program("agent/system/residue/main.ts", JSON.stringify(order));
+  const lines = told.trim().split("\n");
   const Line = z.object({ item: z.string(), reading: z.unknown() });
   const readings = lines.map((line) => Line.parse(JSON.parse(line)));
   const snapshot = ResidueSnapshot.parse(Object.fromEntries(readings.map(({ item, reading }) => [item, reading])));

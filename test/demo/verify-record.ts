@@ -1,12 +1,14 @@
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { promisify } from "node:util";
 import { Authority } from "../../shared/api/authority.ts";
 import { SanitizationDetail, SanitizationSummary } from "../../shared/api/sanitization.ts";
 import { SanitizationDocument } from "../../shared/sanitization-document.ts";
 import type { HubApi } from "../support/hub-api.ts";
 
 const ADMIN = "/api/v1/admin";
+const run = promisify(execFile);
 const COMMAND_LINE = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
 interface Verification {
   readonly api: HubApi;
@@ -31,8 +33,10 @@ export async function verifyRecord(verification: Verification, nodeId: string, a
   const file = files.get(newest.record_id) ?? "";
   const chain = [...files.values()].filter((one) => one !== file).flatMap((one) => ["--chain", one]);
   const words = ["verify-record", file, ...chain, `--order-key=${current.order_key}`];
-  const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND_LINE, ...words], { encoding: "utf8" });
-  if (status !== 0) throw new Error(`verify-record ended with ${status}: ${stdout}${stderr}`);
+  const { stdout } = await run(process.execPath, [COMMAND_LINE, ...words]).catch((error: unknown) => {
+    const { code, stdout: told, stderr } = error as { code: number; stdout: string; stderr: string };
+    throw new Error(`verify-record ended with ${code}: ${told}${stderr}`);
+  });
   const [told = "", signed = "", ...more] = stdout.trim().split("\n");
   for (const line of [told, signed.trim(), more.at(-1) ?? ""]) tell("record", line);
   tell("verify", `npm run -s muster -- ${words.join(" ")}`);

@@ -116,7 +116,7 @@ describe.skipIf(obstacle !== null)("kill -9 of the hub and of agents while hosts
     });
     const GrantTask = z.looseObject({ result: z.looseObject({ uid: z.int() }) });
     const task = await rig.api.call(GrantTask, "GET", `${ADMIN}/tasks/${granted.grant_task_id}`);
-    new HostShell(join(stateDir, "hosts", node.hostname)).sh(
+    await new HostShell(join(stateDir, "hosts", node.hostname)).sh(
       task.result.uid,
       `mkdir /tmp/weights; cd /tmp/weights; seq ${FILES} | xargs touch; sleep 3600 >/dev/null 2>&1 &`,
     );
@@ -181,10 +181,13 @@ describe.skipIf(obstacle !== null)("kill -9 of the hub and of agents while hosts
     const allocations = await Promise.all(HOSTS.map((_, index) => allocate(index)));
     const ended = new AbortController();
     const killing = killAgents(ended.signal);
-    await endTenancies(allocations);
-    await killHubs();
-    expect(await allOver()).toBe("all completed");
-    ended.abort();
+    try {
+      await endTenancies(allocations);
+      await killHubs();
+      expect(await allOver()).toBe("all completed");
+    } finally {
+      ended.abort();
+    }
     const killed = await killing;
     expect(killed.size, "agents killed in a task").toBeGreaterThanOrEqual(1);
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 import { Problem } from "../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary } from "../../shared/api/nodes.ts";
@@ -16,6 +17,18 @@ export class HubProblem extends Error {
   }
 }
 
+/** How long a client sends a read again whose connection a killed hub has closed. */
+const PATIENCE_MS = 30_000;
+
+/**
+ * True if the connection was closed before the answer: the hub was killed, or it closed an idle connection at the moment at which the client used the
+ * connection. A read may then be sent again. A write may have taken effect, so only its caller can judge what to do.
+ */
+function wasClosed(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? {}) as { code?: unknown };
+  return error instanceof TypeError && (code === "UND_ERR_SOCKET" || code === "ECONNRESET");
+}
+
 /** A client of the hub's public API, which checks each answer against the schema that the hub documents. */
 export class HubApi {
   readonly url: string;
@@ -32,7 +45,7 @@ export class HubApi {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<T> {
-    const answer = await fetch(new URL(path, this.url), {
+    const answer = await this.#send(path, {
       method,
       headers: {
         authorization: `Bearer ${this.#token}`,
@@ -40,7 +53,6 @@ export class HubApi {
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(30_000),
     });
     const text = await answer.text();
     const json: unknown = text === "" ? null : JSON.parse(text);
@@ -48,13 +60,22 @@ export class HubApi {
     return schema.parse(json);
   }
 
+  async #send(path: string, request: RequestInit): Promise<Response> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        return await fetch(new URL(path, this.url), { ...request, signal: AbortSignal.timeout(30_000) });
+      } catch (error) {
+        if (request.method !== "GET" || !wasClosed(error) || Date.now() > deadline) throw error;
+        await sleep(100);
+      }
+    }
+  }
+
   /** Reads the object at a path of the API, and sends a PATCH that names the version of the object. */
   async patch<T>(schema: z.ZodType<T>, path: string, body: unknown): Promise<T> {
     const headers = { authorization: `Bearer ${this.#token}` };
-    const seen = await fetch(new URL(path, this.url), {
-      headers,
-      signal: AbortSignal.timeout(30_000),
-    });
+    const seen = await this.#send(path, { method: "GET", headers });
     return this.call(schema, "PATCH", path, body, {
       "if-match": seen.headers.get("etag") ?? "",
     });
