@@ -18,7 +18,6 @@ import { ensureAdminToken } from "./http/admin-token.ts";
 import { TlsFilesError } from "./http/tls-files.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
-import { countChanges } from "./metrics/count-changes.ts";
 import { maasRequestSeconds, maasRequests } from "./metrics/counted/maas-requests.ts";
 import { startBaselineSweep } from "./node/baseline-sweep.ts";
 import { startConditionSweep } from "./node/condition-sweep.ts";
@@ -30,6 +29,7 @@ import { SecretError, type SecretStore } from "./secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./startup/config.ts";
 import { type HubIdentity, openIdentity } from "./startup/hub-identity.ts";
+import { observeChanges } from "./startup/observe-changes.ts";
 import { serveHosts } from "./startup/serve-hosts.ts";
 import { type Facts, serveOperators } from "./startup/serve-operators.ts";
 import { compareRegion, probeSite, siteClient } from "./startup/site-services.ts";
@@ -67,7 +67,7 @@ async function start(
   fail: (error: unknown) => void,
 ): Promise<void> {
   const hubId = randomUUID();
-  const store = await startDatabase(config, `muster-hub ${hubId.slice(0, 8)}`, log, closers, countChanges);
+  const store = await startDatabase(config, `muster-hub ${hubId.slice(0, 8)}`, log, closers, observeChanges(log));
   const { db, inTx } = store.opened;
   const adminTokenFile = join(config.sharedDir, "admin-token");
   // The hub checks first that the secret store belongs to its database, before it creates or revokes anything.
@@ -240,7 +240,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     inTx,
     log: log.with({ part: "heartbeat" }),
     graceMs: config.offlineGraceMs,
-    holdBack: offlineBreaker(log.with({ part: "reconciler" })),
+    holdBack: offlineBreaker,
   });
   closers.push(() => sweep.close());
   const conditions = startConditionSweep({

@@ -2,6 +2,7 @@
  * Tells the hub's observers (log, metrics, traces) what a transaction has changed, and only after the transaction has committed. A stage or a query
  * notes its change with `noteChange` in the transaction that writes the change. A transaction that rolls back tells nothing.
  */
+import type { EventType } from "../../shared/events.ts";
 import type { FailureClass } from "../../shared/failures.ts";
 import type { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
@@ -18,12 +19,17 @@ export interface NodeMoved {
   readonly reason: string;
 }
 
-/** An attempt of a workflow's stage ended, or the stage did. */
-export interface StageEnded {
-  readonly what: "stage_ended";
+interface OfWorkflow {
   readonly workflowId: WorkflowId;
   readonly kind: string;
   readonly siteId: SiteId | null;
+  /** What the workflow's input says about its host: the hostname of an onboarding, or the node of a decommission. */
+  readonly host: { readonly hostname?: string | undefined; readonly node_id?: string | undefined };
+}
+
+/** An attempt of a workflow's stage ended, or the stage did. */
+export interface StageEnded extends OfWorkflow {
+  readonly what: "stage_ended";
   readonly stage: string;
   readonly attempt: number;
   readonly outcome: Exclude<StageEventStatus, "started" | "waiting">;
@@ -39,11 +45,8 @@ export interface StageEnded {
   readonly byRun: boolean;
 }
 
-export interface WorkflowEnded {
+export interface WorkflowEnded extends OfWorkflow {
   readonly what: "workflow_ended";
-  readonly workflowId: WorkflowId;
-  readonly kind: string;
-  readonly siteId: SiteId | null;
   readonly status: WorkflowStatus;
   readonly requestedAt: Date;
   readonly endedAt: Date;
@@ -53,7 +56,7 @@ export interface WorkflowEnded {
 /** A domain event was written. Its data hold no secret. */
 export interface EventWritten {
   readonly what: "event";
-  readonly type: string;
+  readonly type: EventType;
   readonly subject: string;
   readonly data: Readonly<Record<string, unknown>>;
 }

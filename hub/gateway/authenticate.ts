@@ -135,7 +135,6 @@ export async function judgeReplaced(
       "certificate_replaced",
       "The client certificate was replaced by a renewal, and the new one is in use. If this host has not renewed it, another host uses this node's identity: see the node's events.",
     );
-  deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: verdict, serial, address });
   return blocked(verdict);
 }
 

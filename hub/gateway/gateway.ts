@@ -21,7 +21,7 @@ import { agentConnections, agentDisconnections } from "../metrics/counted/agents
 import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
-import { blockIdentity, type CloneFound, liftIdentityQuarantine } from "../node/identity-block.ts";
+import { blockIdentity, liftIdentityQuarantine } from "../node/identity-block.ts";
 import { admitManualNode } from "../node/manual-mode.ts";
 import { moveNode } from "../node/move-node.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
@@ -226,8 +226,7 @@ export class Gateway {
     session.bootReturned = false;
     const { bootId: boot_id, address, serial } = session;
     const found = { evidence: "boots_alternate", details: { boot_id, address, serial } } as const;
-    const tell = await this.#deps.inTx((tx) => this.#block(tx, session, found));
-    tell?.();
+    await this.#deps.inTx((tx) => blockIdentity(tx, session.nodeId, session.generation, found));
   }
 
   /**
@@ -235,9 +234,9 @@ export class Gateway {
    * `superseded` shows that its session and a newer session of the node existed at once.
    */
   async #judgeDisplaced(session: Session): Promise<void> {
-    const tell = await this.#deps.inTx(async (tx) => {
+    await this.#deps.inTx(async (tx) => {
       const newer = await readDisplacing(tx, session.nodeId, session.epoch);
-      if (newer === null || newer.generation !== session.generation) return null;
+      if (newer === null || newer.generation !== session.generation) return;
       const evidence = sessionVerdict({
         boot: newer.bootId === session.bootId ? "same" : "other",
         address: newer.remoteAddress === session.address ? "same" : "other",
@@ -249,18 +248,8 @@ export class Gateway {
         addresses: [session.address, newer.remoteAddress],
         serial: session.serial,
       };
-      return evidence === null ? null : this.#block(tx, session, { evidence, details });
+      if (evidence !== null) await blockIdentity(tx, session.nodeId, session.generation, { evidence, details });
     });
-    tell?.();
-  }
-
-  /**
-   * Makes the identity of a node invalid, because two hosts use it. The caller of `#block` calls the returned function after the transaction has
-   * committed, to log a warning that two hosts use one identity.
-   */
-  async #block(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
-    if (!(await blockIdentity(tx, nodeId, generation, found))) return null;
-    return () => this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });
   }
 
   async flushContacts(): Promise<void> {

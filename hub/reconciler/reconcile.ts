@@ -184,7 +184,7 @@ export class Reconciler {
         ...counts,
         moveLimit: moveLimit(counts.inService),
       } as const;
-      await reportTrip(tx, this.#services.log, trip, moves);
+      await reportTrip(tx, trip, moves);
       return "open";
     });
   }

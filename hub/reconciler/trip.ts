@@ -1,5 +1,4 @@
 import type { NodeId } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { type Trip, tripBreaker } from "../db/queries/reconciler-breakers.ts";
 import type { Tx } from "../db/tx.ts";
@@ -11,7 +10,6 @@ const NODES_NAMED = 50;
 /** Opens the breaker and raises one critical alert for the breaker (decision F1). A breaker that is already open raises no second alert. */
 export async function reportTrip(
   tx: Tx,
-  log: Log,
   trip: Omit<Trip, "nodeIds">,
   nodes: readonly { id: NodeId; hostname: string }[],
 ): Promise<void> {
@@ -23,12 +21,5 @@ export async function reportTrip(
     type: "site.breaker.tripped",
     subject: `maas-sites/${siteId}`,
     data: { site_id: siteId, kind, severity: "critical", would_move: wouldMove, moved, in_service: inService, message },
-  });
-  log.error("a site's breaker has tripped", {
-    site_id: siteId,
-    kind,
-    would_move: wouldMove,
-    moved,
-    in_service: inService,
   });
 }

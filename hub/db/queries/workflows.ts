@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { NEXT_VERBS } from "../../../shared/failure-rule.ts";
 import type { Failure } from "../../../shared/failures.ts";
 import { FAILURES, ruleOf } from "../../../shared/failures.ts";
@@ -250,6 +251,14 @@ export async function moveWorkflow(
   return moved;
 }
 
+const Host = z.object({ hostname: z.string().optional(), node_id: z.string().optional() });
+
+/** The input of a workflow has another form for each kind, and only these two fields say which host it is about. */
+function hostOf(input: unknown): z.output<typeof Host> {
+  const parsed = Host.safeParse(input);
+  return parsed.success ? parsed.data : {};
+}
+
 function noteMove(
   tx: Tx,
   { stageEnteredAt: enteredAt, claim }: Pick<ClaimedWorkflow, "claim" | "stageEnteredAt">,
@@ -257,16 +266,17 @@ function noteMove(
   transition: WorkflowTransition,
 ): void {
   const { id: workflowId, kind, siteId, requestedAt, now: endedAt } = moved;
+  const host = hostOf(moved.input);
   const { status, stage: nextStage } = transition;
   const failure = transition.failure && { class: transition.failure.class, code: transition.failure.code };
   for (const event of transition.events) {
     if (event.status === "started" || event.status === "waiting") continue;
     const { stage, attempt, status: outcome, message: reason } = event;
-    const about = { workflowId, kind, siteId, stage, attempt, outcome, reason, failure, nextStage, status };
+    const about = { workflowId, kind, siteId, host, stage, attempt, outcome, reason, failure, nextStage, status };
     noteChange(tx, { what: "stage_ended", ...about, enteredAt, endedAt, byRun: claim !== undefined });
   }
   if (isEnded(status))
-    noteChange(tx, { what: "workflow_ended", workflowId, kind, siteId, status, requestedAt, endedAt, failure });
+    noteChange(tx, { what: "workflow_ended", workflowId, kind, siteId, host, status, requestedAt, endedAt, failure });
 }
 
 function wakeAt(transition: WorkflowTransition) {

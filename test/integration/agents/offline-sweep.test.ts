@@ -27,7 +27,7 @@ const eventsOf = async (nodeId: NodeId, type: (typeof nodeEvents.$inferSelect)["
     .from(nodeEvents)
     .where(and(eq(nodeEvents.nodeId, nodeId), eq(nodeEvents.type, type)));
 
-const holdBack = offlineBreaker(quietLog);
+const holdBack = offlineBreaker;
 describe("a silent node", () => {
   const silence = (nodeId: NodeId, agoMs: number) =>
     rig.db

@@ -10,8 +10,10 @@ import type { Family } from "../../../hub/metrics/counted/family.ts";
 import { nodeMoves } from "../../../hub/metrics/counted/node-moves.ts";
 import { stageSeconds, workflowFailures, workflowLeasesLost } from "../../../hub/metrics/counted/workflow-runs.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
+import { observeChanges } from "../../../hub/startup/observe-changes.ts";
 import { Leases } from "../../../hub/workflows/engine/leases.ts";
 import { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { logTo } from "../../../shared/log.ts";
 import { quietLog } from "../../support/log.ts";
 import { nodeInService } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
@@ -32,13 +34,16 @@ describe("what a hub counts", () => {
   });
   afterEach(() => rig?.close());
 
-  it("counts a node's move after its commit, and neither after a rollback nor after an undone part", async () => {
+  it("counts and logs a node's move after its commit, and neither after a rollback nor after an undone part", async () => {
+    const lines: Record<string, unknown>[] = [];
     const database = openDatabase({
       url: rig.test.url,
       poolSize: 2,
       applicationName: "counted",
       log: quietLog,
-      onCommitted: countChanges,
+      onCommitted: observeChanges(
+        logTo({ sink: (line) => void lines.push(JSON.parse(line)), now: () => new Date(0), stackLines: 0 }, "debug"),
+      ),
     });
     try {
       const node = await nodeInService(rig, "m-1");
@@ -58,8 +63,24 @@ describe("what a hub counts", () => {
         }).catch(() => undefined);
       });
       expect(await sumOf(nodeMoves)).toBe(before);
+      expect(lines).toEqual([]);
       await database.inTx((tx) => moveNode(tx, node, out, "It is slow"));
       expect(await sumOf(nodeMoves)).toBe(before + 1);
+      expect(lines).toEqual([
+        {
+          time: "1970-01-01T00:00:00.000Z",
+          level: "warn",
+          message: "node status changed",
+          node_id: node,
+          hostname: "m-1",
+          site_id: rig.siteId,
+          from: "active",
+          to: "quarantined",
+          owner: "operator",
+          reason: "It is slow",
+          actor: "operator",
+        },
+      ]);
     } finally {
       await database.close();
     }
@@ -94,6 +115,7 @@ describe("what a hub counts", () => {
       workflowId: WorkflowId.parse(randomUUID()),
       kind: "onboard",
       siteId: null,
+      host: {},
       stage: "wait_for_ready",
       attempt: 1,
       reason: "",

@@ -7,7 +7,6 @@ import { sweepOffline } from "../../../hub/node/offline-sweep.ts";
 import { ACCEPT_SECONDS } from "../../../hub/reconciler/breaker.ts";
 import { offlineBreaker } from "../../../hub/reconciler/offline-breaker.ts";
 import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
-import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
 /** If a region suddenly reports that many machines are gone, the breaker stops the reconciler (decision F1). */
@@ -89,7 +88,7 @@ describe("the breaker of a site", () => {
 
 describe("silent agents after an outage of the hub", () => {
   const sweep = (afterOutage: boolean) =>
-    sweepOffline({ inTx: fleet.inTx, upForMs: 600_000, silenceMs: 0, holdBack: offlineBreaker(quietLog), afterOutage });
+    sweepOffline({ inTx: fleet.inTx, upForMs: 600_000, silenceMs: 0, holdBack: offlineBreaker, afterOutage });
   const silent = (nodes: readonly FleetNode[]) =>
     fleet.db
       .update(agentSessions)

@@ -1,0 +1,148 @@
+import type { EventType } from "../../shared/events.ts";
+import type { LogFields, LogLevel } from "../../shared/log.ts";
+import type { Asker, Change, EventWritten, NodeMoved, StageEnded, WorkflowEnded } from "../db/committed.ts";
+
+/** The log line of a change: one line for each committed change that an operator cares about. */
+export interface ChangeLine {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+type EventLine = readonly [LogLevel, string] | null;
+
+/**
+ * The level and the message of each domain event's line. An event without a line reports a change that has its line already, so that no change has two
+ * lines: `node_moved` or `workflow_ended`.
+ */
+export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
+  "node.onboarding.started": ["info", "workflow admitted"],
+  "node.onboarding.completed": null,
+  "node.onboarding.failed": null,
+  "node.onboarding.manual_intervention_required": null,
+  "node.onboarding.cancelled": null,
+  "node.decommission.started": ["info", "workflow admitted"],
+  "node.decommission.completed": null,
+  "node.decommission.failed": null,
+  "node.decommission.manual_intervention_required": null,
+  "node.decommission.cancelled": null,
+  "node.allocation.started": ["info", "allocation started"],
+  "node.allocation.active": ["info", "allocation active"],
+  "node.allocation.failed": ["warn", "allocation failed"],
+  "node.allocation.ending": ["info", "allocation ending"],
+  "node.allocation.ended": ["info", "allocation ended"],
+  "node.status.changed": null,
+  "node.cordon.changed": ["info", "cordon of a node changed"],
+  "node.health_override.set": ["warn", "health override set"],
+  "node.health_override.lifted": ["info", "health override lifted"],
+  "node.condition.stale": ["warn", "condition of a node became stale"],
+  "node.drift.detected": ["warn", "drift detected"],
+  "node.drift.resolved": ["info", "drift resolved"],
+  "node.roce.incomplete": ["warn", "node lacks addresses of its RoCE rows"],
+  "node.identity.barred": ["warn", "two hosts use one identity"],
+  "node.identity.restored": ["info", "identity of a node restored"],
+  "batch.paused": ["warn", "batch paused"],
+  "batch.resumed": ["info", "batch resumed"],
+  "site.breaker.tripped": ["error", "a site's breaker has tripped"],
+  "site.breaker.reset": ["info", "breaker reset"],
+  "site.credential.warning": ["warn", "credential of a site is unused or fails"],
+  "authority.rotation.changed": ["info", "rotation of the hub's keys changed"],
+  "webhook.tested": null,
+};
+
+/** Returns the line of a change; null if the change has no line of its own. */
+export function lineOf(change: Change, asker: Asker | null): ChangeLine | null {
+  switch (change.what) {
+    case "node_moved":
+      return nodeLine(change, asker);
+    case "stage_ended":
+      return stageLine(change, asker);
+    case "workflow_ended":
+      return workflowLine(change, asker);
+    case "event":
+      return eventLine(change, asker);
+  }
+}
+
+/** The person or program that asked, or the part of Muster that acted by itself. */
+const by = (asker: Asker | null, part: string): LogFields =>
+  asker === null ? { actor: part } : { actor: asker.name, request_id: asker.requestId };
+
+const nodeLine = (
+  { nodeId, hostname, siteId, from, to, owner, reason }: NodeMoved,
+  asker: Asker | null,
+): ChangeLine => ({
+  level: to === "quarantined" || to === "offline" ? "warn" : "info",
+  message: "node status changed",
+  fields: { node_id: nodeId, hostname, site_id: siteId, from, to, owner, reason, ...by(asker, owner) },
+});
+
+const STAGE_MESSAGES = {
+  succeeded: ["info", "stage ended"],
+  skipped: ["info", "stage ended"],
+  compensated: ["info", "stage undone"],
+  returned: ["info", "stage left"],
+  retrying: ["warn", "stage is tried again"],
+  failed: ["warn", "stage failed"],
+} as const satisfies Record<StageEnded["outcome"], readonly [LogLevel, string]>;
+
+function stageLine(change: StageEnded, asker: Asker | null): ChangeLine {
+  const { workflowId, kind, siteId, stage, attempt, outcome, reason, nextStage, status, failure, host } = change;
+  const [level, message] = STAGE_MESSAGES[outcome];
+  const failed = outcome === "failed" || outcome === "retrying";
+  return {
+    level,
+    message,
+    fields: {
+      workflow_id: workflowId,
+      kind,
+      ...host,
+      site_id: siteId,
+      from: stage,
+      to: nextStage,
+      attempt,
+      outcome,
+      status,
+      ...(failed && failure !== null ? { failure_class: failure.class, error_code: failure.code } : {}),
+      reason,
+      ...by(asker, kind),
+    },
+  };
+}
+
+function workflowLine(
+  { workflowId, kind, siteId, status, failure, host }: WorkflowEnded,
+  asker: Asker | null,
+): ChangeLine {
+  const failed = status === "failed_retryable" || status === "failed_manual_intervention";
+  return {
+    level: failed ? "error" : "info",
+    message: failed ? "workflow failed" : "workflow ended",
+    fields: {
+      workflow_id: workflowId,
+      kind,
+      ...host,
+      site_id: siteId,
+      to: status,
+      ...(failure === null ? {} : { failure_class: failure.class, error_code: failure.code }),
+      ...by(asker, kind),
+    },
+  };
+}
+
+function eventLine({ type, subject, data }: EventWritten, asker: Asker | null): ChangeLine | null {
+  const line = EVENT_LINES[type];
+  if (line === null) return null;
+  const [level, message] = line;
+  const { message: reason, by: person, ...told } = data;
+  return {
+    level,
+    message,
+    fields: {
+      subject,
+      ...told,
+      ...(reason === undefined ? {} : { reason }),
+      ...by(asker, typeof person === "string" ? person : "hub"),
+    },
+  };
+}
