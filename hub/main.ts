@@ -9,6 +9,7 @@ import type { SiteId } from "../shared/ids.ts";
 import { type Log, toStderr } from "../shared/log.ts";
 import { VERSION } from "../shared/version.ts";
 import { startAllocationSweep } from "./allocations/sweep.ts";
+import { askedFor, runBackupCommand } from "./backup/command.ts";
 import { openBmc } from "./bmc/open.ts";
 import { runCommand, type SettingsWith } from "./copy-secrets/command.ts";
 import type { Database } from "./db/client.ts";
@@ -293,8 +294,15 @@ const isWrongSetting = (error: unknown): boolean =>
  */
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
 
+async function runWords(words: readonly string[]): Promise<number> {
+  const asked = askedFor(words);
+  if (asked === null) return runCommand(words, settingsWith);
+  await runBackupCommand(asked, loadConfig(process.env));
+  return 0;
+}
+
 async function command(words: readonly string[]): Promise<never> {
-  const status = await runCommand(words, settingsWith).catch((error: unknown) => {
+  const status = await runWords(words).catch((error: unknown) => {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     return isWrongSetting(error) ? 78 : 1;
   });

@@ -72,6 +72,12 @@ export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
  * consumers ignore unknown members.
  */
 export const EVENTS = {
+  "hub.database.restored": {
+    subject: "hub",
+    meaning:
+      "An operator has restored the hub's database from a backup. Every event after `last_sequence` and before this event is lost, so a consumer reads again what it keeps.",
+    data: z.strictObject({ backup_taken_at: z.string(), last_sequence: z.string(), message: z.string() }),
+  },
   "node.onboarding.started": {
     subject: "onboardings/{onboarding_id}",
     meaning: "The onboarding was admitted and its first stage begins.",

@@ -7,6 +7,7 @@ import { openSecrets, type SecretsSettings } from "../secrets/open.ts";
 import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
 import { readStoreId } from "../startup/same-store.ts";
 import { type DatabaseSettings, startDatabase } from "../startup/start-database.ts";
+import { USAGE } from "../startup/usage.ts";
 import { copyOne, copySecrets, type Outcome } from "./copy.ts";
 import { namedSecrets } from "./named-secrets.ts";
 import {
@@ -19,7 +20,6 @@ import {
   nameOf,
   totalOf,
   UNUSED_DATABASE,
-  USAGE,
 } from "./words.ts";
 
 type StoreKind = SecretsSettings["kind"];

@@ -11,13 +11,6 @@ const TOLD: Readonly<Record<Exclude<Outcome, "absent">, string>> = {
   differs: "different",
 };
 
-export const USAGE = `Usage: hub                                      serves hosts and operators
-       hub copy-secrets --to vault|sealed_file  copies every secret from the other store to this one
-
-From a checkout: npm run hub -- copy-secrets --to vault
-Settings come from the environment; docs/settings.md lists them and explains how to move from one store to the other.
-`;
-
 export const UNUSED_DATABASE =
   "No hub has started on this database yet, so there is nothing to copy. Run this command with the environment of the hub that you move, especially its DATABASE_URL or MUSTER_STATE_DIR.";
 

@@ -10,6 +10,7 @@ const builder: typeof import("drizzle-orm") = require("drizzle-orm");
 const postgres: typeof import("drizzle-orm/pg-core") = require("drizzle-orm/pg-core");
 const driver: typeof import("drizzle-orm/node-postgres") = require("drizzle-orm/node-postgres");
 const migrator: typeof import("drizzle-orm/node-postgres/migrator") = require("drizzle-orm/node-postgres/migrator");
+const migrations: typeof import("drizzle-orm/migrator") = require("drizzle-orm/migrator");
 
 export const {
   and,
@@ -19,6 +20,7 @@ export const {
   desc,
   eq,
   getTableColumns,
+  getTableName,
   gt,
   gte,
   inArray,
@@ -27,6 +29,7 @@ export const {
   like,
   lt,
   lte,
+  isTable,
   ne,
   notInArray,
   or,
@@ -51,6 +54,7 @@ export const {
 } = postgres;
 export const { drizzle } = driver;
 export const { migrate: applyMigrations } = migrator;
+export const { readMigrationFiles } = migrations;
 
 export type { SQL, SQLWrapper } from "drizzle-orm";
 export type { NodePgDatabase } from "drizzle-orm/node-postgres";

@@ -3,7 +3,7 @@
  * `max` leaked clients, the pool of connections is empty, so the hub opens its transactions by `inTx` instead of Drizzle's `db.transaction()`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Pool, PoolClient } from "pg";
+import type { Client, Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
 import { keepChanges, markChanges, type OnCommitted, tellChanges } from "./committed.ts";
 import { drizzleOn } from "./drizzle.ts";
@@ -143,6 +143,12 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
     return error instanceof Error ? error : fallback;
   }
 }
+
+/**
+ * Returns the transaction of a connection outside the pool. The caller opens, commits and rolls back the transaction, because its work also needs the
+ * connection itself.
+ */
+export const txOn = (client: Client): Tx => drizzleOn(client as PoolClient) as unknown as Tx;
 
 /** If the function `fn` throws, `inSavepoint` undoes the writes of `fn` and rethrows the error, but the transaction can continue. */
 export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {

@@ -12,6 +12,9 @@ const Stored = z.record(z.string(), z.string());
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && "code" in error && error.code === code;
 
+/** The name of the file that holds the secret at a path. */
+export const sealedFileOf = (path: string): string => `${createHash("sha256").update(path).digest("hex")}.sealed`;
+
 /**
  * The embedded secret store (decision P3) has one AES-256-GCM file for each path, and the encryption key in a file of mode 0600. Each secret's file
  * is bound to its secret's path, so nobody can exchange the files of two secrets. Operators must keep the key of the secret store and the secrets'
@@ -28,7 +31,7 @@ export async function openSealedFileStore(options: { directory: string }): Promi
     );
   });
   const key = await readOrMakeKey(directory);
-  const fileOf = (path: string): string => join(directory, `${createHash("sha256").update(path).digest("hex")}.sealed`);
+  const fileOf = (path: string): string => join(directory, sealedFileOf(path));
   return {
     read: async (path) => unseal(key, path, await readSealed(path, fileOf(path))),
     readVersion: async (path) => {

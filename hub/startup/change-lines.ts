@@ -16,6 +16,7 @@ type EventLine = readonly [LogLevel, string] | null;
  * lines: `node_moved` or `workflow_ended`.
  */
 export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
+  "hub.database.restored": ["warn", "database restored from a backup"],
   "node.onboarding.started": ["info", "workflow admitted"],
   "node.onboarding.completed": null,
   "node.onboarding.failed": null,

@@ -14,8 +14,38 @@ export interface DatabaseSettings {
 }
 
 /**
- * Opens the database that the settings name, and migrates it to the schema of this version of Muster. Without a `databaseUrl`, `startDatabase` uses
- * the embedded PostgreSQL server. `startDatabase` adds the functions that close the database to `closers`.
+ * Finds the database that the settings name, and changes nothing in it. Without a `databaseUrl`, `findDatabase` starts the embedded PostgreSQL server,
+ * or uses the one that runs.
+ */
+export async function findDatabase(
+  settings: DatabaseSettings,
+  log: Log,
+  closers: (() => unknown)[],
+): Promise<{ url: string; kind: string }> {
+  const url = settings.databaseUrl?.reveal();
+  if (url !== undefined) return { url, kind: "DATABASE_URL" };
+  const embedded = await startEmbeddedPostgres({
+    stateDir: settings.stateDir,
+    log: log.with({ part: "postgres" }),
+    runAs: settings.embedded.runAs ?? undefined,
+    ...(settings.embedded.binDir === null ? {} : { binDir: settings.embedded.binDir }),
+  });
+  closers.push(() => embedded.stop());
+  return { url: embedded.url, kind: `embedded PostgreSQL ${embedded.version}` };
+}
+
+/** Runs `use` on the database, and names the setting in the error if the database of DATABASE_URL cannot be used. */
+export async function withDatabaseFault<T>(settings: DatabaseSettings, url: string, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (error) {
+    throw settings.databaseUrl === null ? error : databaseFault(url, error);
+  }
+}
+
+/**
+ * Opens the database that the settings name, and migrates it to the schema of this version of Muster. `startDatabase` adds the functions that close
+ * the database to `closers`.
  */
 export async function startDatabase(
   settings: DatabaseSettings,
@@ -24,24 +54,8 @@ export async function startDatabase(
   closers: (() => unknown)[],
   onCommitted?: OnCommitted,
 ): Promise<{ opened: Database; url: string; kind: string }> {
-  let url = settings.databaseUrl?.reveal();
-  let kind = "DATABASE_URL";
-  if (url === undefined) {
-    const embedded = await startEmbeddedPostgres({
-      stateDir: settings.stateDir,
-      log: log.with({ part: "postgres" }),
-      runAs: settings.embedded.runAs ?? undefined,
-      ...(settings.embedded.binDir === null ? {} : { binDir: settings.embedded.binDir }),
-    });
-    closers.push(() => embedded.stop());
-    url = embedded.url;
-    kind = `embedded PostgreSQL ${embedded.version}`;
-  }
-  try {
-    await migrate(url);
-  } catch (error) {
-    throw settings.databaseUrl === null ? error : databaseFault(url, error);
-  }
+  const { url, kind } = await findDatabase(settings, log, closers);
+  await withDatabaseFault(settings, url, () => migrate(url));
   const opened = openDatabase({
     url,
     poolSize: settings.databasePoolSize,

@@ -1,7 +1,4 @@
-/**
- * The imports that are allowed between the folders of the repository. Tests (`*.test.ts`, their `*.fixture.ts`, and everything in test/) may import
- * anything. In the names of import rules, `production` means all code but the tests.
- */
+/** The imports that are allowed between folders. Tests (`*.test.ts`, `*.fixture.ts`, all of test/) import anything; `production` is all other code. */
 const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
 
 /** dependency-cruiser lists Node's own modules without "node:". The entry NODE in a list of allowed imports stands for all of Node's modules. */
@@ -320,17 +317,18 @@ export default {
       "Metrics are read from tables and memory; they never act.",
     ),
     only(
-      "copy-secrets-imports",
-      "^hub/copy-secrets/",
+      "hub-commands-imports",
+      "^hub/(backup|copy-secrets)/",
       [
-        "^hub/(copy-secrets|db|secrets)/",
-        "^hub/startup/(same-store|start-database)[.]ts$",
+        "^hub/(backup|copy-secrets|db|secrets)/",
+        "^hub/node/health-override[.]ts$",
+        "^hub/startup/(same-store|start-database|usage)[.]ts$",
         "^shared/",
         HUB_ANYWHERE,
         NPM,
         NODE,
       ],
-      "The command needs the database and both stores, and nothing of a hub that runs.",
+      "The commands need the database and the stores, and nothing of a hub that runs.",
     ),
     only(
       "events-imports",

@@ -23,7 +23,13 @@ export function readRecord(file: string): UpgradeRecord {
 }
 
 /** Loads the record of an old version, moves the record's times to now, and migrates the database as a starting hub does. */
-export async function loadRecord({ database, url }: TestDatabase, record: UpgradeRecord): Promise<void> {
+export async function loadRecord(test: TestDatabase, record: UpgradeRecord): Promise<void> {
+  await loadAsRecorded(test, record);
+  await migrate(test.url);
+}
+
+/** Loads the record of an old version into a database with the schema of that version. */
+export async function loadAsRecorded({ database, url }: TestDatabase, record: UpgradeRecord): Promise<void> {
   const { db } = database;
   await db.execute(sql`drop schema if exists drizzle cascade`);
   await db.execute(sql`drop schema public cascade`);
@@ -39,7 +45,6 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
   }
   await restoreSequences(db);
   await bringToNow(db, record);
-  await migrate(url);
 }
 
 /** The tables whose rows are signed, so that their times stay as they are. */

@@ -1,5 +1,5 @@
 import { EVENT_LOCK_SPACE } from "../advisory-locks.ts";
-import { and, asc, gt, lte, type SQL, sql } from "../orm.ts";
+import { and, asc, eq, gt, lte, type SQL, sql } from "../orm.ts";
 import { type DomainEventRow, domainEvents, nodes } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
@@ -71,7 +71,24 @@ export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
     .from(domainEvents)
     .where(lte(domainEvents.seq, position))
     .limit(1);
-  return row !== undefined && position <= (await lastGiven(db));
+  return row !== undefined && position <= (await lastGiven(db)) && !(await isOfLostDatabase(db, position));
+}
+
+/** True if a database that a restore has replaced may have given the number `position` to an event, so that the reader may have missed events. */
+async function isOfLostDatabase(db: Db, position: bigint): Promise<boolean> {
+  const [restore] = await db
+    .select({ last: sql<string>`${domainEvents.data} ->> 'last_sequence'` })
+    .from(domainEvents)
+    .where(
+      and(
+        eq(domainEvents.subject, "hub"),
+        eq(domainEvents.type, "hub.database.restored"),
+        gt(domainEvents.seq, position),
+      ),
+    )
+    .orderBy(asc(domainEvents.seq))
+    .limit(1);
+  return restore !== undefined && position > BigInt(restore.last);
 }
 
 async function lastGiven(db: Db): Promise<bigint> {
@@ -80,6 +97,21 @@ async function lastGiven(db: Db): Promise<bigint> {
   );
   return BigInt(rows[0]?.seq ?? "0");
 }
+
+/**
+ * Makes the next domain event's number so high that no earlier event had the number, even an event of a database that is lost. No reader can then
+ * mistake a new event for one that it has had. The next number grows with the time, by more than hubs write events in a second, so it is also higher
+ * after a second restore of one backup. `skipPositions` returns the last number before the skipped ones.
+ */
+export async function skipPositions(db: Db): Promise<bigint> {
+  const last = await lastGiven(db);
+  await db.execute(sql`
+    select setval('domain_events_seq_seq', greatest(${last.toString()}::bigint, floor(extract(epoch from now()))::bigint * ${EVENTS_A_SECOND}::int))`);
+  return last;
+}
+
+/** With this many numbers a second, the numbers fit into the 48 bits of the event writers' locks until the year 2059. */
+const EVENTS_A_SECOND = 100_000;
 
 /**
  * Returns the highest sequence number up to which all domain events are visible. A transaction that writes domain events holds an advisory lock that

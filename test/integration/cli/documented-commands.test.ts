@@ -6,9 +6,9 @@ import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operationsOf } from "../../../hub/cli/description.ts";
 import { helpText } from "../../../hub/cli/output.ts";
-import { USAGE } from "../../../hub/copy-secrets/words.ts";
 import { openApiDocument } from "../../../hub/http/openapi.ts";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
+import { USAGE } from "../../../hub/startup/usage.ts";
 import manifest from "../../../package.json" with { type: "json" };
 import { makeSchedulable, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
@@ -53,6 +53,12 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
     file: "test/integration/sites/copy-secrets.test.ts",
     has: '["copy-secrets", "--to", to]',
   },
+  ...Object.fromEntries(
+    ["npm run hub -- backup", "npm run hub -- restore", "mkdir -p -m 700", "cp -p "].map((command) => [
+      command,
+      { file: "test/integration/hub/operate-guide.test.ts", has: 'file === "docs/operate.md"' },
+    ]),
+  ),
   'path "kv/data/*"': {
     file: "test/support/vault-under-test.ts",
     has: '/data/*`]: ["create", "update", "read"]',

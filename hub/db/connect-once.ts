@@ -1,0 +1,29 @@
+import type { Client } from "pg";
+import { Servers } from "./servers.ts";
+
+/**
+ * Opens one connection outside the pool, for a caller whose work needs one database session from its begin to its end. `connectOnce` tries each server
+ * of the URL once. If none can be used, the error is that of the first server, which is the primary server in most URLs.
+ */
+export async function connectOnce(url: string, applicationName: string): Promise<Client> {
+  const servers = new Servers(url);
+  const faults: unknown[] = [];
+  for (let tries = 0; tries < servers.count; tries += 1) {
+    const client = new (servers.connections())({
+      application_name: applicationName,
+      connectionTimeoutMillis: 10_000,
+      keepAlive: true,
+    });
+    // A lost connection rejects the running query, so the listener for pg's event 'error' only keeps the event from ending the hub's process.
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      faults.push(error);
+      // The connection failed, so a failure to close it says nothing more.
+      await client.end().catch(() => undefined);
+    }
+  }
+  throw faults[0];
+}
