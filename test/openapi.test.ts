@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
@@ -7,6 +8,7 @@ import { NamedBy } from "../hub/cli/description.ts";
 import { asyncApiDocument, eventTable } from "../hub/events/asyncapi.ts";
 import { openApiDocument } from "../hub/http/openapi.ts";
 import { ROUTES } from "../hub/http/routes/index.ts";
+import { AgentFrame, HubFrame } from "../shared/protocol/frames.ts";
 
 const COMMITTED = new URL("../docs/openapi.json", import.meta.url);
 
@@ -15,6 +17,24 @@ describe("the description of the events", () => {
     const read = (name: string) => readFileSync(new URL(`../docs/${name}`, import.meta.url), "utf8");
     expect(JSON.parse(read("asyncapi.json"))).toEqual(JSON.parse(JSON.stringify(asyncApiDocument())));
     expect(read("events.md")).toContain(eventTable());
+  });
+});
+
+describe("the description of the agent's protocol", () => {
+  const { components, channels } = asyncApiDocument() as {
+    components: { messages: Record<string, { name: string; summary?: string; payload: Record<string, unknown> }> };
+    channels: { agent: { messages: object } };
+  };
+
+  it("has a message with a meaning for each frame, and the schema by which hub and agent check the frame", () => {
+    const frames = Object.entries(components.messages).filter(([name]) => name.startsWith("agent-"));
+    const types = [...AgentFrame.options, ...HubFrame.options].map(({ shape }) => shape.type.value);
+    expect(frames.map(([, { name }]) => name).toSorted()).toEqual(types.toSorted());
+    expect(Object.keys(channels.agent.messages).toSorted()).toEqual(frames.map(([name]) => name).toSorted());
+    for (const [, { name, summary, payload }] of frames) {
+      expect(summary, name).toBeTruthy();
+      expect(payload, name).toMatchObject({ type: "object", properties: { type: { const: name } } });
+    }
   });
 });
 
@@ -68,17 +88,31 @@ describe("the description of the API", () => {
     }
   });
 
-  it("mentions the token's budget at each route that needs a token, and at no other", () => {
+  it("has no error and no unexplained warning by the recommended rules of Redocly", async () => {
+    const config = await createConfig({ extends: ["recommended"] });
+    const problems = await lintFromString({ source: JSON.stringify(document), absoluteRef: "/openapi.json", config });
+    // Muster has no licence yet (CONTRIBUTING.md), so its description cannot name one.
+    const unexplained = problems.filter(({ ruleId }) => ruleId !== "info-license");
+    expect(unexplained.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+    expect(problems.map(({ ruleId }) => ruleId)).toEqual(["info-license"]);
+    const broken = { ...document, servers: [] };
+    const found = await lintFromString({ source: JSON.stringify(broken), absoluteRef: "/openapi.json", config });
+    expect(found.map(({ ruleId }) => ruleId)).toContain("no-empty-servers");
+  }, 120_000);
+
+  it("describes the errors of each route: the token's budget where a token is needed, versions where one is changed", () => {
     const all = Object.values(document["paths"] as Record<string, Record<string, Record<string, unknown>>>);
-    for (const operation of all.flatMap((path) => Object.values(path))) {
-      const { 429: refused } = operation["responses"] as Record<string, unknown>;
-      if (operation["x-permission"] === "public") expect(refused).toBeUndefined();
-      else
-        expect(refused).toMatchObject({
-          headers: { "Retry-After": {} },
-          description: expect.stringContaining("rate_limited"),
-        });
+    const { responses } = document["components"] as { responses: Record<string, Record<string, unknown>> };
+    for (const [method, operation] of all.flatMap((path) => Object.entries(path))) {
+      const refusals = Object.keys(operation["responses"] as object);
+      expect(refusals.includes("429"), String(operation["operationId"])).toBe(operation["x-permission"] !== "public");
+      expect(refusals.includes("412")).toBe(method === "patch");
+      expect(refusals).toContain("400");
     }
+    expect(responses["Problem429"]).toMatchObject({
+      headers: { "Retry-After": { $ref: "#/components/headers/RetryAfter" } },
+      description: expect.stringContaining("rate_limited"),
+    });
   });
 
   it("describes each place of a path as a required parameter", () => {
@@ -101,12 +135,12 @@ describe("the description of the API", () => {
   it("refers only to existing schemas, and repeats none", () => {
     const text = JSON.stringify(document);
     const schemas = (document["components"] as { schemas: Record<string, object> }).schemas;
+    const { headers, responses } = document["components"] as Record<string, object>;
     const referred = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1]));
-    expect([...referred].sort()).toEqual(
-      Object.keys(schemas)
-        .map((name) => `#/components/schemas/${name}`)
-        .sort(),
+    const named = Object.entries({ schemas, headers, responses }).flatMap(([kind, all]) =>
+      Object.keys(all ?? {}).map((name) => `#/components/${kind}/${name}`),
     );
+    expect([...referred].sort()).toEqual(named.sort());
     expect(text).not.toContain("$defs");
   });
 

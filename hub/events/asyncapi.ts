@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EVENT_TYPES, EVENTS, type EventType } from "../../shared/events.ts";
 import { VERSION } from "../../shared/version.ts";
+import { AGENT_PROTOCOL } from "./agent-protocol.ts";
 import { CloudEvent } from "./cloud-event.ts";
 
 type Schema = Record<string, unknown>;
@@ -19,7 +20,7 @@ const payloadOf = (type: EventType): Schema =>
 
 const idOf = (type: EventType): string => type.replaceAll(/[._]/g, "-");
 
-/** Generates the AsyncAPI 3.0 document from the catalogue of events (decision P5). */
+/** Generates the AsyncAPI 3.0 document from the catalogue of events (decision P5) and the frames of the agent's channel. */
 export function asyncApiDocument(): Schema {
   const messages = Object.fromEntries(
     EVENT_TYPES.map((type) => [idOf(type), { $ref: `#/components/messages/${idOf(type)}` }]),
@@ -33,10 +34,10 @@ export function asyncApiDocument(): Schema {
   return {
     asyncapi: "3.0.0",
     info: {
-      title: "Muster domain events",
+      title: "Muster domain events, and the protocol of its agents",
       version: VERSION,
       description:
-        "What happens to nodes and to the operations on them, as CloudEvents 1.0. Delivery is at least once; a repetition has the same id.",
+        "What happens to nodes and to the operations on them, as CloudEvents 1.0. Delivery is at least once; a repetition has the same id. The channel `agent` has the frames between the hub and the agents of its hosts.",
     },
     defaultContentType: "application/cloudevents+json",
     channels: {
@@ -44,29 +45,37 @@ export function asyncApiDocument(): Schema {
         "/api/v1/admin/events/stream",
         "Server-sent events; Last-Event-ID or a cursor continues after an event.",
       ),
+      ...AGENT_PROTOCOL.channels,
       webhook: channel(null, "POST requests to the address of each webhook, signed as Standard Webhooks."),
     },
     operations: {
       streamEvents: sends("stream", "Follow events over one HTTP response"),
+      ...AGENT_PROTOCOL.operations,
       deliverEvents: sends("webhook", "Get events as signed requests"),
     },
     components: {
-      messages: Object.fromEntries(
-        EVENT_TYPES.map((type) => [
-          idOf(type),
-          {
-            name: type,
-            title: type,
-            summary: EVENTS[type].meaning,
-            description: `Subject: ${EVENTS[type].subject}`,
-            contentType: "application/cloudevents+json",
-            payload: payloadOf(type),
-          },
-        ]),
-      ),
+      messages: {
+        ...AGENT_PROTOCOL.messages,
+        ...eventMessages(),
+      },
     },
   };
 }
+
+const eventMessages = (): Schema =>
+  Object.fromEntries(
+    EVENT_TYPES.map((type) => [
+      idOf(type),
+      {
+        name: type,
+        title: type,
+        summary: EVENTS[type].meaning,
+        description: `Subject: ${EVENTS[type].subject}`,
+        contentType: "application/cloudevents+json",
+        payload: payloadOf(type),
+      },
+    ]),
+  );
 
 /** Returns the catalogue of events as a table for docs/events.md. */
 export const eventTable = (): string =>

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { ApiError, problemBody } from "../../shared/api/errors.ts";
+import { asyncApiDocument } from "../events/asyncapi.ts";
 import { apiRequests } from "../metrics/counted/api-requests.ts";
 import { docsPage } from "../ui/docs-page.ts";
 import { statusPage } from "../ui/status-page.ts";
@@ -61,6 +62,8 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   for (const route of ROUTES) register(app, route, deps, guard);
   const document = openApiDocument(ROUTES);
   app.get("/api/v1/openapi.json", (c) => c.json(document));
+  // Few clients ask for the description of events, so the hub generates it only on request, and starts sooner.
+  app.get("/api/v1/asyncapi.json", (c) => c.json(asyncApiDocument()));
   app.get("/", (c) => servePage(c, statusPage));
   app.get("/docs", (c) => servePage(c, docsPage));
   app.notFound((c) => {

@@ -7,7 +7,7 @@ import {
   DecommissionBatchCreate,
   DecommissionBatchCreated,
 } from "../../shared/api/batches.ts";
-import { API_ERRORS, PROBLEM_TYPE, Problem } from "../../shared/api/errors.ts";
+import { Problem } from "../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary } from "../../shared/api/nodes.ts";
 import {
   BatchCreate,
@@ -42,7 +42,7 @@ import { Json } from "../../shared/json.ts";
 import { VERSION } from "../../shared/version.ts";
 import { LeftOut } from "../diagnostics/section.ts";
 import { Diagnostics, SectionFailed } from "../diagnostics/take.ts";
-import { TOKEN_RATES } from "../gateway/budgets.ts";
+import { EVERY_ANSWER, HEADERS, PROBLEMS, problemsOf, VERSIONED_ANSWER } from "./openapi-answers.ts";
 import { type Route, takesIdempotencyKey } from "./route.ts";
 
 type Schema = Record<string, unknown>;
@@ -193,25 +193,11 @@ function parameters(route: Route): Schema[] {
   ];
 }
 
-const problem = {
-  description: "A problem (RFC 9457)",
-  content: { [PROBLEM_TYPE]: { schema: { $ref: "#/components/schemas/Problem" } } },
-};
-/** The answer with status 429 of every route that needs a token, because each token has a request budget. */
-const refusedForNow = {
-  [API_ERRORS.rate_limited.status]: {
-    ...problem,
-    description: `The token has sent this hub too many requests (rate_limited): ${TOKEN_RATES.request.perMinute} requests a minute, ${TOKEN_RATES.write.perMinute} of them changes. Nothing was done`,
-    headers: {
-      "Retry-After": {
-        description: "Seconds until the next request is accepted.",
-        schema: { type: "integer", minimum: 1 },
-      },
-    },
-  },
-};
+/** The paths whose answers have an ETag: a route that changes a resource takes the ETag of the route that reads it. */
+const versionedPaths = (routes: readonly Route[]): ReadonlySet<string> =>
+  new Set(routes.filter(({ method }) => method === "PATCH").map(({ path }) => path));
 
-function operation(route: Route): Schema {
+function operation(route: Route, versioned: ReadonlySet<string>): Schema {
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -228,6 +214,7 @@ function operation(route: Route): Schema {
     responses: {
       [route.status]: {
         description: "OK",
+        headers: versioned.has(route.path) && route.method !== "DELETE" ? VERSIONED_ANSWER : EVERY_ANSWER,
         ...(route.status === 204
           ? {}
           : {
@@ -238,8 +225,7 @@ function operation(route: Route): Schema {
               },
             }),
       },
-      ...(route.permission === "public" ? {} : refusedForNow),
-      default: problem,
+      ...problemsOf(route),
     },
   };
 }
@@ -247,8 +233,9 @@ function operation(route: Route): Schema {
 /** Generates the API description in OpenAPI 3.1 from the given routes (decision P4). */
 export function openApiDocument(routes: readonly Route[]): Schema {
   const paths: Record<string, Schema> = {};
+  const versioned = versionedPaths(routes);
   for (const route of routes)
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, versioned) };
   return {
     openapi: "3.1.0",
     info: {
@@ -256,9 +243,12 @@ export function openApiDocument(routes: readonly Route[]): Schema {
       version: VERSION,
       description: "Brings bare-metal GPU hosts into service, keeps them there and takes them out again.",
     },
+    servers: [{ url: "/", description: "The hub that serves this description" }],
     paths,
     components: {
       schemas: components(),
+      headers: HEADERS,
+      responses: PROBLEMS,
       securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
     },
   };

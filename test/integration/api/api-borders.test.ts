@@ -134,6 +134,11 @@ describe("the borders of the admin API", () => {
     },
   );
 
+  it("serves the description of events and of the agent's protocol", async () => {
+    const { status, body } = await api.ask("GET", "/api/v1/asyncapi.json");
+    expect([status, Object.keys(body.channels)]).toEqual([200, ["stream", "agent", "webhook"]]);
+  });
+
   it("changes a resource only with its current version, in every PATCH route (decision P4)", async () => {
     const { siteId, profileId, skuId } = await seedApi(api, "patched");
     const site = `${SITES}/${siteId}`;
