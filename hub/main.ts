@@ -28,6 +28,7 @@ import { Reconciler } from "./reconciler/reconcile.ts";
 import { openSecrets } from "./secrets/open.ts";
 import { SecretError, type SecretStore } from "./secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
+import { RolesFileError } from "./sign-in/roles-file.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./startup/config.ts";
 import { type HubIdentity, openIdentity } from "./startup/hub-identity.ts";
 import { observeChanges } from "./startup/observe-changes.ts";
@@ -74,7 +75,6 @@ async function start(
   // The hub checks first that the secret store belongs to its database, before it creates or revokes anything.
   const { secrets, identity, storeWatch } = await openSecretStore(config, log.with({ part: "secrets" }), db, closers);
   await ensureAdminToken(inTx, adminTokenFile);
-  const clients = countedClients(log);
   const parts: Parts = {
     config,
     log,
@@ -84,7 +84,7 @@ async function start(
     databaseUrl: store.url,
     secrets,
     identity,
-    maas: siteClient(db, secrets, clients),
+    maas: siteClient(db, secrets, countedClients(log)),
   };
   const agentUrl = agentUrlOf(config);
   const onTaskEnded = startTaskReaders(parts, closers);
@@ -119,6 +119,7 @@ async function start(
     metrics: config.metrics,
     databaseUrl: store.url,
     caEnd: () => (identity.isOpen ? new X509Certificate(identity.keys().ca.issuerPem).validToDate : null),
+    signInSettings: config.signIn,
     facts: factsOf(parts, { agentUrl, agents: hosts.sessions, secretStore: () => storeWatch.state() }),
   });
   closers.push(() => operators.close());
@@ -286,7 +287,10 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
 }
 
 const isWrongSetting = (error: unknown): boolean =>
-  error instanceof ConfigError || error instanceof TlsFilesError || (error instanceof SecretError && error.isRefusal);
+  error instanceof ConfigError ||
+  error instanceof TlsFilesError ||
+  error instanceof RolesFileError ||
+  (error instanceof SecretError && error.isRefusal);
 
 /**
  * Returns the hub's settings with the given kind of secret store. By `settingsWith`, the command `copy-secrets` opens both secret stores in the same

@@ -199,6 +199,7 @@ const PLANTED = [
   ["hub/people/serve.ts", 'import "../http/app.ts";', "people-imports"],
   ["hub/copy-secrets/serve.ts", 'import "../http/app.ts";', "hub-commands-imports"],
   ["hub/backup/serve.ts", 'import "../http/app.ts";', "hub-commands-imports"],
+  ["hub/sign-in/serve.ts", 'import "../http/app.ts";', "people-imports"],
   ["hub/gateway/start.ts", 'import "../workflows/onboarding/stages/commission.ts";', "gateway-imports"],
   ["hub/node/wake.ts", 'import "../http/app.ts";', "node-imports"],
   ["hub/maas/again.ts", 'import "../main.ts";', "nobody-imports-main"],

@@ -13,6 +13,7 @@ const WRITTEN_ONLY: Readonly<Record<string, string>> = {
   "node_inventories.reported_at": "An engineer who looks into the database sees the age of an inventory.",
   "nodes.access_method": "It is a constant of lifecycle 8.1.",
   "nodes.ssh_username": "It is a constant of lifecycle 8.1.",
+  "page_sessions.state_sha256": "It is unique, so that one sign-in at the provider makes one session.",
   "workflow_events.claimed_at": "Tests prove with it that claims of two hubs did not overlap.",
 };
 

@@ -23,15 +23,18 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster help [command]
        muster diagnostics [--output FILE]   one file for support, without secrets
        muster verify-record FILE            verify a sanitization record offline
+       muster login | logout                log in by a browser on any device, or by a token on standard input
 
   --hub URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
-  --token-file FILE  by default MUSTER_TOKEN_FILE, else the token of the hub on this machine; MUSTER_TOKEN holds the token itself
+  --token-file FILE  by default MUSTER_TOKEN_FILE, else your login, else the token of the hub on this machine; MUSTER_TOKEN holds the token itself
   --ca-file FILE     the CA, in PEM, of a hub with https; by default MUSTER_CA_FILE, else the system's CAs
   --output json      the hub's answer unchanged
   --all              all pages of a list
   --if-match ETAG    change only this version; by default the present version
   A flag's value @FILE means the file's content, so that no secret is on the command line.
 `;
+/** The commands of the log-in, which need no API description. */
+const LOGIN = ["login", "logout"] as const;
 const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
 
@@ -148,6 +151,10 @@ async function runOffline(argv: readonly string[]): Promise<boolean> {
 
 async function main(argv: readonly string[]): Promise<void> {
   if (await runOffline(argv)) return;
+  if (LOGIN.some((one) => argv[0] === one || (argv[0] === "help" && argv[1] === one))) {
+    const { runLogin } = await import("./login.ts");
+    return runLogin(argv);
+  }
   const { values, positionals } = parseArgs({
     args: [...argv],
     options: COMMON_FLAGS,
@@ -176,6 +183,8 @@ function explained(error: unknown): readonly [1 | 2 | 3, string] {
   if (error instanceof UsageError) return [2, error.message];
   if (error instanceof Refused) return [1, error.message];
   if (!(error instanceof Error)) return [1, String(error)];
+  // The class of the error would load the code of the log-in, which most commands do not need.
+  if (error.name === "LoginError") return [1, error.message];
   if (error instanceof Away) return [3, error.message];
   const cut = error.name === "TimeoutError" || error instanceof TypeError;
   return cut

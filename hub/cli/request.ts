@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { setDefaultCACertificates } from "node:tls";
 import { type Invocation, UsageError } from "./arguments.ts";
+import { credentialsFile, isFresh, type ProviderLogin, readLogin, withLock, writeLogin } from "./credentials.ts";
 import { problemText } from "./output.ts";
 import { defaultToken } from "./token.ts";
 
@@ -12,6 +13,8 @@ export const DEADLINE_MS = 60_000;
 export interface Target {
   readonly url: string;
   readonly token: string | null;
+  /** The login by the hub's provider, whose access token the command renews when the token has expired. */
+  readonly login: ProviderLogin | null;
   /** Says where the command looked for a token, if it has none. */
   readonly noToken: string | null;
 }
@@ -42,14 +45,40 @@ export const flagText = (values: Readonly<Record<string, unknown>>, name: string
   return typeof value === "string" ? value : undefined;
 };
 
-export function targetOf(values: Readonly<Record<string, unknown>>): Target {
-  const url = (flagText(values, "hub") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
-  const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
+/** Returns the hub's address, and makes the command trust the CA that the operator names. */
+export function addressOf(values: Readonly<Record<string, unknown>>): string {
   trustOnly(flagText(values, "ca-file") ?? process.env["MUSTER_CA_FILE"]);
+  return (flagText(values, "hub") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
+}
+
+export function targetOf(values: Readonly<Record<string, unknown>>): Target {
+  const url = addressOf(values);
+  const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
   const given = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
-  if (given !== undefined) return { url, token: given, noToken: null };
+  if (given !== undefined) return { url, token: given, login: null, noToken: null };
+  const login = readLogin(credentialsFile(process.env), url);
+  if (login?.kind === "token") return { url, token: login.token, login: null, noToken: null };
+  if (login !== null) return { url, token: null, login, noToken: null };
   const found = defaultToken("/", process.env);
-  return found.ok ? { url, token: found.token, noToken: null } : { url, token: null, noToken: found.message };
+  const token = found.ok ? found.token : null;
+  return { url, token, login: null, noToken: found.ok ? null : found.message };
+}
+
+/** Returns the token for a request. Only a command with an expired login loads the code of the renewal. */
+async function presentToken({ url, token, login }: Target): Promise<string | null> {
+  if (login === null) return token;
+  if (isFresh(login)) return login.access_token;
+  const { renewLogin } = await import("./provider.ts");
+  const file = credentialsFile(process.env);
+  return withLock(file, async () => {
+    // Another command may have renewed the login, or logged out, while this command waited for the lock.
+    const now = readLogin(file, url);
+    if (now?.kind !== "provider") return now?.token ?? null;
+    if (isFresh(now)) return now.access_token;
+    const renewed = await renewLogin(now);
+    writeLogin(file, url, renewed);
+    return renewed.access_token;
+  });
 }
 
 /** Makes the command trust only the CA that the operator names, and no CA of the operating system. */
@@ -106,7 +135,8 @@ export async function call(
   { method, invocation, headers: own, repeatable, deadlineMs }: Question,
 ): Promise<Response> {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", ...own };
-  if (target.token !== null) headers["authorization"] = `Bearer ${target.token}`;
+  const token = await presentToken(target);
+  if (token !== null) headers["authorization"] = `Bearer ${token}`;
   if (repeatable === true) headers["idempotency-key"] = randomUUID();
   if (invocation.body !== null) headers["content-type"] = "application/json";
   const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
@@ -127,5 +157,6 @@ export async function call(
   }
   if (response.ok) return response;
   const problem = problemText(response.status, await response.json().catch(() => null));
-  throw new Refused(response.status === 401 && target.noToken !== null ? `${problem}${target.noToken}` : problem);
+  const advice = target.login === null ? (target.noToken ?? "") : "If your login has ended, run: muster login";
+  throw new Refused(response.status === 401 ? `${problem}${advice}` : problem);
 }

@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { ApiError, problemBody } from "../../shared/api/errors.ts";
 import { asyncApiDocument } from "../events/asyncapi.ts";
@@ -13,6 +12,8 @@ import { openApiDocument } from "./openapi.ts";
 import { asApiError, problemResponse } from "./problem.ts";
 import { register, requestIdOf } from "./register.ts";
 import { ROUTES } from "./routes/index.ts";
+import { servePage } from "./serve-page.ts";
+import { registerSignIn } from "./sign-in-routes.ts";
 import { TokenBudgets } from "./token-budgets.ts";
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
@@ -65,6 +66,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   // Few clients ask for the description of events, so the hub generates it only on request, and starts sooner.
   app.get("/api/v1/asyncapi.json", (c) => c.json(asyncApiDocument()));
   app.get("/", (c) => servePage(c, statusPage));
+  registerSignIn(app, deps, guard.failed);
   app.get("/docs", (c) => servePage(c, docsPage));
   app.notFound((c) => {
     const methods = ROUTES.filter((route) => matches(route.path, c.req.path)).map((route) => route.method);
@@ -89,15 +91,3 @@ function countAnswer(method: string, status: number): void {
 
 const matches = (template: string, path: string): boolean =>
   new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
-
-/** A page of the hub may run only the script inside the page; the nonce in the content security policy makes the browser refuse other scripts. */
-function servePage(c: Context<Env>, page: (nonce: string) => string): Response | Promise<Response> {
-  const nonce = randomBytes(16).toString("base64");
-  c.header(
-    "content-security-policy",
-    `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  );
-  c.header("x-content-type-options", "nosniff");
-  c.header("referrer-policy", "no-referrer");
-  return c.html(page(nonce));
-}

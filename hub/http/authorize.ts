@@ -4,8 +4,10 @@ import { ApiError } from "../../shared/api/errors.ts";
 import type { TokenKind } from "../gateway/budgets.ts";
 import { loginsRefused } from "../metrics/counted/api-requests.ts";
 import { type Actor, ANYBODY } from "../people/actor.ts";
-import { credentialOf, identify } from "../people/identify.ts";
+import { credentialOf, hasSessionCookie } from "../people/credential.ts";
+import { identify, refused } from "../people/identify.ts";
 import { mustHaveRight } from "../people/place.ts";
+import { mustNotBeForged } from "./csrf-refusal.ts";
 import type { ApiDependencies } from "./deps.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import type { Route } from "./route.ts";
@@ -30,23 +32,29 @@ export async function authorize(
 ): Promise<Actor> {
   const { permission, right, place, operationId } = route;
   if (permission === "public" || right === "none") return ANYBODY;
-  const credential = credentialOf(c.req.header("authorization"));
+  const { signIn } = deps;
+  const headers = { authorization: c.req.header("authorization"), cookie: c.req.header("cookie") };
+  mustNotBeForged(c, signIn.publicOrigin, hasSessionCookie(headers, signIn.cookies));
+  const credential = credentialOf(headers, signIn.cookies);
   const charged = credential !== null && budgets.chargeKnown(credential.tokenSha256, COSTS[permission]);
-  const actor =
-    credential === null ? null : await identify(credential, { withoutDatabase: route.withoutDatabase === true }, deps);
-  if (credential === null || actor === null) {
+  const found =
+    credential === null
+      ? refused()
+      : await identify(credential, { withoutDatabase: route.withoutDatabase === true }, deps);
+  if (credential === null || found.kind === "refused") {
     if (credential !== null) {
       // A token that was valid before and has ended costs no budget, and keeps no name in the hub's memory.
       budgets.forget(credential.tokenSha256);
       const address = c.env?.incoming?.socket.remoteAddress ?? "unknown";
-      loginsRefused.add({});
-      failed.note({ address, operationId, requestId: c.get("requestId") });
+      // The tabs of a browser go on asking for a moment after their session has ended, so an ended session is no attempt to guess.
+      if (credential.kind !== "session") {
+        loginsRefused.add({});
+        failed.note({ address, operationId, requestId: c.get("requestId") });
+      }
     }
-    throw new ApiError(
-      "unauthenticated",
-      "Send a valid token as `Authorization: Bearer <token>`. The first token is in the file admin-token of the hub's state folder, or of MUSTER_SHARED_DIR if that is set.",
-    );
+    throw new ApiError("unauthenticated", found.kind === "refused" ? found.detail : "Send a valid token.");
   }
+  const { actor } = found;
   if (!charged) budgets.chargeNew(credential.tokenSha256, actor.name, COSTS[permission]);
   mustHaveRight(actor, { operationId, right, place });
   return actor;

@@ -10,6 +10,7 @@ import type { HubAuthority } from "../gateway/hub-authority.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { StoreState } from "../secrets/store-watch.ts";
+import type { SignIn } from "../sign-in/open-sign-in.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
 import type { TokenRates } from "./token-budgets.ts";
 
@@ -42,6 +43,7 @@ export interface ApiDependencies {
   readonly probe: ProbeMaas;
   readonly compareRegion: CompareRegion;
   readonly events: EventFeed;
+  readonly signIn: SignIn;
   /** The URL at which a host reaches the hub if a person runs the bootstrap command on the host. */
   readonly agentUrl: string;
   /** `caBundlePem` throws `SecretError` until the secret store has provided the hub's CA. */

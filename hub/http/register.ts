@@ -8,9 +8,11 @@ import { findIdempotencyKey, keepIdempotencyKey, lockIdempotencyKey, recordAudit
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { Actor } from "../people/actor.ts";
 import { mustBeWithin } from "../people/place.ts";
+import { cookieValue } from "../sign-in/session-cookie.ts";
 import { PRINTED_PAGE_POLICY } from "../ui/sanitization-page.ts";
 import { type ApiGuard, authorize, type Env } from "./authorize.ts";
 import type { ApiDependencies } from "./deps.ts";
+import { readJson } from "./json-body.ts";
 import { parse } from "./problem.ts";
 import { type Call, Produced, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
 
@@ -60,21 +62,6 @@ const queryOf = (c: Context<Env>): Record<string, unknown> =>
     Object.entries(c.req.queries()).map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
   );
 
-async function readJson(c: Context<Env>): Promise<unknown> {
-  const type = c.req.header("content-type") ?? "";
-  if (!/^application\/json *(;|$)/i.test(type))
-    throw new ApiError(
-      "unsupported_media_type",
-      `The body must be application/json, not ${type === "" ? "without a content type" : type.slice(0, 64)}.`,
-    );
-  try {
-    return JSON.parse(await c.req.text());
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new ApiError("malformed_json", "The body is not JSON.");
-  }
-}
-
 function answer(c: Context<Env>, route: Route, result: unknown): Response {
   if (result instanceof Produced) return c.body(result.text, 200, { "content-type": result.contentType });
   const body = result instanceof Versioned ? result.body : result;
@@ -107,9 +94,11 @@ class KeyTaken extends Error {}
 
 async function answerWrite(c: Context<Env>, route: Route, call: Call, key: string | null): Promise<Response> {
   const { deps, actor } = call;
-  // The hash of a stored request is keyed with the client's token. From a plain hash in the database somebody could guess a password in the request's
+  // The hash of a stored request is keyed with the client's token or session. From a plain hash in the database somebody could guess a password in the request's
   // body.
-  const requestSha256 = createHmac("sha256", c.req.header("authorization") ?? "")
+  const proof =
+    c.req.header("authorization") ?? cookieValue(c.req.header("cookie") ?? null, deps.signIn.cookies.session);
+  const requestSha256 = createHmac("sha256", proof ?? "")
     .update(canonicalJson([route.method, c.req.path, call.body ?? null]))
     .digest("hex");
   const replayed = key === null ? null : await replay(c, call, key, requestSha256);

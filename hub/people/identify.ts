@@ -1,27 +1,23 @@
-import { createHash } from "node:crypto";
-import { findTokenHolder } from "../db/queries/api-tokens.ts";
+import { ApiError } from "../../shared/api/errors.ts";
+import type { Log } from "../../shared/log.ts";
+import { findTokenHolder, findTokenHolderById } from "../db/queries/api-tokens.ts";
 import { EVERYWHERE } from "../db/queries/reach.ts";
 import type { Db } from "../db/tx.ts";
+import { ACCESS_TOKEN_FAULTS } from "../sign-in/access-token.ts";
+import type { SignIn } from "../sign-in/open-sign-in.ts";
+import { nameOf, personActor } from "../sign-in/person-actor.ts";
+import { presentSession } from "../sign-in/sessions.ts";
 import { within } from "../timing/pause.ts";
 import type { Actor } from "./actor.ts";
-
-/** What a request proves its sender with. The hub counts requests by the hash of the bearer token, before it knows whether the token is valid. */
-export interface Credential {
-  readonly token: string;
-  readonly tokenSha256: string;
-}
-
-export function credentialOf(authorization: string | undefined): Credential | null {
-  const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(authorization ?? "")?.[1];
-  if (token === undefined) return null;
-  return { token, tokenSha256: createHash("sha256").update(token).digest("hex") };
-}
+import type { Credential } from "./credential.ts";
 
 /** The longest time that the hub waits for the database, if the hub can identify the client without the database. */
 const LOOKUP_MS = 3_000;
 
 export interface Identifiers {
   readonly db: Db;
+  readonly log: Log;
+  readonly signIn: SignIn;
   /** True for the admin token in the hub's state folder. The hub checks the admin token without its database. */
   readonly isAdminToken: (token: string) => Promise<boolean>;
 }
@@ -36,25 +32,76 @@ const FIRST_ADMIN: Actor = {
   personId: null,
 };
 
-/** The only function that makes an actor from a request. Returns null if the credential is not valid (any more). */
+export type Identified =
+  | { readonly kind: "actor"; readonly actor: Actor }
+  /** The credential is not valid (any more). The detail says why, and what to do next. */
+  | { readonly kind: "refused"; readonly detail: string };
+
+/**
+ * The only function that makes an actor from a request. `identify` throws `no_role` for a person who has signed in and has no role, and `unavailable`
+ * if the hub needs the provider and the provider does not answer.
+ */
 export async function identify(
   credential: Credential,
   { withoutDatabase }: { readonly withoutDatabase: boolean },
-  { db, isAdminToken }: Identifiers,
-): Promise<Actor | null> {
+  identifiers: Identifiers,
+): Promise<Identified> {
+  if (credential.kind === "session") return holderOfSession(credential, identifiers);
+  if (credential.kind === "access_token") return holderOfAccessToken(credential, identifiers);
+  const { db, isAdminToken } = identifiers;
   // The database finds the API token by the token's hash, so the duration of the look-up reveals nothing about the token.
   const held = holderOf(db, credential.tokenSha256);
-  if (!withoutDatabase) return held;
+  if (!withoutDatabase) return orRefused(await held);
   const known = held.then(
     (actor) => ({ actor }),
     () => null,
   );
   const found = await within(LOOKUP_MS, known);
-  if (found !== null) return found.actor;
-  return (await isAdminToken(credential.token)) ? FIRST_ADMIN : held;
+  if (found !== null) return orRefused(found.actor);
+  return orRefused((await isAdminToken(credential.token)) ? FIRST_ADMIN : await held);
 }
+
+const SEND_TOKEN =
+  "Send a valid token as `Authorization: Bearer <token>`. The first token is in the file admin-token of the hub's state folder, or of MUSTER_SHARED_DIR if that is set.";
+export const refused = (detail: string = SEND_TOKEN): Identified => ({ kind: "refused", detail });
+const orRefused = (actor: Actor | null): Identified => (actor === null ? refused() : { kind: "actor", actor });
 
 async function holderOf(db: Db, tokenSha256: string): Promise<Actor | null> {
   const token = await findTokenHolder(db, tokenSha256);
   return token === null ? null : { ...token, via: "token", personId: null };
+}
+
+const SESSION_ENDED = "Your session has ended. Sign in again.";
+
+/** A session has the rights that its token or person has now, so a revoked token or a changed rule takes effect at the next request. */
+async function holderOfSession({ token }: Credential, { db, log, signIn: { oidc } }: Identifiers): Promise<Identified> {
+  const session = await presentSession({ db, oidc, log }, token);
+  if (session === null) return refused(SESSION_ENDED);
+  const { tokenId, subject, name, claims } = session;
+  if (tokenId !== null) {
+    const holder = await findTokenHolderById(db, tokenId);
+    if (holder === null) return refused("The token of your session is no longer valid. Sign in again.");
+    return { kind: "actor", actor: { ...holder, via: "session", personId: null } };
+  }
+  if (subject === null || oidc === null) return refused(SESSION_ENDED);
+  const actor = await personActor({ via: "session", subject, name, claims: claims ?? {} }, oidc.roles, db);
+  return { kind: "actor", actor };
+}
+
+async function holderOfAccessToken({ token }: Credential, { db, signIn: { oidc } }: Identifiers): Promise<Identified> {
+  if (oidc === null) return refused("The hub takes no access tokens, because MUSTER_OIDC_ISSUER is not set.");
+  const verified = await oidc.accessTokens.verify(token);
+  if (verified.kind === "refused")
+    return refused(`The hub refuses the access token: ${ACCESS_TOKEN_FAULTS[verified.fault]}. Get a new one.`);
+  if (verified.kind === "provider_away")
+    throw new ApiError(
+      "unavailable",
+      "The hub cannot check the access token, because the provider does not answer. Try again, or use an API token.",
+    );
+  const { claims } = verified;
+  const name = nameOf(claims, claims.sub);
+  return {
+    kind: "actor",
+    actor: await personActor({ via: "oidc", subject: claims.sub, name, claims }, oidc.roles, db),
+  };
 }

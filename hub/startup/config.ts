@@ -8,7 +8,9 @@ import type { Setting } from "../diagnostics/facts.ts";
 import { isLoopback } from "../http/loopback.ts";
 import type { TlsPaths } from "../http/tls-files.ts";
 import type { SecretsSettings } from "../secrets/open.ts";
+import type { SignInSettings } from "../sign-in/open-sign-in.ts";
 import { nearest } from "./nearest-name.ts";
+import { signInEnv, signInSettings } from "./sign-in-settings.ts";
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 const millis = (fallback: number, least: number) =>
@@ -105,6 +107,7 @@ const Env = z.object({
    * reaches the admin listener, the listener may use clear text on an address other than loopback.
    */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
+  ...signInEnv,
   /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
@@ -146,6 +149,7 @@ export interface Config {
   readonly sharedDir: string;
   /** The address of the admin listener. The field `tls` is null if the admin listener uses clear text. */
   readonly http: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
+  readonly signIn: SignInSettings;
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly metrics: { readonly host: string; readonly port: number | null; readonly tokenFile: string | null };
   readonly agentPackageDir: string;
@@ -211,6 +215,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     bmcCaFile: e.MUSTER_BMC_CACERT ?? null,
     http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT, tls: adminTls(e) },
     metrics: metricsListener(e),
+    signIn: signInConfig(e),
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
     logLevel: e.MUSTER_LOG_LEVEL,
     watchIntervalMs: e.MUSTER_WATCH_INTERVAL_MS,
@@ -254,6 +259,13 @@ function metricsListener(e: z.output<typeof Env>): Config["metrics"] {
       "MUSTER_METRICS_HOST is not on loopback, so strangers could read the metrics. Set MUSTER_METRICS_TOKEN_FILE to a file with a token of at least 16 characters.",
     );
   return { host, port: port ?? null, tokenFile: tokenFile ?? null };
+}
+
+function signInConfig(e: z.output<typeof Env>): SignInSettings {
+  const byTls = e.MUSTER_HTTP_TLS_CERT !== undefined || e.MUSTER_HTTP_TLS_BY_PROXY === "true";
+  const settings = signInSettings(e, byTls);
+  if ("fault" in settings) throw refuse(settings.fault);
+  return settings;
 }
 
 function vaultConfig(e: z.output<typeof Env>): SecretsSettings {

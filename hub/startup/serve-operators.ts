@@ -9,6 +9,7 @@ import { metricsApp } from "../http/metrics-listener.ts";
 import { startAdminServer } from "../http/server.ts";
 import { openTlsFiles, type TlsFiles, type TlsPaths } from "../http/tls-files.ts";
 import { type Metrics, openMetrics } from "../metrics/metrics.ts";
+import { openSignIn, type SignInSettings } from "../sign-in/open-sign-in.ts";
 
 type Api = Pick<
   ApiDependencies,
@@ -26,6 +27,7 @@ export interface MetricsSettings {
 interface OperatorServerOptions extends Api {
   readonly at: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly adminTokenFile: string;
+  readonly signInSettings: SignInSettings;
   readonly facts: Facts;
   readonly metrics: MetricsSettings;
   readonly databaseUrl: string;
@@ -41,6 +43,7 @@ export async function serveOperators(
   const tls = at.tls === null ? null : await openTlsFiles(at.tls, log.with({ part: "api" }));
   const events = new EventFeed(db, log.with({ part: "events" }));
   const sender = startWebhookSender({ db, inTx, secrets, feed: events, log: log.with({ part: "webhooks" }) });
+  const signIn = await openSignIn(options.signInSettings, log.with({ part: "sign-in" }));
   const eventLoop = watchEventLoop();
   const facts: HubFacts = { ...options.facts, eventLoop };
   const { hubId, version, agents, secretStore } = facts;
@@ -59,6 +62,7 @@ export async function serveOperators(
     ...options,
     events,
     metrics,
+    signIn,
     log: log.with({ part: "api" }),
     secretStore,
     takeDiagnostics: diagnosticsOf(facts, inTx),

@@ -1,9 +1,8 @@
 // The script of the operators' page, which runs in the browser. The hub joins the files `page-*.js` and `page.js` into one script. The page reads
-// everything from the public API every two seconds, and inserts the data as text, never as markup. The browser keeps the operator's token only for
-// the open tab.
+// everything from the public API every two seconds, and inserts the data as text, never as markup. The browser sends a cookie that no script can
+// read, so the page itself holds no token.
 const EVERY_MS = 2000;
 const DEADLINE_MS = 30_000;
-let token = sessionStorage.getItem("muster-token") ?? "";
 const fetchFrom = async (path, request) => {
   try {
     return await fetch(path, { ...request, signal: AbortSignal.timeout(DEADLINE_MS) });
@@ -11,32 +10,26 @@ const fetchFrom = async (path, request) => {
     throw new Error("The hub does not answer.");
   }
 };
-const ask = async (path, body, { repeatable = true } = {}) => {
-  const headers = { authorization: `Bearer ${token}` };
-  const answer = await fetchFrom(
-    path,
-    body === undefined
-      ? { headers }
-      : {
-          method: "POST",
-          headers: {
-            ...headers,
-            "content-type": "application/json",
-            ...(repeatable ? { "idempotency-key": crypto.randomUUID() } : {}),
-          },
-          body: JSON.stringify(body),
-        },
-  );
+const send = (path, body, headers = {}) =>
+  fetchFrom(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+/** Returns the content of the hub's answer. The error for a refusal has the hub's own words. */
+const readFrom = async (answer) => {
+  if (answer.status === 204) return null;
   const read = await answer.json().catch(() => null);
   if (read === null) throw new Error(`Something other than the hub answers at its address (${answer.status}).`);
-  if (answer.status === 401)
-    throw Object.assign(
-      new Error("The hub refuses this token. The first token is in the file admin-token of its state folder."),
-      { status: 401 },
-    );
-  if (!answer.ok) throw Object.assign(new Error(read.detail ?? answer.statusText), { status: answer.status });
-  return read;
+  if (answer.ok) return read;
+  throw Object.assign(new Error(read.detail ?? answer.statusText), { status: answer.status, code: read.code });
 };
+const ask = async (path, body, { repeatable = true } = {}) =>
+  readFrom(
+    body === undefined
+      ? await fetchFrom(path)
+      : await send(path, body, repeatable ? { "idempotency-key": crypto.randomUUID() } : {}),
+  );
 
 const LAST_ENDED = 20;
 async function overview() {
@@ -99,10 +92,12 @@ function showHub({ version, agents, you, secret_store: store }) {
   patchChildren($("ail"), make("p", ail));
 }
 
+/** The codes of the hub's answers to a person who has signed in and may see nothing. */
+const NO_ROLE = ["no_role", "groups_left_out"];
 let timer;
 /**
- * The number of the newest update of the page; an older update changes nothing on the page. The page also raises `look` when it deletes the
- * operator's token, so that an update with the deleted token changes nothing.
+ * The number of the newest update of the page; an older update changes nothing on the page. The page also raises `look` when its session ends, so that
+ * an update of the ended session changes nothing.
  */
 let look = 0;
 /** The address of the view that the page shows, and the time of the view's data. */
@@ -121,10 +116,11 @@ async function loop() {
     $("stale").textContent = "";
   } catch (error) {
     if (mine !== look) return;
-    if (shownHash !== hash) clear();
+    if (error.status === 401) return leave("Your session has ended. Sign in again.");
+    if (shownHash !== hash || NO_ROLE.includes(error.code)) clear();
     const since = shownAt === null ? "" : ` The page shows the state of ${shownAt.toLocaleTimeString()}.`;
-    $("stale").textContent = error.status === 401 ? error.message : error.message + since;
-    if (error.status === 401) return leave();
+    $("stale").textContent = error.message + since;
+    showSignedIn();
   }
   timer = setTimeout(loop, EVERY_MS);
 }
@@ -140,13 +136,18 @@ function show(hash, view) {
   document.title = title ? `${title} - Muster` : "Muster";
   shownHash = hash;
   shownAt = new Date();
+  showSignedIn();
+}
+
+function showSignedIn() {
   $("view").hidden = false;
   $("login").hidden = true;
   $("find").hidden = false;
   $("leave").hidden = false;
+  $("leave-all").hidden = false;
 }
 
-/** Removes the shown view from the page, because the page's address has changed or the page no longer uses the operator's token. */
+/** Removes the shown view from the page, because the page's address has changed or the session has ended. */
 function clear() {
   $("view").replaceChildren();
   document.title = "Muster";
@@ -154,35 +155,67 @@ function clear() {
   shownAt = null;
 }
 
-function leave() {
+/** Shows the form for the sign-in in place of the data, with the reason. */
+function leave(why) {
   clearTimeout(timer);
   look += 1;
-  token = "";
-  sessionStorage.removeItem("muster-token");
   clear();
   quiet();
   say("ail");
   $("find").reset();
   $("about").textContent = "";
-  $("view").hidden = true;
-  $("find").hidden = true;
-  $("leave").hidden = true;
+  $("stale").textContent = why;
+  for (const id of ["view", "find", "leave", "leave-all"]) $(id).hidden = true;
   $("login").hidden = false;
+  void offer();
+}
+
+/** Offers the sign-in by the provider if the hub has one. The address says to which view the person returns. */
+async function offer() {
+  // A person may begin to type before the hub has answered.
   $("token").focus();
+  const { provider } = await ask("/sign-in/state").catch(() => ({ provider: false }));
+  $("by-provider").hidden = !provider;
+  $("provider").href = `/sign-in?${new URLSearchParams({ to: location.hash || "#/" })}`;
+  if (provider && $("token").value === "") $("provider").focus();
+}
+
+/** All tabs of the browser share one session. A tab tells the other tabs when the session begins or ends. */
+const tabs = new BroadcastChannel("muster-session");
+tabs.addEventListener("message", ({ data }) => {
+  if (data === "ended") leave("You signed out in another tab.");
+  else if (!$("login").hidden) void loop();
+});
+
+async function signIn(token) {
+  try {
+    await readFrom(await send("/sign-in/token", { token }));
+    $("stale").textContent = "";
+    tabs.postMessage("begun");
+    await loop();
+  } catch (error) {
+    $("stale").textContent = error.message;
+  }
+}
+
+async function signOut(everywhere) {
+  try {
+    await readFrom(await send("/sign-out", { everywhere }));
+    tabs.postMessage("ended");
+    leave(everywhere ? "You signed out everywhere." : "You signed out.");
+  } catch (error) {
+    $("stale").textContent = error.message;
+  }
 }
 
 $("login").addEventListener("submit", (event) => {
   event.preventDefault();
-  token = $("token").value.trim();
+  const token = $("token").value.trim();
   $("token").value = "";
-  sessionStorage.setItem("muster-token", token);
-  $("stale").textContent = "";
-  void loop();
+  void signIn(token);
 });
-$("leave").addEventListener("click", () => {
-  leave();
-  $("stale").textContent = "";
-});
+$("leave").addEventListener("click", () => signOut(false));
+$("leave-all").addEventListener("click", () => signOut(true));
 $("find").addEventListener("submit", (event) => {
   event.preventDefault();
   const hostname = $("host").value.trim().toLowerCase();
@@ -192,6 +225,11 @@ $("view").addEventListener("click", (event) => {
   const button = event.target.closest("button[data-path]");
   if (button !== null) askReason(button);
 });
-addEventListener("hashchange", loop);
-if (token === "") $("token").focus();
-else void loop();
+addEventListener("hashchange", () => ($("login").hidden ? loop() : offer()));
+const begin = async () => {
+  $("token").focus();
+  const { signed_in: signedIn } = await ask("/sign-in/state").catch(() => ({ signed_in: true }));
+  if (signedIn) await loop();
+  else await offer();
+};
+void begin();

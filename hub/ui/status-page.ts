@@ -30,7 +30,7 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <header>
   <h1><a href="#/">Muster</a></h1><span id="about" class="about"></span>
   <form id="find" role="search" hidden><label for="host">Host</label><input id="host" autocomplete="off" spellcheck="false"><button>Find</button></form>
-  <a href="#/list/allocations">Allocations</a><a href="#/list/records">Records</a><a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Forget the token</button>
+  <a href="#/list/allocations">Allocations</a><a href="#/list/records">Records</a><a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Sign out</button><button id="leave-all" type="button" hidden>Sign out everywhere</button>
 </header>
 <p id="stale" role="status"></p>
 <p id="ail" role="status"></p>
@@ -38,10 +38,11 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <p id="done" role="status"></p>
 <main>
   <form id="login">
+    <p id="by-provider" hidden><a id="provider" href="/sign-in">Sign in</a> or use a token:</p>
     <label for="token">Token</label>
     <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-hint">
     <button>Log in</button>
-    <p id="token-hint">The first one lies in the hub's state folder, in the file admin-token. What you type is kept in this tab only.</p>
+    <p id="token-hint">The first one lies in the hub's state folder, in the file admin-token. All tabs of this browser share the session, and the page keeps no token.</p>
   </form>
   <div id="view" hidden></div>
 </main>

@@ -173,7 +173,7 @@ export default {
     only(
       "hub-cli-imports",
       "^hub/cli/",
-      ["^hub/cli/", "^shared/sanitization-verify[.]ts$", `${NPM}zod/`, NODE],
+      ["^hub/cli/", "^shared/sanitization-verify[.]ts$", `${NPM}(zod|openid-client)/`, NODE],
       "The command line must fit a hub of another version: all that it knows of one is the API's description, and signed documents, whose form is fixed.",
     ),
     never(
@@ -198,7 +198,7 @@ export default {
     ),
     never(
       "sql-by-queries",
-      "^hub/(http|people|workflows|allocations)/",
+      "^hub/(http|people|sign-in|workflows|allocations)/",
       "^hub/db/orm[.]ts$",
       "What is asked of the database has a name and a home, in hub/db/queries.",
     ),
@@ -206,7 +206,7 @@ export default {
       name: "tables-by-queries",
       comment: "A row's type may be named anywhere; the table itself only by who asks for its rows.",
       severity: "error",
-      from: { path: "^hub/(http|people|workflows|allocations)/", pathNot: TESTS },
+      from: { path: "^hub/(http|people|sign-in|workflows|allocations)/", pathNot: TESTS },
       to: { path: "^hub/db/schema/", dependencyTypesNot: ["type-only"] },
     },
     only(
@@ -281,7 +281,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|people|node|allocations|secrets|reconciler|events|diagnostics|metrics)/",
+        "^hub/(db|people|sign-in|node|allocations|secrets|reconciler|events|diagnostics|metrics)/",
         "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -294,8 +294,8 @@ export default {
     ),
     only(
       "people-imports",
-      "^hub/people/",
-      ["^hub/(people|db)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "^hub/(people|sign-in)/",
+      ["^hub/(people|sign-in|db)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
       "Who sends a request and what the sender may do: one place to read, which depends on no route.",
     ),
     only(

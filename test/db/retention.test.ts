@@ -294,6 +294,11 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     sql`'a', 'full-' || g, 'h', 200, '{}', ${young}`,
   );
   await fill(
+    "page_sessions",
+    "id_sha256, subject, name, address, user_agent, expires_at",
+    sql`'full-' || g, 'ann', 'oidc:ann', 'a', 'b', ${young}`,
+  );
+  await fill(
     "node_events",
     "node_id, type, owner, message, occurred_at",
     sql`${id}, (array['status_changed', 'enrolled', 'created'])[1 + g % 3], 'o', '', ${young}`,

@@ -28,37 +28,51 @@ export function loginCases(stage: () => Stage): void {
     expect(await visit.page.getByText("The hub refuses this token.").count()).toBe(0);
   });
 
-  it("accepts a valid token, keeps it for this tab only, and forgets it with the data shown", async () => {
+  it("makes a session of a valid token for all tabs, keeps no token, and removes the data shown at the sign-out", async () => {
     const { admin } = stage().world.tokens;
-    const visit = await stage().operator();
+    // A question that is under way at the sign-out gets the answer 401.
+    const visit = await stage().operator({ expects: /^401$/ });
     const { page } = visit;
     await visit.says(page.getByRole("banner"), "you are admin");
     expect(page.url()).toBe(`${visit.url}/`);
     expect(await page.content()).not.toContain(admin);
     expect(await page.getByLabel("Token").inputValue()).toBe("");
-    expect(await page.evaluate(STORES)).toBe(JSON.stringify([{}, { "muster-token": admin }, "", null]));
-    expect(await page.context().cookies()).toEqual([]);
+    expect(await page.evaluate(STORES)).toBe(JSON.stringify([{}, {}, "", null]));
+    const cookies = await page.context().cookies();
+    expect(cookies).toMatchObject([{ name: "muster", httpOnly: true, sameSite: "Lax", path: "/" }]);
+    expect(cookies[0]?.value).not.toContain(admin);
 
     await page.reload();
     await visit.heading("Sites").waitFor();
     const other = await page.context().newPage();
     await other.goto(`${visit.url}/`);
-    await other.getByLabel("Token").waitFor();
-    expect(await other.getByRole("heading").allInnerTexts()).toEqual(["Muster"]);
-    await other.close();
+    await other.getByRole("heading", { name: "Sites", exact: true }).waitFor();
 
     await page.getByRole("link", { name: DARK.known }).click();
     await visit.heading(`Node ${DARK.known}`).waitFor();
     await page.getByLabel("Host").fill(DARK.gone);
-    await page.getByRole("button", { name: "Forget the token" }).click();
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
     await page.getByLabel("Token").waitFor();
     expect(await page.title()).toBe("Muster");
     expect(await page.getByLabel("Host").inputValue()).toBe("");
-    expect(await page.evaluate(STORES)).not.toContain(admin);
+    expect(await page.context().cookies()).toEqual([]);
     expect(await page.content()).not.toContain("dark-");
-    await page.reload();
-    await page.getByLabel("Token").waitFor();
-    expect(await page.getByRole("heading").allInnerTexts()).toEqual(["Muster"]);
+    await other.getByText("You signed out in another tab.").waitFor();
+    expect(await other.content()).not.toContain("dark-");
+    await page.getByLabel("Token").fill(admin);
+    await page.keyboard.press("Enter");
+    await other.getByRole("heading", { name: "Sites", exact: true }).waitFor();
+    await other.close();
+  });
+
+  it("says that its session has ended, and ends the sessions of all browsers by one sign-out", async () => {
+    const one = await stage().operator({ expects: /^401$/ });
+    const two = await stage().operator({ expects: /^401$/ });
+    await one.page.getByRole("button", { name: "Sign out everywhere" }).click();
+    await one.page.getByText("You signed out everywhere.").waitFor();
+    await two.page.getByText("Your session has ended. Sign in again.").waitFor();
+    await two.page.getByLabel("Token").waitFor();
+    expect(await two.page.content()).not.toContain("dark-");
   });
 
   it("tells a viewer that it can only read, and shows no buttons", async () => {

@@ -7,6 +7,9 @@ const PATIENCE_MS = 150_000;
 /** Matches the browser's console message for a failed request, which the page also shows to its reader. */
 const NOTED_FAILURE = /^Failed to load resource: (?:.*status of (\d+)|(net::ERR_\w+))/;
 
+/** The addresses of the sign-in and sign-out, which change no data of the fleet. */
+const SIGN_IN = /\/sign-(in\/token|out)$/;
+
 export interface VisitOptions extends BrowserContextOptions {
   /** Matches the status or network error of requests that the test expects to fail. A failed request that `expects` does not match fails the test. */
   readonly expects?: RegExp;
@@ -33,7 +36,8 @@ export class Visit {
     });
     page.on("request", (request) => {
       if (!request.url().startsWith(`${url}/`)) this.complaints.push(`asked elsewhere: ${request.url()}`);
-      if (request.method() !== "GET") this.written.push(`${request.method()} ${new URL(request.url()).pathname}`);
+      if (request.method() !== "GET" && !SIGN_IN.test(request.url()))
+        this.written.push(`${request.method()} ${new URL(request.url()).pathname}`);
     });
     page.on("response", (response) => {
       if (response.url() === `${url}/api/v1/admin/status`) this.looks += 1;

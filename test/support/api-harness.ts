@@ -15,6 +15,7 @@ import type { TokenRates } from "../../hub/http/token-budgets.ts";
 import { openMetrics } from "../../hub/metrics/metrics.ts";
 import type { SecretStore } from "../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
+import { openSignIn, type SignInSettings } from "../../hub/sign-in/open-sign-in.ts";
 import { loadConfig } from "../../hub/startup/config.ts";
 import { compareRegion } from "../../hub/startup/site-services.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -147,6 +148,7 @@ interface Options {
   readonly open?: (url: string) => Promise<Database>;
   readonly probe?: ProbeMaas;
   readonly tokenRates?: TokenRates;
+  readonly signIn?: SignInSettings;
 }
 
 /**
@@ -196,8 +198,10 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
   const takeDiagnostics = diagnosticsOf(facts, inTx);
   const metrics = openMetrics({ databaseUrl: database.url, log: quietLog, facts: metricFactsOf(facts), freshMs: 0 });
   closers.unshift(() => metrics.close());
+  const signIn = await openSignIn(options.signIn ?? { publicUrl: null, secure: false, oidc: null }, log);
   const app = createAdminApp({
     events,
+    signIn,
     ...HUB,
     authority: () => authority,
     db,

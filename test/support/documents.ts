@@ -25,6 +25,8 @@ const SHOWN = [
   /^#cloud-config/,
   /^\[Service\]/,
   /^scrape_configs:/,
+  /^MUSTER_PUBLIC_URL=/,
+  /^\[\n {2}\{ "claim"/,
 ];
 /** The beginnings of lines in code blocks that show the output of a command. */
 const PRINTED = [

@@ -60,6 +60,10 @@ async function addToLists(api: ApiHarness): Promise<void> {
     "insert into maas_power_credential_overrides (site_id, selector_type, selector_value, vault_path) select $1, 'hostname', 'h' || n, 'kv/more/' || n from generate_series(1, 2) n",
     [siteId],
   );
+  await pool.query(
+    `insert into page_sessions (id_sha256, subject, name, address, user_agent, expires_at)
+      select 's' || n, 'ann', 'oidc:ann', '10.0.0.1', 'a browser', now() + interval '1 hour' from generate_series(1, 2) n`,
+  );
   for (const n of [1, 2]) {
     const nodes = [{ hostname: `c07u4${n}`, ipmi_ip: `10.0.9.4${n}` }];
     await post("/onboardings/batch", { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes });

@@ -76,6 +76,10 @@ const verbsOf = (what: string, failed: (world: WriteWorld) => Promise<string>): 
     ]),
   );
 
+const PEOPLE: Readonly<Record<string, Prepare>> = {
+  endSession: async (world) => ({ params: { id: await world.session() } }),
+};
+
 const WORKFLOWS: Readonly<Record<string, Prepare>> = {
   createOnboarding: async (world) => ({ body: { ...(await world.onboardingSelectors()), ...world.host() } }),
   createOnboardingBatch: async (world) => ({
@@ -222,6 +226,7 @@ const REST: Readonly<Record<string, Prepare>> = {
 
 export const WRITE_CASES: Readonly<Record<string, Prepare>> = {
   ...SITES,
+  ...PEOPLE,
   ...WORKFLOWS,
   ...NODES,
   ...ALLOCATIONS,

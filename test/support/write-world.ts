@@ -55,6 +55,17 @@ export class WriteWorld {
     await this.api.database.database.pool.query(text, [...values]);
   }
 
+  /** Creates a session of a person on the operators' page, and returns the session's id. */
+  async session(): Promise<string> {
+    const { pool } = this.api.database.database;
+    const { rows } = await pool.query<{ id: string }>(
+      `insert into page_sessions (id_sha256, subject, name, address, user_agent, expires_at)
+        values ($1, 'ann', 'oidc:ann', '127.0.0.1', 'a browser', now() + interval '1 hour') returning id`,
+      [this.name()],
+    );
+    return rows[0]?.id ?? "";
+  }
+
   site(): Promise<SeededApi> {
     return seedApi(this.api, this.name());
   }

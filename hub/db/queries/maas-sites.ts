@@ -1,5 +1,5 @@
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
-import { and, asc, eq, gt, sql } from "../orm.ts";
+import { and, asc, eq, gt, inArray, sql } from "../orm.ts";
 import { type MaasSite, maasSites } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
@@ -34,6 +34,15 @@ export async function setDefaultProfile(tx: Tx, id: SiteId, profileId: ProfileId
 export async function readSite(db: Db | Tx, id: SiteId): Promise<MaasSite | null> {
   const [row] = await db.select().from(maasSites).where(eq(maasSites.id, id));
   return row ?? null;
+}
+
+/** The ids of the sites with the given names. A name that no site has gives no id. */
+export async function siteIdsOf(db: Db, names: readonly string[]): Promise<SiteId[]> {
+  const rows = await db
+    .select({ id: maasSites.id })
+    .from(maasSites)
+    .where(inArray(maasSites.name, [...names]));
+  return rows.map(({ id }) => id);
 }
 
 export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null> =>

@@ -29,6 +29,7 @@ export * from "./node-inventories.ts";
 export * from "./node-maas-state.ts";
 export * from "./node-onboardings.ts";
 export * from "./nodes.ts";
+export * from "./page-sessions.ts";
 export * from "./readiness-signals.ts";
 export * from "./reconciler-breakers.ts";
 export * from "./report-tokens.ts";

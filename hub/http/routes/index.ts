@@ -23,6 +23,7 @@ import { readinessRoutes } from "./readiness.ts";
 import { reconciliationRoutes } from "./reconciliation.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { sanitizationRecordRoutes } from "./sanitization-records.ts";
+import { sessionRoutes } from "./sessions.ts";
 import { siteCredentialRoutes } from "./site-credentials.ts";
 import { siteMoveRoutes } from "./site-move.ts";
 import { skuRoutes } from "./skus.ts";
@@ -60,5 +61,6 @@ export const ROUTES: readonly Route[] = [
   ...webhookRoutes,
   ...webhookDeliveryRoutes,
   ...healthRoutes,
+  ...sessionRoutes,
   ...diagnosticsRoutes,
 ];

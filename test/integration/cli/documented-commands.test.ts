@@ -39,6 +39,10 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
       { file: "test/integration/cli/verify-record.test.ts", has: 'file === "docs/sanitization.md"' },
     ]),
   ),
+  "npm run muster -- log": {
+    file: "test/integration/sign-in/cli-login.test.ts",
+    has: 'world.muster(["login", "--with-token"], { home',
+  },
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
   "openssl pkeyutl -verify": {
@@ -283,12 +287,14 @@ describe("the commands in the help", () => {
       "muster help [command]",
       "muster diagnostics [--output FILE]",
       "muster verify-record FILE",
+      "muster login | logout",
     ]);
     for (const command of [
       "muster get-node c07u41 --output json",
       "muster help",
       "muster help diagnostics",
       "muster help verify-record",
+      "muster help login",
       "muster diagnostics --output help.json",
     ])
       await mustRun(command);
@@ -314,7 +320,14 @@ describe("the commands in the help", () => {
   it("that are named without arguments exist", () => {
     const named = found(/`muster ([a-z-]+)`/g).map(({ match: [, name = ""] }) => name);
     expect(named).toContain("clear-node-reports");
-    const known = [...operations.map(({ command }) => command), "diagnostics", "help", "verify-record"];
+    const known = [
+      ...operations.map(({ command }) => command),
+      "diagnostics",
+      "help",
+      "verify-record",
+      "login",
+      "logout",
+    ];
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
   });
 });

@@ -1,0 +1,51 @@
+import { ApiError } from "../../shared/api/errors.ts";
+import { siteIdsOf } from "../db/queries/maas-sites.ts";
+import type { Db } from "../db/tx.ts";
+import type { Actor } from "../people/actor.ts";
+import { type Claims, type Grant, grantOf } from "./role-rules.ts";
+import type { RolesFile } from "./roles-file.ts";
+
+interface SignedIn {
+  readonly via: "session" | "oidc";
+  /** The provider's lasting name of the person or machine. */
+  readonly subject: string;
+  readonly name: string;
+  readonly claims: Claims;
+}
+
+const CONTROL = /\p{C}/gu;
+/** A person may choose a name that a token has, so the names of people in the audit begin with a word that no token's name begins with. */
+const PREFIX = "oidc:";
+
+/** Returns the name by which the audit and the page show a person or machine. The subject decides who it is, because a person may change the name. */
+export function nameOf(claims: Claims, subject: string): string {
+  const given = [claims["preferred_username"], claims["email"], claims["name"], claims["client_id"]].find(
+    (one) => typeof one === "string" && one.trim() !== "",
+  );
+  return (
+    PREFIX +
+    String(given ?? subject)
+      .replace(CONTROL, "")
+      .slice(0, 120)
+  );
+}
+
+/** Returns what the person or machine may do by the rules that are in force now. Throws `no_role` or `groups_left_out` without a right. */
+export async function personActor({ via, subject, name, claims }: SignedIn, roles: RolesFile, db: Db): Promise<Actor> {
+  const grant = grantOf(claims, await roles.rules());
+  if (grant.kind !== "granted") throw refusalOf(grant, name);
+  const { role, sites, tenant } = grant;
+  const siteIds = sites === null ? null : await siteIdsOf(db, sites);
+  return { name, via, role, sites: siteIds, tenant, tokenId: null, personId: subject };
+}
+
+const refusalOf = (grant: Exclude<Grant, { kind: "granted" }>, name: string): ApiError =>
+  grant.kind === "no_role"
+    ? new ApiError(
+        "no_role",
+        `You are signed in as ${name}, but no rule of this hub gives you a role. Ask an administrator of the hub to add you to a group that has a role, or to add a rule to the file of MUSTER_OIDC_ROLES_FILE. Then sign in again.`,
+      )
+    : new ApiError(
+        "groups_left_out",
+        `You are signed in as ${name}, but the provider has left out your claim ${grant.claim}, because you are in too many groups for a token. The hub cannot tell which role you have. Ask an administrator of the provider to send only the groups of this application, or to give you an application role.`,
+      );
