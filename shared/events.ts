@@ -307,6 +307,18 @@ export const EVENTS = {
       phase: z.enum(ROTATION_PHASES),
     }),
   },
+  "token.changed": {
+    subject: "tokens/{token_id}",
+    meaning:
+      "A token was created, rotated or revoked, or the hub's first token was restored, or used although other admin tokens exist.",
+    data: z.strictObject({
+      token_id: z.string(),
+      name: z.string(),
+      role: z.string(),
+      change: z.enum(["created", "rotated", "revoked", "restored", "used"]),
+      by: z.string(),
+    }),
+  },
   "webhook.tested": {
     subject: "webhooks/{webhook_id}",
     meaning: "An operator asked for a test delivery; only that webhook gets it.",

@@ -19,6 +19,13 @@ export interface StreamRequest {
   readonly reach: Reach;
   readonly holder: string;
   readonly signal: AbortSignal;
+  /** Says whether the client's token or session is still valid. The stream ends when it is not. */
+  readonly holds?: Holds;
+}
+
+interface Holds {
+  isValid(): Promise<boolean>;
+  follow(ended: () => void): () => void;
 }
 
 /** The longest silence and the longest duration of an event stream, in milliseconds. */
@@ -27,8 +34,7 @@ export interface StreamTimes {
   readonly longestMs: number;
 }
 /**
- * An event stream ends after an hour, and its client opens another stream. The limit of an hour keeps a client with a revoked token from reading
- * events for ever.
+ * An event stream ends after an hour, and its client opens another stream. A stream also ends when its client's token ends.
  */
 const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
@@ -48,8 +54,10 @@ export function eventStream(
   const next = messages(db, request, { wake, ends, heartbeatMs: times.heartbeatMs });
   const encoder = new TextEncoder();
   let open = true;
+  let unfollow = (): void => undefined;
   const close = (): void => {
     open = false;
+    unfollow();
     leave();
     wake.raise();
   };
@@ -63,6 +71,7 @@ export function eventStream(
           close();
           controller.close();
         };
+        if (request.holds !== undefined) unfollow = request.holds.follow(end);
         if (ends.aborted) end();
         else ends.addEventListener("abort", end, { once: true });
       },
@@ -117,7 +126,8 @@ function messages(
         read = last;
       }
       const wanted = rows.flatMap(({ event, seen }) => (seen && isWanted(request, event) ? [event] : []));
-      if (wanted.length > 0) {
+      // A stream sends no event after its client's token has ended, even before the watch of the tokens ends the stream.
+      if (wanted.length > 0 && (await request.holds?.isValid()) !== false) {
         told = wanted.at(-1);
         return wanted.map(message).join("");
       }

@@ -3,6 +3,9 @@ import { bodyLimit } from "hono/body-limit";
 import { ApiError, problemBody } from "../../shared/api/errors.ts";
 import { asyncApiDocument } from "../events/asyncapi.ts";
 import { apiRequests } from "../metrics/counted/api-requests.ts";
+import type { Credential } from "../people/credential.ts";
+import { CredentialWatch } from "../people/credential-watch.ts";
+import { identify } from "../people/identify.ts";
 import { docsPage } from "../ui/docs-page.ts";
 import { statusPage } from "../ui/status-page.ts";
 import type { Env } from "./authorize.ts";
@@ -59,7 +62,13 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
       },
     }),
   );
-  const guard = { failed: new FailedLogins(deps), budgets: new TokenBudgets(deps.tokenRates) };
+  const isValid = async (credential: Credential): Promise<boolean> =>
+    (await identify(credential, { withoutDatabase: false }, deps)).kind === "actor";
+  const guard = {
+    failed: new FailedLogins(deps),
+    budgets: new TokenBudgets(deps.tokenRates),
+    watch: new CredentialWatch(isValid),
+  };
   for (const route of ROUTES) register(app, route, deps, guard);
   const document = openApiDocument(ROUTES);
   app.get("/api/v1/openapi.json", (c) => c.json(document));

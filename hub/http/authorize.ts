@@ -5,6 +5,7 @@ import type { TokenKind } from "../gateway/budgets.ts";
 import { loginsRefused } from "../metrics/counted/api-requests.ts";
 import { type Actor, ANYBODY } from "../people/actor.ts";
 import { credentialOf, hasSessionCookie } from "../people/credential.ts";
+import type { CredentialWatch } from "../people/credential-watch.ts";
 import { identify, refused } from "../people/identify.ts";
 import { mustHaveRight } from "../people/place.ts";
 import { mustNotBeForged } from "./csrf-refusal.ts";
@@ -19,6 +20,8 @@ export type Env = { Variables: { requestId: string }; Bindings: Partial<HttpBind
 export interface ApiGuard {
   readonly failed: FailedLogins;
   readonly budgets: TokenBudgets;
+  /** Ends the open streams of a credential that is no longer valid. */
+  readonly watch: CredentialWatch;
 }
 
 const COSTS = { read: ["request"], write: ["request", "write"] } as const satisfies Record<string, TokenKind[]>;

@@ -56,6 +56,8 @@ export interface ApiDependencies {
   readonly takeDiagnostics: () => Promise<Diagnostics>;
   /** True for the admin token in the hub's state folder. The hub checks the admin token without its database. */
   readonly isAdminToken: (token: string) => Promise<boolean>;
+  /** Removes the file with the admin token, after the admin token was retired. */
+  readonly forgetAdminToken: () => Promise<void>;
   /** The request budgets of a token of the admin API, by default those of `hub/gateway/budgets.ts`; tests may set other budgets. */
   readonly tokenRates?: TokenRates | undefined;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };

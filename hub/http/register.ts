@@ -7,6 +7,7 @@ import { noteAsker } from "../db/committed.ts";
 import { findIdempotencyKey, keepIdempotencyKey, lockIdempotencyKey, recordAudit } from "../db/queries/api-requests.ts";
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { Actor } from "../people/actor.ts";
+import { credentialOf } from "../people/credential.ts";
 import { mustBeWithin } from "../people/place.ts";
 import { cookieValue } from "../sign-in/session-cookie.ts";
 import { PRINTED_PAGE_POLICY } from "../ui/sanitization-page.ts";
@@ -35,7 +36,7 @@ export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, gu
     const key = route.permission === "write" ? keyOf(c, route) : null;
     const call = await parseCall(c, route, actor, deps);
     await mustBeWithin(deps.db, actor, route, call);
-    if (route.stream !== undefined) return answerStream(c, route.stream, call);
+    if (route.stream !== undefined) return answerStream(c, route.stream, call, guard);
     return route.permission === "write" ? answerWrite(c, route, call, key) : answer(c, route, await route.read?.(call));
   });
 }
@@ -80,14 +81,23 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
   return c.json(body as object, route.status);
 }
 
-async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]>, call: Call): Promise<Response> {
+async function answerStream(
+  c: Context<Env>,
+  stream: NonNullable<Route["stream"]>,
+  call: Call,
+  { watch }: ApiGuard,
+): Promise<Response> {
   // `x-accel-buffering: no` tells a proxy to pass each event on at once. A proxy that waits for the end of the answer would never pass on a stream.
   const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
   // No code reads the body of an answer to HEAD, so nothing would end a stream that was opened for a HEAD request.
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
   // A browser's EventSource that has seen no event may send an empty Last-Event-ID header.
   const lastEventId = c.req.header("last-event-id") || undefined;
-  return c.body(await stream(call, { lastEventId, signal: c.req.raw.signal }), 200, headers);
+  const given = { authorization: c.req.header("authorization"), cookie: c.req.header("cookie") };
+  const credential = credentialOf(given, call.deps.signIn.cookies);
+  if (credential === null) throw new Error("a stream was opened without a credential");
+  const about = { lastEventId, signal: c.req.raw.signal, holds: watch.holdsOf(credential) };
+  return c.body(await stream(call, about), 200, headers);
 }
 
 class KeyTaken extends Error {}

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Right } from "../../shared/api/rights.ts";
 import type { Tx } from "../db/tx.ts";
 import type { Actor } from "../people/actor.ts";
+import type { Holds } from "../people/credential-watch.ts";
 import type { Place } from "../people/place.ts";
 import type { ApiDependencies } from "./deps.ts";
 
@@ -109,6 +110,8 @@ export interface StreamCall {
   readonly lastEventId: string | undefined;
   /** The signal that aborts when the client of the stream disconnects. */
   readonly signal: AbortSignal;
+  /** Says whether the credential of the stream's client is still valid. */
+  readonly holds: Holds;
 }
 
 interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>

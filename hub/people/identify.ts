@@ -1,8 +1,16 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { Log } from "../../shared/log.ts";
-import { findTokenHolder, findTokenHolderById } from "../db/queries/api-tokens.ts";
+import {
+  countOtherAdmins,
+  FIRST_TOKEN,
+  findTokenHolder,
+  findTokenHolderById,
+  type TokenHolder,
+  touchToken,
+} from "../db/queries/api-tokens.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { EVERYWHERE } from "../db/queries/reach.ts";
-import type { Db } from "../db/tx.ts";
+import type { Db, InTx } from "../db/tx.ts";
 import { ACCESS_TOKEN_FAULTS } from "../sign-in/access-token.ts";
 import type { SignIn } from "../sign-in/open-sign-in.ts";
 import { nameOf, personActor } from "../sign-in/person-actor.ts";
@@ -10,12 +18,14 @@ import { presentSession } from "../sign-in/sessions.ts";
 import { within } from "../timing/pause.ts";
 import type { Actor } from "./actor.ts";
 import type { Credential } from "./credential.ts";
+import { isMiscopied } from "./token-text.ts";
 
 /** The longest time that the hub waits for the database, if the hub can identify the client without the database. */
 const LOOKUP_MS = 3_000;
 
 export interface Identifiers {
   readonly db: Db;
+  readonly inTx: InTx;
   readonly log: Log;
   readonly signIn: SignIn;
   /** True for the admin token in the hub's state folder. The hub checks the admin token without its database. */
@@ -48,9 +58,9 @@ export async function identify(
 ): Promise<Identified> {
   if (credential.kind === "session") return holderOfSession(credential, identifiers);
   if (credential.kind === "access_token") return holderOfAccessToken(credential, identifiers);
-  const { db, isAdminToken } = identifiers;
+  if (isMiscopied(credential.token)) return refused();
   // The database finds the API token by the token's hash, so the duration of the look-up reveals nothing about the token.
-  const held = holderOf(db, credential.tokenSha256);
+  const held = holderOf(identifiers, credential.tokenSha256);
   if (!withoutDatabase) return orRefused(await held);
   const known = held.then(
     (actor) => ({ actor }),
@@ -58,7 +68,7 @@ export async function identify(
   );
   const found = await within(LOOKUP_MS, known);
   if (found !== null) return orRefused(found.actor);
-  return orRefused((await isAdminToken(credential.token)) ? FIRST_ADMIN : await held);
+  return orRefused((await identifiers.isAdminToken(credential.token)) ? FIRST_ADMIN : await held);
 }
 
 const SEND_TOKEN =
@@ -66,9 +76,24 @@ const SEND_TOKEN =
 export const refused = (detail: string = SEND_TOKEN): Identified => ({ kind: "refused", detail });
 const orRefused = (actor: Actor | null): Identified => (actor === null ? refused() : { kind: "actor", actor });
 
-async function holderOf(db: Db, tokenSha256: string): Promise<Actor | null> {
-  const token = await findTokenHolder(db, tokenSha256);
-  return token === null ? null : { ...token, via: "token", personId: null };
+async function holderOf(identifiers: Identifiers, tokenSha256: string): Promise<Actor | null> {
+  const held = await findTokenHolder(identifiers.db, tokenSha256);
+  if (held === null) return null;
+  const { isStale, ...holder } = held;
+  if (isStale) noteUse(identifiers, holder);
+  return { ...holder, via: "token", personId: null };
+}
+
+/** Writes the last use of a token while the request goes on: a request never waits for this, and never fails because of it. */
+function noteUse({ db, inTx, log }: Identifiers, { tokenId, name, role }: TokenHolder): void {
+  const note = async (): Promise<void> => {
+    const rested = await touchToken(db, tokenId);
+    if (!rested || name !== FIRST_TOKEN || (await countOtherAdmins(db)) === 0) return;
+    log.warn("the first admin token was used, although other admin tokens exist", { token: name });
+    const data = { token_id: tokenId, name, role, change: "used" as const, by: name };
+    await inTx((tx) => recordDomainEvent(tx, { type: "token.changed", subject: `tokens/${tokenId}`, data }));
+  };
+  note().catch((error: unknown) => log.warn("the last use of a token could not be written", { token: name, error }));
 }
 
 const SESSION_ENDED = "Your session has ended. Sign in again.";

@@ -27,6 +27,7 @@ const WORDS: Readonly<Record<ObjectKind, string>> = {
   allocation: "allocation",
   record: "sanitization record",
   task: "task",
+  token: "token",
 };
 
 /** Throws `forbidden` unless the caller's role has the right, and the caller reaches the whole hub if the route concerns the whole hub. */
@@ -67,8 +68,8 @@ export async function mustBeWithin(
 ): Promise<void> {
   if (isUnlimited(actor) || place === "everywhere" || place === "list" || place === "hub") return;
   const named = (isSeveral(place) ? place : [place]).flatMap((one) => {
-    const id = "param" in one ? fieldOf(params, one.param) : fieldOf(body, one.body);
-    return id === null ? [] : [{ kind: one.of, id }];
+    const ids = "param" in one ? idsIn(params, one.param) : idsIn(body, one.body);
+    return ids.map((id) => ({ kind: one.of, id }));
   });
   if (named.length === 0) mustReachAll(actor, operationId);
   for (const { kind, id } of named)
@@ -77,7 +78,8 @@ export async function mustBeWithin(
 
 const isSeveral = (place: Named | readonly Named[]): place is readonly Named[] => Array.isArray(place);
 
-function fieldOf(values: unknown, name: string): string | null {
+/** The ids in a field of a request: none if the request leaves the field out, and several if the field is a list. */
+function idsIn(values: unknown, name: string): string[] {
   const value = (values as Readonly<Record<string, unknown>> | undefined)?.[name];
-  return typeof value === "string" ? value : null;
+  return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === "string");
 }

@@ -48,6 +48,7 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "site.breaker.reset": ["info", "breaker reset"],
   "site.credential.warning": ["warn", "credential of a site is unused or fails"],
   "authority.rotation.changed": ["info", "rotation of the hub's keys changed"],
+  "token.changed": ["info", "a token was created, rotated, revoked, restored or used"],
   "webhook.tested": null,
 };
 

@@ -2,7 +2,7 @@ import { type HubFacts, watchEventLoop } from "../diagnostics/facts.ts";
 import { diagnosticsOf } from "../diagnostics/take.ts";
 import { EventFeed } from "../events/event-feed.ts";
 import { startWebhookSender } from "../events/webhook-sender.ts";
-import { isAdminToken } from "../http/admin-token.ts";
+import { forgetAdminToken, isAdminToken } from "../http/admin-token.ts";
 import { createAdminApp } from "../http/app.ts";
 import type { ApiDependencies } from "../http/deps.ts";
 import { metricsApp } from "../http/metrics-listener.ts";
@@ -67,6 +67,7 @@ export async function serveOperators(
     secretStore,
     takeDiagnostics: diagnosticsOf(facts, inTx),
     isAdminToken: (token) => isAdminToken(adminTokenFile, token),
+    forgetAdminToken: () => forgetAdminToken(adminTokenFile),
     status: () => ({ hub_id: hubId, version, agents: agents() }),
   });
   const server = await startAdminServer(app, { ...at, tls });

@@ -33,5 +33,9 @@ export const RIGHTS_OF: Readonly<Record<ApiRole, readonly Right[]>> = {
 
 export const hasRight = (role: ApiRole, right: Right): boolean => RIGHTS_OF[role].includes(right);
 
+/** A caller may give others only rights that the caller has. */
+export const mayGrant = (role: ApiRole, granted: ApiRole): boolean =>
+  RIGHTS_OF[granted].every((right) => hasRight(role, right));
+
 export const rolesWith = (right: Right): ApiRole[] =>
   (Object.keys(RIGHTS_OF) as ApiRole[]).filter((role) => hasRight(role, right));

@@ -356,8 +356,10 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     "node_identity_bars",
     "node_health_overrides",
   ];
+  // The API refuses a token beyond ten thousand rows.
+  const ofPeople = ["api_tokens"];
   const ofOperations = ["node_onboardings", "node_decommissions", "onboarding_batches"];
-  expect(scanned.filter((table) => ![...ofTheFleet, ...ofOperations].includes(table))).toEqual([]);
+  expect(scanned.filter((table) => ![...ofTheFleet, ...ofPeople, ...ofOperations].includes(table))).toEqual([]);
 
   const operation = { nodeId: NodeId.parse(randomUUID()), workflowId: WorkflowId.parse(randomUUID()) };
   const ofTasks = db

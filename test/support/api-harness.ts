@@ -7,7 +7,7 @@ import { createKeptLog, type LogRing } from "../../hub/diagnostics/log-ring.ts";
 import { diagnosticsOf, type Patience } from "../../hub/diagnostics/take.ts";
 import { EventFeed } from "../../hub/events/event-feed.ts";
 import { HubAuthority } from "../../hub/gateway/hub-authority.ts";
-import { ensureAdminToken, isAdminToken } from "../../hub/http/admin-token.ts";
+import { ensureAdminToken, forgetAdminToken, isAdminToken } from "../../hub/http/admin-token.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
 import type { ProbeMaas } from "../../hub/http/deps.ts";
 import { startAdminServer } from "../../hub/http/server.ts";
@@ -42,6 +42,7 @@ export interface ApiHarness {
   readonly secrets: SecretStore;
   /** The API token of the administrator, as a file in the hub's folder contains it. */
   readonly admin: string;
+  readonly adminTokenFile: string;
   readonly viewer: string;
   readonly log: Log;
   readonly logged: LogRing;
@@ -172,6 +173,7 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
     log,
     logged: ring,
     admin: readFileSync(tokenFile, "utf8").trim(),
+    adminTokenFile: tokenFile,
     viewer: await viewerToken(database),
     probeAnswer: GOOD_PROBE,
     patience: PATIENT,
@@ -216,11 +218,16 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
       harness.diagnosticsAsked += 1;
       return takeDiagnostics(harness.patience);
     },
-    isAdminToken: (token) => isAdminToken(tokenFile, token),
+    ...byTokenFile(tokenFile),
     status: () => ({ hub_id: "test", version: "test", agents: 0 }),
   });
   return harness;
 }
+
+const byTokenFile = (file: string) => ({
+  isAdminToken: (token: string) => isAdminToken(file, token),
+  forgetAdminToken: () => forgetAdminToken(file),
+});
 
 const requestOf = (
   token: string,

@@ -65,6 +65,7 @@ async function addToLists(api: ApiHarness): Promise<void> {
       select 's' || n, 'ann', 'oidc:ann', '10.0.0.1', 'a browser', now() + interval '1 hour' from generate_series(1, 2) n`,
   );
   for (const n of [1, 2]) {
+    await post("/tokens", { name: `of-dc9-${n}`, role: "operator", site_ids: [siteId], expires_in_days: 30 });
     const nodes = [{ hostname: `c07u4${n}`, ipmi_ip: `10.0.9.4${n}` }];
     await post("/onboardings/batch", { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes });
   }

@@ -181,6 +181,9 @@ const DRIFT: DriftDetails = {
 };
 
 const REST: Readonly<Record<string, Prepare>> = {
+  createToken: async (world) => ({ body: await world.tokenRequest() }),
+  rotateToken: async (world) => ({ params: { id: await world.token() }, body: { expires_in_days: 1 } }),
+  revokeToken: async (world) => ({ params: { id: await world.token() }, body: REASON }),
   startAuthorityRotation: async (world) => {
     await world.rotation(false);
     return { body: REASON };

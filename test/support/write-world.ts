@@ -241,6 +241,14 @@ export class WriteWorld {
     return this.#failed(await this.drain());
   }
 
+  async tokenRequest(): Promise<object> {
+    return { name: this.name(), role: "viewer", site_ids: [(await this.site()).siteId], expires_in_days: 1 };
+  }
+
+  async token(): Promise<string> {
+    return (await this.make("/tokens", await this.tokenRequest())).id;
+  }
+
   async webhook(): Promise<string> {
     const body = { url: "https://receiver.example/hook", secret: newSecret() };
     const created = await this.api.ask("POST", HOOKS, body);

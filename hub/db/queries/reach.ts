@@ -25,23 +25,24 @@ export const isWithin = ({ sites, tenant }: Reach, row: { site: SQLWrapper; tena
     tenant === null ? undefined : row.tenant === undefined ? sql`false` : sql`${row.tenant} = ${tenant}`,
   );
 
-/** For each kind of object that a request can name by its id, the query of the object's site and tenant. */
+/** For each kind of object that a request can name by its id, the query of the object's sites and tenant. Only a token may have several sites. */
 const OBJECTS = {
-  site: (id: string) => sql`select id as site_id, null::text as tenant from maas_sites where id = ${id}::uuid`,
-  node: (id: string) => sql`select site_id, null::text as tenant from nodes where id = ${id}::uuid`,
+  site: (id: string) => sql`select array[id] as sites, null::text as tenant from maas_sites where id = ${id}::uuid`,
+  node: (id: string) => sql`select array[site_id] as sites, null::text as tenant from nodes where id = ${id}::uuid`,
   onboarding: (id: string) =>
-    sql`select site_id, null::text as tenant from node_onboardings where onboarding_id = ${id}::uuid`,
+    sql`select array[site_id] as sites, null::text as tenant from node_onboardings where onboarding_id = ${id}::uuid`,
   decommission: (id: string) =>
-    sql`select site_id, null::text as tenant from node_decommissions where decommission_id = ${id}::uuid`,
-  onboarding_batch: (id: string) =>
-    sql`select site_id, null::text as tenant from onboarding_batches where id = ${id}::uuid and kind = 'onboarding'`,
-  decommission_batch: (id: string) =>
-    sql`select site_id, null::text as tenant from onboarding_batches where id = ${id}::uuid and kind = 'decommission'`,
-  allocation: (id: string) => sql`select site_id, tenant from allocations where id = ${id}::uuid`,
-  record: (id: string) => sql`select n.site_id, r.tenant from sanitization_records r
+    sql`select array[site_id] as sites, null::text as tenant from node_decommissions where decommission_id = ${id}::uuid`,
+  onboarding_batch: (id: string) => sql`select array[site_id] as sites, null::text as tenant from onboarding_batches
+    where id = ${id}::uuid and kind = 'onboarding'`,
+  decommission_batch: (id: string) => sql`select array[site_id] as sites, null::text as tenant from onboarding_batches
+    where id = ${id}::uuid and kind = 'decommission'`,
+  allocation: (id: string) => sql`select array[site_id] as sites, tenant from allocations where id = ${id}::uuid`,
+  record: (id: string) => sql`select array[n.site_id] as sites, r.tenant from sanitization_records r
     left join nodes n on n.id = r.node_id where r.record_id = ${id}::uuid`,
-  task: (id: string) => sql`select n.site_id, null::text as tenant from tasks t
+  task: (id: string) => sql`select array[n.site_id] as sites, null::text as tenant from tasks t
     join nodes n on n.id = t.node_id where t.id = ${id}::uuid`,
+  token: (id: string) => sql`select sites, null::text as tenant from api_tokens where id = ${id}::uuid`,
 } as const;
 export type ObjectKind = keyof typeof OBJECTS;
 
@@ -49,8 +50,10 @@ export type ObjectKind = keyof typeof OBJECTS;
  * True if the object exists and is within the caller's reach. One SQL statement answers for an object that does not exist and for an object outside
  * of the reach, so neither the answer nor its duration tells the caller which of the two is the case.
  */
-export async function isReached(db: Db, kind: ObjectKind, id: string, reach: Reach): Promise<boolean> {
-  const within = isWithin(reach, { site: sql`o.site_id`, tenant: sql`o.tenant` });
-  const { rows } = await db.execute(sql`select from (${OBJECTS[kind](id)}) o where ${within ?? sql`true`}`);
+export async function isReached(db: Db, kind: ObjectKind, id: string, { sites, tenant }: Reach): Promise<boolean> {
+  // The sites of an object without a site are a list with null, which no list of sites contains.
+  const { rows } = await db.execute(sql`select from (${OBJECTS[kind](id)}) o
+    where ${sites === null ? sql`true` : sql`o.sites <@ ${sql.param([...sites])}::uuid[]`}
+      and ${tenant === null ? sql`true` : sql`o.tenant = ${tenant}`}`);
   return rows.length > 0;
 }

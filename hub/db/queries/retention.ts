@@ -125,6 +125,12 @@ export const RETENTION: readonly RetentionRule[] = [
     outdated: (cutoff) => sql`${ofAnyType} and t.occurred_at < ${cutoff} and ${ofNoNode}`,
   },
   { table: "allocations", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
+  // The row of the hub's first token stays, because it says whether the first token was retired.
+  {
+    table: "api_tokens",
+    age: "history",
+    outdated: (cutoff) => sql`least(t.revoked_at, t.expires_at) < ${cutoff} and t.name <> 'admin'`,
+  },
   { table: "audit_logs", age: "history", outdated: (cutoff) => sql`t.occurred_at < ${cutoff}` },
   {
     table: "workflow_events",
@@ -168,7 +174,6 @@ export const RETENTION: readonly RetentionRule[] = [
 
 /** The tables from which retention removes no rows, each with the reason why the table stays small. */
 export const BOUNDED: Readonly<Record<string, string>> = {
-  api_tokens: "one for each name",
   authority_statements: "one for each step of a rotation, five hundred at most; kept for ever for hosts that were off",
   condition_watch: "one row",
   installation: "one row",

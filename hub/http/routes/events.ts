@@ -66,14 +66,22 @@ const streamEvents = streamRoute({
   }),
   status: 200,
   response: CloudEvent,
-  stream: async ({ query, deps, actor }, { lastEventId, signal }) => {
+  stream: async ({ query, deps, actor }, { lastEventId, signal, holds }) => {
     const cursor = lastEventId ?? query.cursor;
     const fresh = cursor === undefined && query.from === "now";
     const after = fresh ? await lastSettled(deps.db) : positionOfCursor(cursor);
     if (!fresh) await mustHavePosition(deps.db, after);
     mustHaveRoom(deps.events, actor.name);
     const { types = [], subject } = query;
-    return eventStream(deps.db, deps.events, { after, types, subject, reach: actor, holder: actor.name, signal });
+    return eventStream(deps.db, deps.events, {
+      after,
+      types,
+      subject,
+      reach: actor,
+      holder: actor.name,
+      signal,
+      holds,
+    });
   },
 });
 

@@ -28,6 +28,7 @@ import { siteCredentialRoutes } from "./site-credentials.ts";
 import { siteMoveRoutes } from "./site-move.ts";
 import { skuRoutes } from "./skus.ts";
 import { taskRoutes } from "./tasks.ts";
+import { tokenRoutes } from "./tokens.ts";
 import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
@@ -60,6 +61,7 @@ export const ROUTES: readonly Route[] = [
   ...eventRoutes,
   ...webhookRoutes,
   ...webhookDeliveryRoutes,
+  ...tokenRoutes,
   ...healthRoutes,
   ...sessionRoutes,
   ...diagnosticsRoutes,

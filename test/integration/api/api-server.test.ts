@@ -30,7 +30,7 @@ describe("the admin token", () => {
       return readFileSync(file, "utf8").trim();
     };
     const first = await start();
-    expect(first).toMatch(/^[\w-]{43}$/);
+    expect(first).toMatch(/^mstr_first_[0-9A-Za-z]{49}$/);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await holderOf(first)).toMatchObject({ name: "admin", role: "admin", sites: null, tenant: null });
     expect(await start()).toBe(first);

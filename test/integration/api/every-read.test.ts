@@ -53,7 +53,8 @@ describe("every route that reads", () => {
       expect(answer.status, JSON.stringify(answer.problem)).toBe(200);
       items.push(...itemsOf(answer.body));
       const next = Listed.parse(answer.body).next_cursor;
-      if (next === null) return items;
+      // The last use of a token changes while the test reads.
+      if (next === null) return items.map(({ last_used_at: _, ...item }) => item);
       cursor = `&cursor=${encodeURIComponent(next)}`;
     }
     throw new Error(`${path} has no last page`);

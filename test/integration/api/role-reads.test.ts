@@ -77,6 +77,11 @@ describe("every route that reads, for every role", () => {
   const rolesOf = ({ right }: Route): ApiRole[] =>
     API_ROLES.filter((role) => right !== "none" && hasRight(role, right));
 
+  const limitsOf = (role: ApiRole) =>
+    isRoleOfTenants(role)
+      ? tenants.map((tenant) => ({ site: undefined, tenant }))
+      : sites.map((site) => ({ site, tenant: undefined }));
+
   it.each(cases(READS.filter(isNamed)))(
     "%s shows an object only to tokens of its site and tenant",
     async (_, route) => {
@@ -84,10 +89,7 @@ describe("every route that reads, for every role", () => {
       const seen = { own: 0, foreign: 0 };
       const missing = route.path.replace(/\{\w+\}/g, randomUUID());
       for (const role of rolesOf(route)) {
-        const limits = isRoleOfTenants(role)
-          ? tenants.map((tenant) => ({ site: undefined, tenant }))
-          : sites.map((site) => ({ site, tenant: undefined }));
-        for (const limit of limits) {
+        for (const limit of limitsOf(role)) {
           const token = await tokenOf(role, limit);
           const nothing = await ask(missing, token);
           for (const { path, site, tenant } of paths) {
@@ -111,6 +113,8 @@ describe("every route that reads, for every role", () => {
     if (route.operationId === "listMaasSites") return String(item["id"]);
     const { site_id } = { site_id: undefined, ...item };
     if (site_id !== undefined) return site_id as string | null;
+    if (Array.isArray(item["site_ids"])) return item["site_ids"][0] ?? null;
+    if (item["site_ids"] === null) return null;
     if (typeof item["node_id"] === "string") return siteOfNode.get(item["node_id"]) ?? null;
     if (typeof item["subject"] === "string") {
       const { data } = item as { data: Item };
@@ -141,19 +145,19 @@ describe("every route that reads, for every role", () => {
       items.push(...(Object.values(body).find((value) => Array.isArray(value)) as Item[]));
       cursor = body.next_cursor ?? null;
     } while (cursor !== null);
-    return items;
+    // The last use of a token changes while the test reads, and says nothing about the reach.
+    return items.map(({ last_used_at: _, ...item }) => item);
   }
 
   it.each(cases(READS.filter(({ place }) => place === "list")))(
     "%s lists to a token exactly the items of its site and tenant",
     async (_, route) => {
+      // All tokens exist before the lists are read, because one of the lists is the list of tokens.
+      for (const role of rolesOf(route)) for (const limit of limitsOf(role)) await tokenOf(role, limit);
       const all = await itemsOf(route.path, api.admin);
       const seen = { own: 0, foreign: 0 };
       for (const role of rolesOf(route)) {
-        const limits = isRoleOfTenants(role)
-          ? tenants.map((tenant) => ({ site: undefined, tenant }))
-          : sites.map((site) => ({ site, tenant: undefined }));
-        for (const limit of limits) {
+        for (const limit of limitsOf(role)) {
           const own = all.filter((item) =>
             limit.tenant === undefined ? siteOf(route, item) === limit.site : tenantOf(item) === limit.tenant,
           );
