@@ -35,6 +35,7 @@ import { observeChanges } from "./startup/observe-changes.ts";
 import { serveHosts } from "./startup/serve-hosts.ts";
 import { type Facts, serveOperators } from "./startup/serve-operators.ts";
 import { compareRegion, probeSite, siteClient } from "./startup/site-services.ts";
+import { startAudit } from "./startup/start-audit.ts";
 import { startDatabase } from "./startup/start-database.ts";
 import { startRetention } from "./startup/start-retention.ts";
 import { WakeSignal } from "./timing/wake-signal.ts";
@@ -103,6 +104,7 @@ async function start(
   closers.push(() => answers.close());
   const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot, answers));
   startLoops(parts, workflows, closers);
+  const auditHeads = await startAudit(parts, closers);
   const operators = await serveOperators({
     at: config.http,
     agentUrl,
@@ -113,6 +115,7 @@ async function start(
     secrets,
     workflows,
     log,
+    auditHeads,
     probe: probeSite,
     compareRegion,
     adminTokenFile,
@@ -129,8 +132,12 @@ async function start(
     database: store.kind,
     secrets: config.secrets.kind,
   };
+  announce(parts, started, adminUrl(config, operators.port));
+}
+
+/** Says in the log and on the standard output that the hub has started. */
+function announce({ log, hubId }: Parts, started: Readonly<Record<string, string>>, listening: string): void {
   log.info("hub started", { version: VERSION, hub_id: hubId, ...started });
-  const listening = adminUrl(config, operators.port);
   process.stdout.write(`${JSON.stringify({ listening, ...started, pid: process.pid })}\n`);
 }
 
@@ -253,7 +260,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   });
   closers.push(() => conditions.close());
   const days = { records: config.retentionDays, history: config.historyDays };
-  const retention = startRetention({ db, log: log.with({ part: "retention" }), days });
+  const retention = startRetention({ db, inTx, log: log.with({ part: "retention" }), days });
   closers.push(() => retention.close());
   const credentials = startCredentialWarnings({ inTx, log: log.with({ part: "credentials" }) });
   closers.push(() => credentials.close());

@@ -177,6 +177,7 @@ const PLANTED = [
   ["hub/bmc/store.ts", 'import "../db/tables.ts";', "hub-bmc-imports"],
   ["hub/cli/direct.ts", 'import "../db/tables.ts";', "hub-cli-imports"],
   ["hub/http/settings.ts", 'import "../startup/config.ts";', "only-main-reads-config"],
+  ["hub/audit/serve.ts", 'import "../http/app.ts";', "people-imports"],
   ["hub/events/serve.ts", 'import "../http/app.ts";', "events-imports"],
   ["hub/allocations/ask.ts", 'import "../maas/client.ts";', "allocations-imports"],
   ["hub/watcher/ask.ts", 'import "../maas/client.ts";', "watcher-imports"],

@@ -1,6 +1,7 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
 import { readAllocation, setTurnover } from "../db/queries/allocations.ts";
+import type { AuditSource } from "../db/queries/audit-logs.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
@@ -12,10 +13,7 @@ import { applyVerb } from "../workflows/engine/apply-verb.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
 import { lockBoth } from "./lock-both.ts";
 
-export interface EndRequest extends Ending {
-  readonly role: string;
-  readonly requestId: string;
-}
+export interface EndRequest extends Ending, AuditSource {}
 
 /**
  * Ends an allocation at an operator's request (architecture 14.1). While an operation holds the node, `releaseAllocation` refuses, or cancels the

@@ -1,4 +1,4 @@
-import { recordAudit } from "../db/queries/api-requests.ts";
+import { recordAudit } from "../db/queries/audit-logs.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { skipPositions } from "../db/queries/domain-events-list.ts";
 import type { Tx } from "../db/tx.ts";

@@ -24,6 +24,7 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster diagnostics [--output FILE]   one file for support, without secrets
        muster verify-record FILE            verify a sanitization record offline
        muster login | logout                log in by a browser on any device, or by a token on standard input
+       muster audit verify [--file FILE]    verify the audit, in the hub or in an exported file
 
   --hub URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
   --token-file FILE  by default MUSTER_TOKEN_FILE, else your login, else the token of the hub on this machine; MUSTER_TOKEN holds the token itself
@@ -135,11 +136,17 @@ function unknownCommand(name: string | undefined, operations: readonly Operation
 }
 
 /**
- * Runs the command `verify-record`, or shows its help. `runOffline` returns false for every command except `verify-record`, because the other
+ * Runs the commands `verify-record` and `audit verify`, or shows their help. `runOffline` returns false for every other command, because the other
  * commands of `muster` need a hub.
  */
 async function runOffline(argv: readonly string[]): Promise<boolean> {
   const [command, about] = argv;
+  if (command === "audit" || (command === "help" && about === "audit")) {
+    const { AUDIT_VERIFY_HELP, auditVerify } = await import("./audit-verify.ts");
+    if (command === "help" || argv.includes("--help")) process.stdout.write(AUDIT_VERIFY_HELP);
+    else await auditVerify(argv, describe);
+    return true;
+  }
   const asksHelp = command === "help" && about === "verify-record";
   if (command !== "verify-record" && !asksHelp) return false;
   // No other command needs the schemas of a record, with which each start of the program would take a third more processor time.

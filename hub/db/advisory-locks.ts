@@ -43,6 +43,8 @@ export const LOCK_CLASSES = {
    * previous record.
    */
   sanitization_chain: 74_112,
+  /** The lock `audit_chain` protects the end of the chain of audit entries. One hub at a time seals audit entries. */
+  audit_chain: 74_113,
 } as const;
 
 /**
@@ -51,6 +53,14 @@ export const LOCK_CLASSES = {
  */
 export async function lockUntilCommit(tx: Tx, lock: keyof typeof LOCK_CLASSES, of = ""): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(${LOCK_CLASSES[lock]}, hashtext(${of}))`);
+}
+
+/** Takes the advisory lock until the transaction ends if no other transaction holds it, and returns whether it did. */
+export async function tryLockUntilCommit(tx: Tx, lock: keyof typeof LOCK_CLASSES): Promise<boolean> {
+  const { rows } = await tx.execute<{ taken: boolean }>(
+    sql`select pg_try_advisory_xact_lock(${LOCK_CLASSES[lock]}, hashtext('')) as taken`,
+  );
+  return rows[0]?.taken === true;
 }
 
 /** The key of the lock for schema migrations is the text "muster" in ASCII. */

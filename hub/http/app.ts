@@ -13,10 +13,12 @@ import type { ApiDependencies } from "./deps.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { openApiDocument } from "./openapi.ts";
 import { asApiError, problemResponse } from "./problem.ts";
+import { RefusedRequests } from "./refused-requests.ts";
 import { register, requestIdOf } from "./register.ts";
 import { ROUTES } from "./routes/index.ts";
 import { servePage } from "./serve-page.ts";
 import { registerSignIn } from "./sign-in-routes.ts";
+import { sourceAddress } from "./source-address.ts";
 import { TokenBudgets } from "./token-budgets.ts";
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
@@ -27,8 +29,11 @@ const MAX_BODY_BYTES = 2 * 1024 * 1024;
  */
 export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   const app = new Hono<Env>();
+  const refused = new RefusedRequests(deps);
   app.use(async (c, next) => {
     c.set("requestId", requestIdOf(c.req.header("x-request-id")));
+    const socket = c.env?.incoming?.socket.remoteAddress;
+    c.set("address", sourceAddress(socket, c.req.header("x-forwarded-for"), deps.proxies ?? null));
     c.header("x-request-id", c.get("requestId"));
     // No cache may store an answer of the admin API, because only an operator may see the answer.
     c.header("cache-control", "no-store");
@@ -37,6 +42,8 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   });
   app.onError((error, c) => {
     const known = asApiError(error);
+    const audited = c.get("audited");
+    if (audited !== undefined) refused.note(audited, known.code);
     if (known.code === "internal_error" || known.code === "unavailable")
       deps.log.error("request failed", {
         request_id: c.get("requestId"),

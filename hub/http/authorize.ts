@@ -1,6 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { ApiError } from "../../shared/api/errors.ts";
+import { isUnlimited } from "../db/queries/reach.ts";
 import type { TokenKind } from "../gateway/budgets.ts";
 import { loginsRefused } from "../metrics/counted/api-requests.ts";
 import { type Actor, ANYBODY } from "../people/actor.ts";
@@ -11,10 +12,20 @@ import { mustHaveRight } from "../people/place.ts";
 import { mustNotBeForged } from "./csrf-refusal.ts";
 import type { ApiDependencies } from "./deps.ts";
 import type { FailedLogins } from "./failed-logins.ts";
-import type { Route } from "./route.ts";
+import { type AuditedRequest, targetOfPath } from "./refused-requests.ts";
+import { type Route, sourceOf } from "./route.ts";
 import type { TokenBudgets } from "./token-budgets.ts";
 
-export type Env = { Variables: { requestId: string }; Bindings: Partial<HttpBindings> };
+export type Env = {
+  Variables: {
+    requestId: string;
+    /** The address from which the request came. */
+    address: string | null;
+    /** The client and the object of the request, as soon as the hub knows the client. */
+    audited?: AuditedRequest;
+  };
+  Bindings: Partial<HttpBindings>;
+};
 
 /** The counters that the hub checks before every route: failed logins, and the used budget of each valid token. */
 export interface ApiGuard {
@@ -48,7 +59,7 @@ export async function authorize(
     if (credential !== null) {
       // A token that was valid before and has ended costs no budget, and keeps no name in the hub's memory.
       budgets.forget(credential.tokenSha256);
-      const address = c.env?.incoming?.socket.remoteAddress ?? "unknown";
+      const address = c.get("address") ?? "unknown";
       // The tabs of a browser go on asking for a moment after their session has ended, so an ended session is no attempt to guess.
       if (credential.kind !== "session") {
         loginsRefused.add({});
@@ -58,6 +69,12 @@ export async function authorize(
     throw new ApiError("unauthenticated", found.kind === "refused" ? found.detail : "Send a valid token.");
   }
   const { actor } = found;
+  c.set("audited", {
+    source: sourceOf({ actor, address: c.get("address"), requestId: c.get("requestId") }),
+    isLimited: !isUnlimited(actor),
+    operationId,
+    target: targetOfPath(route.path, c.req.param()),
+  });
   if (!charged) budgets.chargeNew(credential.tokenSha256, actor.name, COSTS[permission]);
   mustHaveRight(actor, { operationId, right, place });
   return actor;

@@ -1,6 +1,8 @@
+import type { BlockList } from "node:net";
 import type { SiteProbe } from "../../shared/api/sites.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
+import type { KeptHead } from "../audit/kept-heads.ts";
 import type { KnownRegion } from "../db/queries/known-region.ts";
 import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
@@ -51,6 +53,8 @@ export interface ApiDependencies {
   /** `authority` throws `SecretError` until the secret store has provided the hub's CA and task-signing key. */
   readonly authority: () => HubAuthority;
   readonly log: Log;
+  /** The ends of the audit chain that this hub keeps outside the database. */
+  readonly auditHeads: () => Promise<readonly KeptHead[]>;
   readonly secretStore: () => StoreState;
   readonly metrics: Metrics;
   readonly takeDiagnostics: () => Promise<Diagnostics>;
@@ -58,6 +62,8 @@ export interface ApiDependencies {
   readonly isAdminToken: (token: string) => Promise<boolean>;
   /** Removes the file with the admin token, after the admin token was retired. */
   readonly forgetAdminToken: () => Promise<void>;
+  /** The proxies whose header X-Forwarded-For the hub believes; without them the source of a request is its socket. */
+  readonly proxies?: BlockList | null;
   /** The request budgets of a token of the admin API, by default those of `hub/gateway/budgets.ts`; tests may set other budgets. */
   readonly tokenRates?: TokenRates | undefined;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };

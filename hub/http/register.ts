@@ -4,7 +4,8 @@ import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
 import { canonicalJson } from "../../shared/json.ts";
 import { noteAsker } from "../db/committed.ts";
-import { findIdempotencyKey, keepIdempotencyKey, lockIdempotencyKey, recordAudit } from "../db/queries/api-requests.ts";
+import { findIdempotencyKey, keepIdempotencyKey, lockIdempotencyKey } from "../db/queries/api-requests.ts";
+import { recordAudit } from "../db/queries/audit-logs.ts";
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { Actor } from "../people/actor.ts";
 import { credentialOf } from "../people/credential.ts";
@@ -15,7 +16,7 @@ import { type ApiGuard, authorize, type Env } from "./authorize.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { readJson } from "./json-body.ts";
 import { parse } from "./problem.ts";
-import { type Call, Produced, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
+import { type Call, Produced, type Route, sourceOf, takesIdempotencyKey, Versioned } from "./route.ts";
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -47,6 +48,7 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
     query: parse(route.query ?? z.strictObject({}), queryOf(c), "query"),
     body: route.body === undefined ? undefined : parse(route.body, await readJson(c), "body"),
     actor,
+    address: c.get("address"),
     requestId: c.get("requestId"),
     ifMatch: /^(?:W\/)?"(.*)"$/.exec(c.req.header("if-match") ?? "")?.[1] ?? null,
     accept: c.req.header("accept"),
@@ -120,12 +122,10 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     noteAsker(tx, { name: actor.name, requestId: call.requestId });
     const { body, audit } = await route.write(call, tx, prepared);
     await recordAudit(tx, {
-      actor: actor.name,
-      role: actor.role,
+      ...sourceOf(call),
       action: route.operationId,
       target: audit.target,
       reason: audit.reason ?? null,
-      requestId: call.requestId,
       details: audit.details ?? {},
     });
     const plain = body instanceof Versioned ? body.body : body;

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Right } from "../../shared/api/rights.ts";
+import type { AuditSource } from "../db/queries/audit-logs.ts";
 import type { Tx } from "../db/tx.ts";
 import type { Actor } from "../people/actor.ts";
 import type { Holds } from "../people/credential-watch.ts";
@@ -11,6 +12,8 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly query: Q;
   readonly body: B;
   readonly actor: Actor;
+  /** The address from which the request came; null if the request came without a network. */
+  readonly address: string | null;
   readonly requestId: string;
   /** The value of the request's If-Match header without its quotes; null if the request has no If-Match header. */
   readonly ifMatch: string | null;
@@ -18,6 +21,19 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly accept: string | undefined;
   readonly deps: ApiDependencies;
 }
+
+/** Returns what each audit entry of a request says about its sender. */
+export const sourceOf = ({
+  actor,
+  address,
+  requestId,
+}: Pick<Call, "actor" | "address" | "requestId">): AuditSource => ({
+  actor: actor.name,
+  role: actor.role,
+  via: actor.via,
+  address,
+  requestId,
+});
 
 /** An API answer with the version of its resource. To change a resource, a client sends the version that it has read in the header If-Match. */
 export class Versioned<R> {

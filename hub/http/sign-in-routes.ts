@@ -1,8 +1,8 @@
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
-import { recordAudit } from "../db/queries/api-requests.ts";
 import { findTokenHolder } from "../db/queries/api-tokens.ts";
+import { recordAudit } from "../db/queries/audit-logs.ts";
 import { endSession, endSessionsOf, type LiveSession, type SessionOwner } from "../db/queries/page-sessions.ts";
 import { AddressBudgets } from "../gateway/address-budgets.ts";
 import { tokenHash } from "../people/credential.ts";

@@ -1,5 +1,5 @@
 import type { Log } from "../../shared/log.ts";
-import { recordAudit } from "../db/queries/api-requests.ts";
+import { recordAudit } from "../db/queries/audit-logs.ts";
 import {
   endCookie,
   endSession,

@@ -20,7 +20,12 @@ describe("loadConfig", () => {
   it("has a default for every setting, so that `npm run hub` needs none", () => {
     const config = loadConfig({});
     expect(config.databaseUrl).toBeNull();
-    expect(config.http).toEqual({ host: "127.0.0.1", port: 8480, tls: null });
+    expect(config.http).toEqual({ host: "127.0.0.1", port: 8480, tls: null, proxies: null });
+  });
+
+  it("reads the proxies as addresses and networks", () => {
+    expect(loadConfig({ MUSTER_HTTP_PROXIES: "10.0.0.7,10.1.0.0/16" }).http.proxies?.check("10.1.2.3")).toBe(true);
+    expect(() => loadConfig({ MUSTER_HTTP_PROXIES: "proxy.example" })).toThrow(/MUSTER_HTTP_PROXIES/);
   });
 
   it("treats an empty variable as not set, as env files write it", () => {

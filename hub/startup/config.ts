@@ -1,3 +1,4 @@
+import type { BlockList } from "node:net";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
@@ -6,6 +7,7 @@ import { Secret } from "../../shared/secret.ts";
 import { databaseUrlFault } from "../db/servers.ts";
 import type { Setting } from "../diagnostics/facts.ts";
 import { isLoopback } from "../http/loopback.ts";
+import { addressSet } from "../http/source-address.ts";
 import type { TlsPaths } from "../http/tls-files.ts";
 import type { SecretsSettings } from "../secrets/open.ts";
 import type { SignInSettings } from "../sign-in/open-sign-in.ts";
@@ -108,6 +110,11 @@ const Env = z.object({
    */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
   ...signInEnv,
+  /** The proxies in front of the admin listener, as addresses and networks with commas between them. */
+  MUSTER_HTTP_PROXIES: z
+    .string()
+    .refine((text) => addressSet(text) !== null, "must be addresses or networks such as 10.0.0.7,10.1.0.0/16")
+    .optional(),
   /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
@@ -148,7 +155,12 @@ export interface Config {
   readonly stateDir: string;
   readonly sharedDir: string;
   /** The address of the admin listener. The field `tls` is null if the admin listener uses clear text. */
-  readonly http: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
+  readonly http: {
+    readonly host: string;
+    readonly port: number;
+    readonly tls: TlsPaths | null;
+    readonly proxies: BlockList | null;
+  };
   readonly signIn: SignInSettings;
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly metrics: { readonly host: string; readonly port: number | null; readonly tokenFile: string | null };
@@ -213,7 +225,12 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     sharedDir,
     agentPackageDir,
     bmcCaFile: e.MUSTER_BMC_CACERT ?? null,
-    http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT, tls: adminTls(e) },
+    http: {
+      host: e.MUSTER_HTTP_HOST,
+      port: e.MUSTER_HTTP_PORT,
+      tls: adminTls(e),
+      proxies: addressSet(e.MUSTER_HTTP_PROXIES ?? ""),
+    },
     metrics: metricsListener(e),
     signIn: signInConfig(e),
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },

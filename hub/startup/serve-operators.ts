@@ -1,3 +1,4 @@
+import type { BlockList } from "node:net";
 import { type HubFacts, watchEventLoop } from "../diagnostics/facts.ts";
 import { diagnosticsOf } from "../diagnostics/take.ts";
 import { EventFeed } from "../events/event-feed.ts";
@@ -13,7 +14,17 @@ import { openSignIn, type SignInSettings } from "../sign-in/open-sign-in.ts";
 
 type Api = Pick<
   ApiDependencies,
-  "agentUrl" | "caBundlePem" | "authority" | "db" | "inTx" | "secrets" | "workflows" | "log" | "probe" | "compareRegion"
+  | "agentUrl"
+  | "auditHeads"
+  | "caBundlePem"
+  | "authority"
+  | "db"
+  | "inTx"
+  | "secrets"
+  | "workflows"
+  | "log"
+  | "probe"
+  | "compareRegion"
 >;
 export type Facts = Omit<HubFacts, "eventLoop">;
 
@@ -25,7 +36,12 @@ export interface MetricsSettings {
 }
 
 interface OperatorServerOptions extends Api {
-  readonly at: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
+  readonly at: {
+    readonly host: string;
+    readonly port: number;
+    readonly tls: TlsPaths | null;
+    readonly proxies: BlockList | null;
+  };
   readonly adminTokenFile: string;
   readonly signInSettings: SignInSettings;
   readonly facts: Facts;
@@ -60,6 +76,7 @@ export async function serveOperators(
   });
   const app = createAdminApp({
     ...options,
+    proxies: at.proxies,
     events,
     metrics,
     signIn,

@@ -173,7 +173,7 @@ export default {
     only(
       "hub-cli-imports",
       "^hub/cli/",
-      ["^hub/cli/", "^shared/sanitization-verify[.]ts$", `${NPM}(zod|openid-client)/`, NODE],
+      ["^hub/cli/", "^shared/(sanitization-verify|audit-chain)[.]ts$", `${NPM}(zod|openid-client)/`, NODE],
       "The command line must fit a hub of another version: all that it knows of one is the API's description, and signed documents, whose form is fixed.",
     ),
     never(
@@ -281,7 +281,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|people|sign-in|node|allocations|secrets|reconciler|events|diagnostics|metrics)/",
+        "^hub/(audit|db|people|sign-in|node|allocations|secrets|reconciler|events|diagnostics|metrics)/",
         "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -294,8 +294,8 @@ export default {
     ),
     only(
       "people-imports",
-      "^hub/(people|sign-in)/",
-      ["^hub/(people|sign-in|db)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "^hub/(people|sign-in|audit)/",
+      ["^hub/(people|sign-in|audit|db)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
       "Who sends a request and what the sender may do: one place to read, which depends on no route.",
     ),
     only(

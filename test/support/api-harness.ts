@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KeptHead } from "../../hub/audit/kept-heads.ts";
 import type { Database } from "../../hub/db/client.ts";
 import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
 import { createKeptLog, type LogRing } from "../../hub/diagnostics/log-ring.ts";
@@ -53,6 +54,8 @@ export interface ApiHarness {
    */
   patience: Patience;
   diagnosticsAsked: number;
+  /** The heads of the audit chain that the hub has kept in its state folder. */
+  auditHeads: KeptHead[];
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   page(path: string, headers?: Record<string, string>): Promise<{ status: number; headers: Headers; text: string }>;
   listen(): Promise<string>;
@@ -81,10 +84,10 @@ const WRITTEN = [
 ];
 
 /**
- * An SQL condition that excludes audit entries of failed logins. The hub writes an audit entry about a failed login in the background, so the entry
+ * An SQL condition that excludes audit entries of refusals. The hub writes an audit entry about a refused request in the background, so the entry
  * may appear after the hub's answer.
  */
-const NO_LOGINS = "where action <> 'loginFailed'";
+const NO_REFUSALS = "where outcome = 'done'";
 
 export const PATIENT: Patience = { statement: 60_000, section: 60_000, all: 110_000 };
 
@@ -175,9 +178,7 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
     admin: readFileSync(tokenFile, "utf8").trim(),
     adminTokenFile: tokenFile,
     viewer: await viewerToken(database),
-    probeAnswer: GOOD_PROBE,
-    patience: PATIENT,
-    diagnosticsAsked: 0,
+    ...asAtFirst(),
     ask: async (method, path, body, headers = {}) =>
       answerOf(await app.request(path, requestOf(harness.admin, { method, body, headers }))),
     page: (path, headers = {}) => pageOf(app, path, headers),
@@ -218,11 +219,20 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
       harness.diagnosticsAsked += 1;
       return takeDiagnostics(harness.patience);
     },
+    auditHeads: async () => harness.auditHeads,
     ...byTokenFile(tokenFile),
     status: () => ({ hub_id: "test", version: "test", agents: 0 }),
   });
   return harness;
 }
+
+/** The parts of the harness that a test may change. */
+const asAtFirst = (): Pick<ApiHarness, "probeAnswer" | "auditHeads" | "patience" | "diagnosticsAsked"> => ({
+  probeAnswer: GOOD_PROBE,
+  auditHeads: [],
+  patience: PATIENT,
+  diagnosticsAsked: 0,
+});
 
 const byTokenFile = (file: string) => ({
   isAdminToken: (token: string) => isAdminToken(file, token),
@@ -265,8 +275,8 @@ async function countWritten({ database: { pool } }: TestDatabase): Promise<Recor
         [
           table,
           Number(
-            (await pool.query(`select count(*) as n from ${table} ${table === "audit_logs" ? NO_LOGINS : ""}`)).rows[0]
-              ?.n,
+            (await pool.query(`select count(*) as n from ${table} ${table === "audit_logs" ? NO_REFUSALS : ""}`))
+              .rows[0]?.n,
           ),
         ] as const,
     ),

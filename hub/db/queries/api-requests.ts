@@ -1,22 +1,7 @@
 import { lockUntilCommit } from "../advisory-locks.ts";
 import { and, eq, lt, sql } from "../orm.ts";
-import { auditLogs, type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
+import { type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-
-export interface AuditEntry {
-  readonly actor: string;
-  readonly role: string;
-  readonly action: string;
-  readonly target: string;
-  readonly reason: string | null;
-  readonly requestId: string | null;
-  readonly details: Readonly<Record<string, unknown>>;
-}
-export const recordAudit = (tx: Tx, entry: AuditEntry): Promise<void> => recordAudits(tx, [entry]);
-
-export async function recordAudits(tx: Tx, entries: readonly AuditEntry[]): Promise<void> {
-  if (entries.length > 0) await tx.insert(auditLogs).values([...entries]);
-}
 
 export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string): Promise<IdempotencyKey | null> {
   const [row] = await db

@@ -131,7 +131,6 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "history",
     outdated: (cutoff) => sql`least(t.revoked_at, t.expires_at) < ${cutoff} and t.name <> 'admin'`,
   },
-  { table: "audit_logs", age: "history", outdated: (cutoff) => sql`t.occurred_at < ${cutoff}` },
   {
     table: "workflow_events",
     age: "history",
@@ -193,6 +192,12 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   skus: "written by operators, one for each id",
   webhooks: "written by operators",
   workflow_subjects: "one for each host or address that an unfinished workflow holds",
+};
+
+/** The tables from which retention removes rows by a way of its own, each with this way. */
+export const PRUNED: Readonly<Record<string, string>> = {
+  audit_logs: "pruneAudit removes entries older than `history`, from the begin of the chain on",
+  audit_seals: "pruneAudit removes the seal of each entry that it removes",
 };
 
 export interface KeptDays {

@@ -2,6 +2,7 @@ export * from "./agent-sessions.ts";
 export * from "./allocations.ts";
 export * from "./api-tokens.ts";
 export * from "./audit-logs.ts";
+export * from "./audit-seals.ts";
 export * from "./authority-statements.ts";
 export * from "./batches.ts";
 export * from "./condition-watch.ts";

@@ -21,7 +21,7 @@ import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
-import { readRoute, writeRoute } from "../route.ts";
+import { readRoute, sourceOf, writeRoute } from "../route.ts";
 
 const AllocationParams = z.strictObject({ id: AllocationId });
 const tag = "allocations";
@@ -185,8 +185,10 @@ const endRoute = (operationId: string, verb: string, forced: boolean, summary: s
     body: AllocationVerb,
     status: 202,
     response: AllocationDetail,
-    write: async ({ params, body: { reason }, actor, requestId, deps }, tx) => {
-      const by = { reason, forced, actor: actor.name, role: actor.role, requestId };
+    write: async (call, tx) => {
+      const { params, body, deps } = call;
+      const { reason } = body;
+      const by = { ...sourceOf(call), reason, forced };
       const { prior, now } = await releaseAllocation(tx, deps.workflows, params.id, by);
       const change = { prior: { status: prior.status }, expected: { status: "ended" }, forced };
       return { body: toDetail(now), audit: { ...auditOf(now, change), reason } };

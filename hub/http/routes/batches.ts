@@ -9,7 +9,7 @@ import type { Db, Tx } from "../../db/tx.ts";
 import { cancelBatch, recoverBatch } from "../../workflows/engine/batch-verbs.ts";
 import { pauseBatch, resumeBatch } from "../../workflows/engine/pause-batch.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
-import { type Route, readRoute, writeRoute } from "../route.ts";
+import { type Route, readRoute, sourceOf, writeRoute } from "../route.ts";
 
 const BatchParams = z.strictObject({ id: BatchId });
 const reason = z.string().min(1).max(512);
@@ -96,8 +96,9 @@ const cancel = (named: Named): Route =>
     response: BatchVerbResult,
     // `cancelBatch` cancels the batch's operations in separate transactions of a few hosts each. The transaction of the cancel route itself writes
     // only the audit row.
-    before: async ({ params, body, actor, requestId, deps }) => {
-      const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
+    before: async (call) => {
+      const { params, body, deps } = call;
+      const by = { ...sourceOf(call), reason: body.reason };
       const batch = { kind: named.kind, id: params.id };
       return cancelBatch(deps.inTx, deps.workflows, batch, { ...by, failed: body.failed });
     },
@@ -120,8 +121,9 @@ const recover = (named: Named): Route =>
     response: BatchVerbResult,
     // `recoverBatch` recovers the batch's operations in separate transactions of a few hosts each. The transaction of the recover route itself writes
     // only the audit row.
-    before: async ({ params, body, actor, requestId, deps }) => {
-      const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
+    before: async (call) => {
+      const { params, body, deps } = call;
+      const by = { ...sourceOf(call), reason: body.reason };
       const batch = { kind: named.kind, id: params.id };
       return recoverBatch(deps.inTx, deps.workflows, batch, { ...by, failureClass: body.failure_class });
     },

@@ -1,6 +1,6 @@
 import { DecommissionBatchCreate, DecommissionBatchCreated } from "../../../shared/api/batches.ts";
 import { startDecommissionBatch } from "../../workflows/decommission/start-decommission-batch.ts";
-import { writeRoute } from "../route.ts";
+import { sourceOf, writeRoute } from "../route.ts";
 
 const createDecommissionBatch = writeRoute({
   operationId: "createDecommissionBatch",
@@ -14,8 +14,9 @@ const createDecommissionBatch = writeRoute({
   body: DecommissionBatchCreate,
   status: 202,
   response: DecommissionBatchCreated,
-  write: async ({ body, actor, requestId }, tx) => {
-    const created = await startDecommissionBatch(tx, body, { actor: actor.name, role: actor.role, requestId });
+  write: async (call, tx) => {
+    const { body } = call;
+    const created = await startDecommissionBatch(tx, body, sourceOf(call));
     const { batch_id: batchId, mode, matched, accepted, refused } = created;
     return {
       body: created,

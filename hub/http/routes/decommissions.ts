@@ -25,7 +25,7 @@ import { startDecommission } from "../../workflows/decommission/start-decommissi
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
 import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
-import { readRoute, writeRoute } from "../route.ts";
+import { readRoute, sourceOf, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
 
 const DecommissionParams = z.strictObject({ id: DecommissionId });
@@ -248,15 +248,14 @@ const verbRoute = (verb: Verb) =>
     body: VerbBody,
     status: 200,
     response: DecommissionDetail,
-    write: async ({ params, body, actor, requestId, deps }, tx) => {
+    write: async (call, tx) => {
+      const { params, body, deps } = call;
       await mustFindDecommission(tx, params.id);
       await applyVerb(tx, deps.workflows, {
         workflowId: params.id,
         verb,
-        actor: actor.name,
-        role: actor.role,
+        ...sourceOf(call),
         reason: body.reason,
-        requestId,
       });
       return {
         body: await mustFindDecommission(tx, params.id),
@@ -278,14 +277,13 @@ const force = writeRoute({
   body: z.strictObject({ reason: Reason }),
   status: 200,
   response: DecommissionDetail,
-  write: async ({ params, body, actor, requestId, deps }, tx) => {
+  write: async (call, tx) => {
+    const { params, body, deps } = call;
     const before = await mustFindDecommission(tx, params.id);
     await applyForce(tx, deps.workflows, {
       workflowId: params.id,
-      actor: actor.name,
-      role: actor.role,
+      ...sourceOf(call),
       reason: body.reason,
-      requestId,
     });
     return {
       body: await mustFindDecommission(tx, params.id),

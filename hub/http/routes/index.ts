@@ -1,5 +1,6 @@
 import type { Route } from "../route.ts";
 import { allocationRoutes } from "./allocations.ts";
+import { auditLogRoutes } from "./audit-logs.ts";
 import { authorityRoutes } from "./authority.ts";
 import { batchRoutes } from "./batches.ts";
 import { decommissionBatchRoutes } from "./decommission-batches.ts";
@@ -55,6 +56,7 @@ export const ROUTES: readonly Route[] = [
   ...healthOverrideRoutes,
   ...nodeBaselineRoutes,
   ...nodeLifecycleRoutes,
+  ...auditLogRoutes,
   ...authorityRoutes,
   ...readinessRoutes,
   ...reconciliationRoutes,

@@ -19,7 +19,7 @@ import { applyVerb } from "../../workflows/engine/apply-verb.ts";
 import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
 import { startOnboarding, startOnboardingBatch } from "../../workflows/onboarding/start-onboarding.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
-import { readRoute, writeRoute } from "../route.ts";
+import { readRoute, sourceOf, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
 
 const OnboardingParams = z.strictObject({ id: OnboardingId });
@@ -153,15 +153,14 @@ const verbRoute = (verb: Verb) =>
     body: z.strictObject({ reason: z.string().min(1).max(512) }),
     status: 200,
     response: OnboardingDetail,
-    write: async ({ params, body, actor, requestId, deps }, tx) => {
+    write: async (call, tx) => {
+      const { params, body, deps } = call;
       await mustFindOnboarding(tx, params.id);
       await applyVerb(tx, deps.workflows, {
         workflowId: params.id,
         verb,
-        actor: actor.name,
-        role: actor.role,
+        ...sourceOf(call),
         reason: body.reason,
-        requestId,
       });
       return {
         body: await mustFindOnboarding(tx, params.id),

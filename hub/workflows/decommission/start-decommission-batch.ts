@@ -8,7 +8,7 @@ import {
 import type { DecommissionCreated } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { BatchId, type NodeId } from "../../../shared/ids.ts";
-import { type AuditEntry, recordAudits } from "../../db/queries/api-requests.ts";
+import { type AuditSource, recordAudits } from "../../db/queries/audit-logs.ts";
 import { insertBatch } from "../../db/queries/batches.ts";
 import { readSite } from "../../db/queries/maas-sites.ts";
 import { countMatchingNodes, lockMatchingNodes, type NodeSelection } from "../../db/queries/node-selection.ts";
@@ -16,7 +16,7 @@ import type { Node } from "../../db/schema/index.ts";
 import { inUndoneSavepoint, type Tx } from "../../db/tx.ts";
 import { startDecommissions } from "./start-decommission.ts";
 
-type By = Pick<AuditEntry, "actor" | "role" | "requestId">;
+type By = AuditSource;
 type Accepted = { readonly node: Node; readonly created: DecommissionCreated };
 
 /**

@@ -1,7 +1,7 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 import { type Failure, failure } from "../../../shared/failures.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
-import { recordAudit } from "../../db/queries/api-requests.ts";
+import { type AuditSource, recordAudit } from "../../db/queries/audit-logs.ts";
 import {
   forgetStop,
   makeDue,
@@ -27,13 +27,11 @@ import { failureOf, planOf, stagesToUndo } from "./advance.ts";
 import { type Effect, ENDS_AS, effectAtCommit, effectOf, type Verb, type VerbTarget } from "./recovery.ts";
 import { ENGINE_FACTS, type EngineFacts, engineFacts, type Facts, stateOf, type Workflow } from "./workflow.ts";
 
-export interface VerbRequest {
+export interface VerbRequest extends Omit<AuditSource, "requestId"> {
   readonly workflowId: WorkflowId;
   readonly verb: Verb;
-  readonly actor: string;
-  readonly role: string;
   readonly reason: string;
-  readonly requestId?: string;
+  readonly requestId?: string | null;
 }
 
 /**
@@ -69,6 +67,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   await recordAudit(tx, {
     actor: request.actor,
     role: request.role,
+    ...(request.via === undefined ? {} : { via: request.via }),
+    address: request.address ?? null,
     action: `workflow.${request.verb}`,
     target: `workflows/${row.id}`,
     reason: request.reason,

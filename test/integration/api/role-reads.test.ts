@@ -134,6 +134,8 @@ describe("every route that reads, for every role", () => {
     const sites: { value: string; count: number }[] = body.facets.site_id.values;
     return sites.flatMap(({ value, count }) => Array<Item>(count).fill({ site_id: value }));
   }
+  /** The hub audits a refused request in the background, so an entry of a refusal may appear between two lists of the audit. */
+  const isSettled = ({ outcome }: Item & { readonly outcome?: unknown }): boolean => outcome !== "refused";
   async function itemsOf(path: string, token: string): Promise<Item[]> {
     if (path === "/api/v1/admin/nodes/facets") return countedBySite(token);
     const items: Item[] = [];
@@ -146,7 +148,7 @@ describe("every route that reads, for every role", () => {
       cursor = body.next_cursor ?? null;
     } while (cursor !== null);
     // The last use of a token changes while the test reads, and says nothing about the reach.
-    return items.map(({ last_used_at: _, ...item }) => item);
+    return items.filter(isSettled).map(({ last_used_at: _, ...item }) => item);
   }
 
   it.each(cases(READS.filter(({ place }) => place === "list")))(

@@ -43,6 +43,10 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
     file: "test/integration/sign-in/cli-login.test.ts",
     has: 'world.muster(["login", "--with-token"], { home',
   },
+  "npm run -s muster -- audit verify --": {
+    file: "test/integration/audit/audit-chain.test.ts",
+    has: '"audit", "verify", "--file"',
+  },
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
   "openssl pkeyutl -verify": {
@@ -288,6 +292,7 @@ describe("the commands in the help", () => {
       "muster diagnostics [--output FILE]",
       "muster verify-record FILE",
       "muster login | logout",
+      "muster audit verify [--file FILE]",
     ]);
     for (const command of [
       "muster get-node c07u41 --output json",
@@ -295,6 +300,7 @@ describe("the commands in the help", () => {
       "muster help diagnostics",
       "muster help verify-record",
       "muster help login",
+      "muster help audit",
       "muster diagnostics --output help.json",
     ])
       await mustRun(command);
@@ -322,6 +328,7 @@ describe("the commands in the help", () => {
     expect(named).toContain("clear-node-reports");
     const known = [
       ...operations.map(({ command }) => command),
+      "audit",
       "diagnostics",
       "help",
       "verify-record",

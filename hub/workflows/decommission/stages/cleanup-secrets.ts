@@ -1,5 +1,5 @@
 import { failure } from "../../../../shared/failures.ts";
-import { recordAudit } from "../../../db/queries/api-requests.ts";
+import { recordAudit } from "../../../db/queries/audit-logs.ts";
 import { lockLogin, otherHostsOf } from "../../../db/queries/decommission-secrets.ts";
 import { writeSecrets } from "../../../db/queries/decommissions.ts";
 import { disablePowerOverride } from "../../../db/queries/power-overrides.ts";

@@ -1,0 +1,81 @@
+import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import type { ChainPoint } from "../../shared/audit-chain.ts";
+
+const FILE = "audit-head.json";
+/** The name of a head that the chain of the database no longer has. Such a file stays until a person removes it. */
+const LOST = /^audit-head[.]lost-\d+[.]json$/;
+
+const Head = z.strictObject({ sequence: z.int().min(1), entry_sha256: z.string().regex(/^[0-9a-f]{64}$/) });
+
+export interface KeptHead extends ChainPoint {
+  readonly file: string;
+}
+
+/**
+ * The heads of the audit chain in the hub's state folder. A chain cannot show that its newest entries were cut off, so the hub keeps the end of the
+ * chain outside the database (decision L1).
+ */
+export class KeptHeads {
+  readonly #folder: string;
+  #head: ChainPoint | null = null;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  static async open(folder: string): Promise<KeptHeads> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const heads = new KeptHeads(folder);
+    heads.#head = await heads.#read(FILE);
+    return heads;
+  }
+
+  /** All kept heads: the present one, and those that the chain no longer had. */
+  async list(): Promise<KeptHead[]> {
+    const names = (await readdir(this.#folder)).filter((name) => name === FILE || LOST.test(name));
+    const heads = await Promise.all(names.map(async (file) => ({ file, head: await this.#read(file) })));
+    return heads.flatMap(({ file, head }) => (head === null ? [] : [{ ...head, file }]));
+  }
+
+  /**
+   * Keeps the new end of the chain. If the chain no longer has the head that was kept before, the earlier head gets a file of its own, and `keep`
+   * returns it. `has` tells whether the database's chain has a head, or has removed it by retention.
+   */
+  async keep(head: ChainPoint, has: (kept: ChainPoint) => Promise<boolean>): Promise<ChainPoint | null> {
+    const kept = this.#head;
+    if (head.sequence === kept?.sequence && head.entry_sha256 === kept.entry_sha256) return null;
+    const lost = kept !== null && !(await has(kept));
+    if (kept === null && head.sequence === 0) return null;
+    if (lost) await rename(join(this.#folder, FILE), join(this.#folder, `audit-head.lost-${kept.sequence}.json`));
+    if (head.sequence > 0) await this.#write(head);
+    this.#head = head.sequence === 0 ? null : head;
+    return lost ? kept : null;
+  }
+
+  async #write({ sequence, entry_sha256 }: ChainPoint): Promise<void> {
+    // Several hubs may share one state folder, so each process has a temporary file of its own.
+    const next = join(this.#folder, `${FILE}.${process.pid}`);
+    const handle = await open(next, "w", 0o600);
+    try {
+      await handle.writeFile(`${JSON.stringify({ sequence, entry_sha256 })}\n`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(next, join(this.#folder, FILE));
+  }
+
+  /** Returns null if the file does not exist. An unreadable file is an error, because somebody may have damaged it on purpose. */
+  async #read(name: string): Promise<ChainPoint | null> {
+    try {
+      return Head.parse(JSON.parse(await readFile(join(this.#folder, name), "utf8")));
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+      throw new Error(`${join(this.#folder, name)} is no head of the audit chain. Move the file away.`, {
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { API_ERRORS, type ApiErrorCode } from "../../shared/api/errors.ts";
+import { type AuditSource, recordAudit } from "../db/queries/audit-logs.ts";
+import { BoundedReports } from "./bounded-reports.ts";
+import type { ApiDependencies } from "./deps.ts";
+
+/** A request of a known client, as far as the hub needs it to audit a refusal. */
+export interface AuditedRequest {
+  readonly source: AuditSource;
+  /** True if the client reaches only some sites, or one tenant. */
+  readonly isLimited: boolean;
+  readonly operationId: string;
+  readonly target: string;
+}
+
+interface Refusal extends AuditedRequest {
+  readonly code: ApiErrorCode;
+}
+
+/** The hub audits that a client was not allowed to act, and that the state of an object refused an act. */
+const AUDITED_STATUSES: readonly number[] = [403, 409];
+/** For a client with a limit, an object of another site or tenant does not exist. The hub audits such a request too. */
+const isAudited = ({ isLimited }: AuditedRequest, code: ApiErrorCode): boolean =>
+  AUDITED_STATUSES.includes(API_ERRORS[code].status) || (isLimited && code === "not_found");
+
+const VALUE = /^[\w.:-]{1,128}$/;
+
+/** Returns the object in a request's path, for example `nodes/<id>`; only its kind if the path names no object. */
+export function targetOfPath(path: string, params: Readonly<Record<string, string>>): string {
+  const [kind = "", ...rest] = path.replace("/api/v1/admin/", "").split("/");
+  const [, name] = /^\{(\w+)\}$/.exec(rest[0] ?? "") ?? [];
+  const value = name === undefined ? undefined : params[name];
+  return value !== undefined && VALUE.test(value) ? `${kind}/${value}` : kind;
+}
+
+/** Audits refused requests: the first refusal of an actor, operation and error at once, and the next ones together after a minute. */
+export class RefusedRequests {
+  readonly #deps: Pick<ApiDependencies, "inTx" | "log">;
+  readonly #reports: BoundedReports<Refusal>;
+
+  constructor(deps: Pick<ApiDependencies, "inTx" | "log">, now?: () => number) {
+    this.#deps = deps;
+    this.#reports = new BoundedReports({ tell: (_key, last, count) => this.#tell(last, count), now });
+  }
+
+  note(request: AuditedRequest, code: ApiErrorCode): void {
+    if (!isAudited(request, code)) return;
+    this.#reports.note(JSON.stringify([request.source.actor, request.operationId, code]), { ...request, code });
+  }
+
+  #tell({ source, operationId, target, code }: Refusal, requests: number): void {
+    const { log, inTx } = this.#deps;
+    const entry = { ...source, action: operationId, target, reason: null, details: { requests } };
+    inTx((tx) => recordAudit(tx, { ...entry, outcome: "refused", errorCode: code })).catch((error: unknown) =>
+      log.warn("a refused request could not be audited", { operation: operationId, error }),
+    );
+  }
+}
