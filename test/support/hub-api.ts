@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { z } from "zod";
+import { z } from "zod";
 import { Problem } from "../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary } from "../../shared/api/nodes.ts";
 import { BatchCreated, Onboarding, OnboardingCreated, OnboardingDetail, page } from "../../shared/api/onboardings.ts";
@@ -82,12 +82,14 @@ export class HubApi {
   }
 
   async all<T>(item: z.ZodType<T>, path: string): Promise<T[]> {
+    // The lists of nodes and of operations also have a total.
+    const listed = page(item).extend({ total: z.int().nullable().optional() });
     const items: T[] = [];
     const join = path.includes("?") ? "&" : "?";
     let cursor: string | null = null;
     do {
       const query: string = cursor === null ? path : `${path}${join}cursor=${encodeURIComponent(cursor)}`;
-      const answer: { items: T[]; next_cursor: string | null } = await this.call(page(item), "GET", query);
+      const answer: { items: T[]; next_cursor: string | null } = await this.call(listed, "GET", query);
       items.push(...answer.items);
       cursor = answer.next_cursor;
     } while (cursor !== null);
