@@ -49,6 +49,7 @@ export const HUB: PackageSpec = {
     "node-vault",
     "openid-client",
     "pg",
+    "pg-copy-streams",
     "prom-client",
     "reflect-metadata",
     "unixcrypt",

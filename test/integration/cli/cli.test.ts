@@ -191,7 +191,12 @@ describe("the command line", () => {
     const credentials = await muster(["help", "write-maas-site-credentials"]);
     expect(credentials.stdout).toContain('--power  {"user": string, "pass": string, "driver": ipmi | redfish}');
     const batch = await muster(["help", "create-onboarding-batch"]);
-    expect(batch.stdout).toContain('--nodes  list of {"ipmi_ip": string, "hostname": string, "pxe_mac": string}');
+    expect(batch.stdout).toContain(
+      '--nodes  list of {"ipmi_ip": string, "hostname": string, "pxe_mac": string, "location"',
+    );
+    expect(batch.stdout).toContain(
+      '"location": {"room": string | null, "rack": string | null, "unit": integer | null}',
+    );
     const wrong = await muster(["write-maas-site-credentials", seed.siteId, "--power", "root:calvin"]);
     expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
     expect(wrong.stderr).toBe(
