@@ -117,7 +117,9 @@ export function forPeople(answer: unknown): string {
   if (!isRow(answer)) return `${plain(text(answer))}\n`;
   const { items, next_cursor: more, ...rest } = answer;
   if (isRows(items)) {
-    const counts = Object.keys(rest).length === 0 ? "" : `${forPeople(rest)}\n`;
+    // A count beside a list is null if the request did not ask for it.
+    const known = Object.entries(rest).filter(([, value]) => value !== null);
+    const counts = known.length === 0 ? "" : `${forPeople(Object.fromEntries(known))}\n`;
     return counts + tableOf(items) + (typeof more === "string" ? `\nMore: --cursor ${plain(more)}, or --all\n` : "");
   }
   const entries = Object.entries(answer).flatMap(fieldsOf);
