@@ -27,6 +27,14 @@ export const TERMINAL_WORKFLOW_STATUSES = [
   "reconciled",
 ] as const satisfies readonly WorkflowStatus[];
 
+/** Only an operator's verb continues a workflow with the status of a failure. */
+export const FAILED_WORKFLOW_STATUSES = [
+  "failed_retryable",
+  "failed_manual_intervention",
+] as const satisfies readonly WorkflowStatus[];
+const FAILED: ReadonlySet<WorkflowStatus> = new Set(FAILED_WORKFLOW_STATUSES);
+export const isFailed = (status: WorkflowStatus): boolean => FAILED.has(status);
+
 /** The operator's verbs that stop a workflow (lifecycle 4.9). A verb that arrives during a run of a workflow's stage takes effect after the run. */
 export const STOP_VERBS = ["cancel", "restart_clean", "mark_manual_intervention"] as const;
 export type StopVerb = (typeof STOP_VERBS)[number];

@@ -1,5 +1,6 @@
 import type { EventType } from "../../shared/events.ts";
 import type { LogFields, LogLevel } from "../../shared/log.ts";
+import { isFailed } from "../../shared/workflow-status.ts";
 import type { Asker, Change, EventWritten, NodeMoved, StageEnded, WorkflowEnded } from "../db/committed.ts";
 
 /** The log line of a change: one line for each committed change that an operator cares about. */
@@ -116,7 +117,7 @@ function workflowLine(
   { workflowId, kind, siteId, status, failure, host }: WorkflowEnded,
   asker: Asker | null,
 ): ChangeLine {
-  const failed = status === "failed_retryable" || status === "failed_manual_intervention";
+  const failed = isFailed(status);
   return {
     level: failed ? "error" : "info",
     message: failed ? "workflow failed" : "workflow ended",

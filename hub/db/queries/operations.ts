@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { OperationKind, OperationSort, OperationSummary } from "../../../shared/api/operations.ts";
 import type { BatchId, NodeId, SiteId } from "../../../shared/ids.ts";
-import type { StatusFilter, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { FAILED_WORKFLOW_STATUSES, type StatusFilter } from "../../../shared/workflow-status.ts";
 import { and, count, eq, inArray, or, type SQL, sql } from "../orm.ts";
 import { nodeDecommissions, nodeOnboardings, type Workflow, workflows } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
@@ -40,8 +40,6 @@ const ofRequest = (
   select ${nodeOnboardings.onboardingId} from ${nodeOnboardings} where ${condition(nodeOnboardings)}
   union all select ${nodeDecommissions.decommissionId} from ${nodeDecommissions} where ${condition(nodeDecommissions)})`;
 
-const FAILED: readonly WorkflowStatus[] = ["failed_retryable", "failed_manual_intervention"];
-
 const isOfKind = (kinds: readonly OperationKind[]): SQL | undefined => {
   const modes = kinds.filter((kind) => kind !== "onboarding");
   return or(
@@ -56,7 +54,7 @@ const matches = (filter: OperationFilter): SQL | undefined =>
     isWithin(filter.reach ?? EVERYWHERE, { site: workflows.siteId }),
     given(filter.kinds, isOfKind),
     given(filter.statuses, (all) => {
-      const statuses = all.flatMap((status) => (status === "failed" ? FAILED : [status]));
+      const statuses = all.flatMap((status) => (status === "failed" ? FAILED_WORKFLOW_STATUSES : [status]));
       return inArray(workflows.status, statuses);
     }),
     given(filter.siteId, (id) => eq(workflows.siteId, id)),

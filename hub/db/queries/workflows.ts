@@ -5,7 +5,7 @@ import { FAILURES, ruleOf } from "../../../shared/failures.ts";
 import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { Leftover } from "../../../shared/leftover.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { isFailed, TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { noteChange } from "../committed.ts";
 import { and, count, eq, getTableColumns, notInArray, type SQL, sql } from "../orm.ts";
 import { type Workflow, workflows } from "../schema/index.ts";
@@ -203,8 +203,7 @@ export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<numb
   return row?.unfinished ?? 0;
 }
 /** True if the workflow is over, or has failed so that only an operator's verb can continue the workflow. */
-export const isEnded = (status: WorkflowStatus): boolean =>
-  isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
+export const isEnded = (status: WorkflowStatus): boolean => isTerminal(status) || isFailed(status);
 
 /**
  * Writes a workflow's new status and stage, and returns null if another hub has taken the workflow's row. `moveWorkflow` leaves a waiting verb in the

@@ -1,7 +1,7 @@
 import { type BatchKind, type BatchVerbResult, operationIdsOf } from "../../../shared/api/batches.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
-import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { FAILED_WORKFLOW_STATUSES, type WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { type BatchHost, listBatchOperations, lockBatchHosts, readBatchSite } from "../../db/queries/batches.ts";
 import { lockSite } from "../../db/queries/maas-sites.ts";
 import { nextVerbOf } from "../../db/queries/workflows.ts";
@@ -13,7 +13,6 @@ import type { Workflow } from "./workflow.ts";
 
 type Request = Omit<VerbRequest, "workflowId" | "verb">;
 type Result = BatchVerbResult["results"][number];
-const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satisfies readonly WorkflowStatus[];
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
 export interface NamedBatch {
@@ -35,7 +34,7 @@ export const cancelBatch = (
   request: Request & { readonly failed: boolean },
 ): Promise<BatchVerbResult> => {
   const { failed, ...by } = request;
-  const statuses = failed ? [...UNDER_WAY, ...FAILED] : UNDER_WAY;
+  const statuses = failed ? [...UNDER_WAY, ...FAILED_WORKFLOW_STATUSES] : UNDER_WAY;
   return applyToEach(inTx, kinds, batch, { statuses, by, verbFor: () => "cancel" });
 };
 
@@ -49,7 +48,7 @@ export const recoverBatch = (
   const { failureClass, ...by } = request;
   const verbFor = (row: WorkflowRow): Verb | null =>
     failureClass === undefined || row.failureClass === failureClass ? nextVerbOf(row) : null;
-  return applyToEach(inTx, kinds, batch, { statuses: FAILED, failureClass, by, verbFor });
+  return applyToEach(inTx, kinds, batch, { statuses: FAILED_WORKFLOW_STATUSES, failureClass, by, verbFor });
 };
 
 interface Order {
