@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { DESTINATION_TEXTS } from "../../shared/sanitization-destination.ts";
 import type { SanitizationRecord } from "../../shared/sanitization-record.ts";
+import { html as htmlText } from "./html-text.ts";
 
 const STYLE = `
   :root { font: 14px/1.45 system-ui, sans-serif; color: #111; background: #fff; }
@@ -17,18 +18,7 @@ const STYLE = `
  */
 export const PRINTED_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; base-uri 'none'; form-action 'none'`;
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-/** In a printed page, control characters that a host may have sent become question marks. */
-const html = (value: unknown): string =>
-  String(value ?? "-")
-    .replace(/\p{Cc}/gu, "?")
-    .replace(/[&<>"']/g, (one) => ENTITIES[one] ?? one);
+const html = (value: unknown): string => htmlText(String(value ?? "-"));
 
 type Cell = string | number | boolean | null | undefined;
 

@@ -1,12 +1,4 @@
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-/** A provider or a browser may have sent a part of the text. */
-const html = (text: string): string => text.replace(/\p{Cc}/gu, "?").replace(/[&<>"']/g, (one) => ENTITIES[one] ?? one);
+import { html } from "./html-text.ts";
 
 /** The page that says why a sign-in failed, and what to do next. */
 export const signInFailedPage =
