@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { OperationKind, OperationSort, OperationSummary } from "../../../shared/api/operations.ts";
 import type { BatchId, NodeId, SiteId } from "../../../shared/ids.ts";
-import { FAILED_WORKFLOW_STATUSES, type StatusFilter } from "../../../shared/workflow-status.ts";
+import type { StatusFilter } from "../../../shared/workflow-status.ts";
 import { and, count, eq, inArray, or, type SQL, sql } from "../orm.ts";
 import { nodeDecommissions, nodeOnboardings, type Workflow, workflows } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
-import { isoOrNull, toProgress } from "./workflow-views.ts";
+import { hasStatus, isoOrNull, toProgress } from "./workflow-views.ts";
 
 export interface OperationFilter {
   /** The reach of the caller who asks; without `reach`, the operations of all sites. */
@@ -53,10 +53,7 @@ const matches = (filter: OperationFilter): SQL | undefined =>
     sql`coalesce(${nodeOnboardings.onboardingId}, ${nodeDecommissions.decommissionId}) is not null`,
     isWithin(filter.reach ?? EVERYWHERE, { site: workflows.siteId }),
     given(filter.kinds, isOfKind),
-    given(filter.statuses, (all) => {
-      const statuses = all.flatMap((status) => (status === "failed" ? FAILED_WORKFLOW_STATUSES : [status]));
-      return inArray(workflows.status, statuses);
-    }),
+    given(filter.statuses, (statuses) => hasStatus(...statuses)),
     given(filter.siteId, (id) => eq(workflows.siteId, id)),
     given(filter.nodeId, (id) => ofRequest(({ nodeId }) => sql`${nodeId} = ${id}`)),
     given(filter.batchId, (id) => eq(workflows.batchId, id)),

@@ -1,7 +1,7 @@
 import type { StageEvent, WorkflowProgress } from "../../../shared/api/workflow-progress.ts";
 import type { Json } from "../../../shared/json.ts";
-import type { StatusFilter } from "../../../shared/workflow-status.ts";
-import { eq, like, type SQL, sql } from "../orm.ts";
+import { FAILED_WORKFLOW_STATUSES, type StatusFilter } from "../../../shared/workflow-status.ts";
+import { inArray, type SQL, sql } from "../orm.ts";
 import { type Workflow, type WorkflowEvent, workflows } from "../schema/index.ts";
 import { nextVerbOf, stopRequestOf } from "./workflows.ts";
 
@@ -41,8 +41,12 @@ export const toStageEvent = (event: WorkflowEvent): StageEvent => ({
 export const requestedBefore = ([at, id]: readonly [string, string]): SQL =>
   sql`(${workflows.requestedAt}, ${workflows.id}) < (${at}::timestamptz, ${id}::uuid)`;
 
-export const hasStatus = (status: StatusFilter): SQL =>
-  status === "failed" ? like(workflows.status, "failed_%") : eq(workflows.status, status);
+/** SQL that is true for a workflow with one of the statuses; `failed` stands for both statuses of a failed workflow. */
+export const hasStatus = (...statuses: readonly StatusFilter[]): SQL =>
+  inArray(
+    workflows.status,
+    statuses.flatMap((status) => (status === "failed" ? FAILED_WORKFLOW_STATUSES : [status])),
+  );
 
 /**
  * The time at which a workflow was requested, as text for a cursor. A cursor holds PostgreSQL's microseconds, because a JavaScript Date would lose
