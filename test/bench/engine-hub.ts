@@ -4,7 +4,6 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
 import { sql } from "../../hub/db/orm.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
@@ -14,6 +13,7 @@ import { failure } from "../../shared/failures.ts";
 import { createLog } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
 import { benchWorkflow } from "./bench-workflow.ts";
+import { countStatements } from "./counted-statements.ts";
 
 const databaseUrl = process.env["DATABASE_URL"] ?? "";
 const maasUrl = process.env["MAAS_URL"];
@@ -21,12 +21,7 @@ const hubId = randomUUID();
 const log = createLog("error");
 
 /** The number of SQL statements of the benchmark's hub process, including BEGIN and COMMIT. */
-let statements = 0;
-const query = Client.prototype.query;
-Client.prototype.query = function counted(this: Client, ...args: unknown[]) {
-  statements += 1;
-  return Reflect.apply(query, this, args);
-} as typeof query;
+const statements = countStatements();
 
 const startedAt = performance.now();
 let first: { statements: number; at: number } | null = null;
@@ -40,8 +35,8 @@ const runner = startWorkflowRunner({
   workflows: [
     benchWorkflow({
       ran: () => {
-        first ??= { statements, at: performance.now() };
-        last = statements;
+        first ??= { statements: statements(), at: performance.now() };
+        last = statements();
       },
       hold: (signal) => sleep(600_000, undefined, { signal }),
     }),
@@ -68,7 +63,7 @@ const watcher =
       });
 
 process.once("SIGTERM", async () => {
-  const idle = first ?? { statements, at: performance.now() };
+  const idle = first ?? { statements: statements(), at: performance.now() };
   const idlePerSecond = idle.statements / ((idle.at - startedAt) / 1000);
   await watcher?.close();
   await runner.close();

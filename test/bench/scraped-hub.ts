@@ -1,19 +1,12 @@
 /** A process that only serves metrics, and prints what its scrapes cost. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { Client } from "pg";
 import { openMetrics } from "../../hub/metrics/metrics.ts";
 import { createLog } from "../../shared/log.ts";
 import { percentile } from "./bench-hubs.ts";
+import { countStatements } from "./counted-statements.ts";
 
 const SCRAPES = 20;
 const OPEN = "application/openmetrics-text;version=1.0.0";
-
-let statements = 0;
-const { query } = Client.prototype;
-Client.prototype.query = function counted(this: Client, ...args: unknown[]) {
-  statements += 1;
-  return Reflect.apply(query, this, args);
-} as typeof query;
 
 const open = (freshMs: number) =>
   openMetrics({
@@ -50,9 +43,9 @@ delay.disable();
 const again = await timesOf(3_600_000);
 const last = open(0);
 await last.scrape(OPEN);
-statements = 0;
+const statements = countStatements();
 const { text } = await last.scrape(OPEN);
-const counted = statements;
+const counted = statements();
 await last.close();
 process.stdout.write(
   `${JSON.stringify({

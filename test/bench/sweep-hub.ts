@@ -1,6 +1,5 @@
 /** Sweeps all machines of one site twice as a hub's watcher does, and prints the cost of each sweep. */
 import { randomUUID } from "node:crypto";
-import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
@@ -8,13 +7,7 @@ import { emptyMemory, type PollResult, pollSite } from "../../hub/watcher/poll.t
 import type { SiteId } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
-
-let statements = 0;
-const { query } = Client.prototype;
-Client.prototype.query = function counted(this: Client, ...args: unknown[]) {
-  statements += 1;
-  return Reflect.apply(query, this, args);
-} as typeof query;
+import { countStatements } from "./counted-statements.ts";
 
 const log = createLog("error");
 const { db, inTx, close } = openDatabase({
@@ -50,11 +43,11 @@ async function read(): Promise<string> {
 }
 
 async function sweep() {
-  statements = 0;
+  const statements = countStatements();
   requests = 0;
   const began = performance.now();
   if ((await read()) !== "all") throw new Error("the poll kept no sweep");
-  return { seconds: (performance.now() - began) / 1000, statements, requests };
+  return { seconds: (performance.now() - began) / 1000, statements: statements(), requests };
 }
 
 await db.execute("select 1");

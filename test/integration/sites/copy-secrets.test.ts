@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +15,7 @@ import { startVault, type VaultServer } from "../../fakes/vault/server.ts";
 import type { Child } from "../../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { freePort } from "../../support/free-port.ts";
+import { type HubCommand, runHubCommand } from "../../support/hub-command.ts";
 import { freeHubPorts, type HubPorts, startHubProcess } from "../../support/hub-process.ts";
 import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
@@ -91,25 +92,10 @@ const environment = (): Record<string, string> => ({
   VAULT_TOKEN_FILE: join(folder, "token"),
 });
 
-interface Run {
-  readonly process: ChildProcess;
-  readonly ended: Promise<{ status: number | null; told: string }>;
-}
-function start(words: readonly string[], env: Record<string, string> = {}): Run {
-  const child = spawn(process.execPath, ["hub/main.ts", ...words], {
-    env: { ...process.env, ...environment(), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  children.push(child);
-  let told = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      told += text;
-    });
-  const ended = new Promise<{ status: number | null; told: string }>((resolve) => {
-    child.once("close", (status) => resolve({ status, told }));
-  });
-  return { process: child, ended };
+function start(words: readonly string[], env: Record<string, string> = {}): HubCommand {
+  const command = runHubCommand(words, { ...environment(), ...env });
+  children.push(command.process);
+  return command;
 }
 
 async function copy(to: "vault" | "sealed_file", env: Record<string, string> = {}) {
