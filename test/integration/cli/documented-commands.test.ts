@@ -84,7 +84,7 @@ const NOWHERE: Readonly<Record<string, string>> = {
 /** The npm scripts that the documents name, each with the file that runs the script or the reason why no test runs it. */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },
-  hub: { file: "test/integration/sites/copy-secrets.test.ts", has: "hub/main.ts" },
+  hub: { file: "test/support/hub-command.ts", has: "hub/main.ts" },
   dev: "is the hub under Node's own watch; every suite starts the hub",
   fix: "writes into the checkout what check:format would refuse",
   demo: { file: ".ci/run", has: "npm run demo -- --exit" },
