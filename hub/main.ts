@@ -34,7 +34,7 @@ import { type HubIdentity, openIdentity } from "./startup/hub-identity.ts";
 import { observeChanges } from "./startup/observe-changes.ts";
 import { serveHosts } from "./startup/serve-hosts.ts";
 import { type Facts, serveOperators } from "./startup/serve-operators.ts";
-import { compareRegion, probeSite, siteClient } from "./startup/site-services.ts";
+import { siteClient, siteQuestions } from "./startup/site-services.ts";
 import { startAudit } from "./startup/start-audit.ts";
 import { startDatabase } from "./startup/start-database.ts";
 import { startRetention } from "./startup/start-retention.ts";
@@ -116,8 +116,7 @@ async function start(
     workflows,
     log,
     auditHeads,
-    probe: probeSite,
-    compareRegion,
+    ...siteQuestions(parts.maas),
     adminTokenFile,
     metrics: config.metrics,
     databaseUrl: store.url,

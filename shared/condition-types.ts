@@ -56,6 +56,13 @@ export const CONDITION_TYPES = {
    * rows.
    */
   "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
+  /**
+   * The condition `adoption.identity` of an adopted node says whether the agent runs on the host of the node's machine in MAAS (decision N8). While
+   * the agent is missing, the condition is Unknown.
+   */
+  "adoption.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
+  /** The condition `adoption.gpus` compares the GPUs in the inventory of an adopted host with the node's SKU. */
+  "adoption.gpus": { sources: ["hub"], lifeSeconds: null, bars: "never" },
   /** The condition `agent.noisy` says that the host sends more than its rate limit allows. */
   "agent.noisy": { sources: ["hub"], lifeSeconds: 1_800, bars: "never" },
   "cloud_init.done": { sources: ["cloud-init", "external"], lifeSeconds: null, bars: "never" },

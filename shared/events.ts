@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ADOPTION_DIFFERENCES } from "./adoption.ts";
 import { BreakerKind, DriftAction, DriftRule, DriftSeverity } from "./drift.ts";
 import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
@@ -203,6 +204,31 @@ export const EVENTS = {
       condition: z.string(),
       was: ConditionStatus,
       heard_at: z.string(),
+    }),
+  },
+  "node.adopted": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "A running machine of MAAS has become a node without a deploy. `differences` names what differs between the machine and its profile.",
+    data: z.strictObject({
+      node_id: z.string(),
+      hostname: z.string(),
+      site_id: z.string(),
+      maas_system_id: z.string(),
+      by: z.string(),
+      differences: z.array(z.enum(ADOPTION_DIFFERENCES)),
+    }),
+  },
+  "node.adoption.refused": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "The agent of an adopted node runs on another host than the node's machine. The agent's certificate is void, and the node waits for the right host.",
+    data: z.strictObject({
+      node_id: z.string(),
+      hostname: z.string(),
+      site_id: z.string(),
+      maas_system_id: z.string(),
+      message: z.string(),
     }),
   },
   "node.drift.detected": {

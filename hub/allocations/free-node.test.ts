@@ -52,6 +52,7 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
     hostClosed: false,
     overrides: [],
     allocation: null,
+    pastUnknown: false,
     baselineLack: [],
     policy: null,
     gpuVendor: "nvidia",

@@ -97,7 +97,7 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   if (response.status === 204) return void (output === "text" && process.stdout.write("Done.\n"));
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("text/event-stream")) return printStream(response);
-  if (type.startsWith("text/html") || type.startsWith("text/csv"))
+  if (["text/html", "text/csv", "application/yaml"].some((one) => type.startsWith(one)))
     return void process.stdout.write(await response.text());
   const answer: unknown = await response.json();
   print(answer);

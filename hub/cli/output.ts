@@ -37,7 +37,7 @@ const COLUMNS = [
   ["updated_at", "last_look_at", "since", "tripped_at", "requested_at", "created_at", "drift_details.detected_at"],
   ["ends_at"],
   ["waiting_for"],
-  ["message", "drift_details.message", "next_action", "unschedulable_reasons", "skipped_because"],
+  ["message", "drift_details.message", "next_action", "unschedulable_reasons", "skipped_because", "bootstrap_command"],
 ] as const;
 /** The columns of a table that shows events or status changes. */
 const EVENT_COLUMNS = [

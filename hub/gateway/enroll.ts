@@ -15,6 +15,7 @@ import { lockNode } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { EnrollmentToken, Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import { enrollAdoptedNode } from "../node/adopted-host.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { healIdentity } from "../node/identity-block.ts";
 import { enrollManualNode } from "../node/manual-mode.ts";
@@ -65,6 +66,7 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
     const unused = await readUnused(tx, node.id, node.generation, checked.publicKeySha256);
     if (unused !== null) return { generation: node.generation, given: unused };
     await enrollManualNode(tx, node);
+    await enrollAdoptedNode(tx, node);
     await keepCertificate(tx, certificateOf(node, signed));
     await healIdentity(tx, node);
     await revokeCertificates(tx, node.id, { belowGeneration: node.generation }, "the node was provisioned again");

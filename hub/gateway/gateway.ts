@@ -18,6 +18,7 @@ import { readNode } from "../db/queries/nodes.ts";
 import type { AgentSession, Node } from "../db/schema/index.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { agentConnections, agentDisconnections } from "../metrics/counted/agents.ts";
+import { admitAdoptedNode } from "../node/adopted-host.ts";
 import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
@@ -169,6 +170,7 @@ export class Gateway {
           const node = await requireNode(tx, session.nodeId);
           await applyReadinessSignal(tx, node, "agent", frame.signal);
           await admitManualNode(tx, node, frame.signal);
+          await admitAdoptedNode(tx, node);
         });
         session.channel.send({ type: "readiness.ack", signal_id: frame.signal.signal_id });
         return;
@@ -176,7 +178,10 @@ export class Gateway {
         await recordTrust(db, session.nodeId, session.epoch, frame.sequence);
         return;
       case "inventory":
-        await keepInventory(db, session.nodeId, frame.inventory);
+        await inTx(async (tx) => {
+          await keepInventory(tx, session.nodeId, frame.inventory);
+          await admitAdoptedNode(tx, await requireNode(tx, session.nodeId));
+        });
         return;
       default:
         await this.#deps.dispatcher.take(session, frame);

@@ -1,7 +1,9 @@
 import type { BlockList } from "node:net";
 import type { SiteProbe } from "../../shared/api/sites.ts";
+import type { SiteId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
+import type { MaasFacts } from "../adoption/adopt-machines.ts";
 import type { KeptHead } from "../audit/kept-heads.ts";
 import type { KnownRegion } from "../db/queries/known-region.ts";
 import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
@@ -36,6 +38,12 @@ export type CompareRegion = (about: {
   readonly known: KnownRegion;
 }) => Promise<readonly string[]>;
 
+/**
+ * Asks MAAS, by read requests only, which user the site's token belongs to and which BMC each of the machines has. `ReadMaasFacts` throws an ApiError
+ * if MAAS does not answer.
+ */
+export type ReadMaasFacts = (siteId: SiteId, systemIds: readonly string[]) => Promise<MaasFacts>;
+
 /** The services that the admin API needs, which `hub/main.ts` creates. */
 export interface ApiDependencies {
   readonly db: Db;
@@ -44,6 +52,7 @@ export interface ApiDependencies {
   readonly workflows: readonly Workflow[];
   readonly probe: ProbeMaas;
   readonly compareRegion: CompareRegion;
+  readonly maasFacts: ReadMaasFacts;
   readonly events: EventFeed;
   readonly signIn: SignIn;
   /** The URL at which a host reaches the hub if a person runs the bootstrap command on the host. */

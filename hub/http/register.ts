@@ -76,9 +76,9 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
     c.header("referrer-policy", "no-referrer");
     return c.html(String(body), route.status);
   }
-  if (route.produces === "text/csv") {
+  if (route.produces !== undefined) {
     c.header("x-content-type-options", "nosniff");
-    return c.body(String(body), route.status, { "content-type": "text/csv; charset=utf-8" });
+    return c.body(String(body), route.status, { "content-type": `${route.produces}; charset=utf-8` });
   }
   return c.json(body as object, route.status);
 }

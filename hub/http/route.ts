@@ -80,7 +80,7 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   /** Where the object of the route's requests is: the hub answers 404 for an object outside of the caller's sites. */
   readonly place: Place;
   /** The media type of the route's answer; the default is JSON. A route with HTML answers serves a page without a script. */
-  readonly produces?: "text/html" | "text/csv" | "text/plain";
+  readonly produces?: "text/html" | "text/csv" | "text/plain" | "application/yaml";
   readonly response: R;
 }
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>

@@ -140,6 +140,16 @@ export interface MaasMachine {
   readonly nextSync: Date | null;
   readonly syncIntervalSeconds: number | null;
   readonly hardwareUuid: string | null;
+  readonly serial: string | null;
+  readonly tags: readonly string[];
+  readonly pool: string;
+  readonly zone: string;
+  /** The machine's architecture with its subarchitecture, for example `amd64/generic`. */
+  readonly architecture: string;
+  readonly cpuCount: number | null;
+  readonly memoryMib: number | null;
+  /** True if the deployed system runs from memory, so that a restart of the host loses the system. */
+  readonly ephemeral: boolean;
 }
 
 /** If the hub cannot parse one machine, the list still contains the other machines. */

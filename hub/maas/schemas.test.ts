@@ -26,7 +26,27 @@ describe("a machine", () => {
       nextSync: null,
       syncIntervalSeconds: null,
       hardwareUuid: null,
+      serial: null,
+      tags: [],
+      pool: "",
+      zone: "",
+      architecture: "",
+      cpuCount: null,
+      memoryMib: null,
+      ephemeral: false,
     });
+  });
+
+  it("keeps its status although fields that only an adoption uses have an unknown form", () => {
+    const strange = { tag_names: "gpu", pool: 7, zone: [], hardware_info: "x", cpu_count: "many", memory: {} };
+    const read = Machine.parse({ ...least, ...strange, architecture: 5, ephemeral_deploy: "no" });
+    expect(read).toMatchObject({ status: 4, tags: [], pool: "", zone: "", serial: null, cpuCount: null });
+    const plain = { tag_names: ["gpu"], pool: { name: "p" }, zone: { name: "z" }, cpu_count: 8, memory: 16384 };
+    const info = { hardware_info: { system_serial: "Unknown" }, hardware_uuid: "u" };
+    expect(Machine.parse({ ...least, ...plain, ...info })).toMatchObject({
+      ...{ tags: ["gpu"], pool: "p", zone: "z", cpuCount: 8, memoryMib: 16384, serial: null, hardwareUuid: "u" },
+    });
+    expect(Machine.parse({ ...least, hardware_info: { system_serial: "ABC" } }).serial).toBe("ABC");
   });
 
   it("and an event keep no secret that a script or an installer told, also where the cut would shorten it", () => {

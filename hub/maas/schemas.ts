@@ -40,6 +40,27 @@ const time = z
     return z.NEVER;
   });
 
+/** The largest numbers of tags of a machine, and of characters in one of its words, that the hub keeps. */
+const [MOST_TAGS, LONGEST_WORD] = [256, 256];
+/**
+ * Fields that only an adoption uses have a value for "not known" if they are missing or have an unknown form. A strange tag must not hide the
+ * machine's status from the hub.
+ */
+const shortText = text.transform((value) => value.slice(0, LONGEST_WORD).toWellFormed()).catch("");
+const named = z
+  .object({ name: shortText })
+  .nullish()
+  .catch(null)
+  .transform((value) => value?.name ?? "");
+const count = z
+  .number()
+  .nullish()
+  .catch(null)
+  .transform((value) => (typeof value === "number" && value >= 0 ? Math.trunc(value) : null));
+/** MAAS writes `Unknown` for a serial number that the commissioning did not find. */
+const serialOf = (info: { readonly system_serial: string } | null | undefined): string | null =>
+  info === null || info === undefined || /^(unknown)?$/i.test(info.system_serial) ? null : info.system_serial;
+
 interface WithAddresses {
   readonly ip_addresses?: readonly string[] | null | undefined;
   readonly interface_set?:
@@ -112,6 +133,14 @@ export const Machine = z
     next_sync: time,
     sync_interval: z.int32().nullish(),
     hardware_uuid: word.nullish(),
+    hardware_info: z.object({ system_serial: shortText }).nullish().catch(null),
+    tag_names: z.array(shortText).nullish().catch(null),
+    pool: named,
+    zone: named,
+    architecture: shortText,
+    cpu_count: count,
+    memory: count,
+    ephemeral_deploy: flag.catch(false),
   })
   .transform(
     (m): MaasMachine => ({
@@ -134,6 +163,14 @@ export const Machine = z
       nextSync: m.next_sync,
       syncIntervalSeconds: m.sync_interval ?? null,
       hardwareUuid: m.hardware_uuid ?? null,
+      serial: serialOf(m.hardware_info),
+      tags: (m.tag_names ?? []).slice(0, MOST_TAGS),
+      pool: m.pool,
+      zone: m.zone,
+      architecture: m.architecture,
+      cpuCount: m.cpu_count,
+      memoryMib: m.memory,
+      ephemeral: m.ephemeral_deploy,
     }),
   );
 

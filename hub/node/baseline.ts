@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId, TaskId } from "../../shared/ids.ts";
 import { validateClean } from "../../shared/tasks/validate-clean.ts";
+import { hasUnknownPast } from "../db/queries/node-adoptions.ts";
 import {
   lockBaselineResults,
   lockFailedBaselines,
@@ -96,6 +97,10 @@ export async function requestNewBaseline(tx: Tx, node: Node, requestedBy: string
     });
   if (node.status !== "active" && node.status !== "quarantined")
     throw refuse(`the node is ${node.status}. Bring the node into service first.`);
+  if (await hasUnknownPast(tx, node.id))
+    throw refuse(
+      "its host ran before it was adopted, and nobody knows who used it, so traces of a tenant may be left. Reimage the node.",
+    );
   const tenancy = await readTenancy(tx, node.id, node.generation);
   if (tenancy.open) throw refuse("the node has an allocation. Release the allocation and wait for its turnover.");
   if (tenancy.unclean > 0)

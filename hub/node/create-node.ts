@@ -1,5 +1,6 @@
 import { NOWHERE, type NodeLocation } from "../../shared/api/locations.ts";
 import type { NodeId, SiteId } from "../../shared/ids.ts";
+import type { OnboardingMode } from "../../shared/onboarding-mode.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { insertNode, readNode } from "../db/queries/nodes.ts";
 import type { Node } from "../db/schema/index.ts";
@@ -13,7 +14,7 @@ export interface NewNode {
   readonly sku: string;
   readonly gpusTotal: number;
   readonly regionCode: string;
-  readonly onboardingMode: "maas" | "manual";
+  readonly onboardingMode: OnboardingMode;
   readonly owner: TransitionOwner;
   readonly location?: NodeLocation | undefined;
 }

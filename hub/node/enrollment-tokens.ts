@@ -6,6 +6,8 @@ import type { Tx } from "../db/tx.ts";
 
 export const tokenHash = (token: string): string => createHash("sha256").update(token).digest("hex");
 
+export const newToken = (): Secret => new Secret(randomBytes(32).toString("base64url"));
+
 /**
  * Issues an enrollment token of 32 random bytes; the database stores only the token's hash. `issueEnrollmentToken` revokes the node's unused
  * enrollment tokens, and gives the node the generation of the new token.
@@ -16,7 +18,7 @@ export async function issueEnrollmentToken(
 ): Promise<{ tokenId: string; token: Secret; expiresAt: Date }> {
   await revokeEnrollmentTokens(tx, request.nodeId);
   await setGeneration(tx, request.nodeId, request.generation);
-  const token = randomBytes(32).toString("base64url");
-  const { id, expiresAt } = await insertEnrollmentToken(tx, { ...request, tokenSha256: tokenHash(token) });
-  return { tokenId: id, token: new Secret(token), expiresAt };
+  const token = newToken();
+  const { id, expiresAt } = await insertEnrollmentToken(tx, { ...request, tokenSha256: tokenHash(token.reveal()) });
+  return { tokenId: id, token, expiresAt };
 }

@@ -10,6 +10,7 @@ const NODE: SchedulingFacts = {
   hostClosed: false,
   tenant: null,
   overrides: [],
+  pastUnknown: false,
   baselineLack: [],
   claimImpossible: null,
 };

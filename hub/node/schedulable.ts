@@ -11,6 +11,8 @@ export interface SchedulingFacts {
   /** The tenant of the node's open allocation, or null if the node has no open allocation. */
   readonly tenant: string | null;
   readonly overrides: readonly { readonly source: string; readonly reason: string }[];
+  /** True if the node was adopted and its host still runs the system of that time, so that nobody knows who used the system. */
+  readonly pastUnknown: boolean;
   /** The residue items that the soft reset after the node's next tenant would miss in the node's baseline. */
   readonly baselineLack: BaselineLack;
   /** The reason why no cleaning of the node can reach the level of GPU memory cleaning that its profile requires; null if a cleaning can. */
@@ -68,7 +70,12 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
     const text = barredBy(type, bars, said, node.generation);
     if (text !== null) found.push({ kind: `without_${type}`, text });
   }
-  if (node.status === "active" && node.baselineLack === null)
+  if (node.status === "active" && node.pastUnknown)
+    found.push({
+      kind: "past_unknown",
+      text: "its host ran before it was adopted, and nobody knows who used it. Reimage the node to give it a clean system",
+    });
+  else if (node.status === "active" && node.baselineLack === null)
     found.push({ kind: "no_baseline", text: `it has ${toldLack(null)}, ${NO_BASELINE}` });
   else if (node.status === "active" && !lacksNothing(node.baselineLack))
     found.push({ kind: "incomplete_baseline", text: `it has ${toldLack(node.baselineLack)}, ${INCOMPLETE_BASELINE}` });

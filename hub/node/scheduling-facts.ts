@@ -16,7 +16,7 @@ export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy
  * a tenant with root rights, the profile may require a reimage, and a reimage needs no baseline.
  */
 export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts {
-  const { node, hostClosed, allocation, overrides, policy, baselineLack, gpuVendor } = row;
+  const { node, hostClosed, allocation, overrides, policy, baselineLack, pastUnknown, gpuVendor } = row;
   const claim = { level: policy?.gpuClaimLevel ?? null, vendor: gpuVendor, gpus: node.gpusTotal };
   return {
     status: node.status,
@@ -25,6 +25,7 @@ export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts 
     hostClosed,
     tenant: allocation?.tenant ?? null,
     overrides,
+    pastUnknown,
     baselineLack: lackAtTurnover(turnoverFactsOf(row, root), baselineLack),
     claimImpossible: whyClaimImpossible(claim),
   };

@@ -1,10 +1,11 @@
+import type { OnboardingMode } from "../../shared/onboarding-mode.ts";
 import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
 
 /** The facts that decide between a soft reset and a reimage of a node after a tenant. */
 export interface TurnoverFacts {
   /** True if the tenant has root rights, or could get them. */
   readonly grantsRoot: boolean;
-  readonly onboardingMode: "maas" | "manual";
+  readonly onboardingMode: OnboardingMode;
   /** The rules of the node's profile for cleaning the node, or null for a node without a profile. */
   readonly policy: Pick<TurnoverPolicy, "turnoverMode" | "softResetAfterRoot"> | null;
 }

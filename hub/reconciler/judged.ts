@@ -1,3 +1,4 @@
+import type { NodeStatus } from "../../shared/node-status.ts";
 import type { DriftRow } from "../db/queries/drift.ts";
 import type { Retirement } from "../db/queries/machine-releases.ts";
 import { hostAddresses } from "../maas/host-address.ts";
@@ -15,6 +16,8 @@ export const driftStatusOf = ({ machine }: Pick<DriftRow, "machine">): DriftStat
     ? { name: "absent", code: null }
     : { name: machine.statusName, code: machine.status };
 
+const AWAITS_AGENT: ReadonlySet<NodeStatus> = new Set(["bootstrap_issued", "enrolling"]);
+
 /** Judges a node's drift by the facts of the node's row in the database. */
 export function judge(row: DriftRow, retirement: Retirement | undefined, maasUser: MaasUser | null): Judgement {
   const { node, state, machine, session, policy, lastSweepAt } = row;
@@ -24,6 +27,7 @@ export function judge(row: DriftRow, retirement: Retirement | undefined, maasUse
     host: node.host,
     machineOwner: state.maasOwner,
     held: row.heldBy !== null,
+    awaitsAgent: node.onboardingMode === "adopted" && AWAITS_AGENT.has(node.status),
     quarantinedAt: state.quarantinedAt,
     agentSeenAt: session?.lastSeenAt ?? null,
     agentConnected: session?.state === "open",

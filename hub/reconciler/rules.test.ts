@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
 import { isSameOwner } from "../maas/same-owner.ts";
-import { judgeDrift, type MachineFacts, MEANINGS, type NodeFacts, PHASES, type PolicyFacts } from "./rules.ts";
+import { MEANINGS } from "./meanings.ts";
+import { judgeDrift, type MachineFacts, type NodeFacts, PHASES, type PolicyFacts } from "./rules.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
 const ago = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000);
@@ -13,6 +14,7 @@ const node = (facts: Partial<NodeFacts> = {}): NodeFacts => ({
   host: "10.0.0.5",
   machineOwner: "muster",
   held: false,
+  awaitsAgent: false,
   quarantinedAt: null,
   agentSeenAt: ago(5),
   agentConnected: true,
@@ -260,6 +262,7 @@ describe("the table", () => {
     host: fc.option(fc.constantFrom("10.0.0.5", "10.0.0.9")),
     machineOwner: fc.option(fc.constantFrom("muster", "old")),
     held: fc.boolean(),
+    awaitsAgent: fc.constant(false),
     quarantinedAt: fc.option(fc.constant(ago(600))),
     agentSeenAt: fc.option(fc.constantFrom(ago(5), ago(500))),
     agentConnected: fc.boolean(),
@@ -333,5 +336,43 @@ describe("the table", () => {
       }),
       { numRuns: 3_000 },
     );
+  });
+});
+
+describe("a node that was adopted and waits for its agent", () => {
+  const waits = { status: "bootstrap_issued", awaitsAgent: true, agentSeenAt: null, agentConnected: false } as const;
+
+  it("has no drift while its machine is deployed, on and in sync", () => {
+    expect(said(waits)).toEqual([]);
+    expect(said({ ...waits, status: "enrolling" })).toEqual([]);
+  });
+
+  it.each(CODES)(
+    "has the drift that a node in service has if its machine has the status %s, and is never acted on",
+    (status) => {
+      const asInService = said({ agentSeenAt: null, agentConnected: false }, { status });
+      const told = said(waits, { status });
+      if (!Array.isArray(asInService)) throw new Error("a node in service is judged");
+      expect(told).toEqual(asInService.map((one) => one.replace(/ quarantine$/, " none")));
+    },
+  );
+
+  it("is told of a machine that is gone, off, of another owner, or without hardware sync", () => {
+    expect(said(waits, { absent: true })).toEqual(["machine_deleted critical none"]);
+    expect(said(waits, { owner: "bob" })).toEqual(["redeployed_outside critical none"]);
+    expect(said(waits, { powerState: "off" })).toEqual(["powered_off high none"]);
+    expect(said(waits, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);
+    expect(text(waits, { status: 4, statusName: "Ready" })).toContain("although its node was adopted from it");
+  });
+
+  it("gets no task for its host even if an agent is connected, because nobody has proven which host it is", () => {
+    const connected = { ...waits, status: "enrolling", agentConnected: true, agentSeenAt: NOW } as const;
+    expect(said(connected, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);
+    expect(said(connected, { syncIntervalSeconds: 600 })).toEqual(["hardware_sync_interval info none"]);
+  });
+
+  it("gets the address of its host, and is not judged while an operation holds it", () => {
+    expect(said({ ...waits, host: null })).toEqual(["host_changed info update_host"]);
+    expect(said({ ...waits, held: true })).toBe("an operation holds the node");
   });
 });

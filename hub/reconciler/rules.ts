@@ -1,7 +1,7 @@
 import type { DriftAction, DriftRule, DriftSeverity } from "../../shared/drift.ts";
-import { type MaasStatus, MAAS_STATUS as S } from "../../shared/maas-status.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
+import { MEANINGS } from "./meanings.ts";
 
 /**
  * The rules of drift (lifecycle 6.2, 6.4) as pure functions, which say what a machine's state in MAAS means for its node. An operation judges the
@@ -9,42 +9,7 @@ import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
  * machine, the rules of drift leave out a node that an operation holds.
  */
 
-/** The meanings that a MAAS status can have for a machine whose node is in service. */
-export type Meaning =
-  | "deployed"
-  | "released_outside"
-  | "redeployed_outside"
-  | "hardware_failure"
-  | "recommissioned_outside"
-  | "rescue_mode";
-
-/** The table has a meaning for each of MAAS's 23 status codes (decision M2). */
-export const MEANINGS = {
-  [S.new]: "released_outside",
-  [S.commissioning]: "recommissioned_outside",
-  [S.failed_commissioning]: "hardware_failure",
-  [S.missing]: "hardware_failure",
-  [S.ready]: "released_outside",
-  [S.reserved]: "released_outside",
-  [S.deployed]: "deployed",
-  [S.retired]: "released_outside",
-  [S.broken]: "hardware_failure",
-  [S.deploying]: "redeployed_outside",
-  [S.allocated]: "released_outside",
-  [S.failed_deployment]: "hardware_failure",
-  [S.releasing]: "released_outside",
-  [S.failed_releasing]: "released_outside",
-  [S.disk_erasing]: "released_outside",
-  [S.failed_disk_erasing]: "hardware_failure",
-  [S.rescue_mode]: "rescue_mode",
-  [S.entering_rescue_mode]: "rescue_mode",
-  [S.failed_entering_rescue_mode]: "rescue_mode",
-  [S.exiting_rescue_mode]: "rescue_mode",
-  [S.failed_exiting_rescue_mode]: "rescue_mode",
-  [S.testing]: "recommissioned_outside",
-  [S.failed_testing]: "hardware_failure",
-} as const satisfies Record<MaasStatus, Meaning>;
-const MEANING_OF: Readonly<Record<number, Meaning>> = MEANINGS;
+const MEANING_OF: Readonly<Record<number, (typeof MEANINGS)[keyof typeof MEANINGS]>> = MEANINGS;
 
 /**
  * The phase of a node's life in which a rule of drift applies. In the phase `not_ours_to_judge`, an operation is responsible for the node, or the
@@ -71,6 +36,8 @@ export interface NodeFacts {
   readonly machineOwner: string | null;
   /** True if an unfinished operation holds the node. */
   readonly held: boolean;
+  /** True if the node was adopted from its running machine and is not in service yet, because its agent is missing or not yet accepted. */
+  readonly awaitsAgent: boolean;
   /** The time at which the reconciler quarantined the node; null if the node has no quarantine by the reconciler (decision N4). */
   readonly quarantinedAt: Date | null;
   /** The time at which the hub last heard from the agent of the node's present generation; null if the hub never heard from it. */
@@ -133,6 +100,7 @@ export type Judgement =
 export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy: PolicyFacts): Judgement {
   if (node.held) return { kind: "not_judged", why: "an operation holds the node" };
   if (machine === null) return { kind: "not_judged", why: "its machine was not seen yet" };
+  if (node.awaitsAgent) return { kind: "judged", findings: awaiting(node, machine, policy), heal: false };
   switch (PHASES[node.status]) {
     case "not_ours_to_judge":
       return { kind: "not_judged", why: `it is ${node.status}` };
@@ -181,6 +149,15 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
 }
 
 /**
+ * The host of an adopted node runs from the first minute, so the rules of a node in service apply to its machine (decision N8). The reconciler only
+ * reports the drift: it quarantines no node that takes no work anyway, and changes nothing on a host that has not proven which host it is.
+ */
+const awaiting = (node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] =>
+  inService(node, machine, policy).map((finding) =>
+    finding.action === "update_host" ? finding : { ...finding, action: "none" as const },
+  );
+
+/**
  * MAAS reports the power state that it last read from the BMC, and sends no event when the power changes. If the hub heard from the machine's agent
  * after the machine's last change, the machine is on.
  */
@@ -188,8 +165,10 @@ const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentConnected && isSameSystem(node, machine);
 
 /** A quarantine follows from the drift, so the text names the service before it. */
-const though = ({ status }: NodeFacts): string =>
-  `although its node ${status === "quarantined" ? "was in service and is quarantined because of this" : `is ${status}`}`;
+const though = ({ status, awaitsAgent }: NodeFacts): string =>
+  awaitsAgent
+    ? "although its node was adopted from it"
+    : `although its node ${status === "quarantined" ? "was in service and is quarantined because of this" : `is ${status}`}`;
 
 /**
  * Returns the drift that keeps the node from being in service. Returns null if the machine is deployed and, as far as the hub knows, still runs the

@@ -38,6 +38,8 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "node.health_override.set": ["warn", "health override set"],
   "node.health_override.lifted": ["info", "health override lifted"],
   "node.condition.stale": ["warn", "condition of a node became stale"],
+  "node.adopted": ["info", "running host adopted"],
+  "node.adoption.refused": ["warn", "agent of another host refused"],
   "node.drift.detected": ["warn", "drift detected"],
   "node.drift.resolved": ["info", "drift resolved"],
   "node.roce.incomplete": ["warn", "node lacks addresses of its RoCE rows"],

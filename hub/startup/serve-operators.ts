@@ -25,6 +25,7 @@ type Api = Pick<
   | "log"
   | "probe"
   | "compareRegion"
+  | "maasFacts"
 >;
 export type Facts = Omit<HubFacts, "eventLoop">;
 

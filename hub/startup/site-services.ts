@@ -1,10 +1,11 @@
+import { ApiError } from "../../shared/api/errors.ts";
 import type { SiteId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import { eq } from "../db/orm.ts";
-import { maasSites, nodeOnboardings } from "../db/schema/index.ts";
+import { maasSites, nodeMaasState } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 import type { InputResolvers } from "../gateway/dispatch.ts";
-import type { CompareRegion, ProbeMaas } from "../http/deps.ts";
+import type { CompareRegion, ProbeMaas, ReadMaasFacts } from "../http/deps.ts";
 import { createMaasClient } from "../maas/client.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { probeMaas } from "../maas/probe.ts";
@@ -63,6 +64,34 @@ export const compareRegion: CompareRegion = ({ address, token, known }) =>
     throw error;
   });
 
+/** The largest number of machines in one request for BMC addresses, because web servers limit the length of the request line. */
+const IDS_PER_REQUEST = 500;
+
+export const readMaasFacts =
+  (maas: (siteId: SiteId) => Promise<MaasPort>): ReadMaasFacts =>
+  async (siteId, systemIds) => {
+    const bmcs = new Map<string, string>();
+    try {
+      const port = await maas(siteId);
+      const { username } = await port.whoami();
+      for (let at = 0; at < systemIds.length; at += IDS_PER_REQUEST)
+        for (const [id, address] of await port.powerAddresses(systemIds.slice(at, at + IDS_PER_REQUEST)))
+          bmcs.set(id, address);
+      return { username, bmcs };
+    } catch (error) {
+      if (!(error instanceof MaasError)) throw error;
+      const message = `MAAS did not say which BMCs the machines have, so nothing was adopted: ${error.message} Try again.`;
+      throw new ApiError("unavailable", message, { cause: error });
+    }
+  };
+
+/** The questions that the admin API asks MAAS; none of them changes anything there. */
+export const siteQuestions = (maas: (siteId: SiteId) => Promise<MaasPort>) => ({
+  probe: probeSite,
+  compareRegion,
+  maasFacts: readMaasFacts(maas),
+});
+
 /**
  * Adds the secrets to a task's input when the hub offers the task, because the task's row must not hold secrets. The hub reads the machine's token
  * from MAAS for each offer of a task (decision M3).
@@ -70,10 +99,9 @@ export const compareRegion: CompareRegion = ({ address, token, known }) =>
 export const inputResolvers = (db: Db, maas: (siteId: SiteId) => Promise<MaasPort>): InputResolvers => ({
   "node.hw_sync_reseed": async (input, task) => {
     const [binding] = await db
-      .select({ siteId: nodeOnboardings.siteId })
-      .from(nodeOnboardings)
-      .where(eq(nodeOnboardings.nodeId, task.nodeId))
-      .limit(1);
+      .select({ siteId: nodeMaasState.siteId })
+      .from(nodeMaasState)
+      .where(eq(nodeMaasState.nodeId, task.nodeId));
     if (binding === undefined) throw new Error(`node ${task.nodeId} is bound to no site`);
     const token = await (await maas(binding.siteId)).getMachineToken(input.system_id);
     if (token === null) throw new Error(`MAAS has no machine token for ${input.system_id} yet`);

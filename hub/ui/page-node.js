@@ -58,12 +58,12 @@ const NODE_ACTIONS = {
   activate: { on: ["retired"], title: "Put the node into service again" },
   release: {
     on: ["retired", "deleted"],
-    when: (one) => one.onboarding_mode === "maas",
+    when: (one) => one.onboarding_mode !== "manual",
     title: "Release the machine in MAAS and power it off; the node cannot be put into service again",
   },
   full_decommission: {
     on: ["active", "offline", "quarantined", "draining", "retired"],
-    when: (one) => one.onboarding_mode === "maas" && one.allocation === null,
+    when: (one) => one.onboarding_mode !== "manual" && one.allocation === null,
     title:
       "Take the node and its host out of the fleet: drain, release the machine with an erase of its disks, power it off, and remove the node",
     verb: "decommission",

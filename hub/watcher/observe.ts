@@ -1,4 +1,5 @@
 import type { SiteId } from "../../shared/ids.ts";
+import type { MachineDetails } from "../../shared/machine-details.ts";
 import { markAbsent, type ObservedMachine, upsertObservedMachines } from "../db/queries/maas-machines.ts";
 import { followBindings } from "../db/queries/node-machines.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
@@ -21,6 +22,22 @@ const asObserved = (machine: MaasMachine): ObservedMachine => ({
   lastSync: machine.lastSync,
   nextSync: machine.nextSync,
   syncIntervalSeconds: machine.syncIntervalSeconds,
+  details: detailsOf(machine),
+});
+
+const detailsOf = (machine: MaasMachine): MachineDetails => ({
+  tags: machine.tags,
+  pool: machine.pool,
+  zone: machine.zone,
+  macs: machine.macAddresses,
+  hardware_uuid: machine.hardwareUuid,
+  serial: machine.serial,
+  architecture: machine.architecture,
+  osystem: machine.osystem,
+  distro_series: machine.distroSeries,
+  cpu_count: machine.cpuCount,
+  memory_mib: machine.memoryMib,
+  ephemeral: machine.ephemeral,
 });
 
 export interface Seen {

@@ -2,7 +2,9 @@ import { z } from "zod";
 import { NodeId, SiteId } from "../ids.ts";
 import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
+import { ONBOARDING_MODES } from "../onboarding-mode.ts";
 import { ConditionStatus } from "../readiness.ts";
+import { NodeAdoption } from "./adoptions.ts";
 import { NodeAllocation } from "./allocations.ts";
 import { BaselineState } from "./baselines.ts";
 import { Reason } from "./decommissions.ts";
@@ -39,7 +41,7 @@ export const NodeSummary = z.strictObject({
   cordon_owner: z.string().nullable(),
   /** The node's open allocation, or null if the node has none. */
   allocation: NodeAllocation.nullable(),
-  onboarding_mode: z.enum(["maas", "manual"]),
+  onboarding_mode: z.enum(ONBOARDING_MODES),
   maas_system_id: z.string().nullable(),
   generation: z.int(),
   last_agent_contact_at: Timestamp.nullable(),
@@ -101,6 +103,8 @@ export const NodeDetail = z.strictObject({
   inventory: Inventory.nullable(),
   /** The node's baseline is the snapshot of the host from before the first tenant. Without a baseline, no turnover can find the node clean. */
   baseline: BaselineState,
+  /** The node's adoption; null for a node that an onboarding made, or that belongs to no machine in MAAS. */
+  adoption: NodeAdoption.nullable(),
   maas: z
     .strictObject({
       status: z.string(),

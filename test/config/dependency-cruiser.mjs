@@ -198,7 +198,7 @@ export default {
     ),
     never(
       "sql-by-queries",
-      "^hub/(http|people|sign-in|workflows|allocations)/",
+      "^hub/(http|people|sign-in|workflows|adoption|allocations)/",
       "^hub/db/orm[.]ts$",
       "What is asked of the database has a name and a home, in hub/db/queries.",
     ),
@@ -206,7 +206,7 @@ export default {
       name: "tables-by-queries",
       comment: "A row's type may be named anywhere; the table itself only by who asks for its rows.",
       severity: "error",
-      from: { path: "^hub/(http|people|sign-in|workflows|allocations)/", pathNot: TESTS },
+      from: { path: "^hub/(http|people|sign-in|workflows|adoption|allocations)/", pathNot: TESTS },
       to: { path: "^hub/db/schema/", dependencyTypesNot: ["type-only"] },
     },
     only(
@@ -281,7 +281,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(audit|db|people|sign-in|node|allocations|secrets|reconciler|events|diagnostics|metrics)/",
+        "^hub/(audit|db|people|sign-in|node|adoption|allocations|secrets|reconciler|events|diagnostics|metrics)/",
         "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -350,10 +350,10 @@ export default {
     ),
     only(
       "allocations-imports",
-      "^hub/allocations/",
+      "^hub/(adoption|allocations)/",
       [
-        "^hub/(allocations|node|db)/",
-        "^hub/workflows/(engine/|decommission/[^/]+[.]ts$)",
+        "^hub/(adoption|allocations|node|db|maas/[a-z]+-address)",
+        "^hub/workflows/(engine/|decommission/[^/]+[.]ts$|provisioning/(distro|hardware)-)",
         "^shared/",
         HUB_ANYWHERE,
         `${NPM}zod/`,
@@ -378,8 +378,8 @@ export default {
     ),
     only(
       "rules-are-pure",
-      "^hub/(reconciler/(rules|breaker)|workflows/engine/(retry|timeout))[.]ts$",
-      ["^shared/", "^hub/workflows/engine/(stage|workflow|retry|timeout)[.]ts$", "^hub/maas/same-owner[.]ts$"],
+      "^hub/(reconciler/(rules|meanings|breaker)|workflows/engine/(retry|timeout))[.]ts$",
+      ["^shared/", "^hub/workflows/engine/(stage|workflow|retry|timeout)[.]ts$", "^hub/(maas/same-owner|reconciler/meanings)[.]ts$"],
       "Verdicts are functions of values, so that they can be tested as tables.",
     ),
   ],

@@ -10,7 +10,7 @@ import { EventFeed } from "../../hub/events/event-feed.ts";
 import { HubAuthority } from "../../hub/gateway/hub-authority.ts";
 import { ensureAdminToken, forgetAdminToken, isAdminToken } from "../../hub/http/admin-token.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
-import type { ProbeMaas } from "../../hub/http/deps.ts";
+import type { ProbeMaas, ReadMaasFacts } from "../../hub/http/deps.ts";
 import { startAdminServer } from "../../hub/http/server.ts";
 import type { TokenRates } from "../../hub/http/token-budgets.ts";
 import { openMetrics } from "../../hub/metrics/metrics.ts";
@@ -107,6 +107,11 @@ const HUB = {
   caBundlePem: () => CA_PEM,
   secretStore: () => ({ code: "ok" as const, detail: null, since: new Date() }),
   compareRegion,
+  /** Tests of the admin API have no MAAS region, so every machine has a BMC of its own. */
+  maasFacts: async (_: SiteId, ids: readonly string[]) => ({
+    username: "admin",
+    bmcs: new Map(ids.map((id) => [id, `bmc-of-${id}`])),
+  }),
 };
 const FIRST_BOOT = {
   agentUrl: HUB.agentUrl,
@@ -151,6 +156,7 @@ export const OUTSIDE = {
 interface Options {
   readonly open?: (url: string) => Promise<Database>;
   readonly probe?: ProbeMaas;
+  readonly maasFacts?: ReadMaasFacts;
   readonly tokenRates?: TokenRates;
   readonly signIn?: SignInSettings;
 }
@@ -211,7 +217,7 @@ export async function startApi(options: Options = {}): Promise<ApiHarness> {
     inTx,
     secrets,
     workflows: workflowsOf({ db, inTx, log: quietLog, secrets, ...OUTSIDE }),
-    tokenRates: options.tokenRates,
+    ...insteadOf(options),
     probe: options.probe ?? (async () => harness.probeAnswer),
     log,
     metrics,
@@ -234,6 +240,11 @@ const asAtFirst = (): Pick<ApiHarness, "probeAnswer" | "auditHeads" | "patience"
   diagnosticsAsked: 0,
 });
 
+const insteadOf = ({ tokenRates, maasFacts }: Options) => ({
+  tokenRates,
+  ...(maasFacts === undefined ? {} : { maasFacts }),
+});
+
 const byTokenFile = (file: string) => ({
   isAdminToken: (token: string) => isAdminToken(file, token),
   forgetAdminToken: () => forgetAdminToken(file),
@@ -254,7 +265,8 @@ const requestOf = (
 
 async function answerOf(response: Response): ReturnType<ApiHarness["ask"]> {
   const text = await response.text();
-  const isText = /^text\//.test(response.headers.get("content-type") ?? "");
+  // An answer of another type than JSON, such as CSV, is the body as it is.
+  const isText = /^(text[/]|application[/]yaml)/.test(response.headers.get("content-type") ?? "");
   const json = text === "" ? null : isText ? text : JSON.parse(text);
   return { status: response.status, headers: response.headers, body: json, problem: json as Problem };
 }

@@ -27,6 +27,7 @@ const SHOWN = [
   /^scrape_configs:/,
   /^MUSTER_PUBLIC_URL=/,
   /^\[\n {2}\{ "claim"/,
+  /^- hosts: muster_adoption/,
 ];
 /** The beginnings of lines in code blocks that show the output of a command. */
 const PRINTED = [

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { sql } from "../../hub/db/orm.ts";
 import {
   allocations,
+  nodeAdoptions,
   nodeBaselines,
   nodeConditions,
   nodeHealthOverrides,
@@ -18,6 +19,7 @@ import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import { FAILURE_CLASSES } from "../../shared/failures.ts";
 import { AllocationId, NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "../../shared/ids.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
+import type { OnboardingMode } from "../../shared/onboarding-mode.ts";
 import { TASK_STATES } from "../../shared/task-state.ts";
 import { EMPTY_SNAPSHOT } from "./agent-results.ts";
 
@@ -80,6 +82,11 @@ const fact = fc.record({
   rack: fc.option(fc.constantFrom("r1", "r2", "r 3")),
   unit: fc.option(fc.integer({ min: 1, max: 48 })),
   manual: fc.boolean(),
+  /** For an adopted node, the number of its profile, and whether anybody knows who used its host before. */
+  adopted: oftenUsual<{ profile: number; pastUnknown: boolean } | null>(
+    null,
+    fc.record({ profile: fc.nat(3), pastUnknown: fc.boolean() }),
+  ),
   gpus: fc.constantFrom(0, 8, 16, 32),
   generation: fc.integer({ min: 1, max: 2 }),
   cordon: oftenUsual<string | null>(null, fc.constant("a fan is loud")),
@@ -147,7 +154,7 @@ export async function writeFleet(
       unit: one.rack === null ? null : one.unit,
       host: `10.1.${index >> 8}.${index & 255}`,
       status: one.status,
-      onboardingMode: one.manual ? ("manual" as const) : ("maas" as const),
+      onboardingMode: modeOf(one),
       generation: one.generation,
       cordonReason: one.cordon,
       operationId: one.status === "draining" || one.status === "removing" ? randomUUID() : null,
@@ -156,6 +163,9 @@ export async function writeFleet(
   for (const row of rows) await writeFacts(tx, row);
   return rows.map(({ id }) => id);
 }
+
+const modeOf = ({ manual, adopted }: GeneratedNode): OnboardingMode =>
+  manual ? "manual" : adopted === null ? "maas" : "adopted";
 
 interface Row {
   readonly one: GeneratedNode;
@@ -186,6 +196,7 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
     await tx
       .insert(nodeMaasState)
       .values({ nodeId: id, siteId: site.siteId, maasSystemId: systemId, ipmiIp: bmcOf(index) });
+    await writeAdoption(tx, { one, id, site });
     for (const [age, profile] of [one.profile, one.earlierProfile].entries())
       if (profile !== null)
         await writeOnboarding(tx, { id, hostname, site }, { profile, age, failure: age === 0 ? one.failure : null });
@@ -227,6 +238,21 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
         createdAt: sql`now() + make_interval(secs => ${age})`,
       })),
     );
+}
+
+async function writeAdoption(
+  tx: Tx,
+  { one, id, site }: Pick<Row, "one" | "id"> & { readonly site: FleetWorld["sites"][number] },
+): Promise<void> {
+  if (one.adopted === null || one.manual) return;
+  await tx.insert(nodeAdoptions).values({
+    nodeId: id,
+    siteId: site.siteId,
+    profileId: site.profiles[one.adopted.profile] as ProfileId,
+    adoptedBy: "test",
+    pastUnknown: one.adopted.pastUnknown,
+    differences: [],
+  });
 }
 
 async function writeOnboarding(

@@ -80,6 +80,24 @@ const PEOPLE: Readonly<Record<string, Prepare>> = {
   endSession: async (world) => ({ params: { id: await world.session() } }),
 };
 
+const ADOPTIONS: Readonly<Record<string, Prepare>> = {
+  adoptMachines: async (world) => {
+    const { siteId, skuId } = await world.site();
+    return { params: { id: siteId }, body: { sku_id: skuId, system_ids: [await world.runningMachine(siteId)] } };
+  },
+  ...Object.fromEntries(
+    ["createAdoptionCommands", "createAdoptionCsv", "createAdoptionInventory"].map((route) => [
+      route,
+      async (world: WriteWorld) => {
+        const { siteId, skuId } = await world.site();
+        const body = { sku_id: skuId, system_ids: [await world.runningMachine(siteId)] };
+        await world.make(`/maas-sites/${siteId}/adoptions`, body);
+        return { params: { id: siteId }, body: {} };
+      },
+    ]),
+  ),
+};
+
 const WORKFLOWS: Readonly<Record<string, Prepare>> = {
   createOnboarding: async (world) => ({ body: { ...(await world.onboardingSelectors()), ...world.host() } }),
   createOnboardingBatch: async (world) => ({
@@ -230,6 +248,7 @@ const REST: Readonly<Record<string, Prepare>> = {
 export const WRITE_CASES: Readonly<Record<string, Prepare>> = {
   ...SITES,
   ...PEOPLE,
+  ...ADOPTIONS,
   ...WORKFLOWS,
   ...NODES,
   ...ALLOCATIONS,

@@ -74,6 +74,24 @@ export class WriteWorld {
    * Creates the site of the simulated MAAS region with a MAAS token. The watch row of the created site names the region's newest event, as if a
    * watcher had read all events.
    */
+  /** Writes what the hub's watcher stores of a machine that MAAS has deployed, and returns the machine's system id. */
+  async runningMachine(siteId: string): Promise<string> {
+    const systemId = this.name();
+    const details = { tags: [], pool: "", zone: "", macs: ["02:00:00:00:00:01"], hardware_uuid: "u", serial: null };
+    const image = { architecture: "amd64/generic", osystem: "ubuntu", distro_series: "noble", ephemeral: false };
+    await this.query(
+      `insert into maas_machines (site_id, system_id, hostname, status, status_name, status_message, error_description, power_state, owner,
+         locked, ip_addresses, enable_hw_sync, last_sync, sync_interval_seconds, details)
+       values ($1, $2, $2, 6, 'Deployed', '', '', 'on', 'admin', false, '{}', true, now(), 900, $3)`,
+      [siteId, systemId, JSON.stringify({ ...details, ...image, cpu_count: 8, memory_mib: 1024 })],
+    );
+    await this.query(
+      "insert into maas_site_watches (site_id, last_poll_at) values ($1, now()) on conflict (site_id) do update set last_poll_at = now()",
+      [siteId],
+    );
+    return systemId;
+  }
+
   async siteOfRegion(): Promise<string> {
     const { url, apiKey, sim } = this.region;
     // A region belongs to one site, so a site that an earlier case made for the region gets another address.

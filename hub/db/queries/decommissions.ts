@@ -11,7 +11,6 @@ import {
   type NodeDecommission,
   nodeDecommissions,
   nodeMaasState,
-  nodeOnboardings,
   nodes,
   type Sku,
   skus,
@@ -142,16 +141,17 @@ export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise
   return rows ?? null;
 }
 
-/** SQL for the profile of the node's last onboarding. */
-export const profileOf = (nodeId: SQLWrapper): SQL => sql`(
-  select o.profile_id from node_onboardings o where o.node_id = ${nodeId} order by o.created_at desc limit 1)`;
+/** SQL for the profile of the node's last onboarding, or of its adoption. */
+export const profileOf = (nodeId: SQLWrapper): SQL => sql`coalesce(
+  (select o.profile_id from node_onboardings o where o.node_id = ${nodeId} order by o.created_at desc limit 1),
+  (select a.profile_id from node_adoptions a where a.node_id = ${nodeId}))`;
 
-/** Returns those of the nodes that an onboarding gave a profile. */
+/** Returns those of the nodes that an onboarding or an adoption gave a profile. */
 export async function nodesWithProfile(db: Db | Tx, ids: readonly NodeId[]): Promise<ReadonlySet<NodeId>> {
   const rows = await db
-    .selectDistinct({ nodeId: nodeOnboardings.nodeId })
-    .from(nodeOnboardings)
-    .where(inArray(nodeOnboardings.nodeId, [...ids]));
+    .select({ nodeId: nodes.id })
+    .from(nodes)
+    .where(and(inArray(nodes.id, [...ids]), sql`${profileOf(nodes.id)} is not null`));
   return new Set(rows.map(({ nodeId }) => nodeId));
 }
 

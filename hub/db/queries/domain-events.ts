@@ -23,7 +23,15 @@ export async function recordDomainEvent<T extends EventType>(
   tx: Tx,
   event: { readonly type: T; readonly subject: string; readonly data: EventData<T> },
 ): Promise<void> {
+  await recordDomainEvents(tx, [event]);
+}
+
+export async function recordDomainEvents<T extends EventType>(
+  tx: Tx,
+  events: readonly { readonly type: T; readonly subject: string; readonly data: EventData<T> }[],
+): Promise<void> {
+  if (events.length === 0) return;
   await markWriter(tx);
-  await tx.insert(domainEvents).values({ type: event.type, subject: event.subject, data: event.data });
-  noteChange(tx, { what: "event", type: event.type, subject: event.subject, data: event.data });
+  await tx.insert(domainEvents).values(events.map(({ type, subject, data }) => ({ type, subject, data })));
+  for (const { type, subject, data } of events) noteChange(tx, { what: "event", type, subject, data });
 }

@@ -11,6 +11,7 @@ import {
   maasSiteWatches,
   type Node,
   type NodeMaasState,
+  nodeAdoptions,
   nodeMaasState,
   nodeOnboardings,
   nodes,
@@ -23,7 +24,7 @@ const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::te
 
 export interface DriftRow {
   readonly state: NodeMaasState;
-  readonly node: Pick<Node, "id" | "hostname" | "status" | "host">;
+  readonly node: Pick<Node, "id" | "hostname" | "status" | "host" | "onboardingMode">;
   readonly machine: MaasMachineRow | null;
   readonly session: Pick<AgentSession, "lastSeenAt" | "state"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
@@ -51,28 +52,32 @@ const LAST_SEED = sql<DriftRow["syncSeed"]>`(
 
 /** Reads bound nodes of a site: all nodes, one node, or the nodes whose facts changed since the reconciler judged them. */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
-  const profiles = db
+  const onboarded = db
     .selectDistinctOn([nodeOnboardings.nodeId], {
       nodeId: nodeOnboardings.nodeId,
-      requireHwSync: maasSiteProfiles.requireHwSync,
-      hardwareSyncIntervalSeconds: maasSiteProfiles.hardwareSyncIntervalSeconds,
+      profileId: nodeOnboardings.profileId,
     })
     .from(nodeOnboardings)
-    .innerJoin(maasSiteProfiles, eq(maasSiteProfiles.id, nodeOnboardings.profileId))
     .where(eq(nodeOnboardings.siteId, siteId))
     .orderBy(nodeOnboardings.nodeId, sql`${nodeOnboardings.createdAt} desc`)
-    .as("profiles");
+    .as("onboarded");
   const due = or(isNotNull(nodeMaasState.reconcileDueAt), and(nodeMaasState.driftDetected, DISPROVED_BY_CONTACT));
   const which = scope === "all" ? undefined : scope === "due" ? due : eq(nodes.id, scope);
   return db
     .select({
       state: nodeMaasState,
-      node: { id: nodes.id, hostname: nodes.hostname, status: nodes.status, host: nodes.host },
+      node: {
+        id: nodes.id,
+        hostname: nodes.hostname,
+        status: nodes.status,
+        host: nodes.host,
+        onboardingMode: nodes.onboardingMode,
+      },
       machine: maasMachines,
       session: { lastSeenAt: agentSessions.lastSeenAt, state: agentSessions.state },
       policy: {
-        requireHwSync: profiles.requireHwSync,
-        hardwareSyncIntervalSeconds: profiles.hardwareSyncIntervalSeconds,
+        requireHwSync: maasSiteProfiles.requireHwSync,
+        hardwareSyncIntervalSeconds: maasSiteProfiles.hardwareSyncIntervalSeconds,
       },
       syncSeed: LAST_SEED,
       maasUrl: maasSites.apiBaseUrl,
@@ -93,7 +98,12 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     )
     .leftJoin(agentSessions, and(eq(agentSessions.nodeId, nodes.id), eq(agentSessions.generation, nodes.generation)))
     .leftJoin(maasSiteWatches, eq(maasSiteWatches.siteId, nodeMaasState.siteId))
-    .leftJoin(profiles, eq(profiles.nodeId, nodes.id))
+    .leftJoin(onboarded, eq(onboarded.nodeId, nodes.id))
+    .leftJoin(nodeAdoptions, eq(nodeAdoptions.nodeId, nodes.id))
+    .leftJoin(
+      maasSiteProfiles,
+      sql`${maasSiteProfiles.id} = coalesce(${onboarded.profileId}, ${nodeAdoptions.profileId})`,
+    )
     .leftJoin(workflowSubjects, holdsTheNode)
     .where(and(eq(nodeMaasState.siteId, siteId), which));
 }

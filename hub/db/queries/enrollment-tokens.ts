@@ -1,6 +1,7 @@
 import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
 import { and, eq, isNull, type SQL, sql } from "../orm.ts";
 import { type EnrollmentToken, enrollmentTokens } from "../schema/index.ts";
+import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 
 export interface TokenRequest {
@@ -113,3 +114,40 @@ const unusedToken = (nodeId: NodeId, generation: number, expired: SQL) =>
     isNull(enrollmentTokens.revokedAt),
     expired,
   );
+
+export interface IssuedToken {
+  readonly nodeId: NodeId;
+  readonly tokenSha256: string;
+  readonly maasSystemId: string;
+  readonly boundMacs: readonly string[];
+}
+
+/**
+ * Replaces the unused enrollment tokens of many nodes by new ones of the nodes' present generations, with a fixed number of statements. The caller has
+ * locked the nodes.
+ */
+export async function replaceEnrollmentTokens(
+  tx: Tx,
+  tokens: readonly IssuedToken[],
+  ttlSeconds: number,
+): Promise<Date> {
+  const nodeIds = sql`${sql.param(tokens.map(({ nodeId }) => nodeId))}::uuid[]`;
+  await tx.execute(sql`
+    update enrollment_tokens set revoked_at = now()
+    where node_id = any(${nodeIds}) and used_at is null and revoked_at is null`);
+  const rows = tokens.map((one) => ({
+    node_id: one.nodeId,
+    sha256: one.tokenSha256,
+    system_id: one.maasSystemId,
+    macs: one.boundMacs,
+  }));
+  await tx.execute(sql`
+    insert into enrollment_tokens (token_sha256, node_id, generation, maas_system_id, bound_macs, expires_at)
+    select given.sha256, n.id, n.generation, given.system_id, given.macs, now() + make_interval(secs => ${ttlSeconds})
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given(node_id uuid, sha256 text, system_id text, macs text[])
+    join nodes n on n.id = given.node_id`);
+  const { rows: times } = await tx.execute<{ at: string }>(
+    sql`select (now() + make_interval(secs => ${ttlSeconds}))::text as at`,
+  );
+  return toDate(times[0]?.at ?? "");
+}

@@ -3,7 +3,7 @@ import { and, eq, sql } from "../orm.ts";
 import { type MaasMachineRow, maasMachines } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-export type ObservedMachine = Omit<MaasMachineRow, "siteId" | "observedAt" | "absent" | "details">;
+export type ObservedMachine = Omit<MaasMachineRow, "siteId" | "observedAt" | "absent">;
 
 export async function readObservedMachine(
   db: Db | Tx,
@@ -54,6 +54,7 @@ const COLUMNS = {
   last_sync: "timestamptz",
   next_sync: "timestamptz",
   sync_interval_seconds: "integer",
+  details: "jsonb",
 } as const;
 const NAMES = Object.keys(COLUMNS);
 const of = (table: string): string => NAMES.map((name) => `${table}.${name}`).join(", ");
@@ -84,6 +85,7 @@ const asRecord = (machine: ObservedMachine) => ({
   last_sync: machine.lastSync,
   next_sync: machine.nextSync,
   sync_interval_seconds: machine.syncIntervalSeconds,
+  details: machine.details,
 });
 
 /**

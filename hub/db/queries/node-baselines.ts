@@ -13,6 +13,7 @@ import {
   workflows,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { pastIsUnknown } from "./node-adoptions.ts";
 
 /** The field `task` is null if retention has removed the newest task of the baseline. */
 export interface BaselineWithTask {
@@ -67,7 +68,8 @@ const touchesSystem = sql`(a.status not in ('ending', 'ended') or ${ofInstalledS
 const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and ${touchesSystem}`;
 
 /**
- * Returns active nodes with a connected agent whose present system never had a tenant and whose generation has no baseline.
+ * Returns active nodes with a connected agent whose present system never had a tenant and whose generation has no baseline. The present system of an
+ * adopted node may have had a tenant before the adoption, so the hub takes its first baseline after a reimage.
  * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked.
  */
 export async function lockNodesWithoutBaseline(
@@ -80,7 +82,7 @@ export async function lockNodesWithoutBaseline(
     join agent_sessions s on s.node_id = n.id and s.state = 'open' and s.generation = n.generation
     where n.status = 'active' and (${only}::uuid is null or n.id = ${only}::uuid)
       and not exists (select 1 from node_baselines b where b.node_id = n.id and b.generation = n.generation)
-      and not exists (${tenancyOf})
+      and not exists (${tenancyOf}) and not ${pastIsUnknown(sql`n.id`)}
     order by n.id limit ${limit} for update of n skip locked`);
   return rows;
 }
@@ -126,7 +128,7 @@ export async function lockFailedBaselines(
     join nodes n on n.id = b.node_id and n.generation = b.generation and n.status = 'active'
     join agent_sessions s on s.node_id = n.id and s.state = 'open' and s.generation = n.generation
     left join tasks t on t.id = b.task_id
-    where (b.snapshot is null or ${isOutdated}) and not exists (${tenancyOf})
+    where (b.snapshot is null or ${isOutdated}) and not exists (${tenancyOf}) and not ${pastIsUnknown(sql`n.id`)}
       and (t.id is null or t.finished_at < now() - make_interval(secs => ${afterSeconds}))
       and (t.id is null or t.state <> 'succeeded' or b.problem is not null or b.taken_task_id = t.id)
     order by n.id limit ${limit} for update of b skip locked`);

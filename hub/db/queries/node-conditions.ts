@@ -49,7 +49,7 @@ export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionN
   return rows.map(asOfNow).sort((a, b) => (a.type < b.type ? -1 : 1));
 }
 
-export async function readConditions(db: Db, nodeId: NodeId, generation: number): Promise<ConditionNow[]> {
+export async function readConditions(db: Db | Tx, nodeId: NodeId, generation: number): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), stale: isStale })
     .from(nodeConditions)
@@ -152,6 +152,16 @@ export async function writeOwnCondition(
     .values({ ...values, nodeId: node.id, expiresAt })
     .onConflictDoUpdate({ target: [nodeConditions.nodeId, nodeConditions.type], set: { ...values, expiresAt } });
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
+}
+
+/** Writes the same condition of the hub for many new nodes, with one statement. Its status is Unknown until something is reported. */
+export async function writeOwnConditions(
+  tx: Tx,
+  nodeIds: readonly NodeId[],
+  said: Pick<ConditionOf<"hub">, "type" | "reason" | "message">,
+): Promise<void> {
+  const values = { ...said, status: "Unknown", generation: 0, source: "hub", observedAt: sql`now()` } as const;
+  await tx.insert(nodeConditions).values(nodeIds.map((nodeId) => ({ ...values, nodeId })));
 }
 
 /** Extends up to `most` conditions that would expire before the time `grace_until` of the row in `condition_watch`. */

@@ -35,6 +35,14 @@ export async function deleteHealthOverride(tx: Tx, nodeId: NodeId, source: strin
   return row ?? null;
 }
 
+/** True if a node that is gone left a health override, which the next node of its machine inherits. */
+export async function hasLeftOverrides(tx: Tx): Promise<boolean> {
+  const { rows } = await tx.execute(sql`
+    select 1 from node_health_overrides o
+    where not exists (select 1 from nodes n where n.id = o.node_id and n.status <> 'deleted') limit 1`);
+  return rows.length > 0;
+}
+
 /** A machine that becomes the machine of a node, with the MAC addresses of its interfaces in lower case. */
 export interface HeirMachine {
   readonly nodeId: NodeId;

@@ -97,6 +97,36 @@ export async function bindNodeToMachine(
   await followBindings(tx, binding.siteId, [binding.maasSystemId]);
 }
 
+/**
+ * Binds new nodes to machines with a fixed number of statements. A deleted node that an older hub left bound to one of the machines loses its binding.
+ */
+export async function bindNodesToMachines(
+  tx: Tx,
+  siteId: SiteId,
+  all: readonly {
+    readonly nodeId: NodeId;
+    readonly systemId: string;
+    readonly owner: string | null;
+    readonly ipmiIp: string;
+  }[],
+): Promise<void> {
+  const systemIds = all.map((one) => one.systemId);
+  await tx.execute(sql`
+    delete from node_maas_state s using nodes n
+    where s.site_id = ${siteId} and s.maas_system_id = any(${sql.param(systemIds)}::text[])
+      and n.id = s.node_id and n.status = 'deleted'`);
+  await tx.insert(nodeMaasState).values(
+    all.map(({ nodeId, systemId, owner, ipmiIp }) => ({
+      nodeId,
+      siteId,
+      maasSystemId: systemId,
+      ipmiIp,
+      maasOwner: owner,
+    })),
+  );
+  await followBindings(tx, siteId, systemIds);
+}
+
 /** The state of a node's former machine, or of a former system on the node's machine, says nothing about the node now. */
 const UNKNOWN = {
   maasOwner: null,

@@ -1,5 +1,5 @@
 import type { NodeSort } from "../../../shared/api/node-filter.ts";
-import { and, count, desc, eq } from "../orm.ts";
+import { and, count, desc, eq, sql } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,
@@ -19,6 +19,7 @@ import {
 import type { Db, Tx } from "../tx.ts";
 import { type OpenAllocation, openAllocationsOf } from "./allocations.ts";
 import { closedHosts } from "./closed-hosts.ts";
+import { pastIsUnknown } from "./node-adoptions.ts";
 import { baselineLack } from "./node-baselines.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
 import { matches, type NodeFilter } from "./node-filter.ts";
@@ -34,6 +35,7 @@ export interface NodeRow {
   readonly hostClosed: boolean;
   readonly overrides: readonly NodeHealthOverride[];
   readonly allocation: OpenAllocation | null;
+  readonly pastUnknown: boolean;
   /** The residue items that the baseline of the node's present generation lacks; null if the node has no baseline (architecture 14.4). */
   readonly baselineLack: readonly string[] | null;
   /** The rules of the node's profile for cleaning the node after a tenant; null for a node without a profile. */
@@ -65,6 +67,7 @@ export async function listNodeRows(
       session: { agentVersion: agentSessions.agentVersion },
       maasSystemId: nodeMaasState.maasSystemId,
       baselineLack,
+      pastUnknown: pastIsUnknown(sql`${nodes.id}`),
       gpuVendor: skus.gpuVendor,
       cursor: cursorSql(sort),
     })

@@ -21,6 +21,18 @@ export async function insertNode(tx: Tx, node: typeof nodes.$inferInsert): Promi
   return row ?? null;
 }
 
+export async function insertNodes(tx: Tx, all: readonly (typeof nodes.$inferInsert)[]): Promise<void> {
+  await tx.insert(nodes).values([...all]);
+}
+
+/** After `nextGenerations`, the tokens, certificates and signals of the nodes' earlier generations no longer count. */
+export async function nextGenerations(tx: Tx, nodeIds: readonly NodeId[]): Promise<void> {
+  await tx
+    .update(nodes)
+    .set({ generation: sql`${nodes.generation} + 1`, updatedAt: sql`now()` })
+    .where(sql`${nodes.id} = any(${sql.param([...nodeIds])}::uuid[])`);
+}
+
 /** Code calls `moveNode` instead of `setNodeStatus`, because `moveNode` also records the change of the node's status. */
 export async function setNodeStatus(
   tx: Tx,
@@ -151,9 +163,9 @@ export const listLivingNodes = (
   tx: Tx,
   siteId: SiteId,
   hostnames: readonly string[],
-): Promise<Pick<Node, "id" | "hostname" | "status">[]> =>
+): Promise<Pick<Node, "id" | "hostname" | "status" | "onboardingMode">[]> =>
   tx
-    .select({ id: nodes.id, hostname: nodes.hostname, status: nodes.status })
+    .select({ id: nodes.id, hostname: nodes.hostname, status: nodes.status, onboardingMode: nodes.onboardingMode })
     .from(nodes)
     .where(and(eq(nodes.siteId, siteId), inArray(nodes.hostname, [...hostnames]), ne(nodes.status, "deleted")));
 

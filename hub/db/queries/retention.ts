@@ -184,6 +184,7 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   maas_site_profiles: "written by operators, one for each name",
   maas_site_watches: "one for each site",
   maas_sites: "written by operators, one for each name",
+  node_adoptions: "at most one for each node; removed with the node",
   node_maas_state: "one for each node; removed with the node",
   reconciler_breakers: "one for each site and kind of breaker",
   report_tokens: "one for each node; removed with the node",

@@ -2,6 +2,8 @@ import { CONDITION_TYPES, type ConditionRule } from "../../../shared/condition-t
 import { MOST_GPUS } from "../../../shared/gpu-memory.ts";
 import { COMPARED_ITEMS } from "../../../shared/residue/items.ts";
 import { type SQL, sql } from "../orm.ts";
+import { profileOf } from "./decommissions.ts";
+import { pastIsUnknown } from "./node-adoptions.ts";
 import { isPlan } from "./tasks.ts";
 
 /** SQL that is true if the condition `c` has expired. */
@@ -44,11 +46,9 @@ const conditions = Object.entries<ConditionRule>(CONDITION_TYPES).flatMap(([type
  */
 export const schedulableNodes: SQL = sql`(
   select m.id from nodes m
-  left join lateral (
-    select p.turnover_mode, p.gpu_claim_level from node_onboardings o join maas_site_profiles p on p.id = o.profile_id
-    where o.node_id = m.id order by o.created_at desc limit 1) policy on true
+  left join maas_site_profiles policy on policy.id = ${profileOf(sql`m.id`)}
   where m.status = 'active' and m.cordon_reason is null
     and not exists (select 1 from allocations a where a.node_id = m.id and a.status <> 'ended')
     and not exists (select 1 from node_health_overrides h where h.node_id = m.id)
     and ${sql.join(conditions, sql` and `)}
-    and ${canMeetClaim} and ${hasNeededBaseline} and ${isOpen})`;
+    and ${canMeetClaim} and ${hasNeededBaseline} and ${isOpen} and not ${pastIsUnknown(sql`m.id`)})`;

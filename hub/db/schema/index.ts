@@ -19,6 +19,7 @@ export * from "./maas-roce-links.ts";
 export * from "./maas-site-profiles.ts";
 export * from "./maas-site-watches.ts";
 export * from "./maas-sites.ts";
+export * from "./node-adoptions.ts";
 export * from "./node-baselines.ts";
 export * from "./node-certificates.ts";
 export * from "./node-conditions.ts";

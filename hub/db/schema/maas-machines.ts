@@ -1,4 +1,5 @@
 import type { SiteId } from "../../../shared/ids.ts";
+import type { MachineDetails } from "../../../shared/machine-details.ts";
 import { boolean, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
@@ -32,7 +33,8 @@ export const maasMachines = pgTable(
     syncIntervalSeconds: integer("sync_interval_seconds"),
     /** True after MAAS answered 404 to a direct read of the machine (decision M14). */
     absent: boolean("absent").notNull().default(false),
-    details: jsonb("details").notNull().default({}),
+    /** The column `details` holds an empty object until a hub of this version has read the machine. */
+    details: jsonb("details").$type<MachineDetails | Record<string, never>>().notNull().default({}),
     observedAt: at("observed_at").notNull().default(sql`now()`),
   },
   (t) => [primaryKey({ columns: [t.siteId, t.systemId] })],

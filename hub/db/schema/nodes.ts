@@ -1,5 +1,6 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { NODE_STATUSES } from "../../../shared/node-status.ts";
+import { ONBOARDING_MODES } from "../../../shared/onboarding-mode.ts";
 import { check, index, integer, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
@@ -29,7 +30,7 @@ export const nodes = pgTable(
     /** The number of changes of the location by people, which is the version of the node for a change by a person. */
     locationVersion: integer("location_version").notNull().default(0),
     status: text("status", { enum: NODE_STATUSES }).notNull(),
-    onboardingMode: text("onboarding_mode", { enum: ["maas", "manual"] }).notNull(),
+    onboardingMode: text("onboarding_mode", { enum: ONBOARDING_MODES }).notNull(),
     accessMethod: text("access_method").notNull().default("node_agent"),
     sshUsername: text("ssh_username").notNull().default("root"),
     generation: integer("generation").notNull().default(0),
@@ -45,7 +46,7 @@ export const nodes = pgTable(
   },
   (t) => [
     check("nodes_status_check", oneOf("status", NODE_STATUSES)),
-    check("nodes_onboarding_mode_check", oneOf("onboarding_mode", ["maas", "manual"])),
+    check("nodes_onboarding_mode_check", oneOf("onboarding_mode", ONBOARDING_MODES)),
     check("nodes_operation_check", sql`"status" not in ('draining', 'removing') or "operation_id" is not null`),
     uniqueIndex("nodes_live_hostname_key").on(t.siteId, t.hostname).where(sql`"status" <> 'deleted'`),
     check("nodes_unit_check", sql`"unit" is null or "rack" is not null`),

@@ -1,4 +1,5 @@
 import type { Route } from "../route.ts";
+import { adoptionRoutes } from "./adoptions.ts";
 import { allocationRoutes } from "./allocations.ts";
 import { auditLogRoutes } from "./audit-logs.ts";
 import { authorityRoutes } from "./authority.ts";
@@ -52,6 +53,7 @@ export const ROUTES: readonly Route[] = [
   ...taskRoutes,
   ...manualNodeRoutes,
   ...nodeLocationRoutes,
+  ...adoptionRoutes,
   ...nodeOperationRoutes,
   ...healthOverrideRoutes,
   ...nodeBaselineRoutes,

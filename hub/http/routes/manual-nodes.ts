@@ -3,8 +3,11 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { BootstrapCommand, BootstrapCommandCreate, NodeCreate, NodeReEnroll } from "../../../shared/api/nodes.ts";
 import { NodeId } from "../../../shared/ids.ts";
+import { isReadInFull } from "../../../shared/machine-details.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import { lockUntilCommit } from "../../db/advisory-locks.ts";
+import { readMaasSystemId } from "../../db/queries/decommissions.ts";
+import { readObservedMachine } from "../../db/queries/maas-machines.ts";
 import { readSite } from "../../db/queries/maas-sites.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { findLivingNode, lockNode } from "../../db/queries/nodes.ts";
@@ -15,6 +18,7 @@ import type { Tx } from "../../db/tx.ts";
 import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
 import { createNode } from "../../node/create-node.ts";
 import { issueEnrollmentToken } from "../../node/enrollment-tokens.ts";
+import { provingMacs } from "../../node/same-host.ts";
 import { heldError } from "../../workflows/decommission/start-decommission.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { type Route, writeRoute } from "../route.ts";
@@ -61,7 +65,7 @@ const createBootstrapCommand = writeRoute({
   path: `${path}/{id}/bootstrap-command`,
   tag,
   summary:
-    "Get a new bootstrap command for a node of manual mode that has not enrolled; the previous command becomes void",
+    "Get a new bootstrap command for an adopted node or a node of manual mode that is not in service yet; the previous command becomes void",
   permission: "write",
   right: "operate_nodes",
   place: { of: "node", param: "id" },
@@ -73,11 +77,13 @@ const createBootstrapCommand = writeRoute({
   write: async ({ params, body, deps }, tx) => {
     const node = await lockNode(tx, params.id);
     if (node === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
-    if (node.onboardingMode !== "manual" || (node.status !== "bootstrap_issued" && node.status !== "enrolling"))
+    if (node.onboardingMode === "maas" || (node.status !== "bootstrap_issued" && node.status !== "enrolling"))
       throw new ApiError(
         "conflict",
-        `Node ${node.hostname} is ${node.status} and of ${node.onboardingMode} mode. Only a node of manual mode that is not in service yet gets a bootstrap command.`,
+        `Node ${node.hostname} is ${node.status} and of ${node.onboardingMode} mode. Only an adopted node or a node of manual mode that is not in service yet gets a bootstrap command.`,
       );
+    const holder = await operationOfNode(tx, node.id);
+    if (holder !== null) throw heldError(node, holder, "it gets no bootstrap command");
     return issueCommand(tx, deps, node, body.token_ttl_seconds);
   },
 });
@@ -123,6 +129,7 @@ const reEnrollNode = writeRoute({
 const INSTEAD = {
   manual: "A node of manual mode that is not in service yet gets a bootstrap command (create-bootstrap-command).",
   maas: "If the host's onboarding is not over, begin it again with restart-clean.",
+  adopted: "An adopted node that is not in service yet gets a command by create-bootstrap-command.",
 } as const satisfies Record<Node["onboardingMode"], string>;
 
 async function requireSite(tx: Tx, siteId: NodeCreate["site_id"]): Promise<void> {
@@ -145,8 +152,7 @@ async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSecond
     nodeId: node.id,
     workflowId: null,
     generation: node.generation + 1,
-    maasSystemId: null,
-    boundMacs: [],
+    ...(await hostOf(tx, node)),
     ttlSeconds,
   });
   return {
@@ -157,6 +163,21 @@ async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSecond
     },
     audit: { target: `nodes/${node.id}`, details: { hostname: node.hostname, token_ttl_seconds: ttlSeconds } },
   };
+}
+
+/** The token of an adopted node is bound to its machine's MAC addresses, so that no other host can enroll with it (decision N8). */
+async function hostOf(tx: Tx, node: Node): Promise<{ maasSystemId: string | null; boundMacs: readonly string[] }> {
+  if (node.onboardingMode !== "adopted") return { maasSystemId: null, boundMacs: [] };
+  const systemId = await readMaasSystemId(tx, node.id);
+  const machine =
+    systemId === null || node.siteId === null ? null : await readObservedMachine(tx, node.siteId, systemId);
+  const boundMacs = machine !== null && isReadInFull(machine.details) ? provingMacs(machine.details.macs) : [];
+  if (boundMacs.length > 0) return { maasSystemId: systemId, boundMacs };
+  throw new ApiError(
+    "conflict",
+    `MAAS knows no MAC address of the machine of node ${node.hostname}, so no host could prove that it is the machine. Commission the machine in MAAS, or remove the node.`,
+    { context: { node_id: node.id } },
+  );
 }
 
 export const manualNodeRoutes: readonly Route[] = [createManualNode, createBootstrapCommand, reEnrollNode];

@@ -4,6 +4,7 @@ import { NodeFacets, NodeFilterQuery, NodeSort, nodeFilterQuery } from "../../..
 import { NodeDetail, NodeList, type NodeSummary } from "../../../shared/api/nodes.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
+import { readAdoption } from "../../db/queries/node-adoptions.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { countFacets } from "../../db/queries/node-facets.ts";
 import { countNodes, listNodeRows, type NodeRow, readNodeDetails } from "../../db/queries/node-reads.ts";
@@ -13,6 +14,7 @@ import { schedulability } from "../../node/schedulable.ts";
 import { schedulingFactsOf } from "../../node/scheduling-facts.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, Versioned } from "../route.ts";
+import { toAdoption } from "./adoption-rows.ts";
 import { toBaselineState } from "./baseline-rows.ts";
 import { toHealthOverride } from "./health-override-rows.ts";
 import { toNodeFilter } from "./node-filter-query.ts";
@@ -133,6 +135,7 @@ const getNode = readRoute({
       baseline: toBaselineState(row.node.generation, await readBaseline(deps.db, row.node.id, row.node.generation)),
       // If an older hub stored an inventory that this version cannot parse, the answer contains no inventory.
       inventory: Inventory.safeParse(inventory).data ?? null,
+      adoption: toAdoption(row, await readAdoption(deps.db, row.node.id), conditions),
       maas:
         machine === null
           ? null

@@ -20,6 +20,14 @@ export const machine = (fields: Partial<MaasMachine> = {}): MaasMachine => ({
   nextSync: null,
   syncIntervalSeconds: null,
   hardwareUuid: null,
+  serial: null,
+  tags: [],
+  pool: "",
+  zone: "",
+  architecture: "",
+  cpuCount: null,
+  memoryMib: null,
+  ephemeral: false,
   ...fields,
 });
 

@@ -8,6 +8,7 @@ import type {
   OnboardingCreated,
 } from "../../../shared/api/onboardings.ts";
 import { BatchId, NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { OnboardingMode } from "../../../shared/onboarding-mode.ts";
 import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
 import { insertBatch } from "../../db/queries/batches.ts";
 import { readProfile } from "../../db/queries/maas-site-profiles.ts";
@@ -155,7 +156,7 @@ async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors
   }
 }
 
-type KnownNode = { id: NodeId; hostname: string; status: string };
+type KnownNode = { id: NodeId; hostname: string; status: string; onboardingMode: OnboardingMode };
 
 async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promise<Map<string, KnownNode>> {
   const names = hosts.map((host) => host.hostname);
@@ -164,7 +165,8 @@ async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promi
 }
 
 /**
- * A new onboarding continues with a node that an earlier onboarding left `enrolling` (lifecycle 4.6). The hub refuses a host that is a node in
+ * A new onboarding continues with a node that an earlier onboarding left `enrolling` (lifecycle 4.6), but never with an adopted node, whose host runs
+ * (decision N8). The hub refuses a host that is a node in
  * service, and a host whose BMC belongs to a node of another name.
  */
 function refuseNodesInService(
@@ -176,7 +178,9 @@ function refuseNodesInService(
     const named = known.get(host.hostname);
     const other = bound.find((node) => node.ipmiIp === host.ipmi_ip && node.hostname !== host.hostname);
     return [
-      ...(named === undefined || named.status === "enrolling" ? [] : [{ host, field: "hostname", node: named }]),
+      ...(named === undefined || (named.status === "enrolling" && named.onboardingMode !== "adopted")
+        ? []
+        : [{ host, field: "hostname", node: named }]),
       ...(other === undefined ? [] : [{ host, field: "ipmi_ip", node: other }]),
     ];
   });

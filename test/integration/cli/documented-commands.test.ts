@@ -47,6 +47,19 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
     file: "test/integration/audit/audit-chain.test.ts",
     has: '"audit", "verify", "--file"',
   },
+  ...Object.fromEntries(
+    [
+      "npm run muster -- adopt-machines",
+      "npm run muster -- create-adoption-commands",
+      "npm run -s muster -- create-adoption-csv",
+      "npm run -s muster -- create-adoption-inventory",
+      "npm run muster -- create-bootstrap-command c09u42",
+      "npm run muster -- decommission-node c09u42",
+    ].map((command) => [
+      command,
+      { file: "test/integration/cli/adoption-commands.test.ts", has: 'file === "docs/adoption.md"' },
+    ]),
+  ),
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
   "openssl pkeyutl -verify": {
@@ -77,6 +90,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
     "needs the hub's package in a system that systemd has booted; the boots install the agent alone",
+  "ansible-playbook -i hosts.yml": "Ansible is in no registry that the tests use",
   "vault server -dev": "Vault is in no registry that the tests use",
   "VAULT_ADDR=http://127.0.0.1:8200": "needs a running Vault, which the tests do not have",
   "vault kv": "needs a running Vault, which the tests do not have",

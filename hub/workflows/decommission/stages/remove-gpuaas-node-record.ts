@@ -28,7 +28,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
       commit: (tx) => finish(tx, context),
     };
   }
-  if (node.onboardingMode === "manual" && !(await hasEnrolled(context.services.db, node.id))) {
+  if (node.onboardingMode !== "maas" && !(await hasEnrolled(context.services.db, node.id))) {
     return {
       kind: "done",
       message: "The host never enrolled, so there is no agent to uninstall; the node is deleted",

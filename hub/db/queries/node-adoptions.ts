@@ -1,0 +1,99 @@
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import { eq, sql } from "../orm.ts";
+import { type Node, type NodeAdoption, nodeAdoptions } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { writeOwnConditions } from "./node-conditions.ts";
+import { bindNodesToMachines } from "./node-machines.ts";
+import { insertNodes } from "./nodes.ts";
+
+export interface NewAdoption {
+  readonly node: Pick<Node, "id" | "hostname" | "siteId" | "sku" | "gpusTotal" | "regionCode" | "host">;
+  readonly adoption: Omit<NodeAdoption, "nodeId" | "createdAt">;
+  readonly machine: { readonly systemId: string; readonly owner: string | null; readonly ipmiIp: string };
+}
+
+/**
+ * Writes the nodes of an adoption, their bindings to machines and the conditions that say that their agents are missing, by a fixed number of
+ * statements.
+ */
+export async function insertAdoptions(
+  tx: Tx,
+  siteId: SiteId,
+  all: readonly NewAdoption[],
+  condition: Parameters<typeof writeOwnConditions>[2],
+): Promise<void> {
+  if (all.length === 0) return;
+  await insertNodes(
+    tx,
+    all.map(({ node }) => ({
+      ...node,
+      status: "bootstrap_issued" as const,
+      onboardingMode: "adopted" as const,
+    })),
+  );
+  await tx.insert(nodeAdoptions).values(all.map(({ node, adoption }) => ({ ...adoption, nodeId: node.id })));
+  await writeOwnConditions(
+    tx,
+    all.map(({ node }) => node.id),
+    condition,
+  );
+  await bindNodesToMachines(
+    tx,
+    siteId,
+    all.map(({ node, machine }) => ({ ...machine, nodeId: node.id })),
+  );
+}
+
+export async function readAdoption(db: Db | Tx, nodeId: NodeId): Promise<NodeAdoption | null> {
+  const [row] = await db.select().from(nodeAdoptions).where(eq(nodeAdoptions.nodeId, nodeId));
+  return row ?? null;
+}
+
+/**
+ * SQL that is true for a node `n` whose present system ran before Muster knew the host, so that nobody knows who used the system. The first release
+ * of the machine by Muster ends the unknown past, because the next deploy installs another system.
+ */
+export const pastIsUnknown = (nodeId: ReturnType<typeof sql>) => sql<boolean>`(exists (
+  select from node_adoptions a where a.node_id = ${nodeId} and a.past_unknown
+    and not exists (select from node_decommissions d where d.node_id = a.node_id and d.released_generation is not null)))`;
+
+export async function hasUnknownPast(db: Db | Tx, nodeId: NodeId): Promise<boolean> {
+  const { rows } = await db.execute<{ unknown: boolean }>(
+    sql`select ${pastIsUnknown(sql`${nodeId}::uuid`)} as unknown`,
+  );
+  return rows[0]?.unknown === true;
+}
+
+export interface WaitingHost {
+  readonly nodeId: NodeId;
+  readonly hostname: string;
+  readonly host: string | null;
+  readonly status: NodeStatus;
+  readonly systemId: string;
+  readonly macs: readonly string[];
+  /** True if the node's machine is Deployed, so that its host may run a command. */
+  readonly deployed: boolean;
+}
+
+/**
+ * Locks adopted nodes of a site that are not in service yet: the named ones, or those without a valid command whose agent is missing or was refused.
+ */
+export async function lockWaitingHosts(tx: Tx, siteId: SiteId, only: readonly NodeId[] | null): Promise<WaitingHost[]> {
+  const named = sql`n.id = any(${sql.param([...(only ?? [])])}::uuid[])`;
+  const without = sql`(n.status = 'bootstrap_issued' or exists (select from node_conditions c
+      where c.node_id = n.id and c.type = 'adoption.identity' and c.status = 'False'))
+    and not exists (select from enrollment_tokens t
+      where t.node_id = n.id and t.used_at is null and t.revoked_at is null and t.expires_at > now())`;
+  const { rows } = await tx.execute<Record<keyof WaitingHost, unknown>>(sql`
+    select n.id as "nodeId", n.hostname, n.host, n.status, s.maas_system_id as "systemId",
+      array(select jsonb_array_elements_text(case when jsonb_typeof(m.details -> 'macs') = 'array' then m.details -> 'macs' else '[]' end)) as macs,
+      m.status = ${MAAS_STATUS.deployed} and not m.absent as deployed
+    from nodes n
+    join node_maas_state s on s.node_id = n.id and s.site_id = ${siteId}::uuid
+    join maas_machines m on m.site_id = s.site_id and m.system_id = s.maas_system_id
+    where n.onboarding_mode = 'adopted' and n.status in ('bootstrap_issued', 'enrolling') and ${only === null ? without : named}
+    order by n.id for no key update of n`);
+  return rows as unknown as WaitingHost[];
+}

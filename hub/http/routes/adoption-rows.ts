@@ -1,0 +1,31 @@
+import type { z } from "zod";
+import type { NodeAdoption as Answer } from "../../../shared/api/adoptions.ts";
+import type { ConditionNow } from "../../db/queries/node-conditions.ts";
+import type { NodeRow } from "../../db/queries/node-reads.ts";
+import type { NodeAdoption } from "../../db/schema/index.ts";
+
+export function toAdoption(
+  row: NodeRow,
+  adoption: NodeAdoption | null,
+  conditions: readonly ConditionNow[],
+): z.input<typeof Answer> | null {
+  if (adoption === null) return null;
+  return {
+    adopted_by: adoption.adoptedBy,
+    adopted_at: adoption.createdAt.toISOString(),
+    profile_id: adoption.profileId,
+    past_unknown: row.pastUnknown,
+    differences: [...adoption.differences],
+    next_action: nextAction(row, conditions),
+  };
+}
+
+/** The condition `adoption.identity` says what is missing until the node is in service, and then only the unknown past keeps work off. */
+function nextAction({ node, pastUnknown }: NodeRow, conditions: readonly ConditionNow[]): string | null {
+  const identity = conditions.find(({ type }) => type === "adoption.identity");
+  if ((node.status === "bootstrap_issued" || node.status === "enrolling") && identity?.status !== "True")
+    return identity?.message ?? null;
+  return node.status === "active" && pastUnknown
+    ? "Reimage the node to give it a clean system and a residue baseline."
+    : null;
+}

@@ -1,0 +1,99 @@
+import { MAAS_STATUS } from "../../shared/maas-status.ts";
+import { isReadInFull } from "../../shared/machine-details.ts";
+import { readMaasSystemId } from "../db/queries/decommissions.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { readObservedMachine } from "../db/queries/maas-machines.ts";
+import { revokeCertificates } from "../db/queries/node-certificates.ts";
+import { readConditions, writeOwnCondition } from "../db/queries/node-conditions.ts";
+import { forgetInventory, readSessionInventory } from "../db/queries/node-inventories.ts";
+import { lockNode } from "../db/queries/nodes.ts";
+import { readSku } from "../db/queries/skus.ts";
+import { operationOfNode } from "../db/queries/workflow-subjects.ts";
+import type { MaasMachineRow, Node } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { isHealthy } from "./manual-mode.ts";
+import { moveNode } from "./move-node.ts";
+import { compareGpus, otherHostBecause } from "./same-host.ts";
+
+/**
+ * The enrollment of an adopted host makes its node `enrolling`. The hub forgets the stored inventory, because an earlier agent of the node may have
+ * run on another host.
+ */
+export async function enrollAdoptedNode(tx: Tx, node: Node): Promise<void> {
+  if (node.onboardingMode !== "adopted") return;
+  if (node.status === "bootstrap_issued") {
+    const move = { from: "bootstrap_issued", to: "enrolling", owner: "onboarding" } as const;
+    await moveNode(tx, node.id, move, "The host enrolled with the token of its adoption");
+  } else if (node.status !== "enrolling" || (await operationOfNode(tx, node.id)) !== null) return;
+  await forgetInventory(tx, node.id);
+  await tellIdentity(
+    tx,
+    node,
+    "Unknown",
+    "AgentEnrolled",
+    "The agent has enrolled; the hub waits for its report about the host.",
+  );
+}
+
+const tellIdentity = (
+  tx: Tx,
+  node: Node,
+  status: "True" | "False" | "Unknown",
+  reason: string,
+  message: string,
+): Promise<void> => writeOwnCondition(tx, node, { type: "adoption.identity", status, reason, message });
+
+/**
+ * Makes an adopted node `active` when its agent is healthy and runs on the host of the node's machine (decision N8). If the agent runs on another host,
+ * the hub revokes the agent's certificate, and the node waits for the agent of the right host. The hub calls `admitAdoptedNode` after each inventory
+ * and each readiness signal, because either may come first.
+ */
+export async function admitAdoptedNode(tx: Tx, { id, onboardingMode, status }: Node): Promise<void> {
+  if (onboardingMode !== "adopted" || status !== "enrolling") return;
+  const node = await lockNode(tx, id);
+  if (node === null || node.status !== "enrolling" || (await operationOfNode(tx, id)) !== null) return;
+  const inventory = await readSessionInventory(tx, node);
+  if (inventory === null) return;
+  const machine = await boundMachine(tx, node);
+  const details = machine !== null && isReadInFull(machine.details) ? machine.details : null;
+  if (machine === null || details === null || machine.absent || machine.status !== MAAS_STATUS.deployed) {
+    const is = machine === null || machine.absent ? "gone from MAAS" : `'${machine.statusName}' in MAAS`;
+    const message = `The node's machine is ${is}, so the node does not come into service. Wait until the machine is Deployed, or remove the node.`;
+    return tellIdentity(tx, node, "Unknown", "MachineNotDeployed", message);
+  }
+  const other = otherHostBecause(inventory, details);
+  if (other !== null) return refuseHost(tx, node, machine, other);
+  if (!isHealthy(await readConditions(tx, id, node.generation))) return;
+  await tellIdentity(tx, node, "True", "SameHost", `The agent runs on the host of machine ${machine.systemId}.`);
+  const sku = await readSku(tx, node.sku);
+  if (sku !== null)
+    await writeOwnCondition(tx, node, {
+      type: "adoption.gpus",
+      ...compareGpus(inventory.gpus, { gpuVendor: sku.gpuVendor, gpusTotal: node.gpusTotal }),
+    });
+  const move = { from: "enrolling", to: "active", owner: "onboarding" } as const;
+  await moveNode(tx, id, move, "The adopted host is enrolled, healthy, and the host of the node's machine");
+}
+
+async function boundMachine(tx: Tx, node: Node): Promise<MaasMachineRow | null> {
+  const systemId = await readMaasSystemId(tx, node.id);
+  return systemId === null || node.siteId === null ? null : readObservedMachine(tx, node.siteId, systemId);
+}
+
+async function refuseHost(tx: Tx, node: Node, machine: MaasMachineRow, because: string): Promise<void> {
+  const message = `An agent enrolled on another host than machine ${machine.systemId}: ${because}. Its certificate is void. Find out where the command ran, then order a new command for this node and run it on the right host.`;
+  await revokeCertificates(tx, node.id, "all", `another host: ${because}`);
+  await forgetInventory(tx, node.id);
+  await tellIdentity(tx, node, "False", "OtherHost", message);
+  await recordDomainEvent(tx, {
+    type: "node.adoption.refused",
+    subject: `nodes/${node.id}`,
+    data: {
+      node_id: node.id,
+      hostname: node.hostname,
+      site_id: machine.siteId,
+      maas_system_id: machine.systemId,
+      message,
+    },
+  });
+}

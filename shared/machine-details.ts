@@ -1,0 +1,22 @@
+/**
+ * The facts of a machine in MAAS that select the machine for an adoption, or that prove which host the machine is. The table `maas_machines` stores
+ * these facts as JSON. A row that an older hub wrote has an empty object in their place.
+ */
+export interface MachineDetails {
+  readonly tags: readonly string[];
+  readonly pool: string;
+  readonly zone: string;
+  readonly macs: readonly string[];
+  readonly hardware_uuid: string | null;
+  readonly serial: string | null;
+  readonly architecture: string;
+  readonly osystem: string;
+  readonly distro_series: string;
+  readonly cpu_count: number | null;
+  readonly memory_mib: number | null;
+  readonly ephemeral: boolean;
+}
+
+/** False for the empty object in a row that an older hub wrote. */
+export const isReadInFull = (details: MachineDetails | Record<string, never>): details is MachineDetails =>
+  "macs" in details;
