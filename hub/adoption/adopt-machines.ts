@@ -20,7 +20,7 @@ import { readProfile } from "../db/queries/maas-site-profiles.ts";
 import { keepSite } from "../db/queries/maas-sites.ts";
 import { insertAdoptions } from "../db/queries/node-adoptions.ts";
 import { recordNodeEvents } from "../db/queries/node-events.ts";
-import { hasLeftOverrides } from "../db/queries/node-health-overrides.ts";
+import { nodesWithLeftOverrides } from "../db/queries/node-health-overrides.ts";
 import { readSku } from "../db/queries/skus.ts";
 import type { MaasSite, MaasSiteProfile, Sku } from "../db/schema/index.ts";
 import type { Db, Tx } from "../db/tx.ts";
@@ -255,15 +255,14 @@ async function write(tx: Tx, asked: Asked, all: readonly New[], facts: MaasFacts
       },
     })),
   );
-  // Most sites have no override that a gone node left, so the hub asks once for all machines.
-  if (all.length === 0 || !(await hasLeftOverrides(tx))) return;
-  for (const { nodeId, machine } of all)
-    await inheritHealthOverrides(tx, {
-      nodeId,
-      siteId: site.id,
-      maasSystemId: machine.systemId,
-      macAddresses: isReadInFull(machine.details) ? machine.details.macs : [],
-    });
+  const heirs = all.map(({ nodeId, machine }) => ({
+    nodeId,
+    siteId: site.id,
+    maasSystemId: machine.systemId,
+    macAddresses: isReadInFull(machine.details) ? machine.details.macs : [],
+  }));
+  const inherit = await nodesWithLeftOverrides(tx, heirs);
+  for (const heir of heirs) if (inherit.has(heir.nodeId)) await inheritHealthOverrides(tx, heir);
 }
 
 function answer(siteId: SiteId, request: AdoptionCreate, judged: readonly Judged[]): AdoptionCreated {

@@ -106,7 +106,7 @@ function obstaclesOf(machine: MachineToAdopt, around: Surroundings): AdoptionRef
   if (around.namesake !== null)
     add(
       "hostname_taken",
-      `has the hostname of node ${around.namesake.id}, which is ${around.namesake.status}. Bind that node to the machine (bind-node-machine), or remove the node.`,
+      `has the hostname of node ${around.namesake.id}, which is ${around.namesake.status}. Remove that node (remove-node) if it stands for this machine, or rename one of the two hosts.`,
     );
   if (around.elsewhere !== null)
     add("machine_taken", `belongs to a node of site ${around.elsewhere.siteName}. Adopt it at one site only.`);

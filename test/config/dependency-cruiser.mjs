@@ -379,7 +379,7 @@ export default {
     only(
       "rules-are-pure",
       "^hub/(reconciler/(rules|meanings|breaker)|workflows/engine/(retry|timeout))[.]ts$",
-      ["^shared/", "^hub/workflows/engine/(stage|workflow|retry|timeout)[.]ts$", "^hub/(maas/same-owner|reconciler/meanings)[.]ts$"],
+      ["^shared/", "^hub/(maas/same-owner|reconciler/meanings|workflows/engine/(stage|workflow|retry|timeout))[.]ts$"],
       "Verdicts are functions of values, so that they can be tested as tables.",
     ),
   ],

@@ -1,5 +1,5 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, asc, eq, inArray, sql } from "../orm.ts";
+import { and, asc, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type NodeHealthOverride, nodeHealthOverrides } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -35,14 +35,6 @@ export async function deleteHealthOverride(tx: Tx, nodeId: NodeId, source: strin
   return row ?? null;
 }
 
-/** True if a node that is gone left a health override, which the next node of its machine inherits. */
-export async function hasLeftOverrides(tx: Tx): Promise<boolean> {
-  const { rows } = await tx.execute(sql`
-    select 1 from node_health_overrides o
-    where not exists (select 1 from nodes n where n.id = o.node_id and n.status <> 'deleted') limit 1`);
-  return rows.length > 0;
-}
-
 /** A machine that becomes the machine of a node, with the MAC addresses of its interfaces in lower case. */
 export interface HeirMachine {
   readonly nodeId: NodeId;
@@ -51,32 +43,61 @@ export interface HeirMachine {
   readonly macAddresses: readonly string[];
 }
 
+/** A machine of `HeirMachine` as SQL. */
+interface HeirSql {
+  readonly siteId: SQL;
+  readonly systemId: SQL;
+  readonly macs: SQL;
+}
+
 /**
- * Deletes and returns the health overrides that gone nodes left for the machine. A gone node is deleted, or has no row because the node never
+ * SQL that is true for a health override that a gone node left for the machine. A gone node is deleted, or has no row because the node never
  * enrolled. The given machine is the override's machine if both have the same system id at the same site. A machine that was deleted and then
  * enlisted in MAAS has a new system id and its old MAC addresses, even at another site. If the system ids differ, the hub compares the given
  * machine's MAC addresses with those in the enrollment tokens for the override's machine. If no enrollment token is left, the hub compares the given
  * machine's MAC addresses with those in the gone node's inventory. The inventory describes the gone node's last machine, which may not be the
  * override's machine.
  */
-export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealthOverride[]> => {
-  const macs = sql.param(heir.macAddresses.filter(isOfOneMachine));
+function wasLeftFor({ siteId, systemId, macs }: HeirSql): SQL {
   const { nodeId: of, target } = nodeHealthOverrides;
   const gone = sql`not exists (select 1 from nodes n where n.id = ${of} and n.status <> 'deleted')`;
   // The row of the onboarding keeps the site of a node that never enrolled and has no row any more.
-  const sameSite = sql`${heir.siteId}::uuid in (
+  const sameSite = sql`${siteId}::uuid in (
     select n.site_id from nodes n where n.id = ${of} union select o.site_id from node_onboardings o where o.node_id = ${of})`;
   const token = sql`select 1 from enrollment_tokens t where t.node_id = ${of} and t.maas_system_id = ${target}`;
   const inInventory = sql`exists (select 1 from node_inventories i, jsonb_path_query(i.inventory, '$.interfaces[*].mac') mac
     where i.node_id = ${of} and lower(mac #>> '{}') = any(${macs}::text[]))`;
+  return sql`${gone} and (
+      (${target} = ${systemId} and ${sameSite})
+      or exists (${token} and t.bound_macs && ${macs}::text[])
+      or (not exists (${token}) and ${inInventory}))`;
+}
+
+/** Deletes and returns the health overrides that gone nodes left for the machine. */
+export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealthOverride[]> => {
+  const macs = sql`${sql.param(heir.macAddresses.filter(isOfOneMachine))}`;
   return tx
     .delete(nodeHealthOverrides)
-    .where(sql`${gone} and (
-      (${target} = ${heir.maasSystemId} and ${sameSite})
-      or exists (${token} and t.bound_macs && ${macs}::text[])
-      or (not exists (${token}) and ${inInventory}))`)
+    .where(wasLeftFor({ siteId: sql`${heir.siteId}`, systemId: sql`${heir.maasSystemId}`, macs }))
     .returning();
 };
+
+/** Returns the nodes of those machines for which a gone node left a health override, by one statement for any number of machines. */
+export async function nodesWithLeftOverrides(tx: Tx, heirs: readonly HeirMachine[]): Promise<ReadonlySet<NodeId>> {
+  const given = heirs.map((one) => ({
+    node_id: one.nodeId,
+    site_id: one.siteId,
+    system_id: one.maasSystemId,
+    macs: one.macAddresses.filter(isOfOneMachine),
+  }));
+  const left = wasLeftFor({ siteId: sql`heir.site_id`, systemId: sql`heir.system_id`, macs: sql`heir.macs` });
+  const { rows } = await tx.execute<{ node_id: NodeId }>(sql`
+    select distinct heir.node_id from ${nodeHealthOverrides}, jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+      as heir(node_id uuid, site_id uuid, system_id text, macs text[])
+    where ${left}`);
+  return new Set(rows.map((row) => row.node_id));
+}
+
 /**
  * True for a MAC address, in lower case, that only one machine can have. Software chooses locally administered MAC addresses, so several machines may
  * have the same one. The operating system shows the MAC address of zeros for an interface without a MAC address of its own.

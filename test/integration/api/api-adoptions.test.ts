@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { setHealthOverride } from "../../../hub/node/health-override.ts";
 import type { AdoptionCreated } from "../../../shared/api/adoptions.ts";
+import { NodeId } from "../../../shared/ids.ts";
 import { AdoptionWorld } from "../../support/adoption-world.ts";
 
 const ADMIN = "/api/v1/admin";
@@ -187,6 +189,21 @@ describe.each(["3.5.12", "3.7.3"] as const)("running machines of MAAS %s", (vers
     expect((await world.api.ask("POST", `${ADMIN}/nodes/${id}/remove`, { reason: "a mistake" })).status).toBe(202);
     expect(await world.node(id)).toMatchObject({ status: "retired" });
     expect(world.writesToMaas()).toEqual({});
+  });
+
+  it("keep the health override of an earlier node of the machine, and no other machine gets it", async () => {
+    const [machine, other] = [world.deployed("barred-1"), world.deployed("barred-2")];
+    await world.poll();
+    const former = await world.adopted(machine);
+    const override = { source: "disk-erase", target: machine.systemId, reason: "not erased", setBy: "operator:ann" };
+    const { inTx, pool } = world.api.database.database;
+    await inTx((tx) => setHealthOverride(tx, { ...override, nodeId: NodeId.parse(former) }));
+    await pool.query("update nodes set status = 'deleted' where id = $1", [former]);
+    const { machines } = (await world.adopt({ system_ids: [machine.systemId, other.systemId] }))
+      .body as AdoptionCreated;
+    const overrides = async (index: number) =>
+      (await world.node(machines[index]?.node_id ?? "")).health_overrides.map((one: { source: string }) => one.source);
+    expect([await overrides(0), await overrides(1)]).toEqual([["disk-erase"], []]);
   });
 
   it("are not onboarded while they are adopted nodes", async () => {
