@@ -43,22 +43,32 @@ const entriesOf = (node: SQL): SQL => sql`
   select since, 'override', source, null, source, 'stands', set_by, null, reason
     from node_health_overrides where node_id = ${node}`;
 
+export interface LifecyclePage {
+  /** The place of the last entry of the previous page; null for the first page. */
+  readonly after: LifecyclePlace | null;
+  readonly limit: number;
+  readonly newestFirst?: boolean;
+  /** The kinds of the entries that the page has; undefined for all kinds. */
+  readonly kinds?: readonly string[] | undefined;
+}
+
 /**
- * Lists a node's lifecycle, oldest first: its operations with their stages, allocations, tasks, sanitization records, events, and the health overrides
- * that stand. The argument `after` is the place of the last entry of the previous page.
+ * Lists a node's lifecycle, oldest first or newest first: its operations with their stages, allocations, tasks, sanitization records, events, and the
+ * health overrides that stand.
  */
 export async function listLifecycle(
   db: Db,
   nodeId: NodeId,
-  page: { readonly after: LifecyclePlace | null; readonly limit: number },
+  { after: last, limit, newestFirst = false, kinds }: LifecyclePage,
 ): Promise<LifecycleRow[]> {
+  const beyond = newestFirst ? sql`<` : sql`>`;
   const after =
-    page.after === null
-      ? sql`true`
-      : sql`(at, kind, id) > (${page.after[0]}::timestamptz, ${page.after[1]}, ${page.after[2]})`;
+    last === null ? sql`true` : sql`(at, kind, id) ${beyond} (${last[0]}::timestamptz, ${last[1]}, ${last[2]})`;
+  const ofKind = kinds === undefined ? sql`true` : sql`kind = any(${sql.param([...kinds])}::text[])`;
+  const order = newestFirst ? sql`at desc, kind desc, id desc` : sql`at, kind, id`;
   const { rows } = await db.execute<LifecycleEntry & { place: string } & Record<string, unknown>>(sql`
     select entries.*, at::text as place from (${entriesOf(sql`${nodeId}::uuid`)}) entries
-    where ${after} order by at, kind, id limit ${page.limit}`);
+    where ${after} and ${ofKind} order by ${order} limit ${limit}`);
   return rows.map(({ place, at, ended_at: endedAt, ...row }) => ({
     entry: {
       ...row,

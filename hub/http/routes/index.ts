@@ -19,6 +19,7 @@ import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { onboardingRoutes } from "./onboardings.ts";
 import { operationRoutes } from "./operations.ts";
+import { overviewRoutes } from "./overview.ts";
 import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
 import { readinessRoutes } from "./readiness.ts";
@@ -46,6 +47,7 @@ export const ROUTES: readonly Route[] = [
   ...batchRoutes,
   ...decommissionBatchRoutes,
   ...decommissionRoutes,
+  ...overviewRoutes,
   ...operationRoutes,
   ...allocationRoutes,
   ...sanitizationRecordRoutes,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { LIFECYCLE_COLUMNS, LIFECYCLE_KINDS, LifecycleEntry } from "../../../shared/api/node-lifecycle.ts";
 import { page } from "../../../shared/api/onboardings.ts";
+import { oneOrMore } from "../../../shared/api/query-values.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { writeCursor } from "../../db/cursor.ts";
 import { type LifecyclePlace, listLifecycle } from "../../db/queries/node-lifecycle.ts";
@@ -34,18 +35,27 @@ const exportLifecycle = readRoute({
   path,
   tag: "nodes",
   summary:
-    "Export what happened to a node, oldest first: operations, stages, allocations, tasks, records, events, overrides",
+    "Export what happened to a node, oldest or newest first: operations, stages, allocations, tasks, records, events, overrides",
   permission: "read",
   right: "read_fleet",
   place: { of: "node", param: "id" },
   params: NodeParams,
-  query: z.strictObject(pageQuery),
+  query: z.strictObject({
+    ...pageQuery,
+    kind: oneOrMore(z.enum(LIFECYCLE_KINDS), "The kind of the entry").optional(),
+    order: z.enum(["oldest", "newest"]).describe("Which entries come first").default("oldest"),
+  }),
   status: 200,
   response: page(LifecycleEntry),
   read: async ({ params, query, deps }) => {
     await mustFind(deps.db, params.id);
     const after = placeIn(query.cursor);
-    const rows = await listLifecycle(deps.db, params.id, { after, limit: query.limit + 1 });
+    const rows = await listLifecycle(deps.db, params.id, {
+      after,
+      limit: query.limit + 1,
+      newestFirst: query.order === "newest",
+      kinds: query.kind,
+    });
     return pageOf(
       rows,
       query.limit,

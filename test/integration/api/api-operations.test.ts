@@ -1,8 +1,11 @@
-/** The list of operations of all kinds: its filters, orders, totals and pages. */
+/** The list of operations of all kinds: its filters, orders, totals and pages; the overview; the history of a node. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OperationSummary } from "../../../shared/api/operations.ts";
+import type { Overview } from "../../../shared/api/overview.ts";
 import { SiteId } from "../../../shared/ids.ts";
+import { addSchedulableNode } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { apiToken } from "../../support/api-token.ts";
 import { addActiveNode } from "../../support/site-nodes.ts";
 
 const PATH = "/api/v1/admin/operations";
@@ -10,11 +13,15 @@ const PATH = "/api/v1/admin/operations";
 describe("the list of operations", () => {
   let api: ApiHarness;
   let siteId: string;
+  let otherSite: string;
   beforeAll(async () => {
     api = await startApi();
     const seeded = await seedApi(api);
     siteId = seeded.siteId;
     const other = await seedApi(api, "dc2");
+    otherSite = other.siteId;
+    const host = { siteId: SiteId.parse(otherSite), hostname: "d02u01", sku: other.skuId };
+    await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
     const onboard = async (hostname: string, ipmi_ip: string, { siteId: site_id, profileId, skuId } = seeded) => {
       const body = { site_id, profile_id: profileId, sku_id: skuId, hostname, ipmi_ip };
       expect((await api.ask("POST", "/api/v1/admin/onboardings", body)).status).toBe(202);
@@ -50,6 +57,12 @@ describe("the list of operations", () => {
     expect(status, JSON.stringify(problem)).toBe(200);
     return body as { items: OperationSummary[]; next_cursor: string | null; total: number | null };
   };
+  const overview = async (token?: string) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const { status, body, problem } = await api.ask("GET", "/api/v1/admin/overview", undefined, headers);
+    expect(status, JSON.stringify(problem)).toBe(200);
+    return body;
+  };
   const names = async (query: string) => (await list(query)).items.map(({ hostname }) => hostname);
 
   it("has onboardings and decommissions of every mode, newest first", async () => {
@@ -82,6 +95,91 @@ describe("the list of operations", () => {
     expect((await list(`${query}&include_total=true&limit=1`)).total).toBe(expected.length);
   });
 
+  it("has an overview: nodes by status, what waits for a person, what is slow, drift, breakers, certificates, credentials", async () => {
+    const { pool } = api.database.database;
+    await pool.query("update nodes set status = 'quarantined' where hostname = 'c02u02'");
+    await pool.query(
+      `insert into node_maas_state (node_id, site_id, maas_system_id, ipmi_ip, drift_detected, drift_details)
+       select id, site_id, hostname, '10.0.0.1', hostname = 'c02u01', '{"rule": "powered_off", "severity": "high"}' from nodes`,
+    );
+    await pool.query(
+      `insert into reconciler_breakers (site_id, kind, tripped_at, would_move, move_limit, in_service, node_ids)
+       values ($1, 'quarantine', now(), 9, 5, 20, '{}'), ($1, 'offline', null, 9, 5, 20, '{}')`,
+      [siteId],
+    );
+    // The newest certificate of a node counts, in the node's present generation, unless it is revoked.
+    await pool.query(
+      `insert into node_certificates (serial, node_id, generation, public_key_sha256, not_before, not_after, revoked_at)
+       select h || '-' || s, id, generation + g, '0', now(), now() + make_interval(hours => s), r from nodes
+       join (values ('c02u01', -1, 0, null), ('c02u01', 9, 1, null), ('c02u02', -9, 0, null), ('c02u02', 1, 0, null), ('c02u02', 9, 0, now())) of (h, s, g, r) on hostname = h`,
+    );
+    await pool.query("update maas_sites set api_token_vault_path = 'p' where id = $1", [siteId]);
+    await pool.query(
+      `insert into maas_credential_uses (site_id, path, last_failed_at, last_failure_code)
+       select id, api_token_vault_path, now(), 'unauthorized' from maas_sites where id = $1`,
+      [siteId],
+    );
+    const body = await overview();
+    const groups = (body.nodes as Overview["nodes"]).map((one) => [one.status, one.count, one.schedulable]);
+    expect(groups.toSorted()).toEqual([
+      ["active", 1, 0],
+      ["active", 1, 1],
+      ["quarantined", 1, 0],
+    ]);
+    expect(body).toMatchObject({ more_nodes: 0, more_waiting: 0, more_credentials: 0 });
+    expect(body.waiting).toEqual([
+      {
+        ...{ failure_class: "upstream_transient", error_code: "maas_timeout", next_action: null, next_verb: "retry" },
+        ...{ count: 1, oldest_at: expect.any(String) },
+        examples: [{ operation_id: expect.any(String), kind: "onboarding", hostname: "c01u02" }],
+      },
+    ]);
+    expect(body.slow.count).toBe(1);
+    expect(body.slow.operations.map(({ hostname }: OperationSummary) => hostname)).toEqual(["c02u01"]);
+    expect(body.drift).toEqual([{ rule: "powered_off", severity: "high", count: 1 }]);
+    expect(body.breakers).toEqual([expect.objectContaining({ site_id: siteId, kind: "quarantine", state: "open" })]);
+    expect(body.certificates).toMatchObject({ ending: 1, ended: 1 });
+    expect(body.certificates.examples.map(({ hostname }: { hostname: string }) => hostname)).toEqual([
+      "c02u01",
+      "c02u02",
+    ]);
+    expect(body.credentials).toEqual([
+      expect.objectContaining({ site_id: siteId, credential: "maas_token", reason: "failing" }),
+    ]);
+  });
+
+  it("shows in the overview only the sites of the caller", async () => {
+    const tokenAt = (site: string) =>
+      apiToken(api.database, { name: `viewer ${site}`, role: "viewer", sites: [SiteId.parse(site)], tenant: null });
+    const everywhere = await overview();
+    const own = await overview(await tokenAt(siteId));
+    const { nodes, ...rest } = own;
+    const ofSite = ({ site_id }: { site_id: string | null }) => site_id === siteId;
+    expect(nodes).toEqual(everywhere.nodes.filter(ofSite));
+    expect(nodes).not.toEqual(everywhere.nodes);
+    expect({ ...rest, nodes: everywhere.nodes }).toEqual(everywhere);
+    expect(await overview(await tokenAt(otherSite))).toEqual({
+      ...{ nodes: [expect.objectContaining({ site_id: otherSite, count: 1 })], more_nodes: 0 },
+      ...{ waiting: [], more_waiting: 0, slow: { count: 0, operations: [] }, drift: [], breakers: [] },
+      ...{ certificates: { ending: 0, ended: 0, examples: [] }, credentials: [], more_credentials: 0 },
+    });
+  });
+
+  it("shows the history of a node newest first, and only some kinds of entries", async () => {
+    const [drain] = (await list("kind=drain")).items;
+    const path = `/api/v1/admin/nodes/${drain?.node_id}/lifecycle`;
+    const oldest = (await api.ask("GET", path)).body.items;
+    const newest = (await api.ask("GET", `${path}?order=newest`)).body.items;
+    expect(newest).toEqual(oldest.toReversed());
+    const first = (await api.ask("GET", `${path}?order=newest&limit=1`)).body;
+    const second = (await api.ask("GET", `${path}?order=newest&limit=1&cursor=${first.next_cursor}`)).body;
+    expect([...first.items, ...second.items]).toEqual(newest.slice(0, 2));
+    const some = (await api.ask("GET", `${path}?kind=decommission,event`)).body.items;
+    expect(some).toEqual(oldest.filter(({ kind }: { kind: string }) => ["decommission", "event"].includes(kind)));
+    expect(new Set(some.map(({ kind }: { kind: string }) => kind))).toEqual(new Set(["decommission", "event"]));
+    expect((await api.ask("GET", `${path}?kind=unknown`)).status).toBe(400);
+  });
+
   it("finds the operations of a site and of a node, and pages in every order", async () => {
     expect(await names(`site_id=${siteId}&kind=onboarding`)).toEqual(["c01u02", "c01u01"]);
     const [drain] = (await list("kind=drain")).items;
@@ -98,5 +196,28 @@ describe("the list of operations", () => {
     }
     const { next_cursor: cursor } = await list("limit=1");
     expect((await api.ask("GET", `${PATH}?sort=requested_at&cursor=${cursor}`)).status).toBe(400);
+  });
+
+  it("bounds the groups of the overview, and says how many it leaves out", async () => {
+    const { pool } = api.database.database;
+    // Each copy of the failed onboarding has its own next action, except the last two. What the last two did could not be undone.
+    await pool.query(
+      `with failed as (select w as w, o as o from workflows w join node_onboardings o on o.onboarding_id = w.id where o.hostname = 'c01u02'),
+       copies as (select n, gen_random_uuid() as id, w, o from failed, generate_series(1, 121) n),
+       written as (insert into workflows select (jsonb_populate_record(w, jsonb_build_object('id', id, 'next_action', least(n, 120)::text,
+         'evidence', case when n >= 120 then '{"compensation_failed": "deploying"}' else '{}' end::jsonb))).* from copies)
+       insert into node_onboardings select (jsonb_populate_record(o, jsonb_build_object('onboarding_id', id, 'hostname', 'c09u' || n))).* from copies`,
+    );
+    await pool.query(
+      `insert into maas_power_credential_overrides (site_id, selector_type, selector_value, vault_path, updated_at)
+       select $1, 'hostname', 'c' || n, 'p' || n, now() - interval '31 days' from generate_series(1, 110) n`,
+      [siteId],
+    );
+    const body = await overview();
+    expect(body.waiting).toHaveLength(100);
+    expect(body).toMatchObject({ more_waiting: 21, more_credentials: 11 });
+    expect(body.credentials).toHaveLength(100);
+    expect(body.waiting[0]).toMatchObject({ count: 2, next_action: "120", next_verb: "restart_clean" });
+    expect(body.waiting[1]).toMatchObject({ count: 1, next_verb: "retry" });
   });
 });
