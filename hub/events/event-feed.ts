@@ -65,7 +65,7 @@ export class EventFeed {
     if (this.#looking) return;
     this.#looking = true;
     try {
-      const settled = await lastSettled(this.#db);
+      const settled = await lastSettled(this.#db, this.#seen);
       if (settled === this.#seen) return;
       this.#seen = settled;
       for (const wake of this.#listeners.keys()) wake.raise();

@@ -74,7 +74,7 @@ export default defineConfig({
       },
       { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 180_000 } },
       {
-        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 300_000, hookTimeout: 120_000 },
+        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 600_000, hookTimeout: 300_000 },
       },
     ],
   },

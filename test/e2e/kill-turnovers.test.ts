@@ -106,7 +106,7 @@ describe.skipIf(obstacle !== null)("kill -9 of the hub and of agents while hosts
         const now = await rig.api.nodes();
         return now.length === HOSTS.length && now.every(({ schedulable }) => schedulable) ? now : undefined;
       },
-      { timeoutMs: 120_000, everyMs: 300 },
+      { timeoutMs: 240_000, everyMs: 300 },
     );
   }
 

@@ -190,7 +190,7 @@ describe("the erase", () => {
     const { id } = await startFull(rig, host);
     const { region } = rig.maas.sim;
     const { erase } = region.timings;
-    Object.assign(region.timings, { erase: 1e6 });
+    Object.assign(region.timings, { erase: 1e9 });
     await driver.drive(id, () => (host.machine.status === STATUS.disk_erasing ? null : plainly));
     Object.assign(region.timings, { erase });
     await driver.step(id);

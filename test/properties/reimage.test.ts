@@ -221,7 +221,7 @@ describe("a reimage", () => {
     const { region } = rig.maas.sim;
     const overrides = () => listHealthOverrides(db(), [host.nodeId]);
     const { erase } = region.timings;
-    Object.assign(region.timings, { erase: 1e6 });
+    Object.assign(region.timings, { erase: 1e9 });
     const driver = driverOf(host);
     const first = await startReimage(rig, host, { erase: "secure" });
     await driver.drive(first.id, () => (host.machine.status === STATUS.disk_erasing ? null : plainly));

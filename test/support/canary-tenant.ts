@@ -49,7 +49,7 @@ const Allocation = z.looseObject({
 });
 type Allocation = z.output<typeof Allocation>;
 const Baseline = z.looseObject({ state: z.string(), unreadable: z.array(z.unknown()) });
-const PATIENCE = { timeoutMs: 90_000, everyMs: 100 };
+const PATIENCE = { timeoutMs: 240_000, everyMs: 100 };
 
 export class CanaryDecommissions {
   readonly #world: CanarySite;
@@ -193,6 +193,11 @@ export class CanaryDecommissions {
     await until("the new baseline", look, PATIENCE);
   }
 
+  async #sessionOf(pool: Pool, nodeId: string): Promise<number> {
+    const sql = "select session_epoch::int epoch from agent_sessions where node_id = $1";
+    return (await pool.query<{ epoch: number }>(sql, [nodeId])).rows[0]?.epoch ?? 0;
+  }
+
   /** Orders a cleaning of GPUs outside a decommission, because no stand-in resets the GPUs that a decommission would have to clean. */
   async #scrubFailsAloud(pool: Pool, nodeId: string): Promise<void> {
     const input = { vendor: "nvidia", expected_gpus: 1, rungs: ["reset"], kill_holders: true, plan: false };
@@ -217,8 +222,15 @@ export class CanaryDecommissions {
   async #inService(pool: Pool, nodeId: string, root: string): Promise<void> {
     const world = this.#world;
     const host = new CanaryHost(root, world.secrets);
-    // A restarted agent finds systemd on the host, without which it runs no tool that may hang.
+    // A restarted agent finds systemd on the host, without which it runs no tool that may hang. The agent before the restart could still take a
+    // baseline in which the host's tools are unreadable.
+    const before = await this.#sessionOf(pool, nodeId);
     for (const pid of agentPids(root)) process.kill(pid);
+    await until(
+      "the restarted agent to connect",
+      async () => ((await this.#sessionOf(pool, nodeId)) > before ? true : undefined),
+      PATIENCE,
+    );
     await this.#newBaseline(nodeId);
     host.mountWeka();
     host.fail("weka");

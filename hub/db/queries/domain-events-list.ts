@@ -118,10 +118,12 @@ const EVENTS_A_SECOND = 100_000;
  * names a sequence number (see `markWriter`). `lastSettled` first reads the last sequence number that PostgreSQL gave to an event, and only
  * afterwards the locks of all writers of events. A writer that takes its lock after `lastSettled` has read the last sequence number gives higher
  * numbers to its events. While a writer of events holds its lock, `lastSettled` returns at most the sequence number that the lock names. A writer
- * that released its lock before `lastSettled` read the locks has committed its events, so the events are visible.
+ * that released its lock before `lastSettled` read the locks has committed its events, so the events are visible. The argument `known` is an earlier
+ * result of `lastSettled`. If PostgreSQL has given out no number since, `lastSettled` returns `known` without reading the locks.
  */
-export async function lastSettled(db: Db): Promise<bigint> {
+export async function lastSettled(db: Db, known?: bigint): Promise<bigint> {
   const last = await lastGiven(db);
+  if (last === known) return known;
   const marks = await db.execute<{ seq: string | null }>(sql`
     select min((classid::int8 << 32 | objid::int8) & ((1::int8 << 48) - 1))::text as seq from pg_locks
     where locktype = 'advisory' and objsubid = 1 and (classid::int8 >> 16) = ${EVENT_LOCK_SPACE}::int8

@@ -85,6 +85,28 @@ export async function claimWorkflows(
   });
 }
 
+/**
+ * Returns the seconds until the next workflow that this hub can run becomes due by time alone, or null if none does. A workflow that has been due for
+ * longer than `JUST_DUE` does not count, because the hub's last claim could not take it: another hub's transaction holds the workflow's row.
+ */
+export async function secondsToNextDue(db: Db, known: readonly string[]): Promise<number | null> {
+  const { rows } = await db.execute<{ seconds: number | null }>(sql`
+    select extract(epoch from min(due) - now())::float8 as seconds from (
+      select case when w.lease_owner is null then w.wake_at else w.lease_until end as due from workflows w
+      where w.status in ('running', 'compensating')
+        and w.kind || '/' || w.stage = any(${sql.param([...known])}::text[])
+        and w.wake_at is not null) next
+    where due > now() - ${JUST_DUE}`);
+  return rows[0]?.seconds ?? null;
+}
+const JUST_DUE = sql`interval '200 ms'`;
+
+/** Returns the kinds of the workflows that wait for their admission. */
+export async function pendingKinds(db: Db): Promise<Set<string>> {
+  const rows = await db.selectDistinct({ kind: workflows.kind }).from(workflows).where(eq(workflows.status, "pending"));
+  return new Set(rows.map(({ kind }) => kind));
+}
+
 /** A subquery in RETURNING reads the row as it was before the statement, because a statement does not see its own writes. */
 const ofFormer = (value: SQL) => sql`(select ${value} from workflows former where former.id = ${workflows.id})`;
 const beforeClaim = {

@@ -8,7 +8,9 @@ import {
   claimWorkflows,
   isEnded,
   moveWorkflow,
+  pendingKinds,
   releaseLease,
+  secondsToNextDue,
   type WorkflowTransition,
 } from "../../db/queries/workflows.ts";
 import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db/tx.ts";
@@ -31,6 +33,10 @@ export interface RunnerOptions {
   /** Without `databaseUrl`, only polling and `poke` find due workflows, because the runner gets no notifications of the database. */
   readonly databaseUrl?: string;
   readonly concurrency?: number;
+  /**
+   * The longest time in milliseconds between two claims. The runner claims earlier when a workflow becomes due by time, and when the database notifies
+   * the runner.
+   */
   readonly pollMs?: number;
   /** If a hub does not renew a lease for `leaseSeconds`, another hub takes over the workflow. */
   readonly leaseSeconds?: number;
@@ -48,9 +54,11 @@ export interface WorkflowRunner {
 const UNCOUNTED_PAUSE_SECONDS = 1;
 /** Even without a notification, the runner calls admission every `ADMIT_EVERY_MS`, because the end of another hub's workflow may have made room. */
 const ADMIT_EVERY_MS = 500;
+/** The shortest time in milliseconds between two claims that found nothing. */
+const SHORTEST_WAIT_MS = 10;
 
 export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
-  const settings = { concurrency: 32, pollMs: 100, leaseSeconds: 3, drainMs: 2000, ...options };
+  const settings = { concurrency: 32, pollMs: 500, leaseSeconds: 3, drainMs: 2000, ...options };
   const { db, hubId, log, leaseSeconds } = settings;
   const workflows = new Map(options.workflows.map((workflow) => [workflow.kind, workflow]));
   const known = options.workflows.flatMap((workflow) => workflow.knownNames.map((name) => `${workflow.kind}/${name}`));
@@ -66,7 +74,13 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
   const admitDue = async (): Promise<void> => {
     if (performance.now() < admitAt) return;
     admitAt = performance.now() + ADMIT_EVERY_MS;
-    for (const workflow of options.workflows) await admit(options.inTx, workflow);
+    const pending = await pendingKinds(db);
+    for (const workflow of options.workflows) if (pending.has(workflow.kind)) await admit(options.inTx, workflow);
+  };
+  const waitForDue = async (): Promise<void> => {
+    const seconds = await secondsToNextDue(db, known);
+    const dueMs = seconds === null ? settings.pollMs : Math.max(SHORTEST_WAIT_MS, Math.ceil(seconds * 1000));
+    await wake.wait(Math.min(settings.pollMs, dueMs));
   };
   const run = async (row: ClaimedWorkflow, signal: AbortSignal): Promise<void> => {
     const ended = await runOnce({ ...options, workflow: workflows.get(row.kind), row, signal });
@@ -79,7 +93,8 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
     const sentAt = performance.now();
     const rows = limit > 0 ? await claimWorkflows(db, { hubId, known, limit, leaseSeconds }, countClaim) : [];
     for (const row of rows) leases.hold(row, sentAt, (signal) => run(row, signal));
-    if (rows.length < limit || limit === 0) await wake.wait(settings.pollMs);
+    if (limit === 0) await wake.wait(settings.pollMs);
+    else if (rows.length < limit) await waitForDue();
   };
   const loop = async (): Promise<void> => {
     while (closing === undefined) {

@@ -5,6 +5,7 @@ import type { ResidueReading, ResidueTenant } from "../../../shared/residue/snap
 import type { TaskReply } from "../../../shared/tasks/index.ts";
 import { type GrantOrder, granted, grantOrder } from "../../support/tenant-orders.ts";
 import { TenantWorld } from "../../support/tenant-world.ts";
+import { until } from "../../support/until.ts";
 
 const lacks =
   TenantWorld.lacks() ?? (canUseKeys() ? null : "this machine has no keyctl, or forbids keys of the kernel");
@@ -59,7 +60,12 @@ describe.skipIf(lacks !== null)(`the kernel keys of a tenant${lacks === null ? "
     expect(await keysOf(uid)).not.toMatch(/ [1-9][0-9]*\/[0-9]+ [0-9]+\/[0-9]+ [0-9]+\/[0-9]+$/);
     expect(await judged(baseline, tenant)).toEqual({ state: "clean" });
     expect(await world.sh(as(uid, "keyctl list @u"))).toContain("keyring is empty");
-    await world.sh(`for ring in @us @u; do ${as(uid, "keyctl invalidate $ring")}; done`);
+    // Until the kernel has collected the invalidated keyring @us, a process of the user may not reach the keyring @u.
+    for (const ring of ["@us", "@u"])
+      await until(`the keyring ${ring} of user ${uid} to be invalidated`, async () => {
+        await world.sh(as(uid, `keyctl invalidate ${ring}`));
+        return true;
+      });
   });
 
   it("count also as an empty persistent keyring, which no quota counts", async () => {
