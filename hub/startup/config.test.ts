@@ -28,6 +28,17 @@ describe("loadConfig", () => {
     expect(() => loadConfig({ MUSTER_HTTP_PROXIES: "proxy.example" })).toThrow(/MUSTER_HTTP_PROXIES/);
   });
 
+  it("reads the places of the audit export", () => {
+    const of = (syslog: string) =>
+      loadConfig({ MUSTER_AUDIT_FILE: "audit.jsonl", MUSTER_AUDIT_SYSLOG: syslog }).auditExport;
+    expect(of("udp://log.example")).toEqual({
+      file: `${process.cwd()}/audit.jsonl`,
+      syslog: "udp://log.example",
+    });
+    expect(() => of("/dev/log")).toThrow(/MUSTER_AUDIT_SYSLOG: must be unix:/);
+    expect(loadConfig({}).auditExport).toEqual({ file: null, syslog: null });
+  });
+
   it("treats an empty variable as not set, as env files write it", () => {
     expect(loadConfig({ DATABASE_URL: "", MUSTER_HTTP_PORT: "" }).http.port).toBe(8480);
   });

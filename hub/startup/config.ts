@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 import { LOG_LEVELS } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
+import { syslogTarget } from "../audit/syslog-sink.ts";
 import { databaseUrlFault } from "../db/servers.ts";
 import type { Setting } from "../diagnostics/facts.ts";
 import { isLoopback } from "../http/loopback.ts";
@@ -142,6 +143,16 @@ const Env = z.object({
   MUSTER_HEARTBEAT_MIN_TTL_MS: millis(10_000, 500),
   /** The time after a hub's start during which no node becomes offline (decision F2). */
   MUSTER_OFFLINE_GRACE_MS: millis(300_000, 1_000),
+  /** The file to which the hub appends each audit entry as a JSON line. */
+  MUSTER_AUDIT_FILE: z.string().min(1).optional(),
+  /** The receiver of syslog to which the hub sends each audit entry. */
+  MUSTER_AUDIT_SYSLOG: z
+    .string()
+    .refine(
+      (text) => syslogTarget(text) !== null,
+      "must be unix:///PATH of a stream socket, tcp://HOST:PORT or udp://HOST:PORT",
+    )
+    .optional(),
   /** The number of days for which the hub keeps finished tasks, old certificates, old tokens and readiness signals. */
   MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
   MUSTER_HISTORY_DAYS: z.coerce.number().int().min(30).max(36_500).default(1_095),
@@ -173,6 +184,8 @@ export interface Config {
   readonly workflowLeaseSeconds: number;
   readonly heartbeatMinTtlMs: number;
   readonly offlineGraceMs: number;
+  /** The places outside the database to which the hub exports audit entries. */
+  readonly auditExport: { readonly file: string | null; readonly syslog: string | null };
   readonly retentionDays: number;
   readonly historyDays: number;
   /** All settings of the hub by name, for display. */
@@ -241,6 +254,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     workflowLeaseSeconds: e.MUSTER_WORKFLOW_LEASE_SECONDS,
     heartbeatMinTtlMs: e.MUSTER_HEARTBEAT_MIN_TTL_MS,
     offlineGraceMs: e.MUSTER_OFFLINE_GRACE_MS,
+    auditExport: {
+      file: e.MUSTER_AUDIT_FILE === undefined ? null : resolve(e.MUSTER_AUDIT_FILE),
+      syslog: e.MUSTER_AUDIT_SYSLOG ?? null,
+    },
     retentionDays: e.MUSTER_RETENTION_DAYS,
     historyDays: e.MUSTER_HISTORY_DAYS,
     inForce: settingsOf({ ...e, ...folders, MUSTER_STATE_DIR: resolve(e.MUSTER_STATE_DIR) }, given),

@@ -1,21 +1,53 @@
+import { hostname } from "node:os";
 import type { Log } from "../../shared/log.ts";
+import { type Sink, startExport } from "../audit/export.ts";
+import { openAuditFile } from "../audit/file-sink.ts";
 import { type KeptHead, KeptHeads } from "../audit/kept-heads.ts";
 import { startSealer } from "../audit/sealer.ts";
+import { openSyslog, syslogTarget } from "../audit/syslog-sink.ts";
 import type { Db, InTx } from "../db/tx.ts";
 
 interface AuditParts {
-  readonly config: { readonly stateDir: string };
+  readonly config: {
+    readonly stateDir: string;
+    readonly auditExport: { readonly file: string | null; readonly syslog: string | null };
+  };
   readonly database: { readonly db: Db; readonly inTx: InTx };
+  readonly hubId: string;
   readonly log: Log;
 }
 
-/** Starts the part of a hub that seals audit entries. The result lists the ends of the audit chain that the hub keeps in its state folder. */
+interface Destination {
+  readonly destination: string;
+  readonly sink: Sink;
+}
+
+/**
+ * Starts the parts of a hub that seal and export audit entries. The result lists the ends of the audit chain that the hub keeps in its state folder.
+ */
 export async function startAudit(
-  { config: { stateDir }, database: { db, inTx }, log }: AuditParts,
+  { config, database: { db, inTx }, hubId, log: hubLog }: AuditParts,
   closers: (() => Promise<void> | void)[],
 ): Promise<() => Promise<readonly KeptHead[]>> {
-  const heads = await KeptHeads.open(stateDir);
-  const sealer = startSealer({ db, inTx, heads, log: log.with({ part: "audit" }) });
+  const log = hubLog.with({ part: "audit" });
+  const heads = await KeptHeads.open(config.stateDir);
+  const sealer = startSealer({ db, inTx, heads, log });
   closers.push(() => sealer.close());
+  for (const one of destinationsOf(config.auditExport)) {
+    const running = startExport({ db, hubId, log, ...one });
+    closers.push(() => running.close());
+  }
   return () => heads.list();
+}
+
+/** A file and a socket of one machine are places of their own; a receiver in the network is one place for all hubs. */
+function destinationsOf({ file, syslog }: AuditParts["config"]["auditExport"]): Destination[] {
+  const destinations: Destination[] = [];
+  if (file !== null) destinations.push({ destination: `file:${hostname()}:${file}`, sink: openAuditFile(file) });
+  const target = syslog === null ? null : syslogTarget(syslog);
+  if (target !== null) {
+    const destination = target.by === "unix" ? `syslog:${hostname()}:${target.path}` : `syslog:${syslog}`;
+    destinations.push({ destination, sink: openSyslog(target) });
+  }
+  return destinations;
 }
