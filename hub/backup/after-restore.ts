@@ -1,21 +1,45 @@
 import { recordAudit } from "../db/queries/audit-logs.ts";
+import { recordRestore } from "../db/queries/database-restores.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { skipPositions } from "../db/queries/domain-events-list.ts";
+import { RESTORED } from "../db/queries/node-health-overrides.ts";
+import { listLivingNodeIds } from "../db/queries/nodes.ts";
+import { extendHeldTasks } from "../db/queries/tasks.ts";
+import { stopDestructive } from "../db/queries/workflow-stops.ts";
 import type { Tx } from "../db/tx.ts";
+import { setHealthOverride } from "../node/health-override.ts";
 import type { Manifest } from "./manifest.ts";
+
+export interface AfterRestore {
+  /** False if the operator knows that no host got or lost a tenant after the backup. */
+  readonly holds: boolean;
+}
+
+/** What waits for a person after a restore. */
+export interface Held {
+  readonly nodes: number;
+  readonly operations: number;
+}
 
 /**
  * Makes an older database fit for hosts, programs and people that have gone on since the backup. `afterRestore` runs in the transaction that loads the
- * backup, so no hub ever sees the older database without these changes.
+ * backup, so no hub ever sees the older database without these changes. `afterRestore` returns what it holds back.
  */
-export async function afterRestore(tx: Tx, { taken_at, hub_version }: Manifest): Promise<void> {
+export async function afterRestore(
+  tx: Tx,
+  { taken_at, hub_version }: Manifest,
+  { holds }: AfterRestore,
+): Promise<Held> {
+  await recordRestore(tx, new Date(taken_at));
   const last = await skipPositions(tx);
+  await extendHeldTasks(tx);
   const message = `The database was restored from a backup of ${taken_at}. Everything that the hub recorded later is lost.`;
   await recordDomainEvent(tx, {
     type: "hub.database.restored",
     subject: "hub",
     data: { backup_taken_at: taken_at, last_sequence: last.toString(), message },
   });
+  const held = holds ? await holdBack(tx, taken_at) : { nodes: 0, operations: 0 };
   await recordAudit(tx, {
     actor: "restore",
     role: "admin",
@@ -23,6 +47,26 @@ export async function afterRestore(tx: Tx, { taken_at, hub_version }: Manifest):
     target: "database",
     reason: null,
     requestId: null,
-    details: { backup_taken_at: taken_at, hub_version },
+    details: {
+      backup_taken_at: taken_at,
+      hub_version,
+      nodes_held_back: held.nodes,
+      operations_stopped: held.operations,
+    },
   });
+  return held;
+}
+
+/**
+ * Between the backup and the restore, a host may have got a tenant, or another tenant. So no host gets a new tenant, and no operation cleans or releases
+ * a host, before a person has looked at the host.
+ */
+async function holdBack(tx: Tx, takenAt: string): Promise<Held> {
+  const since = `The database was restored from a backup of ${takenAt}, and does not know who got this host later`;
+  const reason = `${since}. Look at the host, then remove this health override`;
+  const held = await listLivingNodeIds(tx);
+  for (const nodeId of held)
+    await setHealthOverride(tx, { nodeId, source: RESTORED, target: null, reason, setBy: "restore" });
+  const operations = await stopDestructive(tx, `${since}. Look at the host, then resume or cancel the operation`);
+  return { nodes: held.length, operations };
 }

@@ -12,7 +12,7 @@ type Settings = DatabaseSettings & { readonly secrets: SecretsSettings };
 
 type Asked =
   | { readonly command: "backup"; readonly folder: string }
-  | { readonly command: "restore"; readonly folder: string; readonly replace: boolean };
+  | { readonly command: "restore"; readonly folder: string; readonly replace: boolean; readonly holds: boolean };
 
 /** Returns what the command line asks for, or null for arguments that `backup` and `restore` do not know. */
 export function askedFor(words: readonly string[]): Asked | null {
@@ -23,9 +23,11 @@ export function askedFor(words: readonly string[]): Asked | null {
       return values.to === undefined ? null : { command, folder: values.to };
     }
     if (command !== "restore") return null;
-    const options = { from: { type: "string" }, replace: { type: "boolean", default: false } } as const;
+    const flag = { type: "boolean", default: false } as const;
+    const options = { from: { type: "string" }, replace: flag, "without-holds": flag } as const;
     const { values } = parseArgs({ args, options });
-    return values.from === undefined ? null : { command, folder: values.from, replace: values.replace };
+    const { from, replace, "without-holds": withoutHolds } = values;
+    return from === undefined ? null : { command, folder: from, replace, holds: !withoutHolds };
   } catch {
     return null;
   }

@@ -9,7 +9,7 @@ import { connectedHubs } from "../db/queries/connected-hubs.ts";
 import type { Tx } from "../db/tx.ts";
 import type { SecretsSettings } from "../secrets/open.ts";
 import type { SecretStore } from "../secrets/port.ts";
-import { afterRestore } from "./after-restore.ts";
+import { type AfterRestore, afterRestore, type Held } from "./after-restore.ts";
 import { dropAll, foreignTables, LOAD_SETTINGS, loadTables, tablesOf } from "./load.ts";
 import { fitOf, Manifest } from "./manifest.ts";
 import { giveBackSealedFiles, missingSecrets } from "./sealed-files.ts";
@@ -20,6 +20,7 @@ export interface Restored {
   readonly addedSecrets: number;
   /** The paths of secrets that the restored database names and that the secret store lacks. */
   readonly missing: readonly string[];
+  readonly held: Held;
 }
 
 /** Reads a backup, and throws before anything is changed if the backup is damaged or not of this version of Muster. */
@@ -57,7 +58,7 @@ interface Target {
 export async function restoreBackup(
   { client, tx, store, openStore }: Target,
   folder: string,
-  options: { readonly replace: boolean },
+  options: AfterRestore & { readonly replace: boolean },
 ): Promise<Restored> {
   const manifest = await readBackup(folder);
   await client.query(LOAD_SETTINGS);
@@ -75,12 +76,12 @@ export async function restoreBackup(
   try {
     await dropAll(client);
     await loadTables(client, folder, manifest);
-    await afterRestore(tx, manifest);
+    const held = await afterRestore(tx, manifest, options);
     const missing = await missingSecrets(secrets, await namedSecrets(tx));
     // A hub that had lost its connection may have connected again during the load.
     await refuseWhileHubsRun(tx);
     await client.query("commit");
-    return { manifest, addedSecrets, missing };
+    return { manifest, addedSecrets, missing, held };
   } catch (error) {
     await client.query("rollback").catch(() => undefined);
     throw error;

@@ -1,3 +1,4 @@
+import type { Held } from "./after-restore.ts";
 import type { Backup } from "./make-backup.ts";
 import type { Restored } from "./restore-backup.ts";
 
@@ -13,6 +14,15 @@ const missingLines = (missing: readonly string[]): string[] =>
         "Write these credentials again once a hub runs, or restore the secret store from its own backup.",
       ];
 
+const heldLines = ({ nodes, operations }: Held): string[] => [
+  ...(nodes === 0
+    ? []
+    : [
+        `${nodes} nodes get no new tenant until you have looked at their hosts and removed the health override \`restore\`.`,
+      ]),
+  ...(operations === 0 ? [] : [`${operations} operations that clean or release hosts wait for you.`]),
+];
+
 export const toldOfBackup = (backup: Backup): string[] => [
   `Backup: ${backup.folder}`,
   `It shows the database as of ${backup.manifest.taken_at}: ${rowsOf(backup)}.`,
@@ -25,5 +35,6 @@ export const toldOfBackup = (backup: Backup): string[] => [
 export const toldOfRestore = (restored: Restored): string[] => [
   `Restored the database as of ${restored.manifest.taken_at}: ${rowsOf(restored)}. Sealed secrets added: ${restored.addedSecrets}.`,
   ...missingLines(restored.missing),
+  ...heldLines(restored.held),
   'Next: start the hubs, and follow docs/operate.md, section "After a restore".',
 ];

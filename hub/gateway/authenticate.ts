@@ -12,6 +12,7 @@ import { type CertificateFacts, certificateVerdict } from "../node/clone-verdict
 import { blockIdentity, WHAT_TO_DO } from "../node/identity-block.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 import { type CertificateAuthority, keySha256 } from "./certificate-authority.ts";
+import { takeLostCertificate } from "./lost-certificate.ts";
 import { serialOf } from "./x509.ts";
 
 const RENEW_AFTER_EXPIRY_MS = RENEWABLE_AFTER_EXPIRY_DAYS * 24 * 3_600_000;
@@ -42,6 +43,10 @@ export interface IdentityDependencies {
 export const nodeDeleted = (): ApiError =>
   new ApiError("node_deleted", "The node was deleted, and its identity is never used again. Onboard the host again.");
 
+/** The hub's database lacks the node or the certificate, e.g. because an older backup was restored. */
+const UNKNOWN_NODE =
+  "this hub has no such node or certificate. If the hub's database was restored from a backup, read docs/operate.md, section After a restore.";
+
 /**
  * Identifies the client of a request by its certificate. TLS has already proven that the client holds the key of its certificate. `authenticate`
  * checks that the hub's CA issued the certificate, and that the certificate names the node of the request and its present generation. `authenticate`
@@ -66,8 +71,10 @@ export async function authenticate(
   if (!deps.ca.issued(certificate)) throw reject("it was not issued by this hub. Enroll again.");
   if (certificate.subjectAltName !== `URI:${nodeUri(nodeId)}`) throw reject(`it does not name node ${nodeId}.`);
   const serial = serialOf(certificate.serialNumber);
-  const known = await readCertificate(deps.db, serial);
-  if (known === null || known.node.id !== nodeId) throw reject("its node no longer exists.");
+  const known =
+    (await readCertificate(deps.db, serial)) ??
+    ((await takeLostCertificate(deps, nodeId, certificate)) ? await readCertificate(deps.db, serial) : null);
+  if (known === null || known.node.id !== nodeId) throw reject(UNKNOWN_NODE);
   // Somebody who stole a CA's key can sign a new certificate, but does not have the private key of a certificate that the hub issued.
   if (known.certificate.publicKeySha256 !== keySha256(certificate.publicKey.export({ type: "spki", format: "der" })))
     throw reject("its key is not the key that it was issued for.");

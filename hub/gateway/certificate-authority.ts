@@ -19,7 +19,8 @@ const HUB_BACKDATE_MS = 24 * HOUR;
  * A host's certificate is valid from a few minutes before its issue. Only hubs check a host's certificate, so it is enough to backdate the
  * certificate by a few minutes.
  */
-const NODE_LIFE = { life: 24 * HOUR, backdate: 5 * 60_000 };
+export const NODE_BACKDATE_MS = 5 * 60_000;
+const NODE_LIFE = { life: 24 * HOUR, backdate: NODE_BACKDATE_MS };
 const SERVER_LIFE = { life: 30 * 24 * HOUR, backdate: HUB_BACKDATE_MS };
 
 export interface SignedNodeCertificate {

@@ -69,7 +69,10 @@ export const HealthOverride = z.strictObject({
   source: z.string(),
   target: z.string().nullable(),
   reason: z.string(),
-  /** `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it. */
+  /**
+   * `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it, or `restore`
+   * for an override after a restore of the database.
+   */
   set_by: z.string(),
   /**
    * The weakest kind of disk erase that lifts the health override; evidence of a stronger erase lifts the override too. `erase` is null if no erase

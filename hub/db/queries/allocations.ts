@@ -1,8 +1,17 @@
 import type { AllocationStatus } from "../../../shared/allocation-status.ts";
 import type { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts";
-import { type AllocationRow, allocations, nodeDecommissions, nodes, tasks, workflowSubjects } from "../schema/index.ts";
+import {
+  type AllocationRow,
+  allocations,
+  nodeDecommissions,
+  nodeHealthOverrides,
+  nodes,
+  tasks,
+  workflowSubjects,
+} from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { RESTORED } from "./node-health-overrides.ts";
 import { isWithin, type Reach } from "./reach.ts";
 
 export type NewAllocation = Omit<
@@ -231,7 +240,8 @@ export async function findSettledGrants(db: Db, page: IdPage): Promise<Allocatio
 
 /**
  * Returns the allocations that the hub should end now: allocations past their planned end, and `ending` allocations without a turnover. `findDueEnds`
- * leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
+ * leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`. After a restore of the
+ * database, a person first looks at the host, which may have another tenant since.
  */
 export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`
@@ -240,6 +250,7 @@ export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]>
         or (a.status = 'ending' and a.decommission_id is null))
       and n.status in ('active', 'offline', 'quarantined')
       and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id)
+      and not exists (select 1 from ${nodeHealthOverrides} o where o.node_id = a.node_id and o.source = ${RESTORED})
       and ${onPage(page)}`);
   return rows.map(({ id }) => id);
 }

@@ -80,6 +80,23 @@ export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Prom
     .where(eq(enrollmentTokens.id, id));
 }
 
+/** Records a use of all unused tokens of the node's generation, because a host with a certificate of the generation has used one of them. */
+export async function markTokensUsed(tx: Tx, nodeId: NodeId, generation: number, keySha256: string): Promise<void> {
+  await tx
+    .update(enrollmentTokens)
+    .set({ usedAt: sql`now()`, usedKeySha256: keySha256 })
+    .where(unusedToken(nodeId, generation));
+}
+
+/** True if all tokens of the node's generation were made after `since`, and there is one. */
+export async function areTokensSince(tx: Tx, nodeId: NodeId, generation: number, since: Date): Promise<boolean> {
+  const [row] = await tx
+    .select({ first: sql<Date | null>`min(${enrollmentTokens.createdAt})`.mapWith(enrollmentTokens.createdAt) })
+    .from(enrollmentTokens)
+    .where(and(eq(enrollmentTokens.nodeId, nodeId), eq(enrollmentTokens.generation, generation)));
+  return row?.first != null && row.first > since;
+}
+
 /**
  * Extends the node's expired, unused enrollment token and returns true, or returns false if the node has no such token. The hub extends an expired
  * enrollment token because a new token could not reach the host: the host's user-data contains the old token.
@@ -106,7 +123,7 @@ export async function hasExpiredToken(db: Db, nodeId: NodeId, generation: number
   return rows.length > 0;
 }
 
-const unusedToken = (nodeId: NodeId, generation: number, expired: SQL) =>
+const unusedToken = (nodeId: NodeId, generation: number, expired?: SQL) =>
   and(
     eq(enrollmentTokens.nodeId, nodeId),
     eq(enrollmentTokens.generation, generation),

@@ -89,6 +89,34 @@ export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, seria
   return true;
 }
 
+/** What the database has of a node's certificates that decides about a certificate that the database does not have. */
+export async function readOtherCertificates(
+  tx: Tx,
+  nodeId: NodeId,
+  generation: number,
+  issuedAt: Date,
+): Promise<{ readonly revoked: boolean; readonly laterInUse: boolean }> {
+  const { firstUsedAt, issuedAt: issued, revokedAt } = nodeCertificates;
+  const rows = await tx
+    .select({ revokedAt, firstUsedAt, issuedAt: issued })
+    .from(nodeCertificates)
+    .where(and(eq(nodeCertificates.nodeId, nodeId), eq(nodeCertificates.generation, generation)));
+  return {
+    revoked: rows.some((row) => row.revokedAt !== null),
+    laterInUse: rows.some((row) => row.firstUsedAt !== null && row.issuedAt >= issuedAt),
+  };
+}
+
+export type FoundCertificate = Omit<NewCertificate, "pem"> & Pick<NodeCertificate, "issuedAt">;
+
+/** Stores a certificate that the hub issued and whose row was lost. Two requests with the certificate store it once. */
+export async function keepFoundCertificate(tx: Tx, found: FoundCertificate, isReplaced: boolean): Promise<void> {
+  await tx
+    .insert(nodeCertificates)
+    .values({ ...found, replacedAt: isReplaced ? sql`now()` : null })
+    .onConflictDoNothing();
+}
+
 export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
   await tx
     .update(nodeCertificates)

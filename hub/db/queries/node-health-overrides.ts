@@ -3,6 +3,12 @@ import { and, asc, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type NodeHealthOverride, nodeHealthOverrides } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
+/**
+ * The source of the health overrides of all nodes after a restore of the database. A person must look at a host before the host gets a new tenant, and
+ * before the hub ends an allocation by itself, because the host may have another tenant than the older database says.
+ */
+export const RESTORED = "restore";
+
 export async function listHealthOverrides(
   db: Db | Tx,
   nodeIds: readonly NodeId[],

@@ -169,6 +169,11 @@ export const listLivingNodes = (
     .from(nodes)
     .where(and(eq(nodes.siteId, siteId), inArray(nodes.hostname, [...hostnames]), ne(nodes.status, "deleted")));
 
+export async function listLivingNodeIds(tx: Tx): Promise<NodeId[]> {
+  const rows = await tx.select({ id: nodes.id }).from(nodes).where(ne(nodes.status, "deleted"));
+  return rows.map(({ id }) => id);
+}
+
 /** Returns the node with the given hostname at the site `siteId` that is not deleted; null as `siteId` means a node without a site. */
 export async function findLivingNode(tx: Tx, hostname: string, siteId: SiteId | null): Promise<Node | null> {
   const sameSite = siteId === null ? isNull(nodes.siteId) : eq(nodes.siteId, siteId);

@@ -176,6 +176,7 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   audit_exports: "one for each destination of the export, which the settings name",
   authority_statements: "one for each step of a rotation, five hundred at most; kept for ever for hosts that were off",
   condition_watch: "one row",
+  database_restores: "one for each restore by an operator",
   installation: "one row",
   maas_credential_uses: "one for each secret of a site; removed with the secret",
   maas_machines: "one for each machine of a site's region",

@@ -285,6 +285,67 @@ export interface JournalledDelivery {
   readonly state: JournalState;
 }
 
+/** After a restore of the database, tasks whose lease ended long ago get this time, in which their agents tell what they did. */
+const AFTER_RESTORE = sql`interval '1 hour'`;
+
+/**
+ * Keeps the hub from a second delivery of the tasks that agents had in hand when the database's backup was taken. An agent tells by its journal what
+ * it did since.
+ */
+export async function extendHeldTasks(tx: Tx): Promise<void> {
+  await tx
+    .update(tasks)
+    .set({ leaseUntil: sql`now() + ${AFTER_RESTORE}` })
+    .where(inArray(tasks.state, [...HELD]));
+}
+
+/**
+ * Corrects the tasks of which the agent's journal has a later delivery than the database, because the database was restored or lost its last commits.
+ * A task that the agent still has in hand gets the delivery's epoch, so that the hub accepts the result. A task whose result the hub had accepted
+ * fails, because the agent does not keep the result, and because a second delivery would do the work twice.
+ */
+async function catchUp(tx: Tx, nodeId: NodeId, journal: readonly JournalledDelivery[]): Promise<Task[]> {
+  const of = (wanted: readonly JournalledDelivery[]) =>
+    sql`unnest(${sql.param(wanted.map((one) => one.task_id))}::uuid[], ${sql.param(wanted.map((one) => one.epoch))}::int[]) as j(id, epoch)`;
+  const reported = journal.filter(({ state }) => state === "reported");
+  const inHandNow = journal.filter(({ state }) => state !== "reported");
+  const later = (wanted: readonly JournalledDelivery[]) =>
+    sql`(select max(j.epoch) from ${of(wanted)} where j.id = ${tasks.id})`;
+  const isOpen = inArray(tasks.state, ["queued", ...HELD]);
+  await tx
+    .update(tasks)
+    .set({
+      ...taken,
+      state: sql`case when ${tasks.state} = 'cancelling' then 'cancelling' else 'running' end`,
+      epoch: later(inHandNow),
+      attempts: sql`${tasks.attempts} + ${later(inHandNow)} - ${tasks.epoch}`,
+    })
+    .where(and(eq(tasks.nodeId, nodeId), isOpen, sql`${later(inHandNow)} > ${tasks.epoch}`));
+  return (
+    tx
+      .update(tasks)
+      .set({
+        state: "failed",
+        epoch: later(reported),
+        errorCode: "result_lost",
+        errorMessage:
+          "The agent carried the task out and reported its result, and the database lost the result, e.g. by a restore of a backup. Look at the host, then repeat the operation",
+        leaseUntil: null,
+        finishedAt: sql`now()`,
+        updatedAt: sql`now()`,
+      })
+      // A task that waits for another delivery after a reported failure has the epoch of the failed delivery.
+      .where(
+        and(
+          eq(tasks.nodeId, nodeId),
+          isOpen,
+          sql`${later(reported)} >= ${tasks.epoch} + (case when ${tasks.state} = 'queued' then 1 else 0 end)`,
+        ),
+      )
+      .returning()
+  );
+}
+
 /**
  * Compares the node's tasks with the journal of deliveries that a connecting agent sends, and returns the changed tasks. A delivery in the agent's
  * journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the agent's journal never arrived, or the host
@@ -299,6 +360,7 @@ export async function reconcileDeliveries(
   journal: readonly JournalledDelivery[],
 ): Promise<Task[]> {
   const known = sql`(${tasks.id}, ${tasks.epoch}) in (select * from unnest(${sql.param(journal.map((one) => one.task_id))}::uuid[], ${sql.param(journal.map((one) => one.epoch))}::int[]))`;
+  const caughtUp = await catchUp(tx, nodeId, journal);
   await tx
     .update(tasks)
     .set(taken)
@@ -306,7 +368,7 @@ export async function reconcileDeliveries(
   const lost = sql`case
     when ${tasks.state} = 'cancelling' then 'cancelled' when ${tasks.state} = 'offered' then 'queued'
     when ${isDestructive} or ${tasks.attempts} >= ${tasks.maxAttempts} then 'failed' else 'queued' end`;
-  return tx
+  const moved = await tx
     .update(tasks)
     .set({
       state: lost,
@@ -326,4 +388,5 @@ export async function reconcileDeliveries(
       ),
     )
     .returning();
+  return [...caughtUp, ...moved];
 }

@@ -1,6 +1,6 @@
 import type { WorkflowId } from "../../../shared/ids.ts";
-import { and, eq, sql } from "../orm.ts";
-import { type Workflow, workflows } from "../schema/index.ts";
+import { and, eq, inArray, or, sql } from "../orm.ts";
+import { nodeDecommissions, type Workflow, workflows } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
 import { NO_STOP, type StopRequest } from "./workflows.ts";
@@ -23,6 +23,21 @@ export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopReque
     .update(workflows)
     .set({ stopRequest, cancelRequestedAt: null, wakeAt: sql`now()` })
     .where(eq(workflows.id, id));
+}
+
+/**
+ * Records the verb `mark_manual_intervention` for each operation under way that may clean, release or remove a host: for each decommission, and for each
+ * workflow that undoes what it did. Such an operation does nothing more until a person continues it. `stopDestructive` returns the number of operations.
+ */
+export async function stopDestructive(tx: Tx, because: string): Promise<number> {
+  const stopRequest: StopRequest = { verb: "mark_manual_intervention", because };
+  const cleans = sql`exists (select 1 from ${nodeDecommissions} d where d.decommission_id = ${workflows.id})`;
+  const stopped = await tx
+    .update(workflows)
+    .set({ stopRequest, cancelRequestedAt: null, wakeAt: sql`now()` })
+    .where(or(eq(workflows.status, "compensating"), and(inArray(workflows.status, ["pending", "running"]), cleans)))
+    .returning({ id: workflows.id });
+  return stopped.length;
 }
 
 export async function forgetStop(tx: Tx, id: WorkflowId): Promise<void> {

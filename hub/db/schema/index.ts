@@ -8,6 +8,7 @@ export * from "./authority-statements.ts";
 export * from "./batches.ts";
 export * from "./condition-watch.ts";
 export * from "./connection-attempts.ts";
+export * from "./database-restores.ts";
 export * from "./domain-events.ts";
 export * from "./enrollment-tokens.ts";
 export * from "./idempotency-keys.ts";

@@ -216,7 +216,12 @@ async function prepare(command: string): Promise<void> {
   const { pool } = api.database.database;
   if (command.includes("phone-home"))
     reportToken = (await api.ask("POST", `/api/v1/admin/nodes/${node}/report-token`)).body.token;
-  if (!command.includes("list-onboardings")) return;
+  if (command.includes("--source restore"))
+    await pool.query(
+      "insert into node_health_overrides (node_id, source, reason, set_by) values ($1, 'restore', 'r', 'restore') on conflict do nothing",
+      [node],
+    );
+  if (!command.includes("list-onboardings") || command.includes("failed_manual_intervention")) return;
   const [site] = (await api.ask("GET", "/api/v1/admin/maas-sites")).body.items;
   const selectors = { site_id: site.id, profile_id: site.default_profile_id, sku_id: "h100" };
   const credentials = {

@@ -84,6 +84,26 @@ async function rowsOf({ database }: TestDatabase): Promise<string[]> {
   return (await storedRows(database.pool)).map(({ table, text }) => `${table} ${text}`).sort();
 }
 
+/** No host gets a tenant, and no operation cleans or releases a host, before a person has looked at the host. */
+async function expectHeldBack(told: string): Promise<void> {
+  const { rows: nodes } = await target.database.pool.query<{ held: boolean }>(
+    `select exists (select 1 from node_health_overrides o where o.node_id = n.id and o.source = 'restore' and o.set_by = 'restore') as held
+       from nodes n where n.status <> 'deleted'`,
+  );
+  expect(new Set(nodes.map(({ held }) => held))).toEqual(new Set([true]));
+  const { rows } = await target.database.pool.query<{ stopped: boolean; cleans: boolean; undoes: boolean }>(
+    `select coalesce(w.stop_request ->> 'verb' = 'mark_manual_intervention' and w.wake_at <= now(), false) as stopped, w.status = 'compensating' as undoes,
+            exists (select 1 from node_decommissions d where d.decommission_id = w.id) as cleans
+       from workflows w where w.status in ('pending', 'running', 'compensating')`,
+  );
+  // A record has operations of each kind under way.
+  for (const { stopped, cleans, undoes } of rows) expect(stopped).toBe(cleans || undoes);
+  const stopped = rows.filter((row) => row.stopped).length;
+  expect([rows.some((row) => row.cleans), stopped < rows.length]).toEqual([true, true]);
+  expect(told).toContain(`${nodes.length} nodes get no new tenant`);
+  expect(told).toContain(`${stopped} operations that clean or release hosts wait for you`);
+}
+
 describe("backup and restore", { timeout: 300_000 }, () => {
   it("bring each row and each secret to another database and another folder, and tell the readers of events", async () => {
     const [state, other] = [join(folder, "hub"), join(folder, "other")];
@@ -95,11 +115,12 @@ describe("backup and restore", { timeout: 300_000 }, () => {
 
     mkdirSync(join(other, "secrets"), { recursive: true, mode: 0o700 });
     cpSync(join(state, "secrets/key"), join(other, "secrets/key"));
-    const { status, told } = await restore(backup, other);
+    const { status, told } = await restore(backup, other, "--without-holds");
     expect({ status, told }).toEqual({ status: 0, told: expect.stringContaining("Restored the database as of") });
     const after = await rowsOf(target);
     expect(after.filter((row) => !before.includes(row)).map((row) => row.split(" ")[0])).toEqual([
       "public.audit_logs",
+      "public.database_restores",
       "public.domain_events",
     ]);
     expect(before.filter((row) => !after.includes(row))).toEqual([]);
@@ -180,7 +201,9 @@ describe("backup and restore", { timeout: 300_000 }, () => {
     const state = join(folder, "hub");
     await makeStore(state);
     const backup = await backUp(state);
-    expect((await restore(backup, state)).status).toBe(0);
+    const first = await restore(backup, state);
+    expect(first.status).toBe(0);
+    await expectHeldBack(first.told);
     await target.database.pool.query(
       "insert into skus (id, description, gpu_vendor, gpu_model, gpus_total) values ('since', '', 'amd', '', 8)",
     );

@@ -11,7 +11,7 @@ import { newHubFolder, removeHubState } from "../../support/hub-state.ts";
 import { ensureSku } from "../../support/seed-site.ts";
 
 const GUIDE = COMMANDS.filter(
-  ({ file, command }) => file === "docs/operate.md" && !command.startsWith("systemd-run"),
+  ({ file, command }) => file === "docs/operate.md" && !/^(systemd-run|npm run -s muster) /.test(command),
 ).map(({ command }) => command);
 const folder = newHubFolder("muster-operate-");
 const state = join(folder, ".muster/hub");

@@ -14,6 +14,7 @@ import {
   tasks,
   workflows,
 } from "../../../hub/db/schema/index.ts";
+import { removeHealthOverride, setHealthOverride } from "../../../hub/node/health-override.ts";
 import { deleteNode } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import type { AllocationId, NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
@@ -265,6 +266,18 @@ describe("a planned end", () => {
   it("also ends an allocation whose account was never made", async () => {
     const { id } = await allocate({ granted: false });
     await pass(id);
+    await sweep();
+    expect((await read(id)).status).toBe("ending");
+  });
+
+  it("waits for a person after a restore of the database, because the host may have another tenant since", async () => {
+    const { id, nodeId } = await allocate();
+    const healthOverride = { nodeId, source: "restore", target: null, reason: "restored", setBy: "restore" };
+    await inTx((tx) => setHealthOverride(tx, healthOverride));
+    await pass(id);
+    await sweep();
+    expect(await read(id)).toMatchObject({ status: "active", decommission_id: null });
+    await inTx((tx) => removeHealthOverride(tx, nodeId, "restore", { by: "ann", reason: "the tenant is the same" }));
     await sweep();
     expect((await read(id)).status).toBe("ending");
   });

@@ -1,0 +1,10 @@
+import { databaseRestores } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+export async function recordRestore(tx: Tx, backupTakenAt: Date): Promise<void> {
+  await tx.insert(databaseRestores).values({ backupTakenAt });
+}
+
+/** Returns the times between each backup and its restore, from which the database has no rows. */
+export const readLostTimes = (db: Db): Promise<{ readonly from: Date; readonly until: Date }[]> =>
+  db.select({ from: databaseRestores.backupTakenAt, until: databaseRestores.restoredAt }).from(databaseRestores);

@@ -1,0 +1,190 @@
+import { X509Certificate } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq, sql } from "../../../hub/db/orm.ts";
+import { readTask } from "../../../hub/db/queries/task-reads.ts";
+import { enqueueTask, extendHeldTasks, lapseTasks } from "../../../hub/db/queries/tasks.ts";
+import { databaseRestores, nodeCertificates, nodeEvents, type Task, tasks } from "../../../hub/db/schema/index.ts";
+import { openCertificateAuthority } from "../../../hub/gateway/certificate-authority.ts";
+import { serialOf } from "../../../hub/gateway/x509.ts";
+import type { NodeId, TaskId } from "../../../shared/ids.ts";
+import type { JournalState } from "../../../shared/protocol/frames.ts";
+import { GatewayRig, type Identity, makeKey } from "../../support/gateway-rig.ts";
+import { keptAgents } from "../../support/kept-agents.ts";
+import { MemorySecrets } from "../../support/memory-secrets.ts";
+import { SocketAgent } from "../../support/socket-agent.ts";
+import { until } from "../../support/until.ts";
+
+/** A hub on a database that was restored from a backup, and hosts that have gone on since the backup. */
+let rig: GatewayRig;
+beforeAll(async () => {
+  rig = await GatewayRig.start();
+});
+afterAll(() => rig.stop());
+
+const kept = keptAgents(() => rig);
+const HOUR = 3_600_000;
+const hoursAgo = (hours: number): Date => new Date(Date.now() - hours * HOUR);
+const serialIn = ({ certPem }: Identity): string => serialOf(new X509Certificate(certPem).serialNumber);
+const refusal = (identity: Identity) =>
+  SocketAgent.open(rig, identity, { from: "127.0.0.1" }).then(() => "accepted", String);
+const lose = (identity: Identity) =>
+  rig.db.delete(nodeCertificates).where(eq(nodeCertificates.serial, serialIn(identity)));
+const stored = async (identity: Identity) =>
+  (
+    await rig.db
+      .select()
+      .from(nodeCertificates)
+      .where(eq(nodeCertificates.serial, serialIn(identity)))
+  )[0];
+async function restored(from: Date, until = new Date()): Promise<void> {
+  await rig.db.delete(databaseRestores);
+  await rig.db.insert(databaseRestores).values({ backupTakenAt: from, restoredAt: until });
+}
+/** A host that enrolled before the backup, and got another certificate the given number of hours ago. */
+async function hostWithLostCertificate(hours: number): Promise<{ before: Identity; lost: Identity }> {
+  const before = await rig.enrolled();
+  await kept.connect(before, {});
+  await rig.db
+    .update(nodeCertificates)
+    .set({ issuedAt: hoursAgo(10) })
+    .where(eq(nodeCertificates.serial, serialIn(before)));
+  const lost = await rig.expired(before, hours - 24);
+  await lose(lost);
+  return { before, lost };
+}
+const eventsOf = (nodeId: NodeId) => rig.db.select().from(nodeEvents).where(eq(nodeEvents.nodeId, nodeId));
+
+describe("a certificate that the hub issued after the backup", () => {
+  it("is accepted only after a restore, and replaces the one that the database has", async () => {
+    const { before, lost } = await hostWithLostCertificate(3);
+    await rig.db.delete(databaseRestores);
+    expect(await refusal(lost)).toContain("HTTP 403 certificate_rejected");
+    await restored(hoursAgo(2));
+    expect(await refusal(lost)).toContain("HTTP 403 certificate_rejected");
+    await restored(hoursAgo(5), hoursAgo(4));
+    expect(await refusal(lost)).toContain("HTTP 403 certificate_rejected");
+    await restored(hoursAgo(5));
+    await kept.connect(lost, {});
+    expect(await stored(lost)).toMatchObject({ generation: 1, replacedAt: null, revokedAt: null });
+    expect((await stored(before))?.replacedAt).not.toBeNull();
+    expect((await eventsOf(lost.nodeId)).map(({ message }) => message)).toContainEqual(
+      expect.stringContaining("restored from an older backup"),
+    );
+    const next = await rig.renew(lost, await makeKey());
+    await kept.connect(next, {});
+  });
+
+  it("makes the enrollment token used with which the host got it", async () => {
+    await restored(hoursAgo(1));
+    const nodeId = await rig.addNode("enrolling");
+    const token = await rig.issueToken(nodeId);
+    const key = await makeKey();
+    const answer = await rig.enroll(await rig.enrollRequest(nodeId, token, key));
+    const { certificate_pem: certPem } = answer.json as { certificate_pem: string };
+    const identity = { nodeId, generation: 1, certPem, keyPem: key.keyPem };
+    await lose(identity);
+    await rig.db.execute(
+      sql`update enrollment_tokens set used_at = null, used_key_sha256 = null, created_at = now() - interval '2 hours' where node_id = ${nodeId}`,
+    );
+    await restored(hoursAgo(1), new Date(Date.now() + 1_000));
+    await kept.connect(identity, {});
+    const thief = await rig.enroll(await rig.enrollRequest(nodeId, token, await makeKey()));
+    expect(thief).toMatchObject({ status: 401, code: "token_used" });
+  });
+
+  it("counts as replaced if the host has a later one, so that a second host is found", async () => {
+    const { before, lost } = await hostWithLostCertificate(2);
+    const copied = await rig.expired(before, 4 - 24);
+    await lose(copied);
+    await restored(hoursAgo(5));
+    await kept.connect(lost, {});
+    expect(await refusal(copied)).toContain("certificate_replaced");
+    await rig.db
+      .update(nodeCertificates)
+      .set({ replacedSeenAt: sql`now() - interval '61 seconds'` })
+      .where(eq(nodeCertificates.serial, serialIn(copied)));
+    expect(await refusal(copied)).toContain("certificate_barred");
+    expect(await refusal(lost)).toContain("certificate_barred");
+  });
+
+  it("is refused if the node was revoked or enrolled again since, and if another CA is in force", async () => {
+    const { lost } = await hostWithLostCertificate(3);
+    await restored(hoursAgo(5), hoursAgo(1));
+    const other = await openCertificateAuthority(new MemorySecrets());
+    await rig.restart({ ca: { ...rig.ca, issuerPem: other.caPem } });
+    expect(await refusal(lost)).toContain("certificate_rejected");
+    await rig.restart();
+    await rig.db.execute(sql`update nodes set generation = 2 where id = ${lost.nodeId}`);
+    await rig.issueToken(lost.nodeId, { generation: 2 });
+    expect(await refusal(lost)).toContain("certificate_rejected");
+    const { before: kept2, lost: revoked } = await hostWithLostCertificate(3);
+    await rig.db
+      .update(nodeCertificates)
+      .set({ revokedAt: new Date() })
+      .where(eq(nodeCertificates.nodeId, kept2.nodeId));
+    expect(await refusal(revoked)).toContain("certificate_rejected");
+    expect(await stored(revoked)).toBeUndefined();
+  });
+});
+
+describe("a task that the agent worked on after the backup", () => {
+  async function taskOf(nodeId: NodeId, set: Partial<typeof tasks.$inferInsert>): Promise<TaskId> {
+    const { task } = await rig.inTx((tx) =>
+      enqueueTask(tx, {
+        nodeId,
+        type: "node.heartbeat_check",
+        input: { nonce: "n" },
+        idempotencyKey: crypto.randomUUID(),
+        deadlineSeconds: 3_600,
+      }),
+    );
+    await rig.db
+      .update(tasks)
+      .set({ leaseUntil: hoursAgo(1), ...set })
+      .where(eq(tasks.id, task.id));
+    return task.id;
+  }
+  const row = async (id: TaskId): Promise<Task | null> => readTask(rig.db, id);
+
+  it.each([
+    ["a running task with the same delivery", { state: "running", epoch: 2, attempts: 2 }, 2],
+    ["an offered task with the same delivery", { state: "offered", epoch: 2, attempts: 2 }, 2],
+    ["a queued task with a later delivery", { state: "queued", epoch: 0 }, 1],
+    ["a running task with a later delivery", { state: "running", epoch: 1, attempts: 1 }, 3],
+  ] as const)("fails if the agent has reported its result: %s", async (_case, before, epoch) => {
+    const identity = await rig.enrolled();
+    const id = await taskOf(identity.nodeId, before);
+    await rig.inTx(extendHeldTasks);
+    // Without the longer lease, the hub would queue the task for another delivery before its agent is back.
+    expect((await rig.inTx((tx) => lapseTasks(tx, id))).length).toBe(0);
+    const agent = await kept.connect(identity, { hello: { journal: [{ task_id: id, epoch, state: "reported" }] } });
+    await until("the task has failed", async () => ((await row(id))?.state === "failed" ? true : undefined));
+    expect(await row(id)).toMatchObject({ errorCode: "result_lost", epoch });
+    const next = await taskOf(identity.nodeId, {});
+    await rig.db.execute(sql`select pg_notify('muster_tasks', ${identity.nodeId})`);
+    expect((await agent.next("task.offer")).order.task_id).toBe(next);
+  });
+
+  it("stays queued if the delivery that the agent reported had failed before the backup", async () => {
+    const identity = await rig.enrolled();
+    const id = await taskOf(identity.nodeId, { state: "queued", epoch: 1, attempts: 1 });
+    const journal = [{ task_id: id, epoch: 1, state: "reported" as const }];
+    const agent = await kept.connect(identity, { hello: { journal } });
+    expect((await agent.next("task.offer")).order).toMatchObject({ task_id: id, epoch: 2 });
+  });
+
+  it.each<JournalState>(["received", "started", "finished"])(
+    "is one delivery with the agent, whose result counts, if the agent's journal says %s",
+    async (state) => {
+      const identity = await rig.enrolled();
+      const id = await taskOf(identity.nodeId, { state: "queued", epoch: 1, attempts: 1 });
+      const agent = await kept.connect(identity, { hello: { journal: [{ task_id: id, epoch: 3, state }] } });
+      await until("the hub follows", async () => ((await row(id))?.state === "running" ? true : undefined));
+      expect(await row(id)).toMatchObject({ epoch: 3, attempts: 3 });
+      const result = { nonce: "n", boot_id: "boot-1", uptime_seconds: 5, agent_version: "1.0.0" };
+      agent.send({ type: "task.result", task_id: id, epoch: 3, reply: { ok: true, result } });
+      await agent.next("task.result_ack");
+      expect(await row(id)).toMatchObject({ state: "succeeded" });
+    },
+  );
+});
