@@ -1,6 +1,6 @@
 /**
  * Measures and prints the figures of docs/benchmarks.md with real processes. The benchmark program exits with status 1 when a figure exceeds its
- * bound.
+ * bound. The arguments name the parts that it runs; without arguments it runs all parts.
  */
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,7 +10,7 @@ import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { measureBatches } from "./batches.ts";
 import { measureEmptyFolder } from "./empty-folder.ts";
-import { isHeld, printFigure } from "./figure.ts";
+import { type Figure, isHeld, printFigure } from "./figure.ts";
 import { measureFleetLists } from "./fleet-lists.ts";
 import { measureGpuAnswers } from "./gpu-answers.ts";
 import { measureHostile } from "./hostile.ts";
@@ -24,33 +24,47 @@ import { measureTakeover } from "./takeover.ts";
 import { measureWaitingRequests } from "./waiting-requests.ts";
 
 const stateDir = resolve(".muster/bench");
-removeHubState(stateDir);
-mkdirSync(stateDir, { recursive: true });
 
-let allHeld = true;
-process.stdout.write(`${describeMachine()}\n\n`);
-for (const measure of [
-  () => measureHubStart(join(stateDir, "start")),
-  () => measureGpuAnswers(),
-  () => measureStageMoves(join(stateDir, "moves")),
+/** The parts of the benchmark by their names, in the order in which they run. */
+const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
+  "hub-start": () => measureHubStart(join(stateDir, "start")),
+  "gpu-answers": () => measureGpuAnswers(),
+  "stage-moves": () => measureStageMoves(join(stateDir, "moves")),
   // The measurements of a takeover and of MAAS requests mostly wait, so both measurements run at the same time.
-  async () =>
+  "takeover-and-maas": async () =>
     (
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])
     ).flat(),
-  () => measureWaitingRequests(join(stateDir, "waiting")),
-  () => measureBatches(join(stateDir, "batches")),
-  () => measureSweep(join(stateDir, "sweep")),
-  () => measureFleetLists(join(stateDir, "fleet")),
-  () => measureMetrics(join(stateDir, "metrics")),
-  async () => measureEmptyFolder(join(stateDir, "empty")),
-  async () => measureHostile(join(stateDir, "hostile"), await freePort()),
-  async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
-  async () => measureAgentIdle(join(stateDir, "idle"), await freePort()),
-]) {
-  for (const figure of await measure()) {
-    process.stdout.write(`${printFigure(figure)}\n`);
-    allHeld &&= isHeld(figure);
+  "waiting-requests": () => measureWaitingRequests(join(stateDir, "waiting")),
+  batches: () => measureBatches(join(stateDir, "batches")),
+  sweep: () => measureSweep(join(stateDir, "sweep")),
+  fleet: () => measureFleetLists(join(stateDir, "fleet")),
+  metrics: () => measureMetrics(join(stateDir, "metrics")),
+  "empty-folder": async () => measureEmptyFolder(join(stateDir, "empty")),
+  hostile: async () => measureHostile(join(stateDir, "hostile"), await freePort()),
+  "agent-memory": async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
+  "agent-idle": async () => measureAgentIdle(join(stateDir, "idle"), await freePort()),
+};
+
+async function measureParts(names: readonly string[]): Promise<boolean> {
+  removeHubState(stateDir);
+  mkdirSync(stateDir, { recursive: true });
+  let allHeld = true;
+  process.stdout.write(`${describeMachine()}\n\n`);
+  for (const name of names) {
+    for (const figure of (await PARTS[name]?.()) ?? []) {
+      process.stdout.write(`${printFigure(figure)}\n`);
+      allHeld &&= isHeld(figure);
+    }
   }
+  return allHeld;
 }
-process.exit(allHeld ? 0 : 1);
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !Object.hasOwn(PARTS, name));
+if (unknown.length > 0) {
+  const parts = Object.keys(PARTS).join(", ");
+  process.stderr.write(`The benchmark has no part ${unknown.join(", ")}. Its parts are: ${parts}.\n`);
+  process.exit(2);
+}
+process.exit((await measureParts(asked.length === 0 ? Object.keys(PARTS) : asked)) ? 0 : 1);

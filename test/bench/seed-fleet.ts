@@ -1,20 +1,28 @@
-import { sql } from "../../hub/db/orm.ts";
+import { type SQL, sql } from "../../hub/db/orm.ts";
 import type { Db } from "../../hub/db/tx.ts";
 import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import { COMPARED_ITEMS } from "../../shared/residue/items.ts";
 
 const id = (prefix: string) => sql.raw(`('${prefix}-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`);
 
+/** The hub's database ends a statement after 30 s. On a busy machine one statement for the whole fleet takes longer. */
+const NODES_AT_ONCE = 500;
+
 /**
  * Inserts a fleet of `size` nodes on two sites, with the facts that a real fleet has: machines, inventories, conditions of every type, baselines, ended
  * onboardings and ten tasks for each node. One node of ten is out of service for one of several reasons.
  */
 export async function seedFleet(db: Db, size: number): Promise<void> {
-  const each = sql.raw(`generate_series(1, ${size}) n`);
   await db.execute(sql`insert into maas_sites (id, name, region_code, api_base_url, pxe_iface, pxe_vlan_vid, node_pxe_iface, deploy_user, deploy_ssh_iface, upstream_dns_servers)
     select ${id("aaaaaaaa")}, 'dc' || n, 'r' || n, 'http://maas' || n, 'e', 1, 'e', 'ubuntu', 'e', '{}' from generate_series(0, 1) n`);
   await db.execute(sql`insert into skus (id, description, gpu_vendor, gpu_model, gpus_total)
     values ('h100', '', 'nvidia', '', 8), ('mi300', '', 'amd', '', 8)`);
+  for (let first = 1; first <= size; first += NODES_AT_ONCE)
+    await seedNodes(db, sql.raw(`generate_series(${first}, ${Math.min(first + NODES_AT_ONCE - 1, size)}) n`));
+}
+
+/** Inserts the nodes that `each` numbers, with their facts, their operations, their tasks and their allocations. */
+async function seedNodes(db: Db, each: SQL): Promise<void> {
   const site = sql.raw("('aaaaaaaa-0000-4000-8000-' || lpad((n % 2)::text, 12, '0'))::uuid");
   await db.execute(sql`
     insert into nodes (id, hostname, site_id, host, sku, gpus_total, region_code, status, onboarding_mode, generation, room, rack, unit,
