@@ -4,20 +4,13 @@ import { BatchId, NodeId, SiteId, WorkflowId } from "../ids.ts";
 import { NodeStatus } from "../node-status.ts";
 import { DECOMMISSION_MODES, WorkflowStatus } from "../workflow-status.ts";
 import { DecommissionCreate, DrainCreate, ReleaseCreate, RemoveCreate, storageCleanupFields } from "./decommissions.ts";
-import { API_ERRORS, type ApiErrorCode } from "./errors.ts";
 import { countsFailures } from "./extensions.ts";
-import { SkuId } from "./sites.ts";
-import { Hostname, HostnamePrefix, Timestamp } from "./values.ts";
+import { BatchRefusal, mustSelect, NodeFilter, RefusalGroup, selection } from "./node-selection.ts";
+import { Hostname, Timestamp } from "./values.ts";
 
 /** A batch is a set of operations that one request starts: onboardings only, or decommissions of one mode only. */
 export const BATCH_KINDS = ["onboarding", "decommission"] as const;
 export type BatchKind = (typeof BATCH_KINDS)[number];
-
-/**
- * The largest number of nodes in one batch of decommissions. The hub locks all nodes of a batch in one transaction. Until the transaction ends, clients
- * see no newer events.
- */
-export const MOST_NODES = 1000;
 
 /** The upper limit of `stop_after_failures` is the largest number of hosts in a batch of any kind. */
 const MOST_FAILURES = 2000;
@@ -30,14 +23,6 @@ export const stopAfterFailures = z
     "After so many failed hosts no further host begins until a person resumes the batch; without it, failures stop nothing",
   )
   .optional();
-
-/** A batch takes the nodes of its site that match every field of the filter; a field that is absent excludes no node. */
-export const NodeFilter = z.strictObject({
-  status: NodeStatus.describe("Without it, nodes of every status except deleted").optional(),
-  sku_id: SkuId.optional(),
-  hostname_prefix: HostnamePrefix.describe("The beginning of the hostnames, for example of a rack's hosts").optional(),
-});
-export type NodeFilter = z.output<typeof NodeFilter>;
 
 /** The mode of a batch's decommissions and the options of the mode, as in a request for one decommission (lifecycle 5.1). */
 export const BatchOperation = z.discriminatedUnion("mode", [
@@ -57,39 +42,11 @@ export const DecommissionBatchCreate = z
   .strictObject({
     site_id: SiteId,
     operation: BatchOperation.describe("The mode with its options and the reason, as for one node"),
-    node_ids: z.array(NodeId).min(1).max(MOST_NODES).describe("The nodes; either these or a filter").optional(),
-    filter: NodeFilter.describe("Takes the nodes of the site that match every field").optional(),
-    expected_count: z
-      .int()
-      .min(1)
-      .max(MOST_NODES)
-      .describe("How many nodes the filter matches; if it matches another number, nothing begins")
-      .optional(),
+    ...selection,
     stop_after_failures: stopAfterFailures,
-    plan: z
-      .boolean()
-      .describe("Only say which nodes would be taken and which refused, and change nothing")
-      .default(false),
   })
-  .superRefine(({ node_ids: ids, filter, expected_count: expected, plan }, ctx) => {
-    const refuse = (field: string, message: string): void => ctx.addIssue({ code: "custom", path: [field], message });
-    if ((ids === undefined) === (filter === undefined)) refuse("node_ids", "name the nodes by node_ids or by filter");
-    if (ids !== undefined && new Set(ids).size !== ids.length) refuse("node_ids", "names a node twice");
-    if (ids !== undefined && expected !== undefined) refuse("expected_count", "belongs to a filter");
-    if (filter !== undefined && expected === undefined && !plan)
-      refuse("expected_count", "is needed with a filter; a request with plan says how many nodes the filter matches");
-  });
+  .superRefine(mustSelect);
 export type DecommissionBatchCreate = z.output<typeof DecommissionBatchCreate>;
-
-/** A node that a batch's request selected but that cannot be decommissioned, with the error that a request for this node alone would get. */
-export const BatchRefusal = z.strictObject({
-  node_id: NodeId,
-  /** `hostname` is null if the site has no node with the id. */
-  hostname: Hostname.nullable(),
-  error_code: z.enum(Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]]),
-  message: z.string(),
-});
-export type BatchRefusal = z.output<typeof BatchRefusal>;
 
 export const DecommissionBatchCreated = z.strictObject({
   /** `batch_id` is null in the answer to a request with `plan`. */
@@ -98,6 +55,7 @@ export const DecommissionBatchCreated = z.strictObject({
   matched: z.int(),
   accepted: z.int(),
   refused: z.int().meta(countsFailures),
+  refused_by: z.array(RefusalGroup),
   decommissions: z.array(
     z.strictObject({
       hostname: Hostname,

@@ -8,7 +8,7 @@ import { SkuId } from "./sites.ts";
 import { Hostname, HostnamePrefix, IpAddress } from "./values.ts";
 
 /** A condition and one of its values, for example `agent.healthy:False`. */
-const ConditionIs = z
+export const ConditionIs = z
   .string()
   .regex(
     /^[a-z][a-z0-9_.-]{0,62}:(True|False|Unknown)$/,

@@ -1,7 +1,8 @@
 import { sql } from "../../hub/db/orm.ts";
 import { startDecommissionBatch } from "../../hub/workflows/decommission/start-decommission-batch.ts";
 import { startOnboardingBatch } from "../../hub/workflows/onboarding/start-onboarding.ts";
-import { DecommissionBatchCreate, MOST_NODES } from "../../shared/api/batches.ts";
+import { DecommissionBatchCreate } from "../../shared/api/batches.ts";
+import { MOST_NODES } from "../../shared/api/node-selection.ts";
 import { BatchCreate } from "../../shared/api/onboardings.ts";
 import type { NodeId, ProfileId, SiteId } from "../../shared/ids.ts";
 import { SKU, seedSite } from "../support/onboarding-rig.ts";

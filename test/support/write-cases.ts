@@ -141,6 +141,11 @@ const CHECK = { type: "node.heartbeat_check", input: { nonce: "n" } };
 const NODES: Readonly<Record<string, Prepare>> = {
   createNode: async (world) => ({ body: await world.manualNodeRequest() }),
   updateNode: async (world) => ({ params: { id: await world.node() }, body: { location: { rack: "r1", unit: 4 } } }),
+  applyToNodes: async (world) => {
+    const id = await world.node();
+    const { site_id } = (await world.api.ask("GET", `${ADMIN}/nodes/${id}`)).body;
+    return { body: { site_id, action: { verb: "cordon", ...REASON }, node_ids: [id] } };
+  },
   setNodeLocations: async (world) => {
     const { site_id, hostname } = (await world.api.ask("GET", `${ADMIN}/nodes/${await world.node()}`)).body;
     return { body: { site_id, items: [{ hostname, rack: "r1", unit: 4 }, { hostname: "nobody" }] } };

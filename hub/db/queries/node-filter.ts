@@ -34,7 +34,7 @@ export type FilterSql = { readonly [K in keyof NodeFilter]-?: SQL | undefined };
 const given = <T>(value: T | undefined, toSql: (value: T) => SQL): SQL | undefined =>
   value === undefined ? undefined : toSql(value);
 
-export const hostnameBegins = (prefix: string): SQL => sql`starts_with(${nodes.hostname}, ${prefix})`;
+const hostnameBegins = (prefix: string): SQL => sql`starts_with(${nodes.hostname}, ${prefix})`;
 
 const isSchedulable = (wanted: boolean): SQL =>
   wanted ? sql`${nodes.id} in ${schedulableNodes}` : sql`${nodes.id} not in ${schedulableNodes}`;

@@ -1,9 +1,9 @@
-import type { NodeFilter } from "../../../shared/api/batches.ts";
+import type { NodeFilter } from "../../../shared/api/node-selection.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, asc, count, eq, inArray, ne, type SQL } from "../orm.ts";
+import { and, asc, count, eq, inArray, type SQL } from "../orm.ts";
 import { type Node, nodes } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
-import { hostnameBegins } from "./node-filter.ts";
+import { matches } from "./node-filter.ts";
 
 export interface NodeSelection {
   readonly siteId: SiteId;
@@ -11,17 +11,28 @@ export interface NodeSelection {
   readonly filter?: NodeFilter | undefined;
 }
 
+const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] | undefined =>
+  value === undefined ? undefined : ([value].flat() as T[]);
+
+const ofFilter = (filter: NodeFilter): SQL | undefined =>
+  matches({
+    statuses: listOf(filter.status),
+    skus: listOf(filter.sku_id),
+    schedulable: filter.schedulable,
+    room: filter.room,
+    rack: filter.rack,
+    address: filter.address,
+    failureClasses: listOf(filter.failure_class),
+    condition: filter.condition,
+    search: filter.search,
+    hostnamePrefix: filter.hostname_prefix,
+  });
+
 const selected = ({ siteId, ids, filter }: NodeSelection): SQL | undefined =>
   and(
     eq(nodes.siteId, siteId),
     ids === undefined ? undefined : inArray(nodes.id, [...ids]),
-    ...(filter === undefined
-      ? []
-      : [
-          filter.status === undefined ? ne(nodes.status, "deleted") : eq(nodes.status, filter.status),
-          filter.sku_id === undefined ? undefined : eq(nodes.sku, filter.sku_id),
-          filter.hostname_prefix === undefined ? undefined : hostnameBegins(filter.hostname_prefix),
-        ]),
+    filter === undefined ? undefined : ofFilter(filter),
   );
 
 export async function countMatchingNodes(tx: Tx, selection: NodeSelection): Promise<number> {
@@ -32,3 +43,6 @@ export async function countMatchingNodes(tx: Tx, selection: NodeSelection): Prom
 /** PostgreSQL checks the filter a second time after a wait for a lock, so every returned node matches the filter while the lock lasts. */
 export const lockMatchingNodes = (tx: Tx, selection: NodeSelection): Promise<Node[]> =>
   tx.select().from(nodes).where(selected(selection)).orderBy(asc(nodes.id)).for("no key update");
+
+export const listMatchingNodes = (tx: Tx, selection: NodeSelection): Promise<Node[]> =>
+  tx.select().from(nodes).where(selected(selection)).orderBy(asc(nodes.id));

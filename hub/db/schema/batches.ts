@@ -1,4 +1,5 @@
-import { BATCH_KINDS, type BatchOperation, type BatchRefusal, type NodeFilter } from "../../../shared/api/batches.ts";
+import { BATCH_KINDS, type BatchOperation } from "../../../shared/api/batches.ts";
+import type { BatchRefusal, NodeFilter } from "../../../shared/api/node-selection.ts";
 import type { BatchId, SiteId } from "../../../shared/ids.ts";
 import { check, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";

@@ -13,6 +13,7 @@ import { healthOverrideRoutes } from "./health-overrides.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
 import { manualNodeRoutes } from "./manual-nodes.ts";
 import { nodeBaselineRoutes } from "./node-baselines.ts";
+import { nodeBulkRoutes } from "./node-bulk.ts";
 import { nodeLifecycleRoutes } from "./node-lifecycle.ts";
 import { nodeLocationRoutes } from "./node-locations.ts";
 import { nodeOperationRoutes } from "./node-operations.ts";
@@ -56,6 +57,7 @@ export const ROUTES: readonly Route[] = [
   ...manualNodeRoutes,
   ...nodeLocationRoutes,
   ...adoptionRoutes,
+  ...nodeBulkRoutes,
   ...nodeOperationRoutes,
   ...healthOverrideRoutes,
   ...nodeBaselineRoutes,

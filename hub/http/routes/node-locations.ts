@@ -7,7 +7,7 @@ import { readSite } from "../../db/queries/maas-sites.ts";
 import { lockNode, setLocationsByHostname, setNodeLocation } from "../../db/queries/nodes.ts";
 import { Versioned, writeRoute } from "../route.ts";
 import { mustFindNode, toSummary, versionOf } from "./nodes.ts";
-import { changedMeanwhile, mustMatch } from "./rows.ts";
+import { changedMeanwhile, mustMatch, unknownSite } from "./rows.ts";
 
 const placeOf = ({ room, rack, unit }: NodeLocation): NodeLocation => ({ room, rack, unit });
 
@@ -52,10 +52,7 @@ const setNodeLocations = writeRoute({
   response: LocationsWritten,
   write: async ({ body }, tx) => {
     const site = await readSite(tx, body.site_id);
-    if (site === null)
-      throw new ApiError("reference_unknown", `There is no site ${body.site_id}. List the sites and use one of them.`, {
-        errors: [{ pointer: "/site_id", message: "names no site" }],
-      });
+    if (site === null) throw unknownSite(body.site_id);
     const found = await setLocationsByHostname(tx, site.id, body.items);
     const idOf = new Map(found.map(({ id, hostname }) => [hostname, id]));
     const results = body.items.map(({ hostname }) => ({

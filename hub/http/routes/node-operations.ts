@@ -179,6 +179,9 @@ const clearNodeReports = writeRoute({
   },
 });
 
+/** The verbs that a person can also apply to many nodes at once. */
+export const nodeVerbs = { activate: activateNode, quarantine, lift_quarantine: lift, cordon, uncordon };
+
 export const nodeOperationRoutes = [
   activateNode,
   revokeNodeCertificates,

@@ -1,4 +1,5 @@
 import { ApiError } from "../../../shared/api/errors.ts";
+import type { SiteId } from "../../../shared/ids.ts";
 
 /** `stillThere` throws if somebody deleted the resource after the request had read it. */
 export function stillThere(version: string | null): string {
@@ -18,3 +19,8 @@ export function mustMatch(ifMatch: string | null): string {
 
 export const changedMeanwhile = (what: string): ApiError =>
   new ApiError("precondition_failed", `The ${what} was changed since you read it. Read it again and decide anew.`);
+
+export const unknownSite = (id: SiteId): ApiError =>
+  new ApiError("reference_unknown", `There is no site ${id}. List the sites and use one of them.`, {
+    errors: [{ pointer: "/site_id", message: "names no site" }],
+  });

@@ -1,12 +1,8 @@
 import { randomUUID } from "node:crypto";
-import {
-  type BatchRefusal,
-  type DecommissionBatchCreate,
-  type DecommissionBatchCreated,
-  MOST_NODES,
-} from "../../../shared/api/batches.ts";
+import type { DecommissionBatchCreate, DecommissionBatchCreated } from "../../../shared/api/batches.ts";
 import type { DecommissionCreated } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
+import { type BatchRefusal, groupRefusals, MOST_NODES } from "../../../shared/api/node-selection.ts";
 import { BatchId, type NodeId } from "../../../shared/ids.ts";
 import { type AuditSource, recordAudits } from "../../db/queries/audit-logs.ts";
 import { insertBatch } from "../../db/queries/batches.ts";
@@ -92,6 +88,7 @@ async function start(tx: Tx, request: DecommissionBatchCreate, by: By): Promise<
     matched: nodes.length + unknown.length,
     accepted: accepted.length,
     refused: refusals.length,
+    refused_by: groupRefusals(refusals),
     decommissions: accepted.map(({ node, created }) => ({
       hostname: node.hostname,
       node_id: node.id,
@@ -119,7 +116,7 @@ async function selectNodes(
   return { nodes, unknown: (ids ?? []).filter((id) => !found.has(id)) };
 }
 
-function mustBeExpected(matched: number, expected: number | undefined): void {
+export function mustBeExpected(matched: number, expected: number | undefined): void {
   if (expected !== undefined && matched !== expected)
     throw new ApiError(
       "count_mismatch",

@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { admitDecommissions } from "../../../hub/db/queries/admission.ts";
 import { allocations } from "../../../hub/db/schema/index.ts";
-import { MOST_NODES } from "../../../shared/api/batches.ts";
+import { MOST_NODES } from "../../../shared/api/node-selection.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { onboardedWith } from "../../support/allocatable-node.ts";
@@ -256,7 +256,7 @@ describe("the API of batches of decommissions", () => {
       [{ node_ids: [id, id] }, "/node_ids"],
       [{ node_ids: [id], expected_count: 1 }, "/expected_count"],
       [{ filter: {} }, "/expected_count"],
-      [{ filter: { rack: "r1" }, expected_count: 1 }, "/filter/rack"],
+      [{ filter: { shelf: "r1" }, expected_count: 1 }, "/filter/shelf"],
       [{ node_ids: [id], operation: { mode: "soft_reset", erase: "none", reason } }, "/operation/erase"],
       [{ node_ids: [id], operation: { mode: "drain" } }, "/operation/reason"],
     ] as const) {

@@ -154,6 +154,11 @@ beforeAll(async () => {
       operation: { mode: "drain", reason: "the rack moves" },
       filter: { hostname_prefix: "c07" },
     },
+    "rack-7-cordon.json": {
+      site_id: "dc1",
+      action: { verb: "cordon", reason: "the rack moves" },
+      filter: { hostname_prefix: "c07" },
+    },
     "roce.json": { items: [{ hostname: "c07u41", interface: "ens1np0", ipv4_cidr: "172.30.0.1/31" }] },
     "power.json": { user: "root", pass: "a-login-of-no-bmc" },
     "signal.json": { signal_id: "0b0c63b4-7a39-4b58-9d13-3f1c83a7a1fe", generation: 2, conditions: [booted] },
