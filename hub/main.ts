@@ -39,6 +39,8 @@ import { startAudit } from "./startup/start-audit.ts";
 import { startDatabase } from "./startup/start-database.ts";
 import { startRetention } from "./startup/start-retention.ts";
 import { WakeSignal } from "./timing/wake-signal.ts";
+import { exportTraces, NO_TRACES, type Traces } from "./traces/export-traces.ts";
+import { tracedBmc, tracedSecrets } from "./traces/traced-ports.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
@@ -60,7 +62,11 @@ interface Parts {
   readonly secrets: SecretStore;
   readonly identity: HubIdentity;
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
+  readonly traces: Traces;
 }
+
+/** The hub's name in PostgreSQL's view pg_stat_activity. */
+const nameOf = (hubId: string): string => `muster-hub ${hubId.slice(0, 8)}`;
 
 /** The callback `fail` ends the hub after an error in a part that starts later. */
 async function start(
@@ -70,9 +76,9 @@ async function start(
   fail: (error: unknown) => void,
 ): Promise<void> {
   const hubId = randomUUID();
-  const store = await startDatabase(config, `muster-hub ${hubId.slice(0, 8)}`, log, closers, observeChanges(log));
-  const { db, inTx } = store.opened;
-  const adminTokenFile = join(config.sharedDir, "admin-token");
+  const traces = await openTraces(config, hubId, log, closers);
+  const store = await startDatabase(config, nameOf(hubId), log, closers, observeChanges(log, traces));
+  const [{ db, inTx }, adminTokenFile] = [store.opened, join(config.sharedDir, "admin-token")];
   // The hub checks first that the secret store belongs to its database, before it creates or revokes anything.
   const { secrets, identity, storeWatch } = await openSecretStore(config, log.with({ part: "secrets" }), db, closers);
   await ensureAdminToken(inTx, adminTokenFile);
@@ -85,7 +91,8 @@ async function start(
     databaseUrl: store.url,
     secrets,
     identity,
-    maas: siteClient(db, secrets, countedClients(log)),
+    traces,
+    maas: siteClient(db, secrets, countedClients(log, traces)),
   };
   const agentUrl = agentUrlOf(config);
   const onTaskEnded = startTaskReaders(parts, closers);
@@ -140,12 +147,21 @@ function announce({ log, hubId }: Parts, started: Readonly<Record<string, string
   process.stdout.write(`${JSON.stringify({ listening, ...started, pid: process.pid })}\n`);
 }
 
-/** Returns the clients of the sites' MAAS regions, whose requests the hub logs and counts. */
-const countedClients = (log: Log): SiteClients =>
+async function openTraces({ traces: settings }: Config, hubId: string, log: Log, closers: Closer[]): Promise<Traces> {
+  if (settings === null) return NO_TRACES;
+  const traces = await exportTraces(settings, { version: VERSION, hubId, log: log.with({ part: "traces" }) });
+  closers.push(() => traces.close());
+  return traces;
+}
+
+/** Returns the clients of the sites' MAAS regions, whose requests the hub logs, counts and traces. */
+const countedClients = (log: Log, traces: Traces): SiteClients =>
   new SiteClients((siteId, report) => {
     log.debug("maas request", { site_id: siteId, ...report });
     maasRequests.add({ operation: report.operation, answer: report.outcome });
     maasRequestSeconds.observe({ answer: report.outcome }, report.milliseconds / 1000);
+    const [failure, endMs] = [report.outcome === "ok" ? null : report.outcome, Date.now()];
+    traces.called({ to: "maas", operation: report.operation, failure, startMs: endMs - report.milliseconds, endMs });
   });
 
 /**
@@ -174,16 +190,16 @@ const adminUrl = ({ http: { host, tls } }: Config, port: number): string =>
   `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
 const onboardServices = (
-  { config, log, database: { db, inTx }, secrets, maas, identity }: Parts,
+  { config, log, database: { db, inTx }, secrets, maas, identity, traces }: Parts,
   firstBoot: WorkflowServices["firstBoot"],
   answers: AnswerChecker,
 ): WorkflowServices => ({
   db,
   inTx,
   log: log.with({ part: "onboarding" }),
-  secrets,
+  secrets: tracedSecrets(secrets, traces),
   maas,
-  bmc: openBmc({ caFile: config.bmcCaFile }),
+  bmc: tracedBmc(openBmc({ caFile: config.bmcCaFile }), traces),
   firstBoot,
   countersign: (facts) => identity.keys().signer.countersign(facts),
   checkAnswers: (check) => answers.check(check),

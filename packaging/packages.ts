@@ -41,6 +41,10 @@ export const HUB: PackageSpec = {
   sources: ["hub", "shared", "cloud-init"],
   npm: [
     "@hono/node-server",
+    "@opentelemetry/api",
+    "@opentelemetry/exporter-trace-otlp-http",
+    "@opentelemetry/resources",
+    "@opentelemetry/sdk-trace",
     "@peculiar/x509",
     "drizzle-orm",
     "execa",

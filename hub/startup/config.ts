@@ -12,8 +12,10 @@ import { addressSet } from "../http/source-address.ts";
 import type { TlsPaths } from "../http/tls-files.ts";
 import type { SecretsSettings } from "../secrets/open.ts";
 import type { SignInSettings } from "../sign-in/open-sign-in.ts";
+import type { TraceSettings } from "../traces/export-traces.ts";
 import { nearest } from "./nearest-name.ts";
 import { signInEnv, signInSettings } from "./sign-in-settings.ts";
+import { traceEnv, traceSettings } from "./trace-settings.ts";
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 const millis = (fallback: number, least: number) =>
@@ -134,6 +136,7 @@ const Env = z.object({
   MUSTER_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   MUSTER_METRICS_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_METRICS_TOKEN_FILE: z.string().min(1).optional(),
+  ...traceEnv,
   MUSTER_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
   MUSTER_WATCH_INTERVAL_MS: millis(5_000, 50),
   MUSTER_SWEEP_INTERVAL_MS: millis(3_600_000, 1_000),
@@ -175,6 +178,8 @@ export interface Config {
   readonly signIn: SignInSettings;
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly metrics: { readonly host: string; readonly port: number | null; readonly tokenFile: string | null };
+  /** The collector of traces, or null. */
+  readonly traces: TraceSettings | null;
   readonly agentPackageDir: string;
   readonly bmcCaFile: string | null;
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -245,6 +250,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
       proxies: addressSet(e.MUSTER_HTTP_PROXIES ?? ""),
     },
     metrics: metricsListener(e),
+    traces: tracesOf(e),
     signIn: signInConfig(e),
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
     logLevel: e.MUSTER_LOG_LEVEL,
@@ -299,6 +305,12 @@ function signInConfig(e: z.output<typeof Env>): SignInSettings {
   const byTls = e.MUSTER_HTTP_TLS_CERT !== undefined || e.MUSTER_HTTP_TLS_BY_PROXY === "true";
   const settings = signInSettings(e, byTls);
   if ("fault" in settings) throw refuse(settings.fault);
+  return settings;
+}
+
+function tracesOf(e: z.output<typeof Env>): TraceSettings | null {
+  const settings = traceSettings(e);
+  if (settings !== null && "fault" in settings) throw refuse(settings.fault);
   return settings;
 }
 

@@ -30,7 +30,7 @@ const WORK_CODE = [
   "(worker|system/(residue|workers/worker-program))[.]ts$",
 ];
 
-const HUB_ANYWHERE = "^hub/(outbound|timing|metrics/counted)/";
+const HUB_ANYWHERE = "^hub/(outbound|timing|metrics/counted|traces/current-stage)[/.]";
 const NPM = "node_modules/";
 
 export default {
@@ -312,9 +312,9 @@ export default {
     ),
     only(
       "metrics-imports",
-      "^hub/metrics/",
-      ["^hub/(metrics|db)/", "^shared/", `${NPM}prom-client/`, NODE],
-      "Metrics are read from tables and memory; they never act.",
+      "^hub/(metrics|traces)/",
+      ["^hub/((metrics|traces|db)/|(bmc|secrets)/port[.]ts$)", "^shared/", `${NPM}(prom-client|@opentelemetry)`, NODE],
+      "Metrics and traces are read from tables and memory; they never act.",
     ),
     only(
       "hub-commands-imports",

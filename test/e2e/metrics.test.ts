@@ -5,19 +5,24 @@ import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { COUNTED } from "../../hub/metrics/families.ts";
+import { DecommissionCreated, DecommissionDetail } from "../../shared/api/decommissions.ts";
 import type { NodeSummary } from "../../shared/api/nodes.ts";
+import { OnboardingDetail } from "../../shared/api/onboardings.ts";
 import { agentPids } from "../support/agent-processes.ts";
 import { freePort } from "../support/free-port.ts";
+import { knownSecrets } from "../support/known-secrets.ts";
 import { memoryFolder } from "../support/memory-folder.ts";
 import { hasPromtool } from "../support/promtool.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { type Sample, samplesOf } from "../support/scrape.ts";
 import { demoHosts, seedSite } from "../support/seed-site.ts";
+import { type ReceivedSpan, TraceCollector } from "../support/trace-collector.ts";
 import { until } from "../support/until.ts";
 import { newSecret } from "../support/webhook-receiver.ts";
 
 const HOSTS = demoHosts(2);
 const TOKEN = "a-token-for-the-metrics-alone";
+const TRACES_TOKEN = "a-token-for-the-collector-of-traces";
 
 /** What a healthy hub does not count in a few minutes, with the test that counts it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
@@ -39,28 +44,40 @@ async function askAgentListener(stateDir: string, path: string): Promise<void> {
   });
 }
 
+const textOf = ({ name, status, attributes }: ReceivedSpan): unknown => ({ name, status, attributes });
+
 /** What promtool says about the hub's own metrics; it also finds fault with names that prom-client gave to metrics of Node.js. */
 const lintOf = (text: string): string[] => text.split("\n").filter((line) => /\bmuster_|error/.test(line));
 
-describe("the metrics of a hub that onboards two hosts and drains one", () => {
+describe("the metrics and traces of a hub that onboards two hosts and drains one", () => {
   const stateDir = mkdtempSync(join(memoryFolder(), "muster-metrics-"));
   const tokenFile = join(stateDir, "metrics-token");
   let rig: Rig;
   let port: number;
+  let collector: TraceCollector;
 
   beforeAll(async () => {
     port = await freePort();
+    collector = await TraceCollector.start(TRACES_TOKEN);
+    const headersFile = join(stateDir, "traces-headers");
+    writeFileSync(headersFile, `authorization: Bearer ${TRACES_TOKEN}\n`);
     writeFileSync(tokenFile, `${TOKEN}\n`);
     chmodSync(tokenFile, 0o600);
     rig = await startRig({
       stateDir,
       machines: HOSTS.length,
       speed: 30,
-      hubEnv: { MUSTER_METRICS_PORT: String(port), MUSTER_METRICS_TOKEN_FILE: tokenFile },
+      hubEnv: {
+        MUSTER_METRICS_PORT: String(port),
+        MUSTER_METRICS_TOKEN_FILE: tokenFile,
+        MUSTER_TRACES_URL: collector.url,
+        MUSTER_TRACES_HEADERS_FILE: headersFile,
+      },
     });
   });
   afterAll(async () => {
     await rig?.stop();
+    collector?.close();
     rmSync(stateDir, { recursive: true, force: true });
   });
 
@@ -102,6 +119,9 @@ describe("the metrics of a hub that onboards two hosts and drains one", () => {
       );
     const [first] = await active();
     await look();
+    await until("the collector has the traces of both onboardings", () =>
+      collector.spans.filter(({ name }) => name === "onboard").length === HOSTS.length ? true : undefined,
+    );
     // The restarted hub claims nothing that another hub held, and the agents connect to it again.
     const start = await rig.hubs[0]?.keepDown();
     start?.();
@@ -144,5 +164,72 @@ describe("the metrics of a hub that onboards two hosts and drains one", () => {
         Object.values(sample.labels).some((value) => HOSTS.some(({ hostname }) => value.includes(hostname))),
       ),
     ).toBe(false);
+  });
+
+  it("trace each onboarding with its stages and its calls to MAAS", async () => {
+    for (const { onboarding_id: id } of await rig.api.onboardings()) {
+      const spans = collector.ofTrace(id);
+      const [root, ...roots] = spans.filter(({ parentSpanId }) => (parentSpanId ?? "") === "");
+      expect(roots).toEqual([]);
+      expect(root).toMatchObject({
+        name: "onboard",
+        kind: 1,
+        attributes: { "muster.workflow.status": "completed" },
+      });
+      const stages = spans.filter(({ parentSpanId }) => parentSpanId === root?.spanId);
+      const { events } = await rig.api.call(OnboardingDetail, "GET", `/api/v1/admin/onboardings/${id}`);
+      const ended = events.filter(({ status }) => !["started", "waiting", "retrying"].includes(status));
+      expect(stages.map(({ name }) => name).toSorted()).toEqual(
+        ended.map(({ stage }) => `onboard ${stage}`).toSorted(),
+      );
+      const calls = spans.filter((span) => span !== root && !stages.includes(span));
+      const parents = new Map(stages.map((stage) => [stage.spanId, stage]));
+      expect(calls.filter(({ parentSpanId }) => !parents.has(parentSpanId ?? ""))).toEqual([]);
+      expect(calls.every(({ kind }) => kind === 3)).toBe(true);
+      const deploys = calls.filter(({ parentSpanId }) =>
+        parents.get(parentSpanId ?? "")?.name.endsWith("deploy_via_maas"),
+      );
+      expect(deploys.map(({ attributes }) => attributes["peer.service"])).toContain("maas");
+      expect(calls.map(({ attributes }) => attributes["peer.service"])).toContain("secret_store");
+      for (const { startTimeUnixNano: start, endTimeUnixNano: end } of stages) {
+        expect(start >= (root?.startTimeUnixNano ?? 0n) && end >= start).toBe(true);
+        expect(end <= (root?.endTimeUnixNano ?? 0n)).toBe(true);
+      }
+    }
+    expect(collector.resources[0]).toMatchObject({ "service.name": "muster-hub" });
+    // The restarted hub has an id of its own, and sends the spans of the drain's stages within seconds.
+    const starts = (): number => new Set(collector.resources.map((one) => one["service.instance.id"])).size;
+    await until("both starts of the hub to have sent spans", () => starts() === 2 || undefined);
+    expect(collector.refused).toBe(0);
+    const secrets = knownSecrets();
+    secrets.add("the admin token", readFileSync(rig.adminTokenFile, "utf8").trim());
+    expect(secrets.leaksIn("the traces", JSON.stringify([collector.resources, collector.spans.map(textOf)]))).toEqual(
+      [],
+    );
+  });
+
+  it("say in the hub's log that the collector takes nothing, and stop nothing", async () => {
+    collector.away = true;
+    const [node] = (await rig.api.nodes()).filter(({ status }) => status === "active");
+    const { decommission_id } = await rig.api.call(
+      DecommissionCreated,
+      "POST",
+      `/api/v1/admin/nodes/${node?.id}/drain`,
+      {
+        reason: "without a collector",
+        agent_wait_seconds: 0,
+      },
+    );
+    await until("the drain to end or to fail", async () => {
+      const drain = await rig.api.call(DecommissionDetail, "GET", `/api/v1/admin/decommissions/${decommission_id}`);
+      return drain.status === "completed" || drain.status.startsWith("failed") || undefined;
+    });
+    await until(
+      "the hub's log to tell of it",
+      () =>
+        readFileSync(join(stateDir, "hub.log"), "utf8").includes("the collector of traces did not take spans") ||
+        undefined,
+    );
+    expect(readFileSync(join(stateDir, "hub.log"), "utf8")).not.toContain(TRACES_TOKEN);
   });
 });

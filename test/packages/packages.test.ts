@@ -223,6 +223,8 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
         MUSTER_HTTP_PORT: "0",
         MUSTER_AGENT_URL: "https://localhost:1",
         MUSTER_AGENT_PORT: "0",
+        // A hub with a collector loads the modules of OpenTelemetry, which another hub does not load.
+        MUSTER_TRACES_URL: "http://127.0.0.1:1/v1/traces",
       },
       logFile: join(folder, "hub.log"),
     });

@@ -17,6 +17,7 @@ import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db
 import type { Labels } from "../../metrics/counted/family.ts";
 import { workflowClaimSeconds, workflowClaims, workflowMoves } from "../../metrics/counted/workflow-runs.ts";
 import { WakeSignal } from "../../timing/wake-signal.ts";
+import { inStage } from "../../traces/current-stage.ts";
 import { carryOutStop } from "./apply-verb.ts";
 import { type ClassifyError, execute, type Step } from "./execute.ts";
 import { Leases } from "./leases.ts";
@@ -164,7 +165,10 @@ async function runOnce(run: OneRun): Promise<boolean> {
   const ended = (result: Labels<(typeof workflowMoves)["labels"]>["result"]) =>
     workflowMoves.add({ kind: row.kind, result });
   try {
-    const step = await execute({ workflow, row, signal: run.signal, classifyError: run.classifyError });
+    const visit = { workflowId: row.id, stage: row.stage, enteredAt: row.stageEnteredAt ?? row.now };
+    const step = await inStage(visit, () =>
+      execute({ workflow, row, signal: run.signal, classifyError: run.classifyError }),
+    );
     if (run.signal.aborted) {
       ended("aborted");
       log.warn("stage result dropped", { ...about, reason: String(run.signal.reason) });

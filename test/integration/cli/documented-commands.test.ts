@@ -80,6 +80,13 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
       { file: "test/integration/hub/operate-guide.test.ts", has: 'file === "docs/operate.md"' },
     ]),
   ),
+  ...Object.fromEntries(
+    ["MUSTER_TRACES_URL", "MUSTER_TRACES_HEADERS_FILE"].map((name) => [
+      `${name}=`,
+      { file: "test/e2e/metrics.test.ts", has: `${name}: ` },
+    ]),
+  ),
+  "authorization: Bearer TOKEN": { file: "test/e2e/metrics.test.ts", has: "authorization: Bearer ${TRACES_TOKEN}" },
   'path "kv/data/*"': {
     file: "test/support/vault-under-test.ts",
     has: '/data/*`]: ["create", "update", "read"]',

@@ -11,6 +11,7 @@ import { nodeMoves } from "../../../hub/metrics/counted/node-moves.ts";
 import { stageSeconds, workflowFailures, workflowLeasesLost } from "../../../hub/metrics/counted/workflow-runs.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { observeChanges } from "../../../hub/startup/observe-changes.ts";
+import { NO_TRACES } from "../../../hub/traces/export-traces.ts";
 import { Leases } from "../../../hub/workflows/engine/leases.ts";
 import { NodeId, WorkflowId } from "../../../shared/ids.ts";
 import { logTo } from "../../../shared/log.ts";
@@ -43,6 +44,7 @@ describe("what a hub counts", () => {
       log: quietLog,
       onCommitted: observeChanges(
         logTo({ sink: (line) => void lines.push(JSON.parse(line)), now: () => new Date(0), stackLines: 0 }, "debug"),
+        NO_TRACES,
       ),
     });
     try {
