@@ -86,7 +86,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
       { file: "test/e2e/metrics.test.ts", has: `${name}: ` },
     ]),
   ),
-  "authorization: Bearer TOKEN": { file: "test/e2e/metrics.test.ts", has: "authorization: Bearer ${TRACES_TOKEN}" },
+  "authorization: Bearer TOKEN": { file: "test/e2e/metrics.test.ts", has: "`authorization: Bearer $" },
   'path "kv/data/*"': {
     file: "test/support/vault-under-test.ts",
     has: '/data/*`]: ["create", "update", "read"]',
