@@ -23,6 +23,7 @@ import { maasRequestSeconds, maasRequests } from "./metrics/counted/maas-request
 import { startBaselineSweep } from "./node/baseline-sweep.ts";
 import { startConditionSweep } from "./node/condition-sweep.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
+import { startApprovalExpiry } from "./people/approvals/expire-approvals.ts";
 import { offlineBreaker } from "./reconciler/offline-breaker.ts";
 import { Reconciler } from "./reconciler/reconcile.ts";
 import { openSecrets } from "./secrets/open.ts";
@@ -114,6 +115,7 @@ async function start(
   const auditHeads = await startAudit(parts, closers);
   const operators = await serveOperators({
     at: config.http,
+    approvalHours: config.approvalHours,
     agentUrl,
     caBundlePem: () => identity.keys().ca.caPem,
     authority: () => identity.keys(),
@@ -132,12 +134,8 @@ async function start(
     facts: factsOf(parts, { agentUrl, agents: hosts.sessions, secretStore: () => storeWatch.state() }),
   });
   closers.push(() => operators.close());
-  const started = {
-    agent_url: agentUrl,
-    admin_token_file: adminTokenFile,
-    database: store.kind,
-    secrets: config.secrets.kind,
-  };
+  const kinds = { database: store.kind, secrets: config.secrets.kind };
+  const started = { agent_url: agentUrl, admin_token_file: adminTokenFile, ...kinds };
   announce(parts, started, adminUrl(config, operators.port));
 }
 
@@ -277,6 +275,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   const days = { records: config.retentionDays, history: config.historyDays };
   const retention = startRetention({ db, inTx, log: log.with({ part: "retention" }), days });
   closers.push(() => retention.close());
+  const approvals = startApprovalExpiry({ inTx, log: log.with({ part: "approvals" }) });
+  closers.push(() => approvals.close());
   const credentials = startCredentialWarnings({ inTx, log: log.with({ part: "credentials" }) });
   closers.push(() => credentials.close());
   const late = startLateSuccess({ inTx, workflows, log: log.with({ part: "workflows" }) });

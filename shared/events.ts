@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ADOPTION_DIFFERENCES } from "./adoption.ts";
+import { APPROVAL_EVENTS } from "./approval-events.ts";
 import { BreakerKind, DriftAction, DriftRule, DriftSeverity } from "./drift.ts";
 import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
@@ -345,6 +346,7 @@ export const EVENTS = {
       by: z.string(),
     }),
   },
+  ...APPROVAL_EVENTS,
   "webhook.tested": {
     subject: "webhooks/{webhook_id}",
     meaning: "An operator asked for a test delivery; only that webhook gets it.",

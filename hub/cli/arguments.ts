@@ -34,6 +34,7 @@ export const COMMON_FLAGS = {
   json: { type: "string" },
   all: { type: "boolean" },
   "if-match": { type: "string" },
+  approval: { type: "string" },
   help: { type: "boolean" },
 } as const;
 

@@ -85,6 +85,8 @@ export interface Operation {
   readonly query: readonly Field[];
   /** True if a request for the operation must name a version of the resource in the header If-Match. */
   readonly conditional: boolean;
+  /** True if the API operation may need the approval of a second person, which the header Muster-Approval names. */
+  readonly approvable: boolean;
   /** True if the API operation accepts the header Idempotency-Key. */
   readonly repeatable: boolean;
   readonly body: readonly Field[] | null;
@@ -188,6 +190,7 @@ export function operationsOf(document: unknown): Operation[] {
         arguments: parameters("path").sort((a, b) => places.indexOf(a.name) - places.indexOf(b.name)),
         query: parameters("query"),
         conditional: takesHeader("If-Match"),
+        approvable: takesHeader("Muster-Approval"),
         repeatable: takesHeader("Idempotency-Key"),
         body: body === undefined ? null : fieldsOf(body),
         kinds: body === undefined ? [] : kindsOf(body),

@@ -32,6 +32,7 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
   --output json      the hub's answer unchanged
   --all              all pages of a list
   --if-match ETAG    change only this version; by default the present version
+  --approval ID      the approval of a second person, if the hub has asked for one
   A flag's value @FILE means the file's content, so that no secret is on the command line.
 `;
 /** The commands of the log-in, which need no API description. */
@@ -91,7 +92,13 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   const version = operation.conditional
     ? (flagText(given.values, "if-match") ?? (await presentVersion(target, invocation)))
     : null;
-  const headers = version === null ? {} : { "if-match": version };
+  const approval = flagText(given.values, "approval");
+  if (approval !== undefined && !operation.approvable)
+    throw new UsageError(`${operation.command} needs no approval, so it takes no --approval.`);
+  const headers = {
+    ...(version === null ? {} : { "if-match": version }),
+    ...(approval === undefined ? {} : { "muster-approval": approval }),
+  };
   const { method, repeatable } = operation;
   const response = await call(target, { method, invocation, headers, repeatable });
   if (response.status === 204) return void (output === "text" && process.stdout.write("Done.\n"));

@@ -73,6 +73,8 @@ export interface ApiDependencies {
   readonly forgetAdminToken: () => Promise<void>;
   /** The proxies whose header X-Forwarded-For the hub believes; without them the source of a request is its socket. */
   readonly proxies?: BlockList | null;
+  /** The hours after which the approval of a second person expires, by default a day. */
+  readonly approvalHours?: number | undefined;
   /** The request budgets of a token of the admin API, by default those of `hub/gateway/budgets.ts`; tests may set other budgets. */
   readonly tokenRates?: TokenRates | undefined;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };

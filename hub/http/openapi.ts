@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Allocation, AllocationCreate, AllocationDetail } from "../../shared/api/allocations.ts";
+import { APPROVAL_HEADER } from "../../shared/api/approvals.ts";
 import {
   Batch,
   BatchDetail,
@@ -189,6 +190,9 @@ function parameters(route: Route): Schema[] {
     ...(takesIdempotencyKey(route)
       ? [header("Idempotency-Key", "The same key and request give the same answer for a day.", false)]
       : []),
+    ...(route.secondPerson === undefined
+      ? []
+      : [header(APPROVAL_HEADER, "The id of the approval, if the request needs a second person and has one.", false)]),
     ...(route.method === "PATCH" ? [header("If-Match", "ETag of the version that is changed.", true)] : []),
   ];
 }

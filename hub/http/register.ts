@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
+import { APPROVAL_HEADER } from "../../shared/api/approvals.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import { canonicalJson } from "../../shared/json.ts";
 import { noteAsker } from "../db/committed.ts";
@@ -12,6 +13,7 @@ import { credentialOf } from "../people/credential.ts";
 import { mustBeWithin } from "../people/place.ts";
 import { cookieValue } from "../sign-in/session-cookie.ts";
 import { PRINTED_PAGE_POLICY } from "../ui/sanitization-page.ts";
+import { askSecondPerson, checkSecondPerson, NeedsApproval } from "./approval.ts";
 import { type ApiGuard, authorize, type Env } from "./authorize.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { readJson } from "./json-body.ts";
@@ -120,13 +122,16 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     if (route.write === undefined) throw new Error(`${route.operationId} does not write`);
     if (key !== null && (await lockIdempotencyKey(tx, actor.name, key)) !== null) throw new KeyTaken();
     noteAsker(tx, { name: actor.name, requestId: call.requestId });
+    const check = await checkSecondPerson(tx, route, call, c.req.header(APPROVAL_HEADER));
     const { body, audit } = await route.write(call, tx, prepared);
+    check.mustBeApproved();
+    const approved = check.approvalId === null ? {} : { approval_id: check.approvalId };
     await recordAudit(tx, {
       ...sourceOf(call),
       action: route.operationId,
       target: audit.target,
       reason: audit.reason ?? null,
-      details: audit.details ?? {},
+      details: { ...audit.details, ...approved },
     });
     const plain = body instanceof Versioned ? body.body : body;
     if (
@@ -150,6 +155,7 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     // If the outcome of a request's commit is unknown, the rows of the request may exist in the database. The hub keeps the secrets to which the rows
     // of such a request may refer.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
+    if (error instanceof NeedsApproval) throw await askSecondPerson(route, call, error);
     if (!(error instanceof KeyTaken) || key === null) throw error;
     // If two simultaneous requests have one Idempotency-Key, both clients get the answer that the hub stored first.
     const first = await replay(c, call, key, requestSha256);

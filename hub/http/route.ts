@@ -3,6 +3,7 @@ import type { Right } from "../../shared/api/rights.ts";
 import type { AuditSource } from "../db/queries/audit-logs.ts";
 import type { Tx } from "../db/tx.ts";
 import type { Actor } from "../people/actor.ts";
+import type { Asked } from "../people/approvals/ask-approval.ts";
 import type { Holds } from "../people/credential-watch.ts";
 import type { Place } from "../people/place.ts";
 import type { ApiDependencies } from "./deps.ts";
@@ -104,6 +105,11 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   readonly permission: "write";
   readonly right: Right;
   /**
+   * Says why this request needs a second person, by the facts before the change; null if it needs none (decision I11). The hub stores the body of such a
+   * request, so no route with `secondPerson` takes a secret.
+   */
+  secondPerson?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx): Promise<Asked | null>;
+  /**
    * True if the route's answer holds a secret. The hub never stores an answer with a secret, so a route whose answer holds a secret refuses an
    * Idempotency-Key.
    */
@@ -145,6 +151,7 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
   readonly withoutDatabase?: true;
   readonly read?: (call: Call) => Promise<unknown>;
   readonly stream?: (call: Call, about: StreamCall) => Promise<ReadableStream<Uint8Array>>;
+  readonly secondPerson?: (call: Call, tx: Tx) => Promise<Asked | null>;
   readonly answersSecret?: true;
   readonly before?: (call: Call) => Promise<unknown>;
   readonly abandon?: (call: Call, prepared: unknown) => Promise<void>;

@@ -27,6 +27,7 @@ const WORDS: Readonly<Record<ObjectKind, string>> = {
   allocation: "allocation",
   record: "sanitization record",
   task: "task",
+  approval: "approval",
   token: "token",
 };
 

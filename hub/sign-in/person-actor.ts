@@ -34,10 +34,21 @@ export function nameOf(claims: Claims, subject: string): string {
 export async function personActor({ via, subject, name, claims }: SignedIn, roles: RolesFile, db: Db): Promise<Actor> {
   const grant = grantOf(claims, await roles.rules());
   if (grant.kind !== "granted") throw refusalOf(grant, name);
-  const { role, sites, tenant } = grant;
-  const siteIds = sites === null ? null : await siteIdsOf(db, sites);
-  return { name, via, role, sites: siteIds, tenant, tokenId: null, personId: subject };
+  return { ...(await reachOf(grant, db)), name, via, tokenId: null, personId: subject };
 }
+
+/** Returns the role and the reach that the rules in force now give to claims; null if they give none. */
+export async function grantNow(claims: Claims, roles: RolesFile, db: Db): Promise<Granted | null> {
+  const grant = grantOf(claims, await roles.rules());
+  return grant.kind === "granted" ? reachOf(grant, db) : null;
+}
+
+type Granted = Pick<Actor, "role" | "sites" | "tenant">;
+const reachOf = async ({ role, sites, tenant }: Extract<Grant, { kind: "granted" }>, db: Db): Promise<Granted> => ({
+  role,
+  sites: sites === null ? null : await siteIdsOf(db, sites),
+  tenant,
+});
 
 const refusalOf = (grant: Exclude<Grant, { kind: "granted" }>, name: string): ApiError =>
   grant.kind === "no_role"

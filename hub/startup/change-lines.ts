@@ -52,6 +52,12 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "site.credential.warning": ["warn", "credential of a site is unused or fails"],
   "authority.rotation.changed": ["info", "rotation of the hub's keys changed"],
   "token.changed": ["info", "a token was created, rotated, revoked, restored or used"],
+  "approval.requested": ["info", "a request waits for a second person"],
+  "approval.approved": ["info", "a second person has approved a request"],
+  "approval.refused": ["info", "a second person has refused a request"],
+  "approval.used": ["info", "an approval was used"],
+  "approval.expired": ["info", "an approval has expired"],
+  "approval.withdrawn": ["info", "a request for an approval was withdrawn"],
   "webhook.tested": null,
 };
 

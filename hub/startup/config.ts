@@ -159,6 +159,8 @@ const Env = z.object({
   /** The number of days for which the hub keeps finished tasks, old certificates, old tokens and readiness signals. */
   MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
   MUSTER_HISTORY_DAYS: z.coerce.number().int().min(30).max(36_500).default(1_095),
+  /** The hours after which the approval of a second person expires, counted from the request for it. */
+  MUSTER_APPROVAL_HOURS: z.coerce.number().int().min(1).max(720).default(24),
 });
 
 export interface Config {
@@ -193,6 +195,7 @@ export interface Config {
   readonly auditExport: { readonly file: string | null; readonly syslog: string | null };
   readonly retentionDays: number;
   readonly historyDays: number;
+  readonly approvalHours: number;
   /** All settings of the hub by name, for display. */
   readonly inForce: readonly Setting[];
 }
@@ -266,6 +269,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     retentionDays: e.MUSTER_RETENTION_DAYS,
     historyDays: e.MUSTER_HISTORY_DAYS,
+    approvalHours: e.MUSTER_APPROVAL_HOURS,
     inForce: settingsOf({ ...e, ...folders, MUSTER_STATE_DIR: resolve(e.MUSTER_STATE_DIR) }, given),
   };
 }

@@ -15,6 +15,7 @@ import { openSignIn, type SignInSettings } from "../sign-in/open-sign-in.ts";
 type Api = Pick<
   ApiDependencies,
   | "agentUrl"
+  | "approvalHours"
   | "auditHeads"
   | "caBundlePem"
   | "authority"

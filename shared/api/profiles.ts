@@ -4,6 +4,7 @@ import { GPU_LEVELS } from "../sanitization-record.ts";
 import { GPU_RESET_MEANS } from "../tasks/gpu-scrub.ts";
 import { DataShare, ListedDisks, ScratchFolder } from "../tasks/storage-cleanup.ts";
 import { TURNOVER_MODES } from "../workflow-status.ts";
+import { SECOND_PERSON, SecondPerson } from "./approvals.ts";
 import { Activation, siteFields } from "./sites.ts";
 import { InterfaceName, Seconds, Timestamp } from "./values.ts";
 
@@ -160,6 +161,12 @@ const profileFields = {
    * never releases the machine of a retired node automatically.
    */
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
+  second_person: z
+    .array(SecondPerson)
+    .max(SECOND_PERSON.length)
+    .refine((entries) => new Set(entries).size === entries.length, "names an entry twice")
+    .describe("What waits for a second person's approval: erasing, taking a host out of the fleet, changed scripts")
+    .default([]),
 };
 
 /**

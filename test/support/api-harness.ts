@@ -81,6 +81,7 @@ const WRITTEN = [
   "node_conditions",
   "report_tokens",
   "allocations",
+  "approvals",
 ];
 
 /**

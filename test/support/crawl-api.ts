@@ -27,6 +27,7 @@ const IDS: Readonly<Record<string, string>> = {
     "select record_id as id, n.site_id as site, r.tenant from sanitization_records r left join nodes n on n.id = r.node_id",
   tasks: "select t.id, n.site_id as site from tasks t left join nodes n on n.id = t.node_id",
   tokens: "select id, sites[1] as site from api_tokens",
+  approvals: "select id, site_id as site from approvals",
   webhooks: "select id from webhooks",
 };
 const Description = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });

@@ -6,6 +6,7 @@ import { type ApiHarness, seedApi } from "./api-harness.ts";
 import { addActiveNode } from "./site-nodes.ts";
 import { seedTroubledFleet } from "./troubled-fleet.ts";
 import { storeUnsignedRecord } from "./unsigned-record.ts";
+import { addWaitingApproval } from "./waiting-approval.ts";
 
 /** Fills the database with objects of every kind at several sites, so that each list of the API has at least two items. */
 export async function seedFullFleet(api: ApiHarness): Promise<void> {
@@ -65,6 +66,7 @@ async function addToLists(api: ApiHarness): Promise<void> {
       select 's' || n, 'ann', 'oidc:ann', '10.0.0.1', 'a browser', now() + interval '1 hour' from generate_series(1, 2) n`,
   );
   for (const n of [1, 2]) {
+    await api.database.database.inTx((tx) => addWaitingApproval(tx, SiteId.parse(siteId)));
     await post("/tokens", { name: `of-dc9-${n}`, role: "operator", site_ids: [siteId], expires_in_days: 30 });
     const nodes = [{ hostname: `c07u4${n}`, ipmi_ip: `10.0.9.4${n}` }];
     await post("/onboardings/batch", { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes });

@@ -77,6 +77,8 @@ const verbsOf = (what: string, failed: (world: WriteWorld) => Promise<string>): 
   );
 
 const PEOPLE: Readonly<Record<string, Prepare>> = {
+  grantApproval: async (world) => ({ params: { id: await world.approval() }, body: REASON }),
+  refuseApproval: async (world) => ({ params: { id: await world.approval() }, body: REASON }),
   endSession: async (world) => ({ params: { id: await world.session() } }),
 };
 

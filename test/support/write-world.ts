@@ -9,6 +9,7 @@ import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/stat
 import { makeSchedulable, SSH_KEY } from "./allocatable-node.ts";
 import { type ApiHarness, type SeededApi, SITE_BODY, seedApi } from "./api-harness.ts";
 import { addMachine, addNodeInService, retireNode } from "./site-nodes.ts";
+import { addWaitingApproval } from "./waiting-approval.ts";
 import { HOOKS, newSecret } from "./webhook-receiver.ts";
 
 export const ADMIN = "/api/v1/admin";
@@ -265,6 +266,12 @@ export class WriteWorld {
 
   async token(): Promise<string> {
     return (await this.make("/tokens", await this.tokenRequest())).id;
+  }
+
+  /** Creates a request of another person that waits for a second person. */
+  async approval(): Promise<string> {
+    const siteId = SiteId.parse((await this.site()).siteId);
+    return this.api.database.database.inTx((tx) => addWaitingApproval(tx, siteId));
   }
 
   async webhook(): Promise<string> {

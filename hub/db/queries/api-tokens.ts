@@ -87,7 +87,7 @@ const inDays = (days: number): SQL<Date> => sql<Date>`now() + make_interval(days
 /** Stores a new token, and returns null if a token has the name already, also a token that has ended. */
 export async function insertToken(
   tx: Tx,
-  { expiresInDays, ...token }: Expiring & { readonly createdBy: string },
+  { expiresInDays, ...token }: Expiring & { readonly createdBy: string; readonly knownTo: string[] },
 ): Promise<ApiToken | null> {
   const [row] = await tx
     .insert(t)
@@ -119,7 +119,7 @@ export const countTokens = async (tx: Tx): Promise<number> =>
 export async function rotateToken(
   tx: Tx,
   id: TokenId,
-  to: { tokenSha256: string; lastFour: string; expiresInDays: number; overlapSeconds: number },
+  to: { tokenSha256: string; lastFour: string; expiresInDays: number; overlapSeconds: number; knownTo: string[] },
 ): Promise<ApiToken> {
   const overlap = sql`now() + make_interval(secs => ${to.overlapSeconds}::int)`;
   const [row] = await tx
@@ -127,6 +127,7 @@ export async function rotateToken(
     .set({
       tokenSha256: to.tokenSha256,
       lastFour: to.lastFour,
+      knownTo: to.knownTo,
       previousSha256: sql`${t.tokenSha256}`,
       previousUntil: sql`least(${overlap}, ${t.expiresAt})`,
       expiresAt: inDays(to.expiresInDays),

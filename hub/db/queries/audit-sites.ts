@@ -9,6 +9,7 @@ const SITE_OF: Readonly<Record<string, (id: string) => SQL>> = {
   "power-credential-overrides": (id) =>
     sql`(select o.site_id from maas_power_credential_overrides o where o.id = ${id}::uuid)`,
   "roce-assignments": (id) => sql`(select r.site_id from maas_roce_assignments r where r.id = ${id}::uuid)`,
+  approvals: (id) => sql`(select a.site_id from approvals a where a.id = ${id}::uuid)`,
   nodes: (id) => sql`(select n.site_id from nodes n where n.id = ${id}::uuid)`,
   allocations: (id) => sql`(select a.site_id from allocations a where a.id = ${id}::uuid)`,
   tasks: (id) => sql`(select n.site_id from tasks k join nodes n on n.id = k.node_id where k.id = ${id}::uuid)`,

@@ -28,7 +28,8 @@ const ofFilter = (filter: NodeFilter): SQL | undefined =>
     hostnamePrefix: filter.hostname_prefix,
   });
 
-const selected = ({ siteId, ids, filter }: NodeSelection): SQL | undefined =>
+/** The SQL condition that a node belongs to a selection. */
+export const selectedNodes = ({ siteId, ids, filter }: NodeSelection): SQL | undefined =>
   and(
     eq(nodes.siteId, siteId),
     ids === undefined ? undefined : inArray(nodes.id, [...ids]),
@@ -36,13 +37,13 @@ const selected = ({ siteId, ids, filter }: NodeSelection): SQL | undefined =>
   );
 
 export async function countMatchingNodes(tx: Tx, selection: NodeSelection): Promise<number> {
-  const [row] = await tx.select({ nodes: count() }).from(nodes).where(selected(selection));
+  const [row] = await tx.select({ nodes: count() }).from(nodes).where(selectedNodes(selection));
   return row?.nodes ?? 0;
 }
 
 /** PostgreSQL checks the filter a second time after a wait for a lock, so every returned node matches the filter while the lock lasts. */
 export const lockMatchingNodes = (tx: Tx, selection: NodeSelection): Promise<Node[]> =>
-  tx.select().from(nodes).where(selected(selection)).orderBy(asc(nodes.id)).for("no key update");
+  tx.select().from(nodes).where(selectedNodes(selection)).orderBy(asc(nodes.id)).for("no key update");
 
 export const listMatchingNodes = (tx: Tx, selection: NodeSelection): Promise<Node[]> =>
-  tx.select().from(nodes).where(selected(selection)).orderBy(asc(nodes.id));
+  tx.select().from(nodes).where(selectedNodes(selection)).orderBy(asc(nodes.id));

@@ -117,6 +117,17 @@ async function endWhere(db: Db | Tx, ...conditions: (SQL | undefined)[]): Promis
   return rows.map(({ id }) => id);
 }
 
+/** Returns the claims of a person that a session which has not ended learnt last; null if the person has no such session. */
+export async function newestClaims(db: Db, subject: string): Promise<NonNullable<PageSession["claims"]> | null> {
+  const [row] = await db
+    .select({ claims: pageSessions.claims })
+    .from(pageSessions)
+    .where(and(eq(pageSessions.subject, subject), isLive, isNotNull(pageSessions.claims)))
+    .orderBy(desc(pageSessions.claimsAt))
+    .limit(1);
+  return row?.claims ?? null;
+}
+
 export const endSession = (db: Db | Tx, id: string): Promise<string[]> => endWhere(db, eq(pageSessions.id, id));
 export const endSessionsOf = (db: Db | Tx, owner: SessionOwner): Promise<string[]> => endWhere(db, isOf(owner));
 export const endCookie = (db: Db | Tx, idSha256: string): Promise<string[]> =>

@@ -42,6 +42,8 @@ const OBJECTS = {
     left join nodes n on n.id = r.node_id where r.record_id = ${id}::uuid`,
   task: (id: string) => sql`select array[n.site_id] as sites, null::text as tenant from tasks t
     join nodes n on n.id = t.node_id where t.id = ${id}::uuid`,
+  approval: (id: string) =>
+    sql`select array[site_id] as sites, null::text as tenant from approvals where id = ${id}::uuid`,
   token: (id: string) => sql`select sites, null::text as tenant from api_tokens where id = ${id}::uuid`,
 } as const;
 export type ObjectKind = keyof typeof OBJECTS;

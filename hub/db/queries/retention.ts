@@ -131,6 +131,7 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "history",
     outdated: (cutoff) => sql`least(t.revoked_at, t.expires_at) < ${cutoff} and t.name <> 'admin'`,
   },
+  { table: "approvals", age: "history", outdated: (cutoff) => sql`t.expires_at < ${cutoff}` },
   {
     table: "workflow_events",
     age: "history",

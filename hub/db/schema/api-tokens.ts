@@ -22,6 +22,11 @@ export const apiTokens = pgTable(
     previousSha256: text("previous_sha256").unique(),
     previousUntil: at("previous_until"),
     createdBy: text("created_by"),
+    /**
+     * Everybody who has seen the secret of the token and so may be its holder: the token's creator, and who has rotated it (decision I11). Empty for a
+     * token that nobody created through the API, which counts as a holder of its own.
+     */
+    knownTo: text("known_to").array().notNull().default(sql`'{}'`),
     /** Null only for the hub's first token and for tokens of an older version, which do not expire. */
     expiresAt: at("expires_at"),
     /** The hub writes the last use of a token at most once a minute. */

@@ -1,3 +1,4 @@
+import { SECOND_PERSON, type SecondPerson } from "../../../shared/api/approvals.ts";
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { GPU_LEVELS } from "../../../shared/sanitization-record.ts";
 import { GPU_RESET_MEANS } from "../../../shared/tasks/gpu-scrub.ts";
@@ -61,6 +62,8 @@ export const maasSiteProfiles = pgTable(
     powerOffTimeoutSeconds: integer("power_off_timeout_seconds").notNull(),
     /** The seconds between a node's retirement and the release of its machine; null if only a person may ask for the release. */
     retiredReleaseAfterSeconds: integer("retired_release_after_seconds"),
+    /** What waits for a second person on the hosts of the profile (decision I11). */
+    secondPerson: text("second_person").array().$type<SecondPerson[]>().notNull().default(sql`'{}'`),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()
       .default("active"),
@@ -71,6 +74,10 @@ export const maasSiteProfiles = pgTable(
     check("maas_site_profiles_turnover_mode_check", oneOf("turnover_mode", TURNOVER_MODES)),
     check("maas_site_profiles_gpu_reset_up_to_check", oneOf("gpu_reset_up_to", GPU_RESET_MEANS)),
     check("maas_site_profiles_gpu_claim_level_check", oneOf("gpu_claim_level", GPU_LEVELS)),
+    check(
+      "maas_site_profiles_second_person_check",
+      sql.raw(`"second_person" <@ '{${SECOND_PERSON.join(",")}}'::text[]`),
+    ),
     unique("maas_site_profiles_name_key").on(t.siteId, t.name),
     check("maas_site_profiles_status_check", oneOf("status", ["active", "disabled"])),
   ],

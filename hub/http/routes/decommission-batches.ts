@@ -1,6 +1,7 @@
 import { DecommissionBatchCreate, DecommissionBatchCreated } from "../../../shared/api/batches.ts";
 import { startDecommissionBatch } from "../../workflows/decommission/start-decommission-batch.ts";
 import { sourceOf, writeRoute } from "../route.ts";
+import { decommissionBatchNeeds } from "./second-person.ts";
 
 const createDecommissionBatch = writeRoute({
   operationId: "createDecommissionBatch",
@@ -14,6 +15,7 @@ const createDecommissionBatch = writeRoute({
   body: DecommissionBatchCreate,
   status: 202,
   response: DecommissionBatchCreated,
+  secondPerson: ({ body }, tx) => decommissionBatchNeeds(tx, body),
   write: async (call, tx) => {
     const { body } = call;
     const created = await startDecommissionBatch(tx, body, sourceOf(call));

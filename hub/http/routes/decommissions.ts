@@ -20,6 +20,7 @@ import { DECOMMISSION_MODES, type DecommissionMode, StatusFilter } from "../../.
 import { listDecommissions, readDecommission } from "../../db/queries/decommissions.ts";
 import { readNode } from "../../db/queries/nodes.ts";
 import type { Db, Tx } from "../../db/tx.ts";
+import { ENDS_SERVICE } from "../../people/approvals/decommission-asks.ts";
 import { applyForce } from "../../workflows/decommission/force-decommission.ts";
 import { startDecommission } from "../../workflows/decommission/start-decommission.ts";
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
@@ -27,6 +28,7 @@ import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, sourceOf, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
+import { decommissionNeeds, forceNeeds } from "./second-person.ts";
 
 const DecommissionParams = z.strictObject({ id: DecommissionId });
 const NodeParams = z.strictObject({ id: NodeId });
@@ -101,6 +103,7 @@ const removeNode = writeRoute({
   body: RemoveCreate,
   status: 202,
   response: DecommissionCreated,
+  secondPerson: ({ params, body }, tx) => decommissionNeeds(tx, params.id, { mode: "remove", ...body }),
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "remove", ...body }, actor.name);
@@ -122,6 +125,7 @@ const releaseNode = writeRoute({
   body: ReleaseCreate,
   status: 202,
   response: DecommissionCreated,
+  secondPerson: ({ params, body }, tx) => decommissionNeeds(tx, params.id, { mode: "release", ...body }),
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "release", ...body }, actor.name);
@@ -142,6 +146,7 @@ const decommissionNode = writeRoute({
   body: DecommissionCreate,
   status: 202,
   response: DecommissionCreated,
+  secondPerson: ({ params, body }, tx) => decommissionNeeds(tx, params.id, body),
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, body, actor.name);
@@ -163,6 +168,7 @@ const cleanNodeStorage = writeRoute({
   body: StorageCleanupCreate,
   status: 202,
   response: DecommissionCreated,
+  secondPerson: ({ params, body }, tx) => decommissionNeeds(tx, params.id, { mode: "storage_cleanup", ...body }),
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "storage_cleanup", ...body }, actor.name);
@@ -277,6 +283,12 @@ const force = writeRoute({
   body: z.strictObject({ reason: Reason }),
   status: 200,
   response: DecommissionDetail,
+  secondPerson: async ({ params, body }, tx) => {
+    const found = await readDecommission(tx, params.id);
+    if (found === null) return null;
+    const about = { nodeId: found.node_id, hostname: found.hostname, endsService: ENDS_SERVICE[found.mode] };
+    return forceNeeds(tx, about, body.reason);
+  },
   write: async (call, tx) => {
     const { params, body, deps } = call;
     const before = await mustFindDecommission(tx, params.id);

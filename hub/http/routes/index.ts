@@ -1,6 +1,7 @@
 import type { Route } from "../route.ts";
 import { adoptionRoutes } from "./adoptions.ts";
 import { allocationRoutes } from "./allocations.ts";
+import { approvalRoutes } from "./approvals.ts";
 import { auditLogRoutes } from "./audit-logs.ts";
 import { authorityRoutes } from "./authority.ts";
 import { batchRoutes } from "./batches.ts";
@@ -70,6 +71,7 @@ export const ROUTES: readonly Route[] = [
   ...webhookRoutes,
   ...webhookDeliveryRoutes,
   ...tokenRoutes,
+  ...approvalRoutes,
   ...healthRoutes,
   ...sessionRoutes,
   ...diagnosticsRoutes,

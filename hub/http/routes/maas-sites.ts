@@ -21,6 +21,7 @@ import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { type Call, readRoute, Versioned, writeRoute } from "../route.ts";
 import { profileColumns } from "./profile-columns.ts";
 import { changedMeanwhile, isUniqueViolation, mustMatch, stillThere } from "./rows.ts";
+import { defaultProfileNeeds } from "./second-person.ts";
 import { isOtherAddress, leaveRegion, removeDisownedToken } from "./site-address.ts";
 import { mustBeSoleAtAddress } from "./sole-region.ts";
 
@@ -154,6 +155,10 @@ const updateMaasSite = writeRoute({
   body: SitePatch,
   status: 200,
   response: Site,
+  secondPerson: async ({ params, body }, tx) => {
+    const { defaultProfileId: from } = await mustFindSite(tx, params.id);
+    return defaultProfileNeeds(tx, params.id, { from, to: body.default_profile_id });
+  },
   before: ({ params, deps }) => mustFindSite(deps.db, params.id),
   write: async (call, tx) => {
     const { params, body } = call;

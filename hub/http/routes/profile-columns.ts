@@ -49,6 +49,7 @@ const COLUMNS = {
   release_timeout_seconds: "releaseTimeoutSeconds",
   power_off_timeout_seconds: "powerOffTimeoutSeconds",
   retired_release_after_seconds: "retiredReleaseAfterSeconds",
+  second_person: "secondPerson",
 } as const satisfies Record<keyof ProfileCreate, keyof MaasSiteProfile>;
 
 type Columns = (typeof COLUMNS)[keyof typeof COLUMNS];

@@ -19,6 +19,7 @@ import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SiteParams } from "./maas-sites.ts";
 import { givenProfileColumns, profileColumns, toProfile } from "./profile-columns.ts";
 import { changedMeanwhile, isUniqueViolation, mustMatch, stillThere } from "./rows.ts";
+import { profileChangeNeeds, profileCreationNeeds } from "./second-person.ts";
 
 const ProfileParams = z.strictObject({ id: SiteId, profile_id: ProfileId });
 const tag = "profiles";
@@ -61,6 +62,7 @@ const createProfile = writeRoute({
   body: ProfileCreate,
   status: 201,
   response: Profile,
+  secondPerson: ({ params, body }, tx) => profileCreationNeeds(tx, params.id, body),
   write: async ({ params, body }, tx) => {
     mustEnd(body.boot_disk_pattern);
     await mustFindSite(tx, params.id);
@@ -169,6 +171,10 @@ const updateProfile = writeRoute({
   body: ProfilePatch,
   status: 200,
   response: Profile,
+  secondPerson: async ({ params, body }, tx) => {
+    const profile = await readProfile(tx, params.id, params.profile_id);
+    return profile === null ? null : profileChangeNeeds(profile, body);
+  },
   write: async ({ params, body, ifMatch }, tx) => ({
     body: await changeProfile(tx, params.id, params.profile_id, body, ifMatch),
     audit: { target: `maas-site-profiles/${params.profile_id}`, details: body },
@@ -233,6 +239,7 @@ const updatePolicy = writeRoute({
   body: ProfilePatch,
   status: 200,
   response: Profile,
+  secondPerson: async ({ params, body }, tx) => profileChangeNeeds(await defaultProfileOf(tx, params.id), body),
   write: async ({ params, body, ifMatch }, tx) => {
     const profile = await defaultProfileOf(tx, params.id);
     return {

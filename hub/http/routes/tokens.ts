@@ -32,6 +32,7 @@ import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { ApiToken } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Actor } from "../../people/actor.ts";
+import { identitiesOf } from "../../people/approvals/identities.ts";
 import { newToken } from "../../people/token-text.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
@@ -100,7 +101,8 @@ const create = writeRoute({
       throw new ApiError("conflict", `The hub has ${MOST_TOKENS} tokens, which is the limit. Use fewer tokens.`);
     const { token, ...secret } = makeSecret();
     const { name, role, tenant, site_ids: sites = null, expires_in_days: expiresInDays } = body;
-    const row = await insertToken(tx, { name, role, tenant, sites, expiresInDays, createdBy: actor.name, ...secret });
+    const by = { createdBy: actor.name, knownTo: [...(await identitiesOf(tx, actor))] };
+    const row = await insertToken(tx, { name, role, tenant, sites, expiresInDays, ...by, ...secret });
     if (row === null)
       throw new ApiError(
         "name_taken",
@@ -192,7 +194,10 @@ const rotate = writeRoute({
       throw new ApiError("conflict", `The token ${before.name} is ${statusOf(before, now)}. Create a new token.`);
     const { token, ...secret } = makeSecret();
     const { overlap_seconds: overlapSeconds, expires_in_days: expiresInDays } = body;
-    const row = await rotateToken(tx, params.id, { ...secret, overlapSeconds, expiresInDays });
+    // Whoever rotates a token sees its secret, so the token counts as them too when it approves a request.
+    const holders = before.knownTo.length === 0 ? [`token:${before.id}`] : before.knownTo;
+    const knownTo = [...new Set([...holders, ...(await identitiesOf(tx, actor))])];
+    const row = await rotateToken(tx, params.id, { ...secret, overlapSeconds, expiresInDays, knownTo });
     await told(tx, row, "rotated", actor);
     const details = { name: row.name, overlap_seconds: overlapSeconds, expires_at: isoOrNull(row.expiresAt) };
     return { body: { ...toToken(row, now), token }, audit: { target: `tokens/${row.id}`, details } };

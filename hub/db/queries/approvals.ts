@@ -1,0 +1,131 @@
+import type { ApprovalId, ApprovalState, Because } from "../../../shared/api/approvals.ts";
+import type { Right } from "../../../shared/api/rights.ts";
+import type { SiteId } from "../../../shared/ids.ts";
+import type { Json } from "../../../shared/json.ts";
+import { and, count, desc, eq, getTableColumns, inArray, type SQL, sql } from "../orm.ts";
+import { type ApprovalRow, approvals } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { isWithin, type Reach } from "./reach.ts";
+
+const t = approvals;
+const OPEN = ["pending", "approved"] as const satisfies readonly ApprovalState[];
+const isPast = sql<boolean>`${t.expiresAt} <= now()`;
+/** The state that counts now: an open approval whose time is over has expired, even if no sweep has written that yet. */
+const stateNow = sql<ApprovalState>`case when ${inArray(t.state, [...OPEN])} and ${isPast} then 'expired' else ${t.state} end`;
+
+export interface NewApproval {
+  readonly operation: string;
+  readonly neededRight: Right;
+  readonly siteId: SiteId;
+  readonly params: Readonly<Record<string, string>>;
+  readonly body: Json;
+  readonly requestSha256: string;
+  readonly does: string;
+  readonly because: Because;
+  readonly requestedBy: string;
+  readonly requester: string;
+  readonly requesterIds: string[];
+}
+
+/** Returns the new row, or null if the requester has an open approval of the same request. */
+export async function insertApproval(tx: Tx, approval: NewApproval, hours: number): Promise<ApprovalRow | null> {
+  const [row] = await tx
+    .insert(t)
+    .values({ ...approval, expiresAt: sql`now() + make_interval(hours => ${hours}::int)` })
+    .onConflictDoNothing()
+    .returning();
+  return row ?? null;
+}
+
+export async function countOpenApprovals(tx: Tx): Promise<number> {
+  const [row] = await tx
+    .select({ rows: count() })
+    .from(t)
+    .where(inArray(t.state, [...OPEN]));
+  return row?.rows ?? 0;
+}
+
+const columns = { ...getTableColumns(t), stateNow, at: sql<string>`${t.createdAt}::text` };
+/** A row with the state that counts now, and with the time of the request as text. */
+export type FoundApproval = ApprovalRow & { readonly stateNow: ApprovalState; readonly at: string };
+
+export async function readApproval(db: Db | Tx, id: ApprovalId): Promise<FoundApproval | null> {
+  const [row] = await db.select(columns).from(t).where(eq(t.id, id));
+  return row ?? null;
+}
+
+/** Locks the row until the transaction ends, so that two hubs never change or use one approval at once. */
+export async function lockApproval(tx: Tx, id: ApprovalId): Promise<FoundApproval | null> {
+  const [row] = await tx.select(columns).from(t).where(eq(t.id, id)).for("update");
+  return row ?? null;
+}
+
+/** Locks the open approval of the same request of the same requester. */
+export async function lockOpenApproval(
+  tx: Tx,
+  { requester, requestSha256 }: Pick<NewApproval, "requester" | "requestSha256">,
+): Promise<FoundApproval | null> {
+  const [row] = await tx
+    .select(columns)
+    .from(t)
+    .where(and(eq(t.requester, requester), eq(t.requestSha256, requestSha256), inArray(t.state, [...OPEN])))
+    .for("update");
+  return row ?? null;
+}
+
+/** Locks some open approvals whose time is over; approvals that another transaction has locked are left out. */
+export const lockPastApprovals = (tx: Tx, most: number): Promise<FoundApproval[]> =>
+  tx
+    .select(columns)
+    .from(t)
+    .where(and(inArray(t.state, [...OPEN]), isPast))
+    .orderBy(t.expiresAt)
+    .limit(most)
+    .for("update", { skipLocked: true });
+
+export interface Decision {
+  readonly by: string;
+  readonly reason: string;
+  /** The second person who approved the request; null if nobody did. */
+  readonly approver: string | null;
+}
+
+/** Writes a new state. Only `moveApproval` calls `writeState`, because it also writes the event and the audit. */
+export async function writeState(tx: Tx, id: ApprovalId, to: ApprovalState, decision: Decision | null): Promise<void> {
+  const decided =
+    decision === null
+      ? {}
+      : {
+          decidedBy: decision.by,
+          decisionReason: decision.reason,
+          decidedAt: sql`now()`,
+          ...(decision.approver === null ? {} : { approver: decision.approver }),
+        };
+  await tx
+    .update(t)
+    .set({ state: to, ...decided, ...(to === "used" ? { usedAt: sql`now()` } : {}) })
+    .where(eq(t.id, id));
+}
+
+export const listApprovals = (
+  db: Db,
+  filter: { readonly state: ApprovalState | undefined; readonly siteId: SiteId | undefined; readonly reach: Reach },
+  page: { readonly before: readonly [string, string] | null; readonly limit: number },
+): Promise<FoundApproval[]> => {
+  const { before } = page;
+  const older: SQL | undefined =
+    before === null ? undefined : sql`(${t.createdAt}, ${t.id}) < (${before[0]}::timestamptz, ${before[1]}::uuid)`;
+  return db
+    .select(columns)
+    .from(t)
+    .where(
+      and(
+        older,
+        filter.state === undefined ? undefined : sql`${stateNow} = ${filter.state}`,
+        filter.siteId === undefined ? undefined : eq(t.siteId, filter.siteId),
+        isWithin(filter.reach, { site: t.siteId }),
+      ),
+    )
+    .orderBy(desc(t.createdAt), desc(t.id))
+    .limit(page.limit);
+};

@@ -1,0 +1,56 @@
+import type { SecondPerson } from "../../../shared/api/approvals.ts";
+import type { NodeId, ProfileId, SiteId } from "../../../shared/ids.ts";
+import { count, eq, type SQL, sql } from "../orm.ts";
+import { maasSiteProfiles, maasSites, nodes } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+import { profileOf } from "./decommissions.ts";
+import { type NodeSelection, selectedNodes } from "./node-selection.ts";
+
+/** What one profile says about a second person, and how many of the selected nodes have the profile. */
+export interface ProfileOfNodes {
+  readonly profile: string;
+  readonly secondPerson: readonly SecondPerson[];
+  readonly formatsDisks: boolean;
+  readonly siteId: SiteId;
+  /** One of the nodes by its hostname. */
+  readonly hostname: string;
+  readonly nodes: number;
+}
+
+/** A node without an onboarding has the default profile of its site, so that no node is without rules of its site. */
+const ofNode = sql`coalesce(${profileOf(nodes.id)}, ${maasSites.defaultProfileId})`;
+
+const profilesWhere = (tx: Tx, where: SQL | undefined): Promise<ProfileOfNodes[]> =>
+  tx
+    .select({
+      profile: maasSiteProfiles.name,
+      secondPerson: maasSiteProfiles.secondPerson,
+      formatsDisks: maasSiteProfiles.initializeExtraDisks,
+      siteId: maasSites.id,
+      hostname: sql<string>`min(${nodes.hostname})`,
+      nodes: count(),
+    })
+    .from(nodes)
+    .innerJoin(maasSites, eq(maasSites.id, nodes.siteId))
+    .innerJoin(maasSiteProfiles, sql`${maasSiteProfiles.id} = ${ofNode}`)
+    .where(where)
+    .groupBy(maasSiteProfiles.id, maasSites.id)
+    .orderBy(maasSiteProfiles.name);
+
+export const profilesOfNode = (tx: Tx, id: NodeId): Promise<ProfileOfNodes[]> => profilesWhere(tx, eq(nodes.id, id));
+export const profilesOfSelection = (tx: Tx, selection: NodeSelection): Promise<ProfileOfNodes[]> =>
+  profilesWhere(tx, selectedNodes(selection));
+
+export interface RulesOfProfile {
+  readonly id: ProfileId;
+  readonly profile: string;
+  readonly secondPerson: readonly SecondPerson[];
+}
+
+/** The rules of all profiles of a site, the disabled ones too, because nodes keep a profile that is disabled later. */
+export const rulesOfSite = (tx: Tx, siteId: SiteId): Promise<RulesOfProfile[]> =>
+  tx
+    .select({ id: maasSiteProfiles.id, profile: maasSiteProfiles.name, secondPerson: maasSiteProfiles.secondPerson })
+    .from(maasSiteProfiles)
+    .where(eq(maasSiteProfiles.siteId, siteId))
+    .orderBy(maasSiteProfiles.name);

@@ -1,0 +1,41 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { ROUTES } from "./routes/index.ts";
+import { nodeVerbs } from "./routes/node-operations.ts";
+
+const APPROVABLE = ROUTES.filter(({ secondPerson }) => secondPerson !== undefined);
+
+/** The names of all fields of a JSON schema, at every level. */
+function namesIn(schema: unknown): string[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const properties = "properties" in schema ? Object.keys(schema.properties as object) : [];
+  return [...properties, ...Object.values(schema).flatMap(namesIn)];
+}
+const fieldsOf = (body: z.ZodType): string[] => namesIn(z.toJSONSchema(body, { io: "input", unrepresentable: "any" }));
+
+it("a second person may be needed by the routes that destroy data, end a host's service, or change a profile's rules", () => {
+  expect(APPROVABLE.map(({ operationId }) => operationId).toSorted()).toEqual([
+    "cleanNodeStorage",
+    "createDecommissionBatch",
+    "createMaasSiteProfile",
+    "decommissionNode",
+    "forceDecommission",
+    "releaseNode",
+    "removeNode",
+    "updateMaasSite",
+    "updateMaasSitePolicy",
+    "updateMaasSiteProfile",
+  ]);
+});
+
+it("no route that may need a second person takes a secret, because the hub stores and shows the request", () => {
+  const fields = APPROVABLE.flatMap(({ body }) => (body === undefined ? [] : fieldsOf(body)));
+  expect(fields).toContain("site_bootstrap_bundle_ref");
+  const secret = fields.filter((name) => /pass|secret|token|key|credential|login/.test(name));
+  expect([...new Set(secret)]).toEqual(["enrollment_token_ttl_seconds"]);
+  expect(APPROVABLE.filter(({ answersSecret }) => answersSecret === true)).toEqual([]);
+});
+
+it("no verb for many nodes at once needs a second person, because `applyToNodes` asks nobody", () => {
+  expect(Object.values(nodeVerbs).filter(({ secondPerson }) => secondPerson !== undefined)).toEqual([]);
+});

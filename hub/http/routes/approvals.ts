@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { APPROVAL_STATES, Approval, ApprovalDecision, ApprovalId } from "../../../shared/api/approvals.ts";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import { SiteId } from "../../../shared/ids.ts";
+import { type FoundApproval, listApprovals, readApproval } from "../../db/queries/approvals.ts";
+import { isoOrNull } from "../../db/queries/workflow-views.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { grantApproval, refuseApproval } from "../../people/approvals/decide-approval.ts";
+import { pageOf, pageQuery, readBefore } from "../page.ts";
+import { readRoute, sourceOf, writeRoute } from "../route.ts";
+
+const tag = "approvals";
+const path = "/api/v1/admin/approvals";
+const ApprovalParams = z.strictObject({ id: ApprovalId });
+
+const toApproval = (row: FoundApproval): z.input<typeof Approval> => ({
+  id: row.id,
+  state: row.stateNow,
+  operation: row.operation,
+  does: row.does,
+  because: row.because,
+  params: row.params,
+  body: row.body,
+  site_id: row.siteId,
+  requested_by: row.requestedBy,
+  requested_at: row.createdAt.toISOString(),
+  expires_at: row.expiresAt.toISOString(),
+  decided_by: row.decidedBy,
+  decided_at: isoOrNull(row.decidedAt),
+  decision_reason: row.decisionReason,
+  used_at: isoOrNull(row.usedAt),
+});
+
+async function mustFind(db: Db | Tx, id: ApprovalId): Promise<FoundApproval> {
+  const row = await readApproval(db, id);
+  if (row === null) throw new ApiError("not_found", `There is no approval ${id}.`);
+  return row;
+}
+
+const list = readRoute({
+  operationId: "listApprovals",
+  method: "GET",
+  path,
+  tag,
+  summary: "List requests that wait or waited for a second person, newest first",
+  permission: "read",
+  right: "read_fleet",
+  place: "list",
+  query: z.strictObject({ ...pageQuery, state: z.enum(APPROVAL_STATES).optional(), site_id: SiteId.optional() }),
+  status: 200,
+  response: page(Approval),
+  read: async ({ query, actor, deps }) => {
+    const filter = { state: query.state, siteId: query.site_id, reach: actor };
+    const rows = await listApprovals(deps.db, filter, { before: readBefore(query.cursor), limit: query.limit + 1 });
+    return pageOf(rows, query.limit, ({ at, id }) => [at, id], toApproval);
+  },
+});
+
+const get = readRoute({
+  operationId: "getApproval",
+  method: "GET",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Read a request that waits or waited for a second person: what it does, who asked, who decided",
+  permission: "read",
+  right: "read_fleet",
+  place: { of: "approval", param: "id" },
+  params: ApprovalParams,
+  status: 200,
+  response: Approval,
+  read: async ({ params, deps }) => toApproval(await mustFind(deps.db, params.id)),
+});
+
+const deciding = (verb: "grant" | "refuse") =>
+  writeRoute({
+    operationId: `${verb}Approval`,
+    method: "POST",
+    path: `${path}/{id}/${verb}`,
+    tag,
+    summary:
+      verb === "grant"
+        ? "Approve a request of somebody else, who may then send it again once; needs the right of the request"
+        : "Refuse a request of somebody else, also after its approval, or withdraw a request of your own",
+    permission: "write",
+    right: "operate_nodes",
+    place: { of: "approval", param: "id" },
+    params: ApprovalParams,
+    body: ApprovalDecision,
+    status: 200,
+    response: Approval,
+    write: async (call, tx) => {
+      const { params, body, actor } = call;
+      const decide = verb === "grant" ? grantApproval : refuseApproval;
+      await decide(tx, params.id, body.reason, { actor, source: sourceOf(call) });
+      const now = await mustFind(tx, params.id);
+      const { operation, does, requestedBy } = now;
+      const details = { state: now.state, operation, does, requested_by: requestedBy };
+      return { body: toApproval(now), audit: { target: `approvals/${params.id}`, reason: body.reason, details } };
+    },
+  });
+
+export const approvalRoutes = [list, get, deciding("grant"), deciding("refuse")];

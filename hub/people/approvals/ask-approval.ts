@@ -1,0 +1,90 @@
+import type { Because } from "../../../shared/api/approvals.ts";
+import { ApiError } from "../../../shared/api/errors.ts";
+import type { Right } from "../../../shared/api/rights.ts";
+import type { SiteId } from "../../../shared/ids.ts";
+import { canonicalJson, type Json } from "../../../shared/json.ts";
+import {
+  countOpenApprovals,
+  type FoundApproval,
+  insertApproval,
+  lockOpenApproval,
+  readApproval,
+} from "../../db/queries/approvals.ts";
+import { type AuditSource, sha256Hex } from "../../db/queries/audit-logs.ts";
+import type { Tx } from "../../db/tx.ts";
+import type { Actor } from "../actor.ts";
+import { callerKey, identitiesOf } from "./identities.ts";
+import { HUB, moveApproval, tellApproval } from "./move-approval.ts";
+
+/** The largest number of open approvals of all sites. Each of them expires after some hours. */
+const MOST_OPEN = 1_000;
+
+/** Why a request needs a second person, and what the request would do. */
+export interface Asked {
+  readonly siteId: SiteId;
+  readonly because: Because;
+  readonly does: string;
+}
+
+/** A request that may need an approval. The request holds no secret, so its body may be stored and shown. */
+export interface ApprovableRequest {
+  readonly operation: string;
+  readonly neededRight: Right;
+  readonly params: Readonly<Record<string, string>>;
+  readonly body: Json;
+}
+
+/** The hash by which the hub knows the repeated request. Defaults are part of the parsed body, so leaving out a default changes nothing. */
+export const requestHash = ({ operation, params, body }: ApprovableRequest): string =>
+  sha256Hex(canonicalJson([operation, params, body]));
+
+export interface Asker {
+  readonly actor: Actor;
+  readonly source: AuditSource;
+}
+
+/** Returns the open approval of the request: the one that the requester has asked for before, or a new one. */
+export async function askApproval(
+  tx: Tx,
+  request: ApprovableRequest,
+  asked: Asked,
+  { actor, source, hours }: Asker & { readonly hours: number },
+): Promise<FoundApproval> {
+  const requester = callerKey(actor);
+  const requestSha256 = requestHash(request);
+  const open = await lockOpenApproval(tx, { requester, requestSha256 });
+  if (open !== null && open.stateNow !== "expired") return open;
+  if (open !== null) await moveApproval(tx, open, "expired", { source: HUB });
+  if ((await countOpenApprovals(tx)) >= MOST_OPEN)
+    throw new ApiError(
+      "conflict",
+      `${MOST_OPEN} requests wait for an approval, which is the limit. Approve or refuse some of them (list-approvals).`,
+    );
+  const requesterIds = [...(await identitiesOf(tx, actor))];
+  const about = { ...request, ...asked, requestSha256, requestedBy: actor.name, requester, requesterIds };
+  const row = await insertApproval(tx, about, hours);
+  // Two requests at once make one approval: the second one waits in `insertApproval` for the commit of the first one.
+  const first = row === null ? await lockOpenApproval(tx, { requester, requestSha256 }) : null;
+  if (first !== null) return first;
+  if (row === null) throw new ApiError("conflict", "The request was approved or refused meanwhile. Send it again.");
+  await tellApproval(tx, row, "pending", source);
+  const found = await readApproval(tx, row.id);
+  if (found === null) throw new Error(`approval ${row.id} was written and cannot be read`);
+  return found;
+}
+
+/** The error that tells a requester to wait for a second person, and how to go on. */
+export function approvalRequired({ id, stateNow, expiresAt, because, does }: FoundApproval): ApiError {
+  const why = because.map(({ entry, profile }) => `${entry} (profile ${profile})`).join(", ");
+  const next =
+    stateNow === "approved"
+      ? `Approval ${id} is given. Send the same request again with the header Muster-Approval: ${id} (muster: --approval ${id}).`
+      : `Approval ${id} waits for a second person until ${expiresAt.toISOString()}. When it is given (grant-approval ${id}), send the same request again with the header Muster-Approval: ${id} (muster: --approval ${id}).`;
+  return new ApiError(
+    "approval_required",
+    `A second person must approve this request: ${does} Asked by: ${why}. ${next}`,
+    {
+      context: { approval_id: id, state: stateNow, expires_at: expiresAt.toISOString() },
+    },
+  );
+}

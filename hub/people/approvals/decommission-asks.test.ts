@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { BatchOperation } from "../../../shared/api/batches.ts";
+import { DECOMMISSION_MODES, type DecommissionMode } from "../../../shared/workflow-status.ts";
+import { type DecommissionAsked, ENDS_SERVICE, touchedBy, wordsOf } from "./decommission-asks.ts";
+
+const STORAGE = ["none", "local", "weka", "all"] as const;
+const ERASE = ["none", "quick", "secure"] as const;
+
+/** The options that may matter, for each mode of the API. */
+const OPTIONS: Readonly<Record<DecommissionMode, readonly object[]>> = {
+  drain: [{}],
+  release: [{}],
+  remove: [{}],
+  soft_reset: STORAGE.map((storage_cleanup) => ({ storage_cleanup })),
+  storage_cleanup: STORAGE.filter((scope) => scope !== "none").map((scope) => ({ scope })),
+  reimage: ERASE.map((erase) => ({ erase })),
+  full_decommission: ERASE.flatMap((erase) => STORAGE.map((storage_cleanup) => ({ erase, storage_cleanup }))),
+};
+const REQUESTS: readonly DecommissionAsked[] = DECOMMISSION_MODES.flatMap((mode) =>
+  OPTIONS[mode].map((options) => BatchOperation.parse({ mode, reason: "r", ...options })),
+);
+
+const told = (request: DecommissionAsked): string =>
+  [
+    request.mode,
+    ...("erase" in request ? [request.erase] : []),
+    ...("storage_cleanup" in request ? [request.storage_cleanup] : []),
+    ...("scope" in request ? [request.scope] : []),
+  ].join(" ");
+const touching = (entry: string, formatsDisks: boolean): string[] =>
+  REQUESTS.filter((request) => touchedBy(request, { formatsDisks }).some((one) => one === entry)).map(told);
+
+describe("what a decommission asks of a second person", () => {
+  it("is an erase for each request that destroys data on disks, and for no other", () => {
+    const always = [
+      ...["soft_reset local", "soft_reset all", "reimage quick", "reimage secure"],
+      ...["storage_cleanup local", "storage_cleanup all"],
+      ...ERASE.flatMap((erase) => STORAGE.map((storage) => `full_decommission ${erase} ${storage}`)).filter(
+        (one) => !/ none (none|weka)$/.test(one),
+      ),
+    ];
+    expect(touching("erase", false).toSorted()).toEqual(always.toSorted());
+    expect(touching("erase", true).toSorted()).toEqual([...always, "reimage none"].toSorted());
+  });
+
+  it("is a full decommission for each mode that takes the host out of the fleet for good, whatever its options", () => {
+    const ending = ["release", "remove", "full_decommission"];
+    expect(DECOMMISSION_MODES.filter((mode) => ENDS_SERVICE[mode]).toSorted()).toEqual(ending.toSorted());
+    for (const formats of [false, true])
+      expect(touching("full_decommission", formats)).toEqual(
+        REQUESTS.filter(({ mode }) => ending.includes(mode)).map(told),
+      );
+  });
+
+  it("is never a script, which only profiles name", () => {
+    expect(touching("scripts", true)).toEqual([]);
+  });
+
+  it("is told in words with every option, so that the second person knows what happens", () => {
+    const request = BatchOperation.parse({ mode: "reimage", erase: "quick", reason: "new image" });
+    expect(wordsOf(request, "node a1")).toBe(
+      'Deploy again node a1 (reimage, erase "quick", agent_wait_seconds 900). Reason: new image',
+    );
+  });
+});

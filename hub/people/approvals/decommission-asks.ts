@@ -1,0 +1,71 @@
+import type { SecondPerson } from "../../../shared/api/approvals.ts";
+import type { BatchOperation } from "../../../shared/api/batches.ts";
+import type { StorageCleanupCreate } from "../../../shared/api/decommissions.ts";
+import type { DecommissionMode } from "../../../shared/workflow-status.ts";
+
+/** A request for a decommission of any mode, for one node or for a batch. */
+export type DecommissionAsked = BatchOperation | ({ readonly mode: "storage_cleanup" } & StorageCleanupCreate);
+
+/** What the profile of a node says about disks. */
+export interface DiskRules {
+  /** True if the first boot after a deploy formats the free disks (`initialize_extra_disks`). */
+  readonly formatsDisks: boolean;
+}
+
+/**
+ * True for a mode that takes a host out of the fleet for good. A full decommission does the same as a drain, a release and a remove one after another,
+ * so the release and the remove ask as much as the full decommission. A drain asks nothing, because an operator can activate a drained node again.
+ */
+export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
+  drain: false,
+  release: true,
+  remove: true,
+  soft_reset: false,
+  reimage: false,
+  storage_cleanup: false,
+  full_decommission: true,
+};
+
+const cleansDisks = (storage: "none" | "local" | "weka" | "all"): boolean => storage === "local" || storage === "all";
+
+/**
+ * True if the request destroys data on the disks of a host. Weka mounts hold no data on the host. A release requests no erase from MAAS (decision M9).
+ */
+function erases(request: DecommissionAsked, { formatsDisks }: DiskRules): boolean {
+  switch (request.mode) {
+    case "drain":
+    case "release":
+    case "remove":
+      return false;
+    case "soft_reset":
+      return cleansDisks(request.storage_cleanup);
+    case "storage_cleanup":
+      return cleansDisks(request.scope);
+    case "reimage":
+      return request.erase !== "none" || formatsDisks;
+    case "full_decommission":
+      return request.erase !== "none" || cleansDisks(request.storage_cleanup);
+  }
+}
+
+/** The entries of `second_person` that a request for a decommission touches. */
+export const touchedBy = (request: DecommissionAsked, rules: DiskRules): readonly SecondPerson[] => [
+  ...(erases(request, rules) ? (["erase"] as const) : []),
+  ...(ENDS_SERVICE[request.mode] ? (["full_decommission"] as const) : []),
+];
+
+const WORDS: Readonly<Record<DecommissionMode, string>> = {
+  drain: "Drain",
+  release: "Release the machine of",
+  remove: "Remove",
+  soft_reset: "Clean",
+  reimage: "Deploy again",
+  storage_cleanup: "Clean the storage of",
+  full_decommission: "Take out of the fleet",
+};
+
+/** Says in words what the request does to the named nodes, with every option of the request. */
+export function wordsOf({ mode, reason, ...options }: DecommissionAsked, nodes: string): string {
+  const told = Object.entries(options).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
+  return `${WORDS[mode]} ${nodes} (${[mode, ...told].join(", ")}). Reason: ${reason}`;
+}

@@ -1,0 +1,114 @@
+import { type Because, SECOND_PERSON, type SecondPerson } from "../../../shared/api/approvals.ts";
+import type { ProfileCreate } from "../../../shared/api/profiles.ts";
+import { canonicalJson } from "../../../shared/json.ts";
+
+/**
+ * What a field of a profile decides. `scripts`: code that runs on hosts, the system that is installed there, or disks and folders that are formatted or
+ * emptied there. `rule`: the list of what waits for a second person. `plain`: everything else.
+ */
+export const PROFILE_FIELDS: Readonly<Record<keyof ProfileCreate, "scripts" | "rule" | "plain">> = {
+  name: "plain",
+  description: "plain",
+  distro_series: "scripts",
+  architecture: "plain",
+  pxe_iface: "plain",
+  pxe_vlan_vid: "plain",
+  node_pxe_iface: "plain",
+  commissioning_scripts: "scripts",
+  testing_scripts: "scripts",
+  strict_pxe_preflight: "plain",
+  enable_phase2_roce: "plain",
+  roce_required: "plain",
+  require_hw_sync: "plain",
+  hardware_sync_interval_seconds: "plain",
+  enable_deploy_retry_on_datasource_failure: "plain",
+  max_deploy_retry_attempts: "plain",
+  auto_claim_single_new_machine: "plain",
+  batch_max_parallel: "plain",
+  deploy_max_parallel: "plain",
+  site_bootstrap_bundle_ref: "scripts",
+  initialize_extra_disks: "scripts",
+  erase_unexpected_signatures: "scripts",
+  boot_disk_pattern: "scripts",
+  turnover_mode: "plain",
+  scratch_folders: "scripts",
+  data_shares: "scripts",
+  weka_prefixes: "plain",
+  clear_free_space: "plain",
+  purge_disks: "scripts",
+  gpu_reset_up_to: "plain",
+  gpu_claim_level: "plain",
+  gpu_claim_percent: "plain",
+  soft_reset_after_root: "plain",
+  enrollment_token_ttl_seconds: "plain",
+  preflight_timeout_seconds: "plain",
+  discovery_timeout_seconds: "plain",
+  commission_timeout_seconds: "plain",
+  configure_timeout_seconds: "plain",
+  deploy_timeout_seconds: "plain",
+  hardware_sync_seed_timeout_seconds: "plain",
+  hardware_sync_health_timeout_seconds: "plain",
+  agent_enrollment_timeout_seconds: "plain",
+  release_timeout_seconds: "plain",
+  power_off_timeout_seconds: "plain",
+  retired_release_after_seconds: "plain",
+  second_person: "rule",
+};
+
+type Fields = { readonly [K in keyof ProfileCreate]?: ProfileCreate[K] | undefined };
+interface Rules {
+  readonly profile: string;
+  readonly secondPerson: readonly SecondPerson[];
+}
+
+/** The fields that a request changes and that run code or destroy data on hosts. */
+const changedScripts = (from: Fields, to: Fields): readonly string[] =>
+  (Object.keys(PROFILE_FIELDS) as (keyof ProfileCreate)[]).filter(
+    (field) =>
+      PROFILE_FIELDS[field] === "scripts" &&
+      to[field] !== undefined &&
+      canonicalJson(to[field]) !== canonicalJson(from[field] ?? null),
+  );
+
+const lackOf = (asks: readonly SecondPerson[], others: readonly SecondPerson[]): SecondPerson[] =>
+  asks.filter((entry) => !others.includes(entry));
+
+/** What a request changes that a second person must see, in words, and the profiles that ask for it. */
+export interface ProfileAsks {
+  readonly because: Because;
+  readonly changes: readonly string[];
+}
+
+/** Judges the change of a profile by the rules of the profile before the change, so that nobody can first take away the rule. */
+export function changeAsks(before: ProfileCreate, patch: Fields): ProfileAsks {
+  const fields = before.second_person.includes("scripts") ? changedScripts(before, patch) : [];
+  const lost = patch.second_person === undefined ? [] : lackOf(before.second_person, patch.second_person);
+  const entries = SECOND_PERSON.filter((entry) => lost.includes(entry) || (entry === "scripts" && fields.length > 0));
+  return {
+    because: entries.map((entry) => ({ entry, profile: before.name })),
+    changes: [...fields, ...(lost.length === 0 ? [] : ["second_person"])],
+  };
+}
+
+/**
+ * Judges a new profile by the rules of the site's other profiles, because hosts that are onboarded with the new profile would run scripts, or be
+ * erased, that a second person has not seen. `defaults` is a profile in which the request names no field.
+ */
+export function creationAsks(created: ProfileCreate, others: readonly Rules[], defaults: Fields): ProfileAsks {
+  const asked = [{ profile: created.name, secondPerson: created.second_person }, ...others];
+  const fields = changedScripts(defaults, created);
+  const because = asked.flatMap(({ profile, secondPerson }) =>
+    secondPerson
+      .filter((entry) => !created.second_person.includes(entry) || (entry === "scripts" && fields.length > 0))
+      .map((entry) => ({ entry, profile })),
+  );
+  const lacks = because.some(({ entry }) => !created.second_person.includes(entry));
+  return {
+    because,
+    changes: [...(because.some(({ entry }) => entry === "scripts") ? fields : []), ...(lacks ? ["second_person"] : [])],
+  };
+}
+
+/** The entries that hosts lose if they have the profile `to` in place of the profile `from`. */
+export const moveAsks = (from: Rules, to: Rules): Because =>
+  lackOf(from.secondPerson, to.secondPerson).map((entry) => ({ entry, profile: from.profile }));
