@@ -26,6 +26,7 @@ const SHOWN = [
   /^\[Service\]/,
   /^scrape_configs:/,
   /^MUSTER_PUBLIC_URL=/,
+  /^defaults\n/,
   /^\[\n {2}\{ "claim"/,
   /^- hosts: muster_adoption/,
 ];
