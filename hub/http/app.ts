@@ -70,7 +70,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
     }),
   );
   const isValid = async (credential: Credential): Promise<boolean> =>
-    (await identify(credential, { withoutDatabase: false }, deps)).kind === "actor";
+    (await identify(credential, { withoutDatabase: false, look: true }, deps)).kind === "actor";
   const guard = {
     failed: new FailedLogins(deps),
     budgets: new TokenBudgets(deps.tokenRates),

@@ -82,7 +82,7 @@ export function registerSignIn(app: Hono<Env>, deps: ApiDependencies, failed: Fa
   app.post("/sign-out", (c) => signOut(c, deps));
 }
 
-const addressOf = (c: Context<Env>): string => c.env?.incoming?.socket.remoteAddress ?? "unknown";
+const addressOf = (c: Context<Env>): string => c.get("address") ?? "unknown";
 
 const cookieOf = (c: Context<Env>, { signIn: { cookies } }: ApiDependencies): string | null => {
   const value = cookieValue(c.req.header("cookie") ?? null, cookies.session);
@@ -159,6 +159,8 @@ async function signOut(c: Context<Env>, deps: ApiDependencies): Promise<Response
     await recordAudit(tx, {
       actor: session.name,
       role: "none",
+      via: "session",
+      address: c.get("address"),
       action: "signOut",
       target: `sessions/${session.id}`,
       reason: null,

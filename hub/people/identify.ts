@@ -49,14 +49,15 @@ export type Identified =
 
 /**
  * The only function that makes an actor from a request. `identify` throws `no_role` for a person who has signed in and has no role, and `unavailable`
- * if the hub needs the provider and the provider does not answer.
+ * if the hub needs the provider and the provider does not answer. With `look`, the credential is checked and not used: a page's session comes no
+ * further from its idle limit.
  */
 export async function identify(
   credential: Credential,
-  { withoutDatabase }: { readonly withoutDatabase: boolean },
+  { withoutDatabase, look = false }: { readonly withoutDatabase: boolean; readonly look?: boolean },
   identifiers: Identifiers,
 ): Promise<Identified> {
-  if (credential.kind === "session") return holderOfSession(credential, identifiers);
+  if (credential.kind === "session") return holderOfSession(credential, look, identifiers);
   if (credential.kind === "access_token") return holderOfAccessToken(credential, identifiers);
   if (isMiscopied(credential.token)) return refused();
   // The database finds the API token by the token's hash, so the duration of the look-up reveals nothing about the token.
@@ -99,8 +100,12 @@ function noteUse({ db, inTx, log }: Identifiers, { tokenId, name, role }: TokenH
 const SESSION_ENDED = "Your session has ended. Sign in again.";
 
 /** A session has the rights that its token or person has now, so a revoked token or a changed rule takes effect at the next request. */
-async function holderOfSession({ token }: Credential, { db, log, signIn: { oidc } }: Identifiers): Promise<Identified> {
-  const session = await presentSession({ db, oidc, log }, token);
+async function holderOfSession(
+  { token }: Credential,
+  look: boolean,
+  { db, log, signIn: { oidc } }: Identifiers,
+): Promise<Identified> {
+  const session = await presentSession({ db, oidc, log }, token, { look });
   if (session === null) return refused(SESSION_ENDED);
   const { tokenId, subject, name, claims } = session;
   if (tokenId !== null) {

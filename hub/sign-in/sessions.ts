@@ -72,11 +72,13 @@ const auditSignIn = (
   recordAudit(tx, {
     actor: about.name,
     role: about.role,
+    via: "tokenId" in about.owner ? "token" : "oidc",
+    address: about.visit.address,
     action: "signIn",
     target: `sessions/${about.sessionId}`,
     reason: null,
     requestId: about.visit.requestId,
-    details: { by: "tokenId" in about.owner ? "token" : "provider", address: about.visit.address },
+    details: { by: "tokenId" in about.owner ? "token" : "provider" },
   });
 
 export const beginByToken = (
@@ -113,13 +115,15 @@ export async function beginByProvider(
 
 /**
  * Returns the session of a cookie, or null if it has ended. If the claims of the session are old, the hub first asks the provider for new ones. The
- * session goes on with the old claims while the provider does not answer, and ends if the provider refuses.
+ * session goes on with the old claims while the provider does not answer, and ends if the provider refuses. With `look`, nobody uses the session: the
+ * session comes no further from its idle limit.
  */
 export async function presentSession(
   { db, oidc, log }: { readonly db: Db; readonly oidc: Oidc | null; readonly log: Log },
   cookie: string,
+  { look }: { readonly look: boolean } = { look: false },
 ): Promise<LiveSession | null> {
-  const session = await findSession(db, sessionHash(cookie));
+  const session = await findSession(db, sessionHash(cookie), { look });
   if (session === null || !session.claimsAreOld || oidc === null) return session;
   const { id, subject, refreshSealed, claims } = session;
   const refreshToken = refreshSealed === null ? null : openText(refreshSealed, cookie);

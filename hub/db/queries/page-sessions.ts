@@ -64,8 +64,12 @@ export interface LiveSession extends Pick<PageSession, "id" | "tokenId" | "subje
   readonly claimsAreOld: boolean;
 }
 
-/** Returns the session with the given hash if it has not ended, and notes its use. */
-export async function findSession(db: Db, idSha256: string): Promise<LiveSession | null> {
+/** Returns the session with the given hash if it has not ended. Notes the use of the session, unless the caller only takes a look at it. */
+export async function findSession(
+  db: Db,
+  idSha256: string,
+  { look }: { readonly look: boolean },
+): Promise<LiveSession | null> {
   const { id, tokenId, subject, name, claims, refreshSealed } = pageSessions;
   const old = sql<boolean>`${isNotNull(pageSessions.refreshSealed)}
     and ${pageSessions.claimsAt} < now() - ${minutes(CLAIMS_MINUTES)}
@@ -77,7 +81,7 @@ export async function findSession(db: Db, idSha256: string): Promise<LiveSession
     .where(and(eq(pageSessions.idSha256, idSha256), isLive));
   if (row === undefined) return null;
   const { unused: isUnused, ...session } = row;
-  if (isUnused)
+  if (isUnused && !look)
     await db
       .update(pageSessions)
       .set({ lastUsedAt: sql`now()` })

@@ -58,11 +58,11 @@ describe("a sign-in on the page by the provider", () => {
     expect(await you(browser)).toBe("oidc:ann@example.com admin");
     expect((await world.signIn("bob")).last.status).toBe(200);
     const audit = await query(
-      "select actor, role, details->>'by' as by from audit_logs where action = 'signIn' order by id",
+      "select actor, role, via, address, details->>'by' as by from audit_logs where action = 'signIn' order by id",
     );
     expect(audit.rows).toEqual([
-      { actor: "oidc:ann@example.com", role: "admin", by: "provider" },
-      { actor: "oidc:bob", role: "viewer", by: "provider" },
+      { actor: "oidc:ann@example.com", role: "admin", via: "oidc", address: "127.0.0.1", by: "provider" },
+      { actor: "oidc:bob", role: "viewer", via: "oidc", address: "127.0.0.1", by: "provider" },
     ]);
   });
 
@@ -277,6 +277,17 @@ describe("a sign-in on the page by the provider", () => {
       await query("update page_sessions set last_used_at = now() - interval '479 minutes' where ended_at is null");
       expect(await you(browser)).toBe("oidc:ann@example.com admin");
       await query(`update page_sessions set ${change} where ${age}`);
+      expect(await you(browser)).toBe("401 unauthenticated");
+    });
+
+    it("ends when nobody used it for eight hours, although a tab has a stream of events open", async () => {
+      const { browser } = await world.signIn("ann");
+      const cookie = `${SESSION}=${sessionOf(browser)}`;
+      const stream = await fetch(`${world.url}/api/v1/admin/events/stream`, { headers: { cookie } });
+      expect(stream.status).toBe(200);
+      await query("update page_sessions set last_used_at = now() - interval '7 hours 59 minutes 58 seconds'");
+      // The hub looks at the session each second, and ends the stream with the session.
+      for await (const _part of stream.body ?? []);
       expect(await you(browser)).toBe("401 unauthenticated");
     });
 

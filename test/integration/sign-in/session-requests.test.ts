@@ -48,6 +48,18 @@ describe("a request with a session's cookie", () => {
     expect(((await status.json()) as { you: object }).you).toMatchObject({ name: "watcher", role: "viewer" });
   });
 
+  it("is audited at its begin and its end with the way and the address of the person", async () => {
+    const cookie = await cookieOf(api.viewer);
+    expect((await send("/sign-out", { cookie, ...PAGE }, {})).status).toBe(204);
+    const { rows } = await api.database.database.pool.query(
+      "select action, actor, via, address from audit_logs where action in ('signIn', 'signOut') order by id desc limit 2",
+    );
+    expect(rows).toEqual([
+      { action: "signOut", actor: "watcher", via: "session", address: "127.0.0.1" },
+      { action: "signIn", actor: "watcher", via: "token", address: "127.0.0.1" },
+    ]);
+  });
+
   it("may change something, as the token may, and only from the hub's own page", async () => {
     const cookie = await cookieOf(api.admin);
     const make = (name: string, headers: Record<string, string>, body: unknown = siteBody(name)) =>
