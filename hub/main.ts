@@ -32,6 +32,7 @@ import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
 import { RolesFileError } from "./sign-in/roles-file.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./startup/config.ts";
 import { type HubIdentity, openIdentity } from "./startup/hub-identity.ts";
+import { isMigrateCommand, runMigrateCommand } from "./startup/migrate-command.ts";
 import { observeChanges } from "./startup/observe-changes.ts";
 import { serveHosts } from "./startup/serve-hosts.ts";
 import { type Facts, serveOperators } from "./startup/serve-operators.ts";
@@ -321,6 +322,10 @@ const isWrongSetting = (error: unknown): boolean =>
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
 
 async function runWords(words: readonly string[]): Promise<number> {
+  if (isMigrateCommand(words)) {
+    await runMigrateCommand(loadConfig(process.env));
+    return 0;
+  }
   const asked = askedFor(words);
   if (asked === null) return runCommand(words, settingsWith);
   await runBackupCommand(asked, loadConfig(process.env));

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Client } from "pg";
 import { z } from "zod";
 import { lockMigrations } from "./advisory-locks.ts";
 import { connectOnce } from "./connect-once.ts";
@@ -22,6 +23,49 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
   } finally {
     await client.end();
   }
+}
+
+/** The database lacks migrations, and the hub's role may not apply them. The message says what a person does next. */
+export class SchemaBehind extends Error {}
+
+/**
+ * Applies the pending migrations at a hub's start. A hub whose role may not change the schema starts on a schema that is current, so that the role
+ * need not own the tables (decision L3).
+ */
+export async function migrateAtStart(url: string): Promise<void> {
+  const client = await connectOnce(url, "muster-migrate");
+  try {
+    await lockMigrations(client);
+    const { role, mayMigrate, maySee, newest } = await schemaState(client);
+    if (newest !== null && newest >= NEWEST) return;
+    if (!mayMigrate)
+      throw new SchemaBehind(
+        maySee
+          ? `The database ${newest === null ? "has no tables" : "is of an older version"} of Muster, and the role ${role} of DATABASE_URL may not change that. Run the command migrate of this version with the DATABASE_URL of the owner (docs/audit.md).`
+          : `The role ${role} of DATABASE_URL may not read the tables of Muster. Give the role its rights as the owner of the tables (docs/audit.md, "A database role that cannot change the audit").`,
+      );
+    await applyMigrations(drizzle(client), { migrationsFolder: MIGRATIONS });
+  } finally {
+    await client.end();
+  }
+}
+
+const Rights = z.tuple([z.object({ role: z.string(), mayMigrate: z.boolean(), maySee: z.boolean() })]);
+const Newest = z.tuple([z.object({ newest: z.coerce.number().nullable() })]);
+
+/** What the role may do, and the newest migration; `newest` is null if there is none, or if the role may not see it. */
+async function schemaState(client: Client) {
+  const rights = await client.query(`
+    select current_user as role, has_database_privilege(current_database(), 'create') as "mayMigrate",
+      coalesce((select has_schema_privilege(oid, 'usage') from pg_namespace where nspname = 'drizzle'), true) as "maySee"`);
+  const [state] = Rights.parse(rights.rows);
+  if (!state.maySee) return { ...state, newest: null };
+  const { rows } = await client.query("select to_regclass('drizzle.__drizzle_migrations') is not null as made");
+  if (rows[0]?.made !== true) return { ...state, newest: null };
+  const [{ newest }] = Newest.parse(
+    (await client.query("select max(created_at) as newest from drizzle.__drizzle_migrations")).rows,
+  );
+  return { ...state, newest };
 }
 
 const Journal = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })).min(1) });

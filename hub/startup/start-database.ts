@@ -3,7 +3,7 @@ import type { Secret } from "../../shared/secret.ts";
 import { type Database, openDatabase } from "../db/client.ts";
 import type { OnCommitted } from "../db/committed.ts";
 import { startEmbeddedPostgres } from "../db/embedded/embedded-postgres.ts";
-import { migrate } from "../db/migrate.ts";
+import { migrateAtStart, SchemaBehind } from "../db/migrate.ts";
 import { databaseFault } from "./database-fault.ts";
 
 export interface DatabaseSettings {
@@ -39,12 +39,12 @@ export async function withDatabaseFault<T>(settings: DatabaseSettings, url: stri
   try {
     return await use();
   } catch (error) {
-    throw settings.databaseUrl === null ? error : databaseFault(url, error);
+    throw settings.databaseUrl === null || error instanceof SchemaBehind ? error : databaseFault(url, error);
   }
 }
 
 /**
- * Opens the database that the settings name, and migrates it to the schema of this version of Muster. `startDatabase` adds the functions that close
+ * Opens the database that the settings name, and migrates it to the schema of this version of Muster if need be. `startDatabase` adds the functions that close
  * the database to `closers`.
  */
 export async function startDatabase(
@@ -55,7 +55,7 @@ export async function startDatabase(
   onCommitted?: OnCommitted,
 ): Promise<{ opened: Database; url: string; kind: string }> {
   const { url, kind } = await findDatabase(settings, log, closers);
-  await withDatabaseFault(settings, url, () => migrate(url));
+  await withDatabaseFault(settings, url, () => migrateAtStart(url));
   const opened = openDatabase({
     url,
     poolSize: settings.databasePoolSize,

@@ -27,6 +27,7 @@ const SHOWN = [
   /^scrape_configs:/,
   /^MUSTER_PUBLIC_URL=/,
   /^defaults\n/,
+  /^(CREATE ROLE|GRANT) /,
   /^\[\n {2}\{ "claim"/,
   /^- hosts: muster_adoption/,
 ];

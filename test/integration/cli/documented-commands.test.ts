@@ -87,6 +87,10 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
     ]),
   ),
   "authorization: Bearer TOKEN": { file: "test/e2e/metrics.test.ts", has: "`authorization: Bearer $" },
+  "npm run hub -- migrate": {
+    file: "test/integration/hub/restricted-role.test.ts",
+    has: 'runHubCommand(["migrate"], ',
+  },
   'path "kv/data/*"': {
     file: "test/support/vault-under-test.ts",
     has: '/data/*`]: ["create", "update", "read"]',
