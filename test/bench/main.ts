@@ -10,6 +10,7 @@ import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { measureBatches } from "./batches.ts";
 import { measureEmptyFolder } from "./empty-folder.ts";
+import { measureFailover } from "./failover.ts";
 import { type Figure, isHeld, printFigure } from "./figure.ts";
 import { measureFleetLists } from "./fleet-lists.ts";
 import { measureGpuAnswers } from "./gpu-answers.ts";
@@ -35,6 +36,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
     (
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])
     ).flat(),
+  failover: () => measureFailover(join(stateDir, "failover")),
   "waiting-requests": () => measureWaitingRequests(join(stateDir, "waiting")),
   batches: () => measureBatches(join(stateDir, "batches")),
   sweep: () => measureSweep(join(stateDir, "sweep")),
