@@ -1,6 +1,7 @@
 /**
  * What may differ between a running machine of MAAS and the request that adopts the machine. The request names the kinds of differences that it
- * accepts; any other difference refuses the machine.
+ * accepts; any other difference refuses the machine. Only a binding of a node of manual mode can find `other_gpus`, because MAAS's list of machines
+ * names no GPUs.
  */
 export const ADOPTION_DIFFERENCES = [
   "hardware_sync_off",
@@ -17,6 +18,7 @@ export const ADOPTION_DIFFERENCES = [
   "bmc_unknown",
   "bmc_shared",
   "hardware_uuid_unknown",
+  "other_gpus",
 ] as const;
 export type AdoptionDifferenceKind = (typeof ADOPTION_DIFFERENCES)[number];
 
@@ -27,7 +29,10 @@ export interface AdoptionDifference {
   readonly message: string;
 }
 
-/** Why a machine cannot be adopted, whatever the request accepts; `difference` is a difference that the request does not accept. */
+/**
+ * Why a machine cannot be adopted, whatever the request accepts; `difference` is a difference that the request does not accept. Only a binding of a
+ * node of manual mode can be refused for `hostname_differs`, `not_in_service`, `host_unknown` and `other_host`.
+ */
 export const ADOPTION_REFUSALS = [
   "machine_unknown",
   "machine_gone",
@@ -39,6 +44,10 @@ export const ADOPTION_REFUSALS = [
   "hostname_taken",
   "machine_taken",
   "held",
+  "hostname_differs",
+  "not_in_service",
+  "host_unknown",
+  "other_host",
   "difference",
 ] as const;
 export type AdoptionRefusalCode = (typeof ADOPTION_REFUSALS)[number];

@@ -9,6 +9,14 @@ import { ConditionStatus } from "./readiness.ts";
 import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
+/** The members of an event that name a node and its machine in MAAS. */
+const ofMachine = {
+  node_id: z.string(),
+  hostname: z.string(),
+  site_id: z.string(),
+  maas_system_id: z.string(),
+};
+
 /**
  * The event at a workflow's end has the same members for every kind of workflow. Only the event of a failed workflow has the members about a failure.
  */
@@ -211,26 +219,24 @@ export const EVENTS = {
     subject: "nodes/{node_id}",
     meaning:
       "A running machine of MAAS has become a node without a deploy. `differences` names what differs between the machine and its profile.",
-    data: z.strictObject({
-      node_id: z.string(),
-      hostname: z.string(),
-      site_id: z.string(),
-      maas_system_id: z.string(),
-      by: z.string(),
-      differences: z.array(z.enum(ADOPTION_DIFFERENCES)),
-    }),
+    data: z.strictObject({ ...ofMachine, by: z.string(), differences: z.array(z.enum(ADOPTION_DIFFERENCES)) }),
   },
   "node.adoption.refused": {
     subject: "nodes/{node_id}",
     meaning:
       "The agent of an adopted node runs on another host than the node's machine. The agent's certificate is void, and the node waits for the right host.",
-    data: z.strictObject({
-      node_id: z.string(),
-      hostname: z.string(),
-      site_id: z.string(),
-      maas_system_id: z.string(),
-      message: z.string(),
-    }),
+    data: z.strictObject({ ...ofMachine, message: z.string() }),
+  },
+  "node.machine.bound": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "A node of manual mode has been bound to its machine in MAAS. `differences` names what differs between the machine, the host and the node's profile and SKU.",
+    data: z.strictObject({ ...ofMachine, by: z.string(), differences: z.array(z.enum(ADOPTION_DIFFERENCES)) }),
+  },
+  "node.machine.unbound": {
+    subject: "nodes/{node_id}",
+    meaning: "A node is of manual mode again, and has no machine in MAAS.",
+    data: z.strictObject({ ...ofMachine, by: z.string(), reason: z.string() }),
   },
   "node.drift.detected": {
     subject: "nodes/{node_id}",

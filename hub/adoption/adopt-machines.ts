@@ -4,42 +4,19 @@ import { type AdoptionCreate, type AdoptionCreated, MOST_ADOPTED } from "../../s
 import { ApiError } from "../../shared/api/errors.ts";
 import { NodeId, type SiteId } from "../../shared/ids.ts";
 import { isReadInFull } from "../../shared/machine-details.ts";
-import { lockUntilCommit } from "../db/advisory-locks.ts";
-import {
-  type AdoptableMachine,
-  type OtherBinding,
-  type RoceAddress,
-  readAdoptableMachines,
-  readOtherBindings,
-  readRoceOfHosts,
-  secondsSincePoll,
-} from "../db/queries/adoptable-machines.ts";
-import { databaseNow } from "../db/queries/clock.ts";
+import { type AdoptableMachine, readAdoptableMachines } from "../db/queries/adoptable-machines.ts";
 import { recordDomainEvents } from "../db/queries/domain-events.ts";
-import { readProfile } from "../db/queries/maas-site-profiles.ts";
-import { keepSite } from "../db/queries/maas-sites.ts";
 import { insertAdoptions } from "../db/queries/node-adoptions.ts";
 import { recordNodeEvents } from "../db/queries/node-events.ts";
 import { nodesWithLeftOverrides } from "../db/queries/node-health-overrides.ts";
 import { readSku } from "../db/queries/skus.ts";
-import type { MaasSite, MaasSiteProfile, Sku } from "../db/schema/index.ts";
+import type { Sku } from "../db/schema/index.ts";
 import type { Db, Tx } from "../db/tx.ts";
 import { hostAddresses } from "../maas/host-address.ts";
 import { normalAddress } from "../maas/power-address.ts";
 import { inheritHealthOverrides } from "../node/health-override.ts";
-import { deployedSeries } from "../workflows/provisioning/distro-series.ts";
-import { type AdoptionPolicy, type AdoptionVerdict, judgeMachine, type Surroundings } from "./rules.ts";
-
-/** What MAAS alone knows of the machines that are to be adopted, by read requests only (decision N8). */
-export interface MaasFacts {
-  /** The MAAS user to whom the site's token belongs. */
-  readonly username: string;
-  /** The BMC address of each machine that MAAS lists; empty if MAAS has none. */
-  readonly bmcs: ReadonlyMap<string, string>;
-}
-
-/** After `STALE_SECONDS` without a poll of the site, the hub does not know which machines are Deployed now. */
-const STALE_SECONDS = 300;
+import { type Judging, type MaasFacts, readJudging } from "./judge-machines.ts";
+import { type AdoptionVerdict, judgeMachine } from "./rules.ts";
 
 /** Returns the system ids of the machines that a request selects; the caller asks MAAS about these machines before the transaction. */
 export async function selectedSystemIds(db: Db, siteId: SiteId, request: AdoptionCreate): Promise<string[]> {
@@ -64,19 +41,17 @@ export async function adoptMachines(
   facts: MaasFacts,
   adoptedBy: string,
 ): Promise<AdoptionCreated> {
-  const settings = await readSettings(tx, siteId, request);
-  await lockUntilCommit(tx, "machine_adoption", siteId);
-  const found = await readAdoptableMachines(tx, siteId, selectionOf(request), MOST_ADOPTED + 1);
+  const sku = await mustKnowSku(tx, request.sku_id);
+  const asked = { ...request, select: selectionOf(request), most: MOST_ADOPTED + 1 };
+  const { site, profile, policy, found } = await readJudging(tx, siteId, asked, facts);
   mustFitFilter(request, found.length);
-  const policy = policyOf(settings, request, facts, await databaseNow(tx));
-  const around = await readSurroundings(tx, siteId, found, facts);
   const judged = found.map(
-    (one): Judged => ({ ...one, nodeId: null, verdict: judgeMachine(asMachine(one), around(one), policy) }),
+    (one): Judged => ({ ...one, nodeId: null, verdict: judgeMachine(one.facts, one.around, policy) }),
   );
   const adopted = judged.map((one) =>
     one.verdict.outcome === "adopted" && !request.plan ? { ...one, nodeId: NodeId.parse(randomUUID()) } : one,
   );
-  if (!request.plan) await write(tx, { ...settings, adoptedBy }, adopted.filter(isNew), facts);
+  if (!request.plan) await write(tx, { site, profile, sku, adoptedBy }, adopted.filter(isNew), facts);
   return answer(siteId, request, adopted);
 }
 
@@ -84,38 +59,12 @@ type Judged = AdoptableMachine & { readonly nodeId: NodeId | null; readonly verd
 type New = Judged & { readonly nodeId: NodeId };
 const isNew = (one: Judged): one is New => one.nodeId !== null;
 
-interface Settings {
-  readonly site: MaasSite;
-  readonly profile: MaasSiteProfile;
-  readonly sku: Sku;
-}
-
-async function readSettings(tx: Tx, siteId: SiteId, request: AdoptionCreate): Promise<Settings> {
-  // The lock on the site keeps the site's MAAS address unchanged, because only a site without nodes may move to another region without proof.
-  const site = await keepSite(tx, siteId);
-  if (site === null) throw new ApiError("not_found", `There is no site ${siteId}.`);
-  if (site.status !== "active")
-    throw new ApiError("site_disabled", `Site ${site.name} is disabled. Enable it before machines of it are adopted.`);
-  const profileId = request.profile_id ?? site.defaultProfileId;
-  const profile = profileId === null ? null : await readProfile(tx, siteId, profileId);
-  if (profile === null)
-    throw new ApiError("reference_unknown", `Site ${site.name} has no profile ${profileId}. Use one of its own.`, {
-      errors: [{ pointer: "/profile_id", message: "names no profile of the site" }],
-    });
-  if (profile.status !== "active")
-    throw new ApiError("profile_disabled", `Profile ${profile.name} is disabled. Enable it or use another.`);
-  const sku = await readSku(tx, request.sku_id);
-  if (sku === null || sku.status !== "active")
-    throw new ApiError("sku_unknown", `SKU ${request.sku_id} is not known or disabled. Create or enable it first.`, {
-      errors: [{ pointer: "/sku_id", message: sku === null ? "names no SKU" : "names a disabled SKU" }],
-    });
-  const seconds = await secondsSincePoll(tx, siteId);
-  if (seconds === null || seconds > STALE_SECONDS)
-    throw new ApiError(
-      "unavailable",
-      `The hub has not read the machines of site ${site.name} from MAAS ${seconds === null ? "yet" : `for ${Math.round(seconds)} s`}, so it does not know which of them are Deployed. Nothing was adopted. See get-reconciliation-status, and ask again.`,
-    );
-  return { site, profile, sku };
+async function mustKnowSku(tx: Tx, id: string): Promise<Sku> {
+  const sku = await readSku(tx, id);
+  if (sku?.status === "active") return sku;
+  throw new ApiError("sku_unknown", `SKU ${id} is not known or disabled. Create or enable it first.`, {
+    errors: [{ pointer: "/sku_id", message: sku === null ? "names no SKU" : "names a disabled SKU" }],
+  });
 }
 
 function mustFitFilter({ filter, expected_count: expected }: AdoptionCreate, matched: number): void {
@@ -135,62 +84,6 @@ function mustFitFilter({ filter, expected_count: expected }: AdoptionCreate, mat
     );
 }
 
-const policyOf = ({ profile }: Settings, request: AdoptionCreate, facts: MaasFacts, now: Date): AdoptionPolicy => ({
-  requireHwSync: profile.requireHwSync,
-  syncIntervalSeconds: profile.hardwareSyncIntervalSeconds,
-  image: deployedSeries(profile.distroSeries),
-  architecture: profile.architecture,
-  appliesRoce: profile.enablePhase2Roce,
-  maasUser: facts.username,
-  accepted: new Set(request.accept_differences),
-  now,
-});
-
-const asMachine = ({ machine, unreadable }: AdoptableMachine) => ({
-  ...machine,
-  details: !unreadable && isReadInFull(machine.details) ? machine.details : null,
-});
-
-/** Reads the bindings of other nodes and the RoCE rows, each by one statement for all machines. */
-async function readSurroundings(
-  tx: Tx,
-  siteId: SiteId,
-  found: readonly AdoptableMachine[],
-  { bmcs }: MaasFacts,
-): Promise<(one: AdoptableMachine) => Surroundings> {
-  const [systemIds, hostnames] = [
-    found.map(({ machine }) => machine.systemId),
-    found.map(({ machine }) => machine.hostname),
-  ];
-  const addressOf = (systemId: string): string | null => {
-    const address = bmcs.get(systemId);
-    return address === undefined ? null : normalAddress(address);
-  };
-  const addresses = [...new Set(systemIds.flatMap((id) => addressOf(id) || []))];
-  const others = await readOtherBindings(tx, siteId, { systemIds, bmcs: addresses });
-  const roce = Map.groupBy(await readRoceOfHosts(tx, siteId, hostnames), ({ hostname }: RoceAddress) => hostname);
-  const atBmc = Map.groupBy(found, ({ machine }) => addressOf(machine.systemId));
-  return (one) => {
-    const { systemId, hostname } = one.machine;
-    const bmc = addressOf(systemId);
-    const shares = (other: OtherBinding): boolean =>
-      other.siteId === siteId && other.ipmiIp === bmc && other.systemId !== systemId;
-    const twin = bmc ? atBmc.get(bmc)?.find(({ machine }) => machine.systemId !== systemId) : undefined;
-    const sameMachine = (other: OtherBinding): boolean =>
-      other.siteId !== siteId && other.systemId === systemId && [other.ipmiIp, ""].includes(bmc ?? "");
-    return {
-      boundTo: one.boundTo,
-      namesake: one.namesake,
-      heldBy: one.heldBy,
-      hasTwin: one.hasTwin,
-      elsewhere: others.find(sameMachine) ?? null,
-      bmc,
-      bmcSharedWith: (bmc ? others.find(shares)?.hostname : undefined) ?? twin?.machine.hostname ?? null,
-      roce: roce.get(hostname) ?? [],
-    };
-  };
-}
-
 const AGENT_MISSING = {
   type: "adoption.identity",
   reason: "AgentMissing",
@@ -198,7 +91,10 @@ const AGENT_MISSING = {
     "The host runs without Muster's agent. Order a command for the host (create-adoption-commands), and run the command there as root.",
 } as const;
 
-type Asked = Settings & { readonly adoptedBy: string };
+interface Asked extends Pick<Judging, "site" | "profile"> {
+  readonly sku: Sku;
+  readonly adoptedBy: string;
+}
 
 async function write(tx: Tx, asked: Asked, all: readonly New[], facts: MaasFacts): Promise<void> {
   const { site, profile, sku, adoptedBy } = asked;
@@ -220,6 +116,7 @@ async function write(tx: Tx, asked: Asked, all: readonly New[], facts: MaasFacts
         profileId: profile.id,
         adoptedBy,
         pastUnknown: true,
+        wasManual: false,
         differences: verdict.differences,
       },
       machine: {

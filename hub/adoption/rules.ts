@@ -70,14 +70,24 @@ export function judgeMachine(machine: MachineToAdopt, around: Surroundings, poli
   const obstacles = obstaclesOf(machine, around);
   if (obstacles.length > 0) return { outcome: "refused", differences: [], refusals: obstacles };
   const differences = differencesOf(machine, around, policy);
-  const unaccepted = differences.filter(({ kind }) => !policy.accepted.has(kind));
-  if (unaccepted.length === 0) return { outcome: "adopted", differences, refusals: [] };
-  const kinds = [...new Set(unaccepted.map(({ kind }) => kind))].join(", ");
-  const message = `${nameOf(machine)} differs from the request (${kinds}). Remove the differences, or name their kinds in accept_differences.`;
-  return { outcome: "refused", differences, refusals: [{ code: "difference", message }] };
+  const refusals = refusalsFor(machine, differences, policy);
+  return { outcome: refusals.length === 0 ? "adopted" : "refused", differences, refusals };
 }
 
-const nameOf = ({ systemId, hostname }: Pick<MachineToAdopt, "systemId" | "hostname">): string =>
+/** Returns the refusal for the differences that the request does not accept, if there are any. */
+export function refusalsFor(
+  machine: MachineToAdopt,
+  differences: readonly AdoptionDifference[],
+  policy: Pick<AdoptionPolicy, "accepted">,
+): AdoptionRefusal[] {
+  const unaccepted = differences.filter(({ kind }) => !policy.accepted.has(kind));
+  if (unaccepted.length === 0) return [];
+  const kinds = [...new Set(unaccepted.map(({ kind }) => kind))].join(", ");
+  const message = `${nameOf(machine)} differs from the request (${kinds}). Remove the differences, or name their kinds in accept_differences.`;
+  return [{ code: "difference", message }];
+}
+
+export const nameOf = ({ systemId, hostname }: Pick<MachineToAdopt, "systemId" | "hostname">): string =>
   `Machine ${systemId} (${hostname})`;
 
 /** Returns the reasons that forbid the adoption, whatever differences the request accepts. */
@@ -106,7 +116,7 @@ function obstaclesOf(machine: MachineToAdopt, around: Surroundings): AdoptionRef
   if (around.namesake !== null)
     add(
       "hostname_taken",
-      `has the hostname of node ${around.namesake.id}, which is ${around.namesake.status}. Remove that node (remove-node) if it stands for this machine, or rename one of the two hosts.`,
+      `has the hostname of node ${around.namesake.id}, which is ${around.namesake.status}. Bind a node of manual mode to its machine by bind-node-machine. Remove a node that stands for no host, or rename one of two hosts.`,
     );
   if (around.elsewhere !== null)
     add("machine_taken", `belongs to a node of site ${around.elsewhere.siteName}. Adopt it at one site only.`);

@@ -3,7 +3,7 @@ import type { SiteProbe } from "../../shared/api/sites.ts";
 import type { SiteId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
-import type { MaasFacts } from "../adoption/adopt-machines.ts";
+import type { MaasFacts } from "../adoption/judge-machines.ts";
 import type { KeptHead } from "../audit/kept-heads.ts";
 import type { KnownRegion } from "../db/queries/known-region.ts";
 import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";

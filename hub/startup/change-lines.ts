@@ -40,6 +40,8 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "node.condition.stale": ["warn", "condition of a node became stale"],
   "node.adopted": ["info", "running host adopted"],
   "node.adoption.refused": ["warn", "agent of another host refused"],
+  "node.machine.bound": ["info", "node bound to its machine"],
+  "node.machine.unbound": ["info", "node unbound from its machine"],
   "node.drift.detected": ["warn", "drift detected"],
   "node.drift.resolved": ["info", "drift resolved"],
   "node.roce.incomplete": ["warn", "node lacks addresses of its RoCE rows"],

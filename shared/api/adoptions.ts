@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ADOPTION_DIFFERENCES, ADOPTION_REFUSALS } from "../adoption.ts";
 import { NodeId, ProfileId, SiteId } from "../ids.ts";
 import { NodeStatus } from "../node-status.ts";
+import { ConditionStatus } from "../readiness.ts";
 import { countsFailures } from "./extensions.ts";
 import { SkuId } from "./sites.ts";
 import { Hostname, HostnamePrefix, Timestamp } from "./values.ts";
@@ -21,6 +22,12 @@ export const AdoptionFilter = z.strictObject({
 });
 export type AdoptionFilter = z.output<typeof AdoptionFilter>;
 
+const acceptDifferences = z
+  .array(z.enum(ADOPTION_DIFFERENCES))
+  .max(ADOPTION_DIFFERENCES.length)
+  .describe("Kinds of differences with which a machine is adopted nevertheless; any other difference refuses it")
+  .default([]);
+
 /** A request names its machines by system ids and hostnames, or selects all Deployed machines that match a filter (decision N8). */
 export const AdoptionCreate = z
   .strictObject({
@@ -35,11 +42,7 @@ export const AdoptionCreate = z
       .max(MOST_ADOPTED)
       .describe("How many machines the filter matches; if it matches another number, nothing is adopted")
       .optional(),
-    accept_differences: z
-      .array(z.enum(ADOPTION_DIFFERENCES))
-      .max(ADOPTION_DIFFERENCES.length)
-      .describe("Kinds of differences with which a machine is adopted nevertheless; any other difference refuses it")
-      .default([]),
+    accept_differences: acceptDifferences,
     plan: z
       .boolean()
       .describe("Only say which machines would be adopted and how they differ, and change nothing")
@@ -68,6 +71,8 @@ const Difference = z.strictObject({
   message: z.string(),
 });
 
+const Refusal = z.strictObject({ code: z.enum(ADOPTION_REFUSALS), message: z.string() });
+
 export const AdoptionCreated = z.strictObject({
   site_id: SiteId,
   plan: z.boolean(),
@@ -89,7 +94,7 @@ export const AdoptionCreated = z.strictObject({
       node_id: NodeId.nullable(),
       node_status: NodeStatus.nullable(),
       differences: z.array(Difference),
-      refusals: z.array(z.strictObject({ code: z.enum(ADOPTION_REFUSALS), message: z.string() })),
+      refusals: z.array(Refusal),
     }),
   ),
 });
@@ -129,11 +134,43 @@ export const AdoptionCommands = z.strictObject({
 });
 export type AdoptionCommands = z.output<typeof AdoptionCommands>;
 
+/** Names the machine that the host of a node of manual mode is (decision N8). */
+export const MachineBinding = z.strictObject({
+  maas_system_id: SystemId.describe("The machine in MAAS that the node's host is"),
+  site_id: SiteId.describe("The site of the machine, for a node that has no site yet").optional(),
+  profile_id: ProfileId.describe("The profile of the node; without it, the site's default profile").optional(),
+  accept_differences: acceptDifferences,
+  plan: z.boolean().describe("Only say whether the node would be bound, and change nothing").default(false),
+});
+export type MachineBinding = z.output<typeof MachineBinding>;
+
+export const MachineBound = z.strictObject({
+  node_id: NodeId,
+  plan: z.boolean(),
+  /** `refused` occurs only in a plan, because the hub answers a refused request with an error. */
+  outcome: z.enum(["bound", "exists", "refused"]),
+  maas_system_id: z.string(),
+  /** How the GPUs that the agent reported compare with the node's SKU; null if the hub did not compare them. */
+  gpus: z.strictObject({ status: ConditionStatus, reason: z.string(), message: z.string() }).nullable(),
+  differences: z.array(Difference),
+  refusals: z.array(Refusal),
+});
+export type MachineBound = z.output<typeof MachineBound>;
+
+export const MachineUnbound = z.strictObject({
+  node_id: NodeId,
+  onboarding_mode: z.literal("manual"),
+  /** The machine that is no longer the node's machine. */
+  maas_system_id: z.string(),
+});
+
 /** What an adopted node was at its adoption, and what its operator does next. */
 export const NodeAdoption = z.strictObject({
   adopted_by: z.string(),
   adopted_at: Timestamp,
   profile_id: ProfileId,
+  /** True if the node was of manual mode until a request bound it to its machine (bind-node-machine). */
+  was_manual: z.boolean(),
   /** True while the host runs the system of the time before the adoption, so that nobody knows who used it. */
   past_unknown: z.boolean(),
   differences: z.array(Difference),

@@ -98,6 +98,11 @@ const ADOPTIONS: Readonly<Record<string, Prepare>> = {
       },
     ]),
   ),
+  bindNodeMachine: async (world) => {
+    const { siteId, nodeId } = await world.manualNodeAtSite();
+    return { params: { id: nodeId }, body: { maas_system_id: await world.runningMachine(siteId), plan: true } };
+  },
+  unbindNodeMachine: async (world) => ({ params: { id: await world.boundNode() }, body: REASON }),
 };
 
 const WORKFLOWS: Readonly<Record<string, Prepare>> = {

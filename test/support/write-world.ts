@@ -93,6 +93,34 @@ export class WriteWorld {
     return systemId;
   }
 
+  async manualNodeAtSite(): Promise<{ siteId: string; profileId: string; nodeId: string }> {
+    const { siteId, profileId, skuId } = await this.site();
+    const body = {
+      onboarding_mode: "manual",
+      hostname: this.name(),
+      sku_id: skuId,
+      region_code: "r1",
+      site_id: siteId,
+    };
+    return { siteId, profileId, nodeId: (await this.make("/nodes", body)).node_id };
+  }
+
+  /** A node of manual mode that a request has bound to its machine. */
+  async boundNode(): Promise<string> {
+    const { siteId, profileId, nodeId } = await this.manualNodeAtSite();
+    await this.query("update nodes set status = 'active', onboarding_mode = 'adopted' where id = $1", [nodeId]);
+    await this.query(
+      `insert into node_adoptions (node_id, site_id, profile_id, adopted_by, past_unknown, was_manual, differences)
+         values ($1, $2, $3, 'admin', false, true, '[]')`,
+      [nodeId, siteId, profileId],
+    );
+    await this.query(
+      "insert into node_maas_state (node_id, site_id, maas_system_id, ipmi_ip) values ($1, $2, $3, '10.0.0.1')",
+      [nodeId, siteId, await this.runningMachine(siteId)],
+    );
+    return nodeId;
+  }
+
   async siteOfRegion(): Promise<string> {
     const { url, apiKey, sim } = this.region;
     // A region belongs to one site, so a site that an earlier case made for the region gets another address.

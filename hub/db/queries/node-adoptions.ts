@@ -5,8 +5,8 @@ import { eq, sql } from "../orm.ts";
 import { type Node, type NodeAdoption, nodeAdoptions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { writeOwnConditions } from "./node-conditions.ts";
-import { bindNodesToMachines } from "./node-machines.ts";
-import { insertNodes } from "./nodes.ts";
+import { bindNodesToMachines, unbindNode } from "./node-machines.ts";
+import { insertNodes, setNodeMode } from "./nodes.ts";
 
 export interface NewAdoption {
   readonly node: Pick<Node, "id" | "hostname" | "siteId" | "sku" | "gpusTotal" | "regionCode" | "host">;
@@ -46,6 +46,25 @@ export async function insertAdoptions(
   );
 }
 
+/** Writes the adoption of a node of manual mode that a request binds to its machine, and the binding. The caller has locked the node. */
+export async function insertBinding(
+  tx: Tx,
+  nodeId: NodeId,
+  adoption: Omit<NodeAdoption, "nodeId" | "createdAt">,
+  machine: NewAdoption["machine"],
+): Promise<void> {
+  await setNodeMode(tx, nodeId, { onboardingMode: "adopted", siteId: adoption.siteId });
+  await tx.insert(nodeAdoptions).values({ ...adoption, nodeId });
+  await bindNodesToMachines(tx, adoption.siteId, [{ ...machine, nodeId }]);
+}
+
+/** Makes a node that a request bound to its machine a node of manual mode without a machine again. The node keeps its site. */
+export async function deleteBinding(tx: Tx, { nodeId, siteId }: NodeAdoption): Promise<void> {
+  await unbindNode(tx, nodeId);
+  await tx.delete(nodeAdoptions).where(eq(nodeAdoptions.nodeId, nodeId));
+  await setNodeMode(tx, nodeId, { onboardingMode: "manual", siteId });
+}
+
 export async function readAdoption(db: Db | Tx, nodeId: NodeId): Promise<NodeAdoption | null> {
   const [row] = await db.select().from(nodeAdoptions).where(eq(nodeAdoptions.nodeId, nodeId));
   return row ?? null;
@@ -56,8 +75,18 @@ export async function readAdoption(db: Db | Tx, nodeId: NodeId): Promise<NodeAdo
  * of the machine by Muster ends the unknown past, because the next deploy installs another system.
  */
 export const pastIsUnknown = (nodeId: ReturnType<typeof sql>) => sql<boolean>`(exists (
-  select from node_adoptions a where a.node_id = ${nodeId} and a.past_unknown
-    and not exists (select from node_decommissions d where d.node_id = a.node_id and d.released_generation is not null)))`;
+  select from node_adoptions a where a.node_id = ${nodeId} and a.past_unknown and not ${wasReleased(sql`a.node_id`)}))`;
+
+const wasReleased = (nodeId: ReturnType<typeof sql>) =>
+  sql<boolean>`exists (select from node_decommissions d where d.node_id = ${nodeId} and d.released_generation is not null)`;
+
+/** True if Muster has released the node's machine, so that the host no longer runs the system of the time before the adoption. */
+export async function hasReleasedMachine(tx: Tx, nodeId: NodeId): Promise<boolean> {
+  const { rows } = await tx.execute<{ released: boolean }>(
+    sql`select ${wasReleased(sql`${nodeId}::uuid`)} as released`,
+  );
+  return rows[0]?.released === true;
+}
 
 export async function hasUnknownPast(db: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const { rows } = await db.execute<{ unknown: boolean }>(

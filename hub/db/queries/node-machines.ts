@@ -98,7 +98,7 @@ export async function bindNodeToMachine(
 }
 
 /**
- * Binds new nodes to machines with a fixed number of statements. A deleted node that an older hub left bound to one of the machines loses its binding.
+ * Binds nodes without a machine to machines with a fixed number of statements. A deleted node that an older hub left bound to one of the machines loses its binding.
  */
 export async function bindNodesToMachines(
   tx: Tx,

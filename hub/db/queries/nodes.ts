@@ -100,6 +100,17 @@ export async function setGeneration(tx: Tx, nodeId: NodeId, generation: number):
   await tx.update(nodes).set({ generation, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }
 
+export async function setNodeMode(
+  tx: Tx,
+  nodeId: NodeId,
+  mode: Pick<Node, "onboardingMode" | "siteId">,
+): Promise<void> {
+  await tx
+    .update(nodes)
+    .set({ ...mode, updatedAt: sql`now()` })
+    .where(eq(nodes.id, nodeId));
+}
+
 export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise<void> {
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }

@@ -23,6 +23,8 @@ export const nodeAdoptions = pgTable("node_adoptions", {
    * reimage makes the node schedulable.
    */
   pastUnknown: boolean("past_unknown").notNull(),
+  /** True if the node was of manual mode until a request bound it to its machine, so that the node can be unbound again. */
+  wasManual: boolean("was_manual").notNull().default(false),
   /** The differences between the machine and the request that the request accepted. */
   differences: jsonb("differences").$type<readonly AdoptionDifference[]>().notNull(),
   createdAt: createdAt(),

@@ -30,6 +30,8 @@ export const nodeEvents = pgTable(
         "health_override_removed",
         "condition_stale",
         "allocation",
+        "machine_bound",
+        "machine_unbound",
       ],
     }).notNull(),
     fromStatus: text("from_status", { enum: NODE_STATUSES }),

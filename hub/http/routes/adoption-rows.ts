@@ -14,6 +14,7 @@ export function toAdoption(
     adopted_by: adoption.adoptedBy,
     adopted_at: adoption.createdAt.toISOString(),
     profile_id: adoption.profileId,
+    was_manual: adoption.wasManual,
     past_unknown: row.pastUnknown,
     differences: [...adoption.differences],
     next_action: nextAction(row, conditions),

@@ -17,6 +17,7 @@ import { nodeBaselineRoutes } from "./node-baselines.ts";
 import { nodeBulkRoutes } from "./node-bulk.ts";
 import { nodeLifecycleRoutes } from "./node-lifecycle.ts";
 import { nodeLocationRoutes } from "./node-locations.ts";
+import { nodeMachineRoutes } from "./node-machines.ts";
 import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { onboardingRoutes } from "./onboardings.ts";
@@ -59,6 +60,7 @@ export const ROUTES: readonly Route[] = [
   ...nodeLocationRoutes,
   ...adoptionRoutes,
   ...nodeBulkRoutes,
+  ...nodeMachineRoutes,
   ...nodeOperationRoutes,
   ...healthOverrideRoutes,
   ...nodeBaselineRoutes,

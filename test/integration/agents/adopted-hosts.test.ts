@@ -6,13 +6,11 @@ import { domainEvents, enrollmentTokens, nodeBaselines, nodes } from "../../../h
 import { sweepBaselines } from "../../../hub/node/baseline.ts";
 import { tokenHash } from "../../../hub/node/enrollment-tokens.ts";
 import type { AdoptionCommands } from "../../../shared/api/adoptions.ts";
-import { EnrollResponse } from "../../../shared/api/enroll.ts";
 import { NodeId } from "../../../shared/ids.ts";
-import type { Inventory } from "../../../shared/inventory.ts";
 import type { Machine } from "../../fakes/maas/state/model.ts";
 import { AdoptionWorld } from "../../support/adoption-world.ts";
-import { GatewayRig, makeKey } from "../../support/gateway-rig.ts";
-import { SocketAgent } from "../../support/socket-agent.ts";
+import { GatewayRig } from "../../support/gateway-rig.ts";
+import { enrollHost, inventoryOf, macOf, tellHealthy, tokenIn } from "../../support/running-host.ts";
 import { until } from "../../support/until.ts";
 
 const ADMIN = "/api/v1/admin";
@@ -41,9 +39,6 @@ function readCsv(text: string): string[][] {
   return lines;
 }
 
-const tokenIn = (command: string): string => /Bearer %s" ([\w-]+)\)/.exec(command)?.[1] ?? "";
-const macOf = (machine: Machine): string => machine.interfaces[0]?.macAddress ?? "";
-
 interface Adopted {
   readonly id: NodeId;
   readonly machine: Machine;
@@ -62,38 +57,9 @@ const identityOf = async (id: NodeId) =>
   (await world.node(id)).conditions.find((one: { type: string }) => one.type === "adoption.identity");
 const statusOf = async (id: NodeId) => (await world.node(id)).status;
 
-/** A host that runs a command: the agent enrolls with the token, and reports which host it runs on. */
-async function hostRuns(id: NodeId, token: string, macs: string[], bootId: string = randomUUID()) {
-  const key = await makeKey();
-  const request = { ...(await rig.enrollRequest(id, token, key)), macs, boot_id: bootId };
-  const answer = await rig.enroll(request);
-  if (answer.status !== 200) return { answer, agent: null, bootId };
-  const { certificate_pem: certPem, generation } = EnrollResponse.parse(answer.json);
-  const identity = { nodeId: id, generation, certPem, keyPem: key.keyPem };
-  const agent = await SocketAgent.connect(rig, identity, { hello: { boot_id: bootId } });
-  return { answer, agent, bootId };
-}
-const inventory = (bootId: string, uuid: string, ...macs: string[]): Inventory => ({
-  hostname: "h",
-  boot_id: bootId,
-  system: { manufacturer: "m", model: "m", uuid },
-  os: { distro: "d", release: "r", kernel: "k", arch: "a" },
-  cpu: { model: "m", cores: 8, sockets: 1 },
-  memory_bytes: 1,
-  disks: [],
-  interfaces: macs.map((mac, n) => ({ name: `e${n}`, mac, ipv4: [], speed_mbps: null })),
-  gpus: Array.from({ length: 8 }, () => ({
-    vendor: "Advanced Micro Devices, Inc.",
-    model: "MI300X",
-    bus: "",
-    memory_bytes: null,
-  })),
-});
-function tellHealthy(agent: SocketAgent, generation: number, bootId: string): void {
-  const said = { status: "True", reason: "Test", message: "m", observed_at: new Date().toISOString() } as const;
-  const conditions = ["agent.healthy", "os.booted"].map((type) => ({ type, ...said }));
-  agent.send({ type: "readiness", signal: { signal_id: randomUUID(), generation, boot_id: bootId, conditions } });
-}
+const hostRuns = (id: NodeId, token: string, macs: string[], bootId: string = randomUUID()) =>
+  enrollHost(rig, { id, token, macs, bootId });
+const inventory = (bootId: string, uuid: string, ...macs: string[]) => inventoryOf({ bootId, uuid, macs });
 const generationOf = async (id: NodeId) => (await world.node(id)).generation as number;
 
 describe("the host of an adopted node", () => {

@@ -55,6 +55,8 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
       "npm run -s muster -- create-adoption-inventory",
       "npm run muster -- create-bootstrap-command c09u42",
       "npm run muster -- decommission-node c09u42",
+      "npm run muster -- bind-node-machine c09u43",
+      "npm run muster -- unbind-node-machine c09u43",
     ].map((command) => [
       command,
       { file: "test/integration/cli/adoption-commands.test.ts", has: 'file === "docs/adoption.md"' },

@@ -1,0 +1,1 @@
+ALTER TABLE "node_adoptions" ADD COLUMN "was_manual" boolean DEFAULT false NOT NULL;
