@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ADOPTION_DIFFERENCES, type AdoptionDifferenceKind } from "../../shared/adoption.ts";
+import { SiteId } from "../../shared/ids.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { MachineDetails } from "../../shared/machine-details.ts";
 import { type AdoptionPolicy, judgeMachine, type MachineToAdopt, type Surroundings } from "./rules.ts";
@@ -157,7 +158,9 @@ describe("a machine is refused whatever differences the request accepts", () => 
   it("if its name, the machine itself or the host is taken", () => {
     expect(codes({}, { hasTwin: true })).toEqual(["hostname_ambiguous"]);
     expect(codes({}, { namesake: { id: "n", status: "active" } })).toEqual(["hostname_taken"]);
-    expect(codes({}, { elsewhere: { siteName: "dc2" } })).toEqual(["machine_taken"]);
+    expect(codes({}, { elsewhere: { siteId: SiteId.parse("16fd2706-8baf-433b-82eb-8c7fada847da") } })).toEqual([
+      "machine_taken",
+    ]);
     expect(codes({}, { heldBy: "w" })).toEqual(["held"]);
   });
 

@@ -5,6 +5,7 @@ import type {
   AdoptionRefusalCode,
 } from "../../shared/adoption.ts";
 import { Hostname } from "../../shared/api/values.ts";
+import type { SiteId } from "../../shared/ids.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { MachineDetails } from "../../shared/machine-details.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
@@ -40,7 +41,7 @@ export interface Surroundings {
   /** True if another machine of the site has the same hostname, as machines of two domains of MAAS may have. */
   readonly hasTwin: boolean;
   /** The node of another site that is bound to a machine with the same system id and BMC. */
-  readonly elsewhere: { readonly siteName: string } | null;
+  readonly elsewhere: { readonly siteId: SiteId } | null;
   /** The address of the machine's BMC; empty if MAAS has none, and null if MAAS does not list the machine any more. */
   readonly bmc: string | null;
   /** Another machine or node of the site that has the same BMC address. */
@@ -118,8 +119,7 @@ function obstaclesOf(machine: MachineToAdopt, around: Surroundings): AdoptionRef
       "hostname_taken",
       `has the hostname of node ${around.namesake.id}, which is ${around.namesake.status}. Bind a node of manual mode to its machine by bind-node-machine. Remove a node that stands for no host, or rename one of two hosts.`,
     );
-  if (around.elsewhere !== null)
-    add("machine_taken", `belongs to a node of site ${around.elsewhere.siteName}. Adopt it at one site only.`);
+  if (around.elsewhere !== null) add("machine_taken", "belongs to a node of another site. Adopt it at one site only.");
   if (around.heldBy !== null)
     add("held", `is held by operation ${around.heldBy}. Wait for the operation, or cancel it.`);
   return found;

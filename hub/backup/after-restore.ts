@@ -4,7 +4,7 @@ import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { skipPositions } from "../db/queries/domain-events-list.ts";
 import { RESTORED } from "../db/queries/node-health-overrides.ts";
 import { listLivingNodeIds } from "../db/queries/nodes.ts";
-import { extendHeldTasks } from "../db/queries/tasks.ts";
+import { cancelQueuedWork, extendHeldTasks } from "../db/queries/tasks.ts";
 import { stopDestructive } from "../db/queries/workflow-stops.ts";
 import type { Tx } from "../db/tx.ts";
 import { setHealthOverride } from "../node/health-override.ts";
@@ -58,8 +58,8 @@ export async function afterRestore(
 }
 
 /**
- * Between the backup and the restore, a host may have got a tenant, or another tenant. So no host gets a new tenant, and no operation cleans or releases
- * a host, before a person has looked at the host.
+ * Between the backup and the restore, a host may have got a tenant, or another tenant. So no host gets a new tenant, no operation cleans or releases a
+ * host, and no task that waits since the backup changes a host or its accounts, before a person has looked at the host.
  */
 async function holdBack(tx: Tx, takenAt: string): Promise<Held> {
   const since = `The database was restored from a backup of ${takenAt}, and does not know who got this host later`;
@@ -67,6 +67,7 @@ async function holdBack(tx: Tx, takenAt: string): Promise<Held> {
   const held = await listLivingNodeIds(tx);
   for (const nodeId of held)
     await setHealthOverride(tx, { nodeId, source: RESTORED, target: null, reason, setBy: "restore" });
+  await cancelQueuedWork(tx);
   const operations = await stopDestructive(tx, `${since}. Look at the host, then resume or cancel the operation`);
   return { nodes: held.length, operations };
 }

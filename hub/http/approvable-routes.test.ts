@@ -15,6 +15,8 @@ const fieldsOf = (body: z.ZodType): string[] => namesIn(z.toJSONSchema(body, { i
 
 it("a second person may be needed by the routes that destroy data, end a host's service, or change a profile's rules", () => {
   expect(APPROVABLE.map(({ operationId }) => operationId).toSorted()).toEqual([
+    "adoptMachines",
+    "bindNodeMachine",
     "cleanNodeStorage",
     "createDecommissionBatch",
     "createMaasSiteProfile",
@@ -22,6 +24,7 @@ it("a second person may be needed by the routes that destroy data, end a host's 
     "forceDecommission",
     "releaseNode",
     "removeNode",
+    "unbindNodeMachine",
     "updateMaasSite",
     "updateMaasSitePolicy",
     "updateMaasSiteProfile",

@@ -7,7 +7,6 @@ import {
   type MaasMachineRow,
   maasMachines,
   maasRoceAssignments,
-  maasSites,
   maasSiteWatches,
   nodeMaasState,
   nodes,
@@ -95,7 +94,6 @@ export async function readAdoptableMachines(
 /** The nodes that are bound to machines, as far as they may hold the BMC or the system id of a machine that is to be adopted. */
 export interface OtherBinding {
   readonly siteId: SiteId;
-  readonly siteName: string;
   readonly systemId: string;
   readonly hostname: string;
   readonly ipmiIp: string;
@@ -109,14 +107,12 @@ export async function readOtherBindings(
   return db
     .select({
       siteId: nodeMaasState.siteId,
-      siteName: maasSites.name,
       systemId: nodeMaasState.maasSystemId,
       hostname: nodes.hostname,
       ipmiIp: nodeMaasState.ipmiIp,
     })
     .from(nodeMaasState)
     .innerJoin(nodes, and(eq(nodes.id, nodeMaasState.nodeId), ne(nodes.status, "deleted")))
-    .innerJoin(maasSites, eq(maasSites.id, nodeMaasState.siteId))
     .where(
       sql`(${nodeMaasState.siteId} = ${siteId} and ${nodeMaasState.ipmiIp} = any(${words(bmcs)}))
         or (${nodeMaasState.siteId} <> ${siteId} and ${nodeMaasState.maasSystemId} = any(${words(systemIds)}))`,

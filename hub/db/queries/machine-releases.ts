@@ -20,7 +20,10 @@ export interface Retirement {
    * `retiredForSeconds` counts from zero, because the operator wants to keep the machine for now.
    */
   readonly retiredForSeconds: number | null;
-  /** The profile's delay between retirement and release; null if the machine stays until a person releases it. */
+  /**
+   * The profile's delay between retirement and release; null if the machine stays until a person releases it. If a release by hand needs a second person
+   * (`second_person`), no machine is released without a person.
+   */
   readonly retiredReleaseAfterSeconds: number | null;
   readonly released: boolean;
 }
@@ -36,7 +39,7 @@ export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<Readon
         (select max(e.occurred_at) from node_events e where e.node_id = n.id and e.type = 'status_changed' and e.to_status = 'retired'),
         (select max(w.completed_at) from node_decommissions d join workflows w on w.id = d.decommission_id
           where d.node_id = n.id and d.mode in ('release', 'full_decommission') and w.status = 'cancelled')))::float8 as retired_for,
-      p.retired_release_after_seconds as release_after,
+      case when 'full_decommission' = any(p.second_person) then null else p.retired_release_after_seconds end as release_after,
       exists (select 1 from node_decommissions d where d.node_id = n.id and d.released_generation >= n.generation) as released
     from nodes n
     join node_maas_state m on m.node_id = n.id

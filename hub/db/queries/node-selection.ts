@@ -41,9 +41,20 @@ export async function countMatchingNodes(tx: Tx, selection: NodeSelection): Prom
   return row?.nodes ?? 0;
 }
 
-/** PostgreSQL checks the filter a second time after a wait for a lock, so every returned node matches the filter while the lock lasts. */
-export const lockMatchingNodes = (tx: Tx, selection: NodeSelection): Promise<Node[]> =>
-  tx.select().from(nodes).where(selectedNodes(selection)).orderBy(asc(nodes.id)).for("no key update");
+/**
+ * Locks the nodes of a selection, and returns those that match the filter while the lock lasts. A filter also reads other tables, and PostgreSQL would not
+ * read them again after a wait for a lock, so a second statement applies the filter to the locked nodes.
+ */
+export async function lockMatchingNodes(tx: Tx, selection: NodeSelection): Promise<Node[]> {
+  const locked = await tx
+    .select({ id: nodes.id })
+    .from(nodes)
+    .where(selectedNodes(selection))
+    .orderBy(asc(nodes.id))
+    .for("no key update");
+  if (locked.length === 0) return [];
+  return listMatchingNodes(tx, { ...selection, ids: locked.map(({ id }) => id) });
+}
 
 export const listMatchingNodes = (tx: Tx, selection: NodeSelection): Promise<Node[]> =>
   tx.select().from(nodes).where(selectedNodes(selection)).orderBy(asc(nodes.id));

@@ -10,7 +10,6 @@ import { type NodeSelection, selectedNodes } from "./node-selection.ts";
 export interface ProfileOfNodes {
   readonly profile: string;
   readonly secondPerson: readonly SecondPerson[];
-  readonly formatsDisks: boolean;
   readonly siteId: SiteId;
   /** One of the nodes by its hostname. */
   readonly hostname: string;
@@ -25,7 +24,6 @@ const profilesWhere = (tx: Tx, where: SQL | undefined): Promise<ProfileOfNodes[]
     .select({
       profile: maasSiteProfiles.name,
       secondPerson: maasSiteProfiles.secondPerson,
-      formatsDisks: maasSiteProfiles.initializeExtraDisks,
       siteId: maasSites.id,
       hostname: sql<string>`min(${nodes.hostname})`,
       nodes: count(),

@@ -89,6 +89,13 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
   return cancelled;
 }
 
+/** Cancels the tasks that no agent has and that would destroy data or give a tenant an account, for all hosts. */
+export async function cancelQueuedWork(tx: Tx): Promise<void> {
+  const types = (Object.keys(TASKS) as TaskType[]).filter((type) => TASKS[type].destructive || type === GRANT);
+  await cancelTasks(tx, and(eq(tasks.state, "queued"), inArray(tasks.type, types)));
+}
+const GRANT = "allocation.grant_user" satisfies TaskType;
+
 /** True for a task that only says what it would do. A plan proves nothing about the state of the host, for example not that the host is drained. */
 export const isPlan = (alias = "tasks"): SQL => sql`${sql.identifier(alias)}.input @> '{"plan": true}'`;
 

@@ -16,6 +16,7 @@ import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
 import { csvLine } from "../csv.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { writeRoute } from "../route.ts";
+import { adoptionNeeds } from "./second-person.ts";
 
 async function mustFindSite(db: Db | Tx, id: SiteId): Promise<void> {
   if ((await readSite(db, id)) === null) throw new ApiError("not_found", `There is no site ${id}.`);
@@ -35,6 +36,7 @@ const adoptMachinesRoute = writeRoute({
   body: AdoptionCreate,
   status: 200,
   response: AdoptionCreated,
+  secondPerson: ({ params, body }, tx) => adoptionNeeds(tx, params.id, body),
   before: async ({ params, body, deps }) => {
     await mustFindSite(deps.db, params.id);
     const systemIds = await selectedSystemIds(deps.db, params.id, body);

@@ -7,6 +7,7 @@ import { bindNode, siteOfBinding, unbindNode } from "../../adoption/bind-node.ts
 import { readSite } from "../../db/queries/maas-sites.ts";
 import { readNode } from "../../db/queries/nodes.ts";
 import { writeRoute } from "../route.ts";
+import { bindingNeeds, unbindingNeeds } from "./second-person.ts";
 
 const params = z.strictObject({ id: NodeId });
 const path = "/api/v1/admin/nodes/{id}";
@@ -27,6 +28,7 @@ const bindNodeMachine = writeRoute({
   body: MachineBinding,
   status: 200,
   response: MachineBound,
+  secondPerson: ({ params: { id }, body }, tx) => bindingNeeds(tx, id, body),
   before: async ({ params: { id }, body, deps }) => {
     const node = await readNode(deps.db, id);
     if (node === null) throw new ApiError("not_found", `There is no node ${id}.`);
@@ -66,6 +68,7 @@ const unbindNodeMachine = writeRoute({
   body: z.strictObject({ reason: Reason }),
   status: 200,
   response: MachineUnbound,
+  secondPerson: ({ params: { id } }, tx) => unbindingNeeds(tx, id),
   write: async ({ params: { id }, body, actor }, tx) => {
     const systemId = await unbindNode(tx, id, body.reason, actor.name);
     return {

@@ -27,33 +27,29 @@ const told = (request: DecommissionAsked): string =>
     ...("storage_cleanup" in request ? [request.storage_cleanup] : []),
     ...("scope" in request ? [request.scope] : []),
   ].join(" ");
-const touching = (entry: string, formatsDisks: boolean): string[] =>
-  REQUESTS.filter((request) => touchedBy(request, { formatsDisks }).some((one) => one === entry)).map(told);
+const touching = (entry: string): string[] =>
+  REQUESTS.filter((request) => touchedBy(request).some((one) => one === entry)).map(told);
 
 describe("what a decommission asks of a second person", () => {
   it("is an erase for each request that destroys data on disks, and for no other", () => {
     const always = [
-      ...["soft_reset local", "soft_reset all", "reimage quick", "reimage secure"],
+      ...["soft_reset local", "soft_reset all", "reimage none", "reimage quick", "reimage secure"],
       ...["storage_cleanup local", "storage_cleanup all"],
       ...ERASE.flatMap((erase) => STORAGE.map((storage) => `full_decommission ${erase} ${storage}`)).filter(
         (one) => !/ none (none|weka)$/.test(one),
       ),
     ];
-    expect(touching("erase", false).toSorted()).toEqual(always.toSorted());
-    expect(touching("erase", true).toSorted()).toEqual([...always, "reimage none"].toSorted());
+    expect(touching("erase").toSorted()).toEqual(always.toSorted());
   });
 
   it("is a full decommission for each mode that takes the host out of the fleet for good, whatever its options", () => {
     const ending = ["release", "remove", "full_decommission"];
     expect(DECOMMISSION_MODES.filter((mode) => ENDS_SERVICE[mode]).toSorted()).toEqual(ending.toSorted());
-    for (const formats of [false, true])
-      expect(touching("full_decommission", formats)).toEqual(
-        REQUESTS.filter(({ mode }) => ending.includes(mode)).map(told),
-      );
+    expect(touching("full_decommission")).toEqual(REQUESTS.filter(({ mode }) => ending.includes(mode)).map(told));
   });
 
   it("is never a script, which only profiles name", () => {
-    expect(touching("scripts", true)).toEqual([]);
+    expect(touching("scripts")).toEqual([]);
   });
 
   it("is told in words with every option, so that the second person knows what happens", () => {

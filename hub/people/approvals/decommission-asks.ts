@@ -6,15 +6,10 @@ import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 /** A request for a decommission of any mode, for one node or for a batch. */
 export type DecommissionAsked = BatchOperation | ({ readonly mode: "storage_cleanup" } & StorageCleanupCreate);
 
-/** What the profile of a node says about disks. */
-export interface DiskRules {
-  /** True if the first boot after a deploy formats the free disks (`initialize_extra_disks`). */
-  readonly formatsDisks: boolean;
-}
-
 /**
  * True for a mode that takes a host out of the fleet for good. A full decommission does the same as a drain, a release and a remove one after another,
- * so the release and the remove ask as much as the full decommission. A drain asks nothing, because an operator can activate a drained node again.
+ * so the release and the remove ask as much as the full decommission. A drain asks nothing, because an operator can activate a drained node again: the
+ * hub releases no retired node by itself whose profile has the entry `full_decommission` (`retirementsOf`).
  */
 export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
   drain: false,
@@ -29,9 +24,10 @@ export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
 const cleansDisks = (storage: "none" | "local" | "weka" | "all"): boolean => storage === "local" || storage === "all";
 
 /**
- * True if the request destroys data on the disks of a host. Weka mounts hold no data on the host. A release requests no erase from MAAS (decision M9).
+ * True if the request destroys data on the disks of a host. Every reimage does, because the new deploy overwrites the disk of the system. Weka mounts
+ * hold no data on the host. A release requests no erase from MAAS (decision M9), and the entry `full_decommission` covers it.
  */
-function erases(request: DecommissionAsked, { formatsDisks }: DiskRules): boolean {
+function erases(request: DecommissionAsked): boolean {
   switch (request.mode) {
     case "drain":
     case "release":
@@ -42,15 +38,15 @@ function erases(request: DecommissionAsked, { formatsDisks }: DiskRules): boolea
     case "storage_cleanup":
       return cleansDisks(request.scope);
     case "reimage":
-      return request.erase !== "none" || formatsDisks;
+      return true;
     case "full_decommission":
       return request.erase !== "none" || cleansDisks(request.storage_cleanup);
   }
 }
 
 /** The entries of `second_person` that a request for a decommission touches. */
-export const touchedBy = (request: DecommissionAsked, rules: DiskRules): readonly SecondPerson[] => [
-  ...(erases(request, rules) ? (["erase"] as const) : []),
+export const touchedBy = (request: DecommissionAsked): readonly SecondPerson[] => [
+  ...(erases(request) ? (["erase"] as const) : []),
   ...(ENDS_SERVICE[request.mode] ? (["full_decommission"] as const) : []),
 ];
 

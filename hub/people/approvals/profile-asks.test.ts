@@ -4,7 +4,11 @@ import { ProfileCreate } from "../../../shared/api/profiles.ts";
 import { changeAsks, creationAsks, moveAsks, PROFILE_FIELDS } from "./profile-asks.ts";
 
 const FIELDS = Object.keys(PROFILE_FIELDS) as (keyof ProfileCreate)[];
-const SCRIPTS = FIELDS.filter((field) => PROFILE_FIELDS[field] === "scripts");
+const DISKS = FIELDS.filter((field) => PROFILE_FIELDS[field] === "disks");
+const SCRIPTS = FIELDS.filter((field) => PROFILE_FIELDS[field] === "scripts" || DISKS.includes(field));
+/** The entries that ask for a change of the field. */
+const protecting = (field: keyof ProfileCreate): SecondPerson[] =>
+  SECOND_PERSON.filter((entry) => (entry === "scripts" ? SCRIPTS : entry === "erase" ? DISKS : []).includes(field));
 const profile = (name: string, more: object = {}): ProfileCreate => ProfileCreate.parse({ name, ...more });
 const withRules = (secondPerson: readonly SecondPerson[]): ProfileCreate =>
   profile("p", { second_person: secondPerson });
@@ -30,16 +34,22 @@ describe("the change of a profile", () => {
         ...["initialize_extra_disks", "purge_disks", "scratch_folders", "site_bootstrap_bundle_ref", "testing_scripts"],
       ].toSorted(),
     );
+    expect(DISKS.toSorted()).toEqual(
+      [
+        ...["data_shares", "erase_unexpected_signatures", "initialize_extra_disks"],
+        ...["purge_disks", "scratch_folders"],
+      ].toSorted(),
+    );
     for (const rules of SUBSETS)
       for (const field of FIELDS.filter((one) => PROFILE_FIELDS[one] !== "rule")) {
-        const asks = rules.includes("scripts") && SCRIPTS.includes(field);
+        const entries = protecting(field).filter((entry) => rules.includes(entry));
         const judged = changeAsks(withRules(rules), changed(field));
         expect([field, rules, judged.because]).toEqual([
           field,
           rules,
-          asks ? [{ entry: "scripts", profile: "p" }] : [],
+          entries.map((entry) => ({ entry, profile: "p" })),
         ]);
-        expect(judged.changes).toEqual(asks ? [field] : []);
+        expect(judged.changes).toEqual(entries.length > 0 ? [field] : []);
       }
   });
 

@@ -3,10 +3,10 @@ import type { ProfileCreate } from "../../../shared/api/profiles.ts";
 import { canonicalJson } from "../../../shared/json.ts";
 
 /**
- * What a field of a profile decides. `scripts`: code that runs on hosts, the system that is installed there, or disks and folders that are formatted or
- * emptied there. `rule`: the list of what waits for a second person. `plain`: everything else.
+ * What a field of a profile decides. `scripts`: code that runs on hosts, or the system that is installed there. `disks`: disks and folders that are
+ * formatted or emptied there, which the entries `scripts` and `erase` both protect. `rule`: the list of what waits for a second person. `plain`: everything else.
  */
-export const PROFILE_FIELDS: Readonly<Record<keyof ProfileCreate, "scripts" | "rule" | "plain">> = {
+export const PROFILE_FIELDS: Readonly<Record<keyof ProfileCreate, "scripts" | "disks" | "rule" | "plain">> = {
   name: "plain",
   description: "plain",
   distro_series: "scripts",
@@ -27,15 +27,15 @@ export const PROFILE_FIELDS: Readonly<Record<keyof ProfileCreate, "scripts" | "r
   batch_max_parallel: "plain",
   deploy_max_parallel: "plain",
   site_bootstrap_bundle_ref: "scripts",
-  initialize_extra_disks: "scripts",
-  erase_unexpected_signatures: "scripts",
+  initialize_extra_disks: "disks",
+  erase_unexpected_signatures: "disks",
   boot_disk_pattern: "scripts",
   turnover_mode: "plain",
-  scratch_folders: "scripts",
-  data_shares: "scripts",
+  scratch_folders: "disks",
+  data_shares: "disks",
   weka_prefixes: "plain",
   clear_free_space: "plain",
-  purge_disks: "scripts",
+  purge_disks: "disks",
   gpu_reset_up_to: "plain",
   gpu_claim_level: "plain",
   gpu_claim_percent: "plain",
@@ -61,11 +61,21 @@ interface Rules {
   readonly secondPerson: readonly SecondPerson[];
 }
 
-/** The fields that a request changes and that run code or destroy data on hosts. */
-const changedScripts = (from: Fields, to: Fields): readonly string[] =>
+type Protected = "scripts" | "disks";
+/** The fields that each entry of `second_person` protects. */
+const PROTECTS: Readonly<Record<SecondPerson, readonly Protected[]>> = {
+  erase: ["disks"],
+  full_decommission: [],
+  scripts: ["scripts", "disks"],
+};
+const isOneOf = (kinds: readonly Protected[], field: keyof ProfileCreate): boolean =>
+  kinds.some((kind) => PROFILE_FIELDS[field] === kind);
+
+/** The fields that a request changes and that the entry protects. */
+const changedOf = (entry: SecondPerson, from: Fields, to: Fields): readonly string[] =>
   (Object.keys(PROFILE_FIELDS) as (keyof ProfileCreate)[]).filter(
     (field) =>
-      PROFILE_FIELDS[field] === "scripts" &&
+      isOneOf(PROTECTS[entry], field) &&
       to[field] !== undefined &&
       canonicalJson(to[field]) !== canonicalJson(from[field] ?? null),
   );
@@ -81,11 +91,13 @@ export interface ProfileAsks {
 
 /** Judges the change of a profile by the rules of the profile before the change, so that nobody can first take away the rule. */
 export function changeAsks(before: ProfileCreate, patch: Fields): ProfileAsks {
-  const fields = before.second_person.includes("scripts") ? changedScripts(before, patch) : [];
-  const lost = patch.second_person === undefined ? [] : lackOf(before.second_person, patch.second_person);
-  const entries = SECOND_PERSON.filter((entry) => lost.includes(entry) || (entry === "scripts" && fields.length > 0));
+  const rules = before.second_person;
+  const fields = new Set(rules.flatMap((entry) => changedOf(entry, before, patch)));
+  const lost = patch.second_person === undefined ? [] : lackOf(rules, patch.second_person);
+  const asks = (entry: SecondPerson): boolean =>
+    lost.includes(entry) || (rules.includes(entry) && changedOf(entry, before, patch).length > 0);
   return {
-    because: entries.map((entry) => ({ entry, profile: before.name })),
+    because: SECOND_PERSON.filter(asks).map((entry) => ({ entry, profile: before.name })),
     changes: [...fields, ...(lost.length === 0 ? [] : ["second_person"])],
   };
 }
@@ -96,17 +108,15 @@ export function changeAsks(before: ProfileCreate, patch: Fields): ProfileAsks {
  */
 export function creationAsks(created: ProfileCreate, others: readonly Rules[], defaults: Fields): ProfileAsks {
   const asked = [{ profile: created.name, secondPerson: created.second_person }, ...others];
-  const fields = changedScripts(defaults, created);
+  const isChanged = (entry: SecondPerson): boolean => changedOf(entry, defaults, created).length > 0;
   const because = asked.flatMap(({ profile, secondPerson }) =>
     secondPerson
-      .filter((entry) => !created.second_person.includes(entry) || (entry === "scripts" && fields.length > 0))
+      .filter((entry) => !created.second_person.includes(entry) || isChanged(entry))
       .map((entry) => ({ entry, profile })),
   );
   const lacks = because.some(({ entry }) => !created.second_person.includes(entry));
-  return {
-    because,
-    changes: [...(because.some(({ entry }) => entry === "scripts") ? fields : []), ...(lacks ? ["second_person"] : [])],
-  };
+  const fields = new Set(because.flatMap(({ entry }) => changedOf(entry, defaults, created)));
+  return { because, changes: [...fields, ...(lacks ? ["second_person"] : [])] };
 }
 
 /** The entries that hosts lose if they have the profile `to` in place of the profile `from`. */

@@ -1,5 +1,9 @@
-import { MaasError } from "../../maas/port.ts";
+import { failure } from "../../../shared/failures.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
+import { listHealthOverrides, RESTORED } from "../../db/queries/node-health-overrides.ts";
+import { MaasError, type MaasMachine } from "../../maas/port.ts";
 import type { Failed, Wait } from "../engine/stage.ts";
+import { StageFailure } from "../stage-failure.ts";
 import { maasOf, type ProvisionContext, systemIdOf } from "./context.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
 import type { ProvisionState } from "./provision-state.ts";
@@ -37,6 +41,7 @@ export async function stepBackToReady(
       return { ...waitForMachine(context, "MAAS to abort the deploy"), patch };
     }
     case "release":
+      await mustBeKnownUnused(context, machine);
       await acceptConflict(async () => (await maasOf(context)).release(systemIdOf(context), { comment }));
       return {
         ...waitForMachine(context, "MAAS to release the machine"),
@@ -46,6 +51,20 @@ export async function stepBackToReady(
     default:
       return waitForMachine(context, `MAAS to release the machine ('${machine.statusName}')`);
   }
+}
+
+/**
+ * After a restore, the workflow may stand before a deploy that has ended since, and the deployed host may have a tenant. Only a person, who removes the
+ * health override `restore`, knows that nobody uses the host.
+ */
+async function mustBeKnownUnused({ services, host }: ProvisionContext, machine: MaasMachine): Promise<void> {
+  if (machine.status !== MAAS_STATUS.deployed) return;
+  const overrides = await listHealthOverrides(services.db, [host.nodeId]);
+  if (!overrides.some(({ source }) => source === RESTORED)) return;
+  const message = `Machine ${host.hostname} is Deployed, and the restored database does not know who uses it. Look at the host. If nobody uses it, remove the health override ${RESTORED} and continue.`;
+  throw new StageFailure(
+    failure("state_ambiguity", "node_state_conflict", message, { maas_system_id: machine.systemId }),
+  );
 }
 
 function abortIsUnderWay({ state, now }: ProvisionContext): boolean {

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adoptionNeeds, bindingNeeds, unbindingNeeds } from "../../../hub/http/routes/second-person.ts";
 import { expireApprovals } from "../../../hub/people/approvals/expire-approvals.ts";
-import { type NodeId, SiteId } from "../../../shared/ids.ts";
+import { type NodeId, type ProfileId, SiteId } from "../../../shared/ids.ts";
 import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { TestProvider } from "../../fakes/oidc/provider.ts";
 import { type Answer, type ApiHarness, type SeededApi, seedApi, startApi } from "../../support/api-harness.ts";
@@ -359,6 +360,29 @@ describe("a request that needs a second person", () => {
     const less = asked(await post("dave", profiles, { name: "less" }));
     await grant("admin", less);
     const { id: lessId } = (await post("dave", profiles, { name: "less" }, less)).body;
+    const siteId = SiteId.parse(own.siteId);
+    const adopted = (plan: boolean, profile_id?: ProfileId) =>
+      api.database.database.inTx((tx) => adoptionNeeds(tx, siteId, { plan, profile_id }));
+    const bound = async (plan: boolean, profile_id?: ProfileId) => {
+      const id = await node(own);
+      return api.database.database.inTx((tx) => bindingNeeds(tx, id, { plan, profile_id }));
+    };
+    const because = [{ entry: "scripts", profile: "default" }];
+    for (const needs of [adopted, bound]) {
+      expect(await needs(false, lessId)).toMatchObject({ siteId, because, does: expect.stringContaining("less") });
+      expect([await needs(true, lessId), await needs(false), await needs(false, own.profileId as ProfileId)]).toEqual([
+        null,
+        null,
+        null,
+      ]);
+    }
+    const bind = await node(own);
+    await query(
+      "insert into node_adoptions (node_id, site_id, profile_id, adopted_by, past_unknown, differences) values ($1, $2, $3, 'ann', false, '[]')",
+      [bind, own.siteId, own.profileId],
+    );
+    const unbound = () => api.database.database.inTx((tx) => unbindingNeeds(tx, bind));
+    expect(await unbound()).toBeNull();
     const scripted = { name: "scripted", second_person: ["scripts"], ...scripts };
     expect(await entries(asked(await post("dave", profiles, scripted)))).toContain("scripts");
     expect((await post("dave", profiles, { name: "same", second_person: ["scripts"] })).status).toBe(201);
@@ -366,5 +390,6 @@ describe("a request that needs a second person", () => {
     const moved = asked(await patch("dave", `/maas-sites/${own.siteId}`, move));
     await grant("admin", moved);
     expect((await patch("dave", `/maas-sites/${own.siteId}`, move, moved)).body.default_profile_id).toBe(lessId);
+    expect(await unbound()).toMatchObject({ because });
   });
 });

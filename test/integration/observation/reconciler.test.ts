@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
-import { nodeDecommissions, nodeEvents, tasks } from "../../../hub/db/schema/index.ts";
+import { maasSiteProfiles, nodeDecommissions, nodeEvents, tasks } from "../../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { resolveDrift } from "../../../hub/reconciler/resolve.ts";
@@ -311,6 +311,21 @@ describe("a retired node's machine", () => {
     await fleet.sweep();
     await fleet.sweep();
     expect(await releasesOf(nodeId)).toMatchObject([{ mode: "release" }]);
+  });
+
+  it("is not released by the hub while its profile asks a second person for a release", async () => {
+    const { nodeId } = await retired();
+    const asks = (secondPerson: "full_decommission"[]) => fleet.db.update(maasSiteProfiles).set({ secondPerson });
+    await asks(["full_decommission"]);
+    try {
+      await retiredAgo(nodeId, 3_601);
+      await fleet.setConnected(nodeId, true);
+      for (const _turn of [1, 2, 3]) await fleet.sweep();
+      expect((await fleet.drifted(nodeId, "retired_but_deployed")).driftDetails?.action).toBe("none");
+      expect(await releasesOf(nodeId)).toEqual([]);
+    } finally {
+      await asks([]);
+    }
   });
 
   it("is not released when our own user has released and deployed it again in the meantime", async () => {
