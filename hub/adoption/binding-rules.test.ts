@@ -3,37 +3,9 @@ import type { AdoptionDifferenceKind } from "../../shared/adoption.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
 import { judgeBinding, type NodeToBind } from "./binding-rules.ts";
+import { MACHINE, NOW } from "./machines.fixture.ts";
 import type { AdoptionPolicy, MachineToAdopt, Surroundings } from "./rules.ts";
 
-const NOW = new Date("2026-03-01T12:00:00Z");
-const MACHINE: MachineToAdopt = {
-  systemId: "abc123",
-  hostname: "c07u41",
-  status: MAAS_STATUS.deployed,
-  statusName: "Deployed",
-  absent: false,
-  powerState: "on",
-  owner: "muster",
-  locked: false,
-  interfaceAddresses: [],
-  enableHwSync: true,
-  lastSync: NOW,
-  syncIntervalSeconds: 900,
-  details: {
-    tags: [],
-    pool: "default",
-    zone: "default",
-    macs: ["02:00:00:00:00:01"],
-    hardware_uuid: "u-1",
-    serial: null,
-    architecture: "amd64/generic",
-    osystem: "ubuntu",
-    distro_series: "noble",
-    cpu_count: 8,
-    memory_mib: 1024,
-    ephemeral: false,
-  },
-};
 const AROUND: Surroundings = {
   boundTo: null,
   namesake: { id: "n-1", status: "active" },

@@ -3,38 +3,14 @@ import { ADOPTION_DIFFERENCES, type AdoptionDifferenceKind } from "../../shared/
 import { SiteId } from "../../shared/ids.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { MachineDetails } from "../../shared/machine-details.ts";
+import { DETAILS, MACHINE, NOW } from "./machines.fixture.ts";
 import { type AdoptionPolicy, judgeMachine, type MachineToAdopt, type Surroundings } from "./rules.ts";
 
-const NOW = new Date("2026-03-01T12:00:00Z");
 const ago = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000);
-const DETAILS: MachineDetails = {
-  tags: [],
-  pool: "default",
-  zone: "default",
-  macs: ["02:00:00:00:00:01"],
-  hardware_uuid: "u-1",
-  serial: null,
-  architecture: "amd64/generic",
-  osystem: "ubuntu",
-  distro_series: "noble",
-  cpu_count: 8,
-  memory_mib: 1024,
-  ephemeral: false,
-};
 const machine = (facts: Partial<MachineToAdopt> = {}): MachineToAdopt => ({
-  systemId: "abc123",
-  hostname: "c07u41",
-  status: MAAS_STATUS.deployed,
-  statusName: "Deployed",
-  absent: false,
-  powerState: "on",
-  owner: "muster",
-  locked: false,
+  ...MACHINE,
   interfaceAddresses: [{ interface: "rail0", address: "172.30.0.1" }],
-  enableHwSync: true,
   lastSync: ago(60),
-  syncIntervalSeconds: 900,
-  details: DETAILS,
   ...facts,
 });
 const around = (facts: Partial<Surroundings> = {}): Surroundings => ({
