@@ -113,7 +113,7 @@ async function start(
   closers.push(() => answers.close());
   const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot, answers));
   startLoops(parts, workflows, closers);
-  const auditHeads = await startAudit(parts, closers);
+  const audit = await startAudit(parts, closers);
   const operators = await serveOperators({
     at: config.http,
     approvalHours: config.approvalHours,
@@ -125,7 +125,7 @@ async function start(
     secrets,
     workflows,
     log,
-    auditHeads,
+    ...audit,
     ...siteQuestions(parts.maas),
     adminTokenFile,
     metrics: config.metrics,

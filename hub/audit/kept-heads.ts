@@ -39,6 +39,11 @@ export class KeptHeads {
     return heads.flatMap(({ file, head }) => (head === null ? [] : [{ ...head, file }]));
   }
 
+  /** The number of heads that the chain no longer had, and whose files no person has removed. */
+  async countLost(): Promise<number> {
+    return (await readdir(this.#folder)).filter((name) => LOST.test(name)).length;
+  }
+
   /**
    * Keeps the new end of the chain. If the chain no longer has the head that was kept before, the earlier head gets a file of its own, and `keep`
    * returns it. `has` tells whether the database's chain has a head, or has removed it by retention.

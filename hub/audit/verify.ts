@@ -13,9 +13,18 @@ export interface VerifyRequest {
   readonly heads: readonly ChainPoint[];
 }
 
-/** Verifies a part of the chain in one snapshot of the database, so that retention and the sealer do not disturb the verification. */
+/** Each part is read in one snapshot of the database, so that retention and the sealer do not disturb the verification. */
+const SNAPSHOT = { isolation: "repeatable read", readOnly: true } as const;
+
+/** Verifies a part of the chain. At the end of the chain, counts the entries that wait for their seals. */
 export const verifyPart = (inTx: InTx, request: VerifyRequest) =>
-  inTx((tx) => verifyIn(tx, request), { isolation: "repeatable read", readOnly: true });
+  inTx(async (tx) => {
+    const part = await verifyIn(tx, request);
+    return { ...part, unsealed: part.complete ? await countUnsealed(tx) : null };
+  }, SNAPSHOT);
+
+/** Verifies a part of the chain as `verifyPart` does, without the count of unsealed entries, which reads the whole table. */
+export const checkPart = (inTx: InTx, request: VerifyRequest) => inTx((tx) => verifyIn(tx, request), SNAPSHOT);
 
 async function verifyIn(tx: Tx, { after, limit, heads }: VerifyRequest) {
   const first = await firstSeal(tx);
@@ -49,7 +58,7 @@ async function verifyIn(tx: Tx, { after, limit, heads }: VerifyRequest) {
       for (const fault of checkHead(head, { entry: await sealAt(tx, head.sequence), end: end.sequence }))
         verifier.report(fault);
   const { faults, faultCount } = verifier.result;
-  return { through, read, complete, faults, faultCount, unsealed: complete ? await countUnsealed(tx) : null };
+  return { through, read, complete, faults, faultCount };
 }
 
 /** Returns the entry before the first one that is verified; null if nothing says which entry that is. */

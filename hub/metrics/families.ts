@@ -26,6 +26,7 @@ import { driftGauges } from "./gauges/drift.ts";
 import { eventGauges } from "./gauges/events.ts";
 import type { GaugeGroup } from "./gauges/group.ts";
 import { nodeGauges } from "./gauges/nodes.ts";
+import { peopleGauges } from "./gauges/people.ts";
 import { PROCESS_GAUGES } from "./gauges/process.ts";
 import { siteGauges } from "./gauges/sites.ts";
 import { taskGauges } from "./gauges/tasks.ts";
@@ -71,6 +72,7 @@ export const GAUGE_GROUPS: readonly GaugeGroup[] = [
   eventGauges,
   allocationGauges,
   batchGauges,
+  peopleGauges,
 ];
 
 /** All metrics of Muster. prom-client adds its own metrics of the process and of Node.js. */

@@ -49,6 +49,7 @@ interface OperatorServerOptions extends Api {
   readonly facts: Facts;
   readonly metrics: MetricsSettings;
   readonly databaseUrl: string;
+  readonly auditHeadsLost: () => number;
   /** Returns the end of the CA of the agents, or null before the secret store has provided it. */
   readonly caEnd: () => Date | null;
 }
@@ -73,6 +74,7 @@ export async function serveOperators(
       agents,
       pool: facts.pool,
       secretStoreUsable: () => secretStore().code === "ok",
+      auditHeadsLost: options.auditHeadsLost,
       certificates: () => ({ hub_ca: options.caEnd(), admin_listener: tls?.notAfter() ?? null }),
     },
   });

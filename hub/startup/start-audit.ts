@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import type { Log } from "../../shared/log.ts";
+import { startChecker } from "../audit/check-chain.ts";
 import { type Sink, startExport } from "../audit/export.ts";
 import { openAuditFile } from "../audit/file-sink.ts";
 import { type KeptHead, KeptHeads } from "../audit/kept-heads.ts";
@@ -22,22 +23,29 @@ interface Destination {
   readonly sink: Sink;
 }
 
-/**
- * Starts the parts of a hub that seal and export audit entries. The result lists the ends of the audit chain that the hub keeps in its state folder.
- */
+export interface AuditFacts {
+  /** The ends of the audit chain that the hub keeps in its state folder. */
+  readonly auditHeads: () => Promise<readonly KeptHead[]>;
+  /** How many of these ends the chain no longer had, as of the last check. */
+  readonly auditHeadsLost: () => number;
+}
+
+/** Starts the parts of a hub that seal, check and export audit entries. */
 export async function startAudit(
   { config, database: { db, inTx }, hubId, log: hubLog }: AuditParts,
   closers: (() => Promise<void> | void)[],
-): Promise<() => Promise<readonly KeptHead[]>> {
+): Promise<AuditFacts> {
   const log = hubLog.with({ part: "audit" });
   const heads = await KeptHeads.open(config.stateDir);
   const sealer = startSealer({ db, inTx, heads, log });
   closers.push(() => sealer.close());
+  const checker = startChecker({ db, inTx, heads, log });
+  closers.push(() => checker.close());
   for (const one of destinationsOf(config.auditExport)) {
     const running = startExport({ db, hubId, log, ...one });
     closers.push(() => running.close());
   }
-  return () => heads.list();
+  return { auditHeads: () => heads.list(), auditHeadsLost: checker.lostHeads };
 }
 
 /** A file and a socket of one machine are places of their own; a receiver in the network is one place for all hubs. */

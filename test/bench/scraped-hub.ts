@@ -18,6 +18,7 @@ const open = (freshMs: number) =>
       agents: () => 0,
       pool: () => ({ connections: 0, idle: 0, waiting: 0 }),
       secretStoreUsable: () => true,
+      auditHeadsLost: () => 0,
       certificates: () => ({ hub_ca: null, admin_listener: null }),
     },
   });

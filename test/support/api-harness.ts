@@ -140,6 +140,7 @@ const metricFactsOf = ({ version, agents, pool }: HubFacts) => ({
   agents,
   pool,
   secretStoreUsable: () => true,
+  auditHeadsLost: () => 0,
   certificates: () => ({ hub_ca: null, admin_listener: null }),
 });
 

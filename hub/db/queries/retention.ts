@@ -174,6 +174,7 @@ export const RETENTION: readonly RetentionRule[] = [
 
 /** The tables from which retention removes no rows, each with the reason why the table stays small. */
 export const BOUNDED: Readonly<Record<string, string>> = {
+  audit_checks: "one row",
   audit_exports: "one for each destination of the export, which the settings name",
   authority_statements: "one for each step of a rotation, five hundred at most; kept for ever for hosts that were off",
   condition_watch: "one row",

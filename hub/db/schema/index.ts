@@ -2,6 +2,7 @@ export * from "./agent-sessions.ts";
 export * from "./allocations.ts";
 export * from "./api-tokens.ts";
 export * from "./approvals.ts";
+export * from "./audit-checks.ts";
 export * from "./audit-exports.ts";
 export * from "./audit-logs.ts";
 export * from "./audit-seals.ts";

@@ -6,6 +6,8 @@ export interface ProcessFacts {
   readonly agents: () => number;
   readonly pool: () => { readonly connections: number; readonly idle: number; readonly waiting: number };
   readonly secretStoreUsable: () => boolean;
+  /** How many kept ends of the audit chain are no longer in the chain. */
+  readonly auditHeadsLost: () => number;
   /** The ends of the certificates that this hub uses, or null for a certificate that the hub does not have. */
   readonly certificates: () => { readonly hub_ca: Date | null; readonly admin_listener: Date | null };
 }
@@ -40,6 +42,12 @@ const store = gauge({
   labels: {},
   told: "process",
 });
+const headsLost = gauge({
+  name: "muster_audit_heads_lost",
+  help: "Ends of the audit chain that this hub has kept outside the database, and that the chain no longer has; a person removes their files after a look.",
+  labels: {},
+  told: "process",
+});
 const certificates = gauge({
   name: "muster_certificate_expiry_timestamp_seconds",
   help: "When a certificate of this hub ends, as Unix time: the CA of the agents, or the certificate of the admin listener.",
@@ -47,7 +55,7 @@ const certificates = gauge({
   told: "process",
 });
 
-export const PROCESS_GAUGES = [build, connected, pool, waiting, store, certificates] as const;
+export const PROCESS_GAUGES = [build, connected, pool, waiting, store, headsLost, certificates] as const;
 
 /** Sets the gauges of this hub's process, without a query. */
 export function showProcess(facts: ProcessFacts): void {
@@ -60,6 +68,7 @@ export function showProcess(facts: ProcessFacts): void {
   ]);
   waiting.show([{ labels: {}, value: queue }]);
   store.show([{ labels: {}, value: facts.secretStoreUsable() ? 1 : 0 }]);
+  headsLost.show([{ labels: {}, value: facts.auditHeadsLost() }]);
   const ends = facts.certificates();
   certificates.show(
     (["hub_ca", "admin_listener"] as const).flatMap((certificate) => {

@@ -15,6 +15,7 @@ const facts = {
   agents: () => 3,
   pool: () => ({ connections: 5, idle: 2, waiting: 1 }),
   secretStoreUsable: () => true,
+  auditHeadsLost: () => 2,
   certificates: () => ({ hub_ca: new Date(1_900_000_000_000), admin_listener: null }),
 };
 const OPEN = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
@@ -178,13 +179,64 @@ describe("the metrics of a hub's database", () => {
       { site: "dc1" },
       2,
     ],
+    [
+      "a request that waits for a second person",
+      `insert into approvals (operation, needed_right, site_id, params, body, request_sha256, does, because, state, requested_by, requester, requester_ids, created_at, expires_at)
+        select 'decommissionNode', 'operate_nodes', ${SITE}, '{}', '{}', state || n, 'd', '[]', state, 'ann', 'token:1', '{}', now() - interval '1 day' * n, now() + interval '1 h' * (2 - n)
+        from (values ('pending', 1), ('approved', 1), ('approved', 0), ('pending', 3), ('used', 1)) a (state, n)`,
+      "muster_approvals_open",
+      { state: "pending" },
+      1,
+    ],
+    ["an approved request", "select 1", "muster_approvals_open", { state: "approved" }, 2],
+    ["the age of the waiting request", "select 1", "muster_approvals_oldest_pending_seconds", {}, SECONDS_OF_A_DAY],
+    [
+      "API tokens that expire within a week",
+      `insert into api_tokens (name, role, token_sha256, expires_at, revoked_at)
+        select 'token ' || n, 'viewer', n, now() + make_interval(days => n), case n when 3 then now() end from generate_series(-1, 9) n`,
+      "muster_api_tokens_expiring",
+      {},
+      // The tokens of the days 1 to 7 without the revoked one; the token of day 0 has expired.
+      6,
+    ],
+    [
+      "a checked audit chain",
+      "insert into audit_checks (verified_through, checked_at) values (41, now() - interval '1 day')",
+      "muster_audit_chain_whole",
+      {},
+      1,
+    ],
+    ["the newest checked entry", "select 1", "muster_audit_verified_sequence", {}, 41],
+    ["the age of the last check", "select 1", "muster_audit_check_age_seconds", {}, SECONDS_OF_A_DAY],
+    ["a fault of the audit chain", "update audit_checks set faults_before = 2", "muster_audit_chain_whole", {}, 0],
+    [
+      "an export that is behind, and not the place that no hub uses any more",
+      `with seal as (insert into audit_seals (sequence, audit_id, previous_sha256, entry_sha256, sealed_at)
+          select n, n, '', '', now() - interval '1 day' * (5 - n) from generate_series(1, 4) n)
+        insert into audit_exports (destination, sequence, lease_owner, lease_until) values
+          ('file:old', 1, gen_random_uuid(), now() - interval '2 h'), ('file:now', 3, gen_random_uuid(), now()),
+          ('udp', 4, gen_random_uuid(), now())`,
+      "muster_audit_export_lag_seconds",
+      {},
+      SECONDS_OF_A_DAY,
+    ],
+    [
+      "no lag of an export that has everything",
+      "update audit_exports set sequence = 4",
+      "muster_audit_export_lag_seconds",
+      {},
+      0,
+    ],
+    ["the lost heads of the hub", "select 1", "muster_audit_heads_lost", {}, 2],
   ])("show %s", async (_, statement, name, labels, least) => {
     await rig.test.database.pool.query(statement);
     const metrics = open();
     try {
       const value = metricValue((await metrics.scrape(undefined)).text, name, labels) ?? Number.NaN;
-      if (least === SECONDS_OF_A_DAY) expect(value).toBeGreaterThan(least);
-      else expect(value).toBe(least);
+      if (least === SECONDS_OF_A_DAY) {
+        expect(value).toBeGreaterThan(least);
+        expect(value).toBeLessThan(2 * least);
+      } else expect(value).toBe(least);
     } finally {
       await metrics.close();
     }

@@ -1,0 +1,41 @@
+import { and, eq, sql } from "../orm.ts";
+import { type AuditCheck, auditChecks } from "../schema/index.ts";
+import type { Db } from "../tx.ts";
+
+const t = auditChecks;
+
+/** A claimed part of the check of the audit chain, with the check's age. */
+export type ClaimedPart = AuditCheck & { readonly ageSeconds: number };
+
+/**
+ * Claims the next part of the check for this hub. Returns null if a hub has claimed a part less than `restSeconds` ago, so that many hubs check no more
+ * than one hub does.
+ */
+export async function claimPart(db: Db, restSeconds: number): Promise<ClaimedPart | null> {
+  const [row] = await db
+    .insert(t)
+    .values({})
+    .onConflictDoUpdate({
+      target: t.id,
+      set: { part: sql`${t.part} + 1`, partBeganAt: sql`now()` },
+      setWhere: sql`${t.partBeganAt} <= now() - make_interval(secs => ${restSeconds}::float8)`,
+    })
+    .returning();
+  if (row === undefined) return null;
+  return { ...row, ageSeconds: (row.partBeganAt.getTime() - row.beganAt.getTime()) / 1_000 };
+}
+
+/** What a part of the check leaves for the next part. */
+export type CheckProgress = Pick<AuditCheck, "position" | "atEnd" | "faults" | "faultsBefore" | "verifiedThrough">;
+
+/** Stores the progress. Does nothing if another hub has claimed a part meanwhile. */
+export async function storeProgress(
+  db: Db,
+  part: number,
+  { isNew, ...progress }: CheckProgress & { readonly isNew: boolean },
+): Promise<void> {
+  await db
+    .update(t)
+    .set({ ...progress, checkedAt: sql`now()`, ...(isNew ? { beganAt: sql`now()` } : {}) })
+    .where(and(eq(t.id, 1), eq(t.part, part)));
+}

@@ -1,0 +1,97 @@
+import { sql } from "../../db/orm.ts";
+import { gauge } from "../counted/family.ts";
+import { gaugeGroup } from "./group.ts";
+
+/** Tokens that expire within `SOON_DAYS` are counted, so that somebody rotates them in time. */
+const SOON_DAYS = 7;
+
+const open = gauge({
+  name: "muster_approvals_open",
+  help: "Requests that wait for a second person (pending), or that a second person has approved and nobody has sent again (approved).",
+  labels: { state: ["pending", "approved"] },
+  told: "database",
+});
+const oldest = gauge({
+  name: "muster_approvals_oldest_pending_seconds",
+  help: "How long the oldest request has waited for a second person; 0 if none waits.",
+  labels: {},
+  told: "database",
+});
+const expiring = gauge({
+  name: "muster_api_tokens_expiring",
+  help: `Valid API tokens that expire within ${SOON_DAYS} days.`,
+  labels: {},
+  told: "database",
+});
+const whole = gauge({
+  name: "muster_audit_chain_whole",
+  help: "1 if the hubs' checks of the audit chain found no fault, 0 if the last whole check or the present one found one.",
+  labels: {},
+  told: "database",
+});
+const verified = gauge({
+  name: "muster_audit_verified_sequence",
+  help: "Number of the newest audit entry that a check of the chain has reached.",
+  labels: {},
+  told: "database",
+});
+const checkAge = gauge({
+  name: "muster_audit_check_age_seconds",
+  help: "Time since a hub last checked a part of the audit chain.",
+  labels: {},
+  told: "database",
+});
+const exportLag = gauge({
+  name: "muster_audit_export_lag_seconds",
+  help: "Age of the oldest audit entry that is not yet at its export's place, over all places to which a hub exported within the last hour; 0 if none waits or nothing is exported.",
+  labels: {},
+  told: "database",
+});
+
+type Row = {
+  pending: number;
+  approved: number;
+  oldest: number | null;
+  expiring: number;
+  faults: number | null;
+  verified: number | null;
+  check_age: number | null;
+  export_lag: number | null;
+};
+
+/** What concerns people: requests that wait for them, tokens that expire, and the audit of what they did. */
+export const peopleGauges = gaugeGroup({
+  name: "people",
+  families: [open, oldest, expiring, whole, verified, checkAge, exportLag],
+  collect: async (db) => {
+    const { rows } = await db.execute<Row>(sql`
+      select a.*, c.*,
+        (select count(*)::int from api_tokens where revoked_at is null and expires_at > now()
+          and expires_at <= now() + make_interval(days => ${SOON_DAYS}::int)) as expiring,
+        (select extract(epoch from now() - min(s.sealed_at))::float8 from audit_exports e
+          cross join lateral (select sealed_at from audit_seals where sequence > e.sequence order by sequence limit 1) s
+          where e.lease_until > now() - interval '1 hour') as export_lag
+      from (
+        select (count(*) filter (where state = 'pending'))::int as pending, (count(*) filter (where state = 'approved'))::int as approved,
+          extract(epoch from now() - min(created_at) filter (where state = 'pending'))::float8 as oldest
+        from approvals where state in ('pending', 'approved') and expires_at > now()) a
+      left join (
+        select faults + faults_before as faults, verified_through::float8 as verified,
+          extract(epoch from now() - coalesce(checked_at, part_began_at))::float8 as check_age
+        from audit_checks) c on true`);
+    const [row] = rows;
+    if (row === undefined) return;
+    open.show([
+      { labels: { state: "pending" }, value: row.pending },
+      { labels: { state: "approved" }, value: row.approved },
+    ]);
+    oldest.show([{ labels: {}, value: row.oldest ?? 0 }]);
+    expiring.show([{ labels: {}, value: row.expiring }]);
+    exportLag.show([{ labels: {}, value: row.export_lag ?? 0 }]);
+    // No hub has begun a check yet.
+    if (row.faults === null) return;
+    whole.show([{ labels: {}, value: row.faults === 0 ? 1 : 0 }]);
+    verified.show([{ labels: {}, value: row.verified ?? 0 }]);
+    checkAge.show([{ labels: {}, value: Math.max(0, row.check_age ?? 0) }]);
+  },
+});
