@@ -110,6 +110,21 @@ describe("an audit chain", () => {
     ]);
   });
 
+  it("after a restore is right in a file of its own, and forked in a file that goes on from before the restore", () => {
+    const since = chainOf(6, chain[5]);
+    expect(codesOf([...chain, ...since])).toEqual([
+      ["forked", 7],
+      ["forked", 8],
+      ["forked", 9],
+      ["chain_broken", 10],
+    ]);
+    for (const file of [chain, since]) expect(verify(file, null)).toMatchObject({ faultCount: 0 });
+    const kept = { sequence: 9, entry_sha256: chain[8]?.entry_sha256 ?? "" };
+    const codes = (end: number, entry: ChainPoint | undefined) =>
+      checkHead(kept, { entry, end }).map(({ code }) => code);
+    expect([codes(8, undefined), codes(12, since[2])]).toEqual([["head_missing"], ["head_differs"]]);
+  });
+
   it("shows an entry of which only the seal is left, and a gap before it", () => {
     const verifier = new ChainVerifier(START, sha256);
     for (const entry of chain.slice(0, 3)) verifier.add(entry);

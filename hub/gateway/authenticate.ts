@@ -12,7 +12,7 @@ import { type CertificateFacts, certificateVerdict } from "../node/clone-verdict
 import { blockIdentity, WHAT_TO_DO } from "../node/identity-block.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 import { type CertificateAuthority, keySha256 } from "./certificate-authority.ts";
-import { takeLostCertificate } from "./lost-certificate.ts";
+import { findLostCertificate, type LostCertificate } from "./lost-certificate.ts";
 import { serialOf } from "./x509.ts";
 
 const RENEW_AFTER_EXPIRY_MS = RENEWABLE_AFTER_EXPIRY_DAYS * 24 * 3_600_000;
@@ -27,6 +27,11 @@ export interface AuthenticatedNode {
    * checks whether the renewal's request proves that a second host uses the node's identity.
    */
   readonly replaced: boolean;
+  /**
+   * Set for a certificate that the hub issued between a backup and its restore. The certificate counts only after the hello of the agent has named the
+   * node's present generation (decision I10).
+   */
+  readonly lost?: LostCertificate;
 }
 
 export interface IdentityDependencies {
@@ -71,9 +76,9 @@ export async function authenticate(
   if (!deps.ca.issued(certificate)) throw reject("it was not issued by this hub. Enroll again.");
   if (certificate.subjectAltName !== `URI:${nodeUri(nodeId)}`) throw reject(`it does not name node ${nodeId}.`);
   const serial = serialOf(certificate.serialNumber);
-  const known =
-    (await readCertificate(deps.db, serial)) ??
-    ((await takeLostCertificate(deps, nodeId, certificate)) ? await readCertificate(deps.db, serial) : null);
+  const stored = await readCertificate(deps.db, serial);
+  const found = stored === null ? await findLostCertificate(deps, nodeId, certificate, use) : null;
+  const known = stored ?? found;
   if (known === null || known.node.id !== nodeId) throw reject(UNKNOWN_NODE);
   // Somebody who stole a CA's key can sign a new certificate, but does not have the private key of a certificate that the hub issued.
   if (known.certificate.publicKeySha256 !== keySha256(certificate.publicKey.export({ type: "spki", format: "der" })))
@@ -96,12 +101,13 @@ export async function authenticate(
   // parsed the renewal's request, so the function `renew` judges the key later.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
+  if (found?.lost !== undefined) return { ...caller, replaced: false, lost: found.lost };
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))
     throw await judgeReplaced(deps, caller, "channel");
   return { ...caller, replaced: false };
 }
 
-type Caller = Omit<AuthenticatedNode, "replaced">;
+type Caller = Omit<AuthenticatedNode, "replaced" | "lost">;
 
 async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generation }: Caller, reason: string | null) {
   const block = await readIdentityBlock(db, nodeId);

@@ -1,15 +1,28 @@
 import type { X509Certificate } from "node:crypto";
 import type { NodeId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
+import type { Hello } from "../../shared/protocol/frames.ts";
 import { readLostTimes } from "../db/queries/database-restores.ts";
 import { areTokensSince, markTokensUsed } from "../db/queries/enrollment-tokens.ts";
-import { keepFoundCertificate, readOtherCertificates } from "../db/queries/node-certificates.ts";
+import {
+  beginUse,
+  type FoundCertificate,
+  type KnownCertificate,
+  keepFoundCertificate,
+  readCertificate,
+  readOtherCertificates,
+} from "../db/queries/node-certificates.ts";
+import { readConditions } from "../db/queries/node-conditions.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { readIdentityBlock } from "../db/queries/node-identity-bars.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
-import type { Db, InTx } from "../db/tx.ts";
-import { lostVerdict } from "../node/lost-certificate.ts";
+import type { Node } from "../db/schema/index.ts";
+import type { Db, InTx, Tx } from "../db/tx.ts";
+import { enrollAdoptedNode } from "../node/adopted-host.ts";
+import { writeConnected } from "../node/conditions.ts";
+import { type LostVerdict, lostVerdict } from "../node/lost-certificate.ts";
+import { enrollManualNode } from "../node/manual-mode.ts";
 import { authorityOf, type CertificateAuthority, keySha256, NODE_BACKDATE_MS } from "./certificate-authority.ts";
 import { serialOf } from "./x509.ts";
 
@@ -20,61 +33,159 @@ interface LostDependencies {
   readonly log: Log;
 }
 
+/** A certificate that the hub issued after the backup of which the database was restored, and that the database does not have. */
+export interface LostCertificate {
+  readonly certificate: Omit<FoundCertificate, "generation">;
+  readonly restoredAt: Date;
+  readonly byCaInForce: boolean;
+}
+
+type Found = KnownCertificate & { readonly lost?: LostCertificate };
+
 /** How much the clocks of hub and database may differ. */
 const SKEW_MS = 5 * 60_000;
 
 /**
- * Stores a node's certificate that the hub issued after the backup of which the database was restored. `takeLostCertificate` returns false if the
- * certificate stays unknown. The caller has checked that the hub's CA issued the certificate for the node.
+ * Returns what counts as the row of a lost certificate; null if the certificate stays unknown. The caller has checked that the hub's CA issued the
+ * certificate for the node. The row of a certificate that opens a channel is stored later by `fitsHello`, because only the hello says to which
+ * generation of the node the certificate belongs.
  */
-export async function takeLostCertificate(
+export async function findLostCertificate(
   { db, inTx, ca, log }: LostDependencies,
   nodeId: NodeId,
   certificate: X509Certificate,
+  use: "channel" | "renewal",
+): Promise<Found | null> {
+  const lost = await inLostTime(db, ca, nodeId, certificate);
+  if (lost === null) return null;
+  const { serial } = lost.certificate;
+  const found = await inTx(async (tx): Promise<Found | LostVerdict> => {
+    const node = await lockNode(tx, nodeId);
+    const verdict = await judge(tx, node, lost);
+    if (node === null || verdict === "unknown") return "unknown";
+    if (verdict === "accepted" && use === "channel")
+      return { node, certificate: asRow(lost, node), replacedSeenForMs: null, lost };
+    await keep(tx, node, lost, verdict);
+    return verdict;
+  });
+  if (typeof found !== "string") return found;
+  if (found === "unknown") return null;
+  log.info("a certificate from before the restore is known again", { node_id: nodeId, serial, verdict: found });
+  return readCertificate(db, serial);
+}
+
+/**
+ * False if the hello is of another node or generation than the client certificate. If the host of a lost certificate got another generation after the
+ * backup, the hub accepts nothing, and the node says that its host must enroll again.
+ */
+export async function fitsHello(
+  { inTx, log }: Pick<LostDependencies, "inTx" | "log">,
+  hello: Pick<Hello, "node_id" | "generation">,
+  identity: { readonly nodeId: NodeId; readonly generation: number; readonly lost?: LostCertificate },
 ): Promise<boolean> {
+  const { nodeId, lost } = identity;
+  if (hello.node_id !== nodeId) return false;
+  if (lost === undefined) return hello.generation === identity.generation;
+  const { serial } = lost.certificate;
+  const accepted = await inTx(async (tx) => {
+    const node = await lockNode(tx, nodeId);
+    const verdict = await judge(tx, node, lost);
+    if (node === null || verdict !== "accepted") return false;
+    if (hello.generation !== node.generation) return tellOtherGeneration(tx, node, hello.generation);
+    await keep(tx, node, lost, verdict);
+    return beginUse(tx, nodeId, node.generation, serial);
+  });
+  if (accepted) log.info("a certificate from before the restore is known again", { node_id: nodeId, serial });
+  return accepted;
+}
+
+async function inLostTime(
+  db: Db,
+  ca: CertificateAuthority,
+  nodeId: NodeId,
+  certificate: X509Certificate,
+): Promise<LostCertificate | null> {
   const issuedAt = new Date(certificate.validFromDate.getTime() + NODE_BACKDATE_MS);
   const lost = (await readLostTimes(db)).find(
     ({ from, until }) =>
       issuedAt.getTime() > from.getTime() - SKEW_MS && issuedAt.getTime() < until.getTime() + SKEW_MS,
   );
-  if (lost === undefined) return false;
-  const byCaInForce = authorityOf(ca.issuerPem)(certificate);
-  const publicKeySha256 = keySha256(certificate.publicKey.export({ type: "spki", format: "der" }));
-  const serial = serialOf(certificate.serialNumber);
-  const verdict = await inTx(async (tx) => {
-    const node = await lockNode(tx, nodeId);
-    if (node === null || node.status === "deleted") return "unknown";
-    const { generation } = node;
-    const others = await readOtherCertificates(tx, nodeId, generation, issuedAt);
-    const found = lostVerdict({
-      inLostTime: true,
-      byCaInForce,
-      generationSince: await areTokensSince(tx, nodeId, generation, lost.until),
-      revoked: others.revoked || (await readIdentityBlock(tx, nodeId))?.generation === generation,
-      laterInUse: others.laterInUse,
-    });
-    if (found === "unknown") return found;
-    const [notBefore, notAfter] = [certificate.validFromDate, certificate.validToDate];
-    await keepFoundCertificate(
-      tx,
-      { serial, nodeId, generation, publicKeySha256, notBefore, notAfter, issuedAt },
-      found === "replaced",
-    );
-    await markTokensUsed(tx, nodeId, generation, publicKeySha256);
-    await recordNodeEvent(tx, {
+  if (lost === undefined) return null;
+  return {
+    certificate: {
+      serial: serialOf(certificate.serialNumber),
       nodeId,
-      type: "certificate_renewed",
-      owner: "agent",
-      message:
-        found === "accepted"
-          ? "The database was restored from an older backup, and the host's newer certificate is accepted"
-          : "The database was restored from an older backup, and this certificate of that time was replaced since",
-      details: { serial, lost_time: found },
-    });
-    await wakeWorkflows(tx, [waitKey.node(nodeId)]);
-    return found;
+      publicKeySha256: keySha256(certificate.publicKey.export({ type: "spki", format: "der" })),
+      notBefore: certificate.validFromDate,
+      notAfter: certificate.validToDate,
+      issuedAt,
+    },
+    restoredAt: lost.until,
+    byCaInForce: authorityOf(ca.issuerPem)(certificate),
+  };
+}
+
+async function judge(tx: Tx, node: Node | null, lost: LostCertificate): Promise<LostVerdict> {
+  if (node === null || node.status === "deleted") return "unknown";
+  const { id, generation } = node;
+  const others = await readOtherCertificates(tx, id, generation, lost.certificate.issuedAt);
+  return lostVerdict({
+    inLostTime: true,
+    byCaInForce: lost.byCaInForce,
+    generationSince: await areTokensSince(tx, id, generation, lost.restoredAt),
+    revoked: others.revoked || (await readIdentityBlock(tx, id))?.generation === generation,
+    laterInUse: others.laterInUse,
   });
-  if (verdict !== "unknown")
-    log.info("a certificate from before the restore is known again", { node_id: nodeId, serial, verdict });
-  return verdict !== "unknown";
+}
+
+const asRow = ({ certificate }: LostCertificate, { generation }: Node): KnownCertificate["certificate"] => ({
+  ...certificate,
+  generation,
+  pem: null,
+  firstUsedAt: null,
+  replacedAt: null,
+  replacedSeenAt: null,
+  revokedAt: null,
+  revokeReason: null,
+});
+
+/** An accepted certificate proves an enrollment that the database has lost, so a node that waited for its host goes on as after the enrollment. */
+async function keep(tx: Tx, node: Node, { certificate }: LostCertificate, verdict: LostVerdict): Promise<void> {
+  const { id: nodeId, generation } = node;
+  const { serial, publicKeySha256 } = certificate;
+  await keepFoundCertificate(tx, { ...certificate, generation }, verdict === "replaced");
+  await markTokensUsed(tx, nodeId, generation, publicKeySha256);
+  await recordNodeEvent(tx, {
+    nodeId,
+    type: "certificate_renewed",
+    owner: "agent",
+    message:
+      verdict === "accepted"
+        ? "The database was restored from an older backup, and the host's newer certificate is accepted"
+        : "The database was restored from an older backup, and this certificate of that time was replaced since",
+    details: { serial, lost_time: verdict },
+  });
+  if (verdict === "accepted") {
+    await enrollManualNode(tx, node);
+    await enrollAdoptedNode(tx, node);
+  }
+  await wakeWorkflows(tx, [waitKey.node(nodeId)]);
+}
+
+const OTHER_GENERATION = "OtherGeneration";
+
+/** The agent asks again and again, so the history gets one event, and the condition stays. */
+async function tellOtherGeneration(tx: Tx, node: Node, generation: number): Promise<false> {
+  const message = `The host enrolled again after the backup from which the database was restored: its agent has generation ${generation}, and the node has generation ${node.generation}. The agent cannot connect. Get a new command (re-enroll-node, or create-bootstrap-command for a node that is not in service yet) and run it on the host.`;
+  const before = (await readConditions(tx, node.id, node.generation)).find(({ type }) => type === "agent.connected");
+  await writeConnected(tx, node, "False", OTHER_GENERATION, message);
+  if (before?.reason !== OTHER_GENERATION)
+    await recordNodeEvent(tx, {
+      nodeId: node.id,
+      type: "generation_differs",
+      owner: "gateway",
+      message,
+      details: { of_agent: generation, of_node: node.generation },
+    });
+  return false;
 }

@@ -23,6 +23,7 @@ import type { ConnectionAttempts } from "./connection-attempts.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
 import type { Guard } from "./guard.ts";
 import { parseJson } from "./json-text.ts";
+import { fitsHello } from "./lost-certificate.ts";
 import type { PollChannels } from "./poll-channels.ts";
 import { bodyWithin } from "./request-body.ts";
 
@@ -86,7 +87,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     const identity = await node(c);
     deps.guard.asks(identity.nodeId, "session");
     const { hello } = await body(c, SessionRequest, BODY_BYTES.session);
-    if (hello.node_id !== identity.nodeId || hello.generation !== identity.generation)
+    if (!(await fitsHello(deps, hello, identity)))
       throw new ApiError(
         "certificate_rejected",
         "The hello names another node or generation than the client certificate.",

@@ -143,12 +143,7 @@ export class SocketChannel implements Channel {
       if (kind !== null) await this.#pause(this.#guard.nodes.charge(nodeId, kind));
       return;
     }
-    if (
-      frame.type !== "hello" ||
-      frame.node_id !== this.#identity.nodeId ||
-      frame.generation !== this.#identity.generation
-    )
-      return this.close("bad_frame");
+    if (frame.type !== "hello" || !(await this.#gateway.fits(frame, this.#identity))) return this.close("bad_frame");
     if (!isSupportedProtocol(frame.protocol_version)) return this.close("protocol_unsupported");
     const { session, welcome } = await this.#gateway.open(frame, this.#identity, this, "websocket");
     this.#session = session;

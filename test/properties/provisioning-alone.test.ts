@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eq } from "../../hub/db/orm.ts";
+import { RESTORED } from "../../hub/db/queries/node-health-overrides.ts";
 import {
   maasSiteProfiles,
   maasSites,
@@ -12,11 +13,13 @@ import {
   skus,
   workflows,
 } from "../../hub/db/schema/index.ts";
+import { removeHealthOverride, setHealthOverride } from "../../hub/node/health-override.ts";
 import type { StageRun } from "../../hub/workflows/engine/stage.ts";
 import { defineWorkflow, type Workflow } from "../../hub/workflows/engine/workflow.ts";
 import type { ProvisionContext } from "../../hub/workflows/provisioning/context.ts";
 import { ProvisionState } from "../../hub/workflows/provisioning/provision-state.ts";
 import { PROVISION_RESTART, PROVISION_STAGES } from "../../hub/workflows/provisioning/provisioning.ts";
+import { stepBackToReady } from "../../hub/workflows/provisioning/release.ts";
 import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import { PROVISIONING_STAGES, type ProvisioningStage } from "../../shared/workflow-status.ts";
@@ -130,5 +133,34 @@ describe("a workflow without an onboarding", () => {
     expect(end.status, await driver.story(id)).toBe("cancelled");
     expect(rig.maas.sim.region.machine(systemId)).toMatchObject({ status: 4, owner: null });
     expect(await rig.services.db.select().from(nodes).where(eq(nodes.id, nodeId))).toEqual([]);
+  });
+
+  it("releases a Deployed machine after a restore only when a person has looked at its host", async () => {
+    const { id, nodeId, systemId, driver } = await begin(4);
+    const { state } = await driver.drive(id);
+    const now = new Date();
+    const context = await contextOf({
+      workflowId: id,
+      fence: 0,
+      stage: "deploy_via_maas",
+      attempt: 1,
+      reentered: true,
+      enteredAt: now,
+      deadline: now,
+      now,
+      input: { node_id: nodeId, hostname: "alone-4", ipmi_ip: bmcAddress(4) },
+      state: ProvisionState.partial().parse(state),
+      signal: new AbortController().signal,
+    });
+    const step = () => stepBackToReady("compensation", context, "test");
+    const releases = () => rig.maas.sim.region.state.counters[systemId]?.release ?? 0;
+    const held = { nodeId, target: null, reason: "test", setBy: "test" };
+    await rig.services.inTx((tx) => setHealthOverride(tx, { ...held, source: RESTORED }));
+    await expect(step()).rejects.toThrow("does not know who uses it");
+    expect(releases()).toBe(0);
+    await rig.services.inTx((tx) => removeHealthOverride(tx, nodeId, RESTORED, { by: "ann", reason: "nobody does" }));
+    await rig.services.inTx((tx) => setHealthOverride(tx, { ...held, source: "other" }));
+    expect(await step()).toMatchObject({ kind: "wait" });
+    expect(releases()).toBe(1);
   });
 });

@@ -160,14 +160,13 @@ export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number)
   return last?.at ?? null;
 }
 
-export async function readCertificate(
-  db: Db | Tx,
-  serial: string,
-): Promise<{
-  certificate: NodeCertificate;
-  replacedSeenForMs: number | null;
-  node: Pick<Node, "id" | "generation" | "status">;
-} | null> {
+export interface KnownCertificate {
+  readonly certificate: NodeCertificate;
+  readonly replacedSeenForMs: number | null;
+  readonly node: Pick<Node, "id" | "generation" | "status">;
+}
+
+export async function readCertificate(db: Db | Tx, serial: string): Promise<KnownCertificate | null> {
   const [row] = await db
     .select({
       certificate: nodeCertificates,

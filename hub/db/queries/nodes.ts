@@ -2,7 +2,7 @@ import type { NodeLocation } from "../../../shared/api/locations.ts";
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import { and, eq, inArray, isNull, ne, type SQL, sql } from "../orm.ts";
-import { type Node, nodeCertificates, nodes } from "../schema/index.ts";
+import { databaseRestores, type Node, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 export async function readNode(db: Db | Tx, nodeId: NodeId): Promise<Node | null> {
@@ -25,11 +25,19 @@ export async function insertNodes(tx: Tx, all: readonly (typeof nodes.$inferInse
   await tx.insert(nodes).values([...all]);
 }
 
+/**
+ * A node's next generation. Between a backup and its restore, hosts have got generations that the restored database does not know. The hub must not
+ * give such a generation again, because an agent keeps its identity of the generation. After a restore, the next generation is therefore at least the
+ * number of minutes between the begin of 2026 and the newest restore (decision I10).
+ */
+const followingGeneration = sql`greatest(${nodes.generation} + 1,
+  (select floor(extract(epoch from max(${databaseRestores.restoredAt}) - timestamptz '2026-01-01Z') / 60)::int from ${databaseRestores}))`;
+
 /** After `nextGenerations`, the tokens, certificates and signals of the nodes' earlier generations no longer count. */
 export async function nextGenerations(tx: Tx, nodeIds: readonly NodeId[]): Promise<void> {
   await tx
     .update(nodes)
-    .set({ generation: sql`${nodes.generation} + 1`, updatedAt: sql`now()` })
+    .set({ generation: followingGeneration, updatedAt: sql`now()` })
     .where(sql`${nodes.id} = any(${sql.param([...nodeIds])}::uuid[])`);
 }
 
@@ -89,7 +97,7 @@ export async function setNodeCordon(
 export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
   const [row] = await tx
     .update(nodes)
-    .set({ generation: sql`${nodes.generation} + 1`, updatedAt: sql`now()` })
+    .set({ generation: followingGeneration, updatedAt: sql`now()` })
     .where(eq(nodes.id, nodeId))
     .returning({ generation: nodes.generation });
   if (row === undefined) throw new Error(`node ${nodeId} is gone`);

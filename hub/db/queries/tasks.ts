@@ -1,10 +1,10 @@
 import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
 import type { JournalState } from "../../../shared/protocol/frames.ts";
 import { TASKS, type TaskInput, type TaskType } from "../../../shared/tasks/index.ts";
-import { TASK_TYPES } from "../../../shared/tasks/task-types.ts";
 import { and, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { inHand, isDestructive, laneIn, leaseFromNow, mustNotRepeat } from "./task-catalogue.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
 /** The payload of a notification on the channel `muster_tasks` is the id of the task's node. */
@@ -91,32 +91,12 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
 
 /** Cancels the tasks that no agent has and that would destroy data or give a tenant an account, for all hosts. */
 export async function cancelQueuedWork(tx: Tx): Promise<void> {
-  const types = (Object.keys(TASKS) as TaskType[]).filter((type) => TASKS[type].destructive || type === GRANT);
-  await cancelTasks(tx, and(eq(tasks.state, "queued"), inArray(tasks.type, types)));
+  await cancelTasks(tx, and(eq(tasks.state, "queued"), mustNotRepeat));
 }
-const GRANT = "allocation.grant_user" satisfies TaskType;
 
 /** True for a task that only says what it would do. A plan proves nothing about the state of the host, for example not that the host is drained. */
 export const isPlan = (alias = "tasks"): SQL => sql`${sql.identifier(alias)}.input @> '{"plan": true}'`;
 
-const specs = Object.values(TASKS);
-/**
- * For each task type, the SQL has a row with the lease, the flag `destructive` and the lane (`work` or `look`). An agent runs at most one task of the
- * lane `work` and one task of the lane `look` at a time.
- */
-const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => TASK_TYPES[spec.type].lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
-/**
- * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. Without a lease, an agent that died would hold
- * its task for ever.
- */
-const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
-const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
-/** A task type that this hub does not know belongs to the lane `work`, like every task that changes the host. */
-const laneIn = (alias: string) =>
-  sql`coalesce((select c.lane from ${catalogue} where c.type = ${sql.identifier(alias)}.type), 'work')`;
-/** True for each task `h` that an agent holds on the same node and in the same lane (`work` or `look`) as the task `alias`. */
-const inHand = (alias: string) =>
-  sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
 export const HELD = ["offered", "running", "cancelling"] as const;
 
 /** The new values of a task's row when the agent reports on its delivery of the task. */
@@ -297,13 +277,21 @@ const AFTER_RESTORE = sql`interval '1 hour'`;
 
 /**
  * Keeps the hub from a second delivery of the tasks that agents had in hand when the database's backup was taken. An agent tells by its journal what
- * it did since.
+ * it did since. If no journal tells of a task that must not be repeated, the task fails: an offered task counts as begun, and has no attempt left.
  */
 export async function extendHeldTasks(tx: Tx): Promise<void> {
   await tx
     .update(tasks)
     .set({ leaseUntil: sql`now() + ${AFTER_RESTORE}` })
     .where(inArray(tasks.state, [...HELD]));
+  await tx
+    .update(tasks)
+    .set({
+      state: sql`case when ${tasks.state} = 'offered' then 'running' else ${tasks.state} end`,
+      attempts: sql`greatest(${tasks.attempts}, ${tasks.maxAttempts})`,
+      startedAt: sql`coalesce(${tasks.startedAt}, now())`,
+    })
+    .where(and(inArray(tasks.state, [...HELD]), mustNotRepeat));
 }
 
 /**

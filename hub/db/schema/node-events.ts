@@ -18,6 +18,7 @@ export const nodeEvents = pgTable(
         "status_changed",
         "enrolled",
         "certificate_renewed",
+        "generation_differs",
         "session_opened",
         "session_closed",
         "duplicate_identity",

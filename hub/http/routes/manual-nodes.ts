@@ -10,7 +10,7 @@ import { readMaasSystemId } from "../../db/queries/decommissions.ts";
 import { readObservedMachine } from "../../db/queries/maas-machines.ts";
 import { readSite } from "../../db/queries/maas-sites.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
-import { findLivingNode, lockNode } from "../../db/queries/nodes.ts";
+import { findLivingNode, lockNode, nextGeneration } from "../../db/queries/nodes.ts";
 import { readSku } from "../../db/queries/skus.ts";
 import { operationOfNode } from "../../db/queries/workflow-subjects.ts";
 import type { Node } from "../../db/schema/index.ts";
@@ -151,7 +151,7 @@ async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSecond
   const { token, expiresAt } = await issueEnrollmentToken(tx, {
     nodeId: node.id,
     workflowId: null,
-    generation: node.generation + 1,
+    generation: await nextGeneration(tx, node.id),
     ...(await hostOf(tx, node)),
     ttlSeconds,
   });

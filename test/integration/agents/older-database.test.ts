@@ -1,9 +1,19 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
+import { readConditions } from "../../../hub/db/queries/node-conditions.ts";
+import { nextGeneration, readNode } from "../../../hub/db/queries/nodes.ts";
 import { readTask } from "../../../hub/db/queries/task-reads.ts";
 import { enqueueTask, extendHeldTasks, lapseTasks } from "../../../hub/db/queries/tasks.ts";
-import { databaseRestores, nodeCertificates, nodeEvents, type Task, tasks } from "../../../hub/db/schema/index.ts";
+import {
+  databaseRestores,
+  nodeCertificates,
+  nodeConditions,
+  nodeEvents,
+  nodes,
+  type Task,
+  tasks,
+} from "../../../hub/db/schema/index.ts";
 import { openCertificateAuthority } from "../../../hub/gateway/certificate-authority.ts";
 import { serialOf } from "../../../hub/gateway/x509.ts";
 import type { NodeId, TaskId } from "../../../shared/ids.ts";
@@ -11,7 +21,7 @@ import type { JournalState } from "../../../shared/protocol/frames.ts";
 import { GatewayRig, type Identity, makeKey } from "../../support/gateway-rig.ts";
 import { keptAgents } from "../../support/kept-agents.ts";
 import { MemorySecrets } from "../../support/memory-secrets.ts";
-import { SocketAgent } from "../../support/socket-agent.ts";
+import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
 
 /** A hub on a database that was restored from a backup, and hosts that have gone on since the backup. */
@@ -127,22 +137,82 @@ describe("a certificate that the hub issued after the backup", () => {
   });
 });
 
+describe("a host that got another generation after the backup", () => {
+  it("cannot connect, is told to an operator once, and needs one enrollment", async () => {
+    const { before, lost } = await hostWithLostCertificate(3);
+    const host = { ...lost, generation: 2 };
+    await restored(hoursAgo(5));
+    for (const _try of [1, 2]) {
+      const agent = await SocketAgent.open(rig, host);
+      agent.send(helloOf(host));
+      expect(await agent.closing()).toMatchObject({ reason: "bad_frame" });
+    }
+    const body = { hello: helloOf(host) };
+    const polled = await rig.ask("POST", `/internal/v1/nodes/${host.nodeId}/sessions`, { as: host, body });
+    expect(polled).toMatchObject({ status: 403, code: "certificate_rejected" });
+    const told = expect.stringContaining("generation 2, and the node has generation 1");
+    const events = await eventsOf(host.nodeId);
+    expect(events.filter(({ type }) => type === "generation_differs")).toMatchObject([{ message: told }]);
+    expect(events.map(({ type }) => type)).not.toContain("certificate_renewed");
+    const connected = (await readConditions(rig.db, host.nodeId, 1)).find(({ type }) => type === "agent.connected");
+    expect(connected).toMatchObject({ status: "False", reason: "OtherGeneration", message: told });
+    expect([await stored(lost), (await stored(before))?.replacedAt]).toEqual([undefined, null]);
+
+    // An agent keeps its identity of a generation, so the new generation must be none that a host got after the backup.
+    const generation = await rig.inTx((tx) => nextGeneration(tx, host.nodeId));
+    expect(generation).toBeGreaterThan(1_000);
+    await kept.connect(await rig.enrollNode(host.nodeId, generation), {});
+    expect(await rig.inTx((tx) => nextGeneration(tx, host.nodeId))).toBe(generation + 1);
+    await restored(hoursAgo(5), hoursAgo(-1));
+    expect(await rig.inTx((tx) => nextGeneration(tx, host.nodeId))).toBeGreaterThan(generation + 50);
+  });
+
+  it("gets a certificate by a renewal, which names no generation, and then needs one enrollment too", async () => {
+    const { lost } = await hostWithLostCertificate(3);
+    await restored(hoursAgo(5));
+    const renewed = await rig.renew({ ...lost, generation: 2 }, await makeKey());
+    expect(renewed.answer).toMatchObject({ status: 200, json: { generation: 1 } });
+    expect(await rig.inTx((tx) => nextGeneration(tx, lost.nodeId))).toBeGreaterThan(1_000);
+  });
+});
+
+describe("a node whose host enrolled after the backup", () => {
+  it.each(["manual", "adopted"] as const)("goes on as after the enrollment if it is of the mode %s", async (mode) => {
+    const nodeId = await rig.addNode("bootstrap_issued");
+    await rig.db.update(nodes).set({ onboardingMode: mode }).where(eq(nodes.id, nodeId));
+    const identity = await rig.enrollNode(nodeId, 1);
+    await lose(identity);
+    await rig.db.update(nodes).set({ status: "bootstrap_issued" }).where(eq(nodes.id, nodeId));
+    await rig.db.delete(nodeConditions).where(eq(nodeConditions.nodeId, nodeId));
+    await rig.db.execute(
+      sql`update enrollment_tokens set created_at = now() - interval '2 hours' where node_id = ${nodeId}`,
+    );
+    await restored(hoursAgo(1), new Date(Date.now() + 1_000));
+    await kept.connect(identity, {});
+    expect(await readNode(rig.db, nodeId)).toMatchObject({ status: "enrolling" });
+    const waits = (await readConditions(rig.db, nodeId, 1)).find(({ type }) => type === "adoption.identity");
+    expect(waits?.reason).toBe(mode === "adopted" ? "AgentEnrolled" : undefined);
+  });
+});
+
 describe("a task that the agent worked on after the backup", () => {
   async function taskOf(nodeId: NodeId, set: Partial<typeof tasks.$inferInsert>): Promise<TaskId> {
-    const { task } = await rig.inTx((tx) =>
-      enqueueTask(tx, {
+    // One transaction makes the task and restores the database, so that no sweep of the hub finds the ended lease before the restore.
+    return rig.inTx(async (tx) => {
+      const { task } = await enqueueTask(tx, {
         nodeId,
         type: "node.heartbeat_check",
         input: { nonce: "n" },
         idempotencyKey: crypto.randomUUID(),
         deadlineSeconds: 3_600,
-      }),
-    );
-    await rig.db
-      .update(tasks)
-      .set({ leaseUntil: hoursAgo(1), ...set })
-      .where(eq(tasks.id, task.id));
-    return task.id;
+      });
+      await tx
+        .update(tasks)
+        .set({ leaseUntil: hoursAgo(1), ...set })
+        .where(eq(tasks.id, task.id));
+      await extendHeldTasks(tx);
+      return task.id;
+    });
   }
   const row = async (id: TaskId): Promise<Task | null> => readTask(rig.db, id);
 
@@ -154,7 +224,6 @@ describe("a task that the agent worked on after the backup", () => {
   ] as const)("fails if the agent has reported its result: %s", async (_case, before, epoch) => {
     const identity = await rig.enrolled();
     const id = await taskOf(identity.nodeId, before);
-    await rig.inTx(extendHeldTasks);
     // Without the longer lease, the hub would queue the task for another delivery before its agent is back.
     expect((await rig.inTx((tx) => lapseTasks(tx, id))).length).toBe(0);
     const agent = await kept.connect(identity, { hello: { journal: [{ task_id: id, epoch, state: "reported" }] } });
