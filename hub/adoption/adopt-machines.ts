@@ -32,7 +32,7 @@ const selectionOf = ({ system_ids: systemIds = [], hostnames = [], filter }: Ado
 
 /**
  * Makes running machines of a site nodes, all in the caller's transaction, so that a hub that dies adopts all machines of a request or none. A machine
- * that is a node already stays as it is. Adoptions of one site run one after the other, so that two requests never adopt one machine.
+ * that is a node already stays as it is. Adoptions run one after the other, so that two requests never adopt one machine.
  */
 export async function adoptMachines(
   tx: Tx,

@@ -26,7 +26,7 @@ const POLICY: AdoptionPolicy = {
   accepted: new Set(),
   now: NOW,
 };
-const host = (gpus: number, mac = "02:00:00:00:00:01", uuid = "u-1"): NodeToBind["host"] => ({
+const host = (gpus: number, mac = "b8:59:9f:00:00:01", uuid = "u-1"): NodeToBind["host"] => ({
   system: { manufacturer: "m", model: "m", uuid },
   interfaces: [{ name: "e0", mac, ipv4: [], speed_mbps: null }],
   gpus: Array.from({ length: gpus }, () => ({ vendor: "NVIDIA", model: "H100", bus: "", memory_bytes: null })),
@@ -62,7 +62,7 @@ describe("a node of manual mode", () => {
 
   it("is refused if its host is another host, or nobody knows which host it is", () => {
     expect(codes({ host: null })).toEqual(["host_unknown"]);
-    expect(codes({ host: host(8, "02:ff:00:00:00:01") })).toEqual(["other_host"]);
+    expect(codes({ host: host(8, "b8:59:9f:00:00:02") })).toEqual(["other_host"]);
     expect(codes({ host: host(8, undefined, "u-2") })).toEqual(["other_host"]);
   });
 

@@ -18,7 +18,7 @@ import { readProfile } from "../db/queries/maas-site-profiles.ts";
 import { keepSite } from "../db/queries/maas-sites.ts";
 import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import { normalAddress } from "../maas/power-address.ts";
+import { mayBeOneBmc, normalAddress } from "../maas/power-address.ts";
 import { deployedSeries } from "../workflows/provisioning/distro-series.ts";
 import type { AdoptionPolicy, MachineToAdopt, Surroundings } from "./rules.ts";
 
@@ -53,7 +53,7 @@ export interface Judging {
 
 /**
  * Reads everything that decides whether machines of a site may become machines of nodes, by a fixed number of statements. Requests that bind machines
- * of one site run one after the other, so that two requests never bind one machine.
+ * run one after the other, also those of two sites, because two sites may be one MAAS region by mistake. So two requests never bind one machine.
  */
 export async function readJudging(
   tx: Tx,
@@ -62,7 +62,8 @@ export async function readJudging(
   facts: MaasFacts,
 ): Promise<Judging> {
   const { site, profile } = await readSettings(tx, siteId, request);
-  await lockUntilCommit(tx, "machine_adoption", siteId);
+  // A hub of an older version takes only the lock of the site.
+  for (const of of ["", siteId]) await lockUntilCommit(tx, "machine_adoption", of);
   const machines = await readAdoptableMachines(tx, siteId, request.select, request.most);
   const policy = policyOf(profile, request, facts, await databaseNow(tx));
   const around = await readSurroundings(tx, siteId, machines, facts);
@@ -135,7 +136,7 @@ async function readSurroundings(
       other.siteId === siteId && other.ipmiIp === bmc && other.systemId !== systemId;
     const twin = bmc ? atBmc.get(bmc)?.find(({ machine }) => machine.systemId !== systemId) : undefined;
     const sameMachine = (other: OtherBinding): boolean =>
-      other.siteId !== siteId && other.systemId === systemId && [other.ipmiIp, ""].includes(bmc ?? "");
+      other.siteId !== siteId && other.systemId === systemId && mayBeOneBmc(other.ipmiIp, bmc ?? "");
     return {
       boundTo: one.boundTo,
       namesake: one.namesake,

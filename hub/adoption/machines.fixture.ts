@@ -9,7 +9,7 @@ export const DETAILS: MachineDetails = {
   tags: [],
   pool: "default",
   zone: "default",
-  macs: ["02:00:00:00:00:01"],
+  macs: ["b8:59:9f:00:00:01"],
   hardware_uuid: "u-1",
   serial: null,
   architecture: "amd64/generic",

@@ -54,7 +54,7 @@ function mustAllGetCommands(named: readonly NodeId[], hosts: readonly WaitingHos
       host === undefined
         ? `node ${id} is no adopted node of the site that waits for its agent`
         : host.deployed
-          ? `MAAS knows no MAC address of machine ${host.systemId}`
+          ? `MAAS knows no MAC address that only machine ${host.systemId} can have`
           : `machine ${host.systemId} of ${host.hostname} is not Deployed in MAAS`;
     return [{ pointer: `/node_ids/${index}`, message }];
   });

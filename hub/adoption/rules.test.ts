@@ -126,7 +126,8 @@ describe("a machine is refused whatever differences the request accepts", () => 
     expect(codes({ absent: true })).toEqual(["machine_gone"]);
     expect(codes({}, { bmc: null })).toEqual(["machine_gone"]);
     expect(codes({ details: null })).toEqual(["machine_unreadable"]);
-    expect(codes(details({ macs: [] }))).toEqual(["no_mac_address"]);
+    for (const macs of [[], [""], ["00:00:00:00:00:00"], ["02:00:00:00:00:01", "52:54:00:12:34:56"]])
+      expect(codes(details({ macs })), macs.join()).toEqual(["no_mac_address"]);
     for (const hostname of ["", "a_b", "A", "x".repeat(64), "=cmd", "-a", "a\nb"])
       expect(codes({ hostname }), hostname).toEqual(["hostname_invalid"]);
   });

@@ -9,6 +9,7 @@ import type { SiteId } from "../../shared/ids.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { MachineDetails } from "../../shared/machine-details.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { provingMacs } from "../node/same-host.ts";
 import { hardwareSyncIsHealthy } from "../workflows/provisioning/hardware-sync.ts";
 
 /**
@@ -34,7 +35,7 @@ export interface MachineToAdopt {
 export interface Surroundings {
   /** The node that is bound to the machine already; null if no node is. */
   readonly boundTo: { readonly id: string; readonly status: NodeStatus } | null;
-  /** The node of the site that has the machine's hostname and is not bound to the machine. */
+  /** The node of the site, or else a node without a site, that has the machine's hostname and is not bound to the machine. */
   readonly namesake: { readonly id: string; readonly status: NodeStatus } | null;
   /** The unfinished operation that holds the machine or its hostname. */
   readonly heldBy: string | null;
@@ -105,10 +106,10 @@ function obstaclesOf(machine: MachineToAdopt, around: Surroundings): AdoptionRef
     );
   if (machine.details === null)
     add("machine_unreadable", "was not read in full yet. Run the reconciliation of the site, then ask again.");
-  else if (machine.details.macs.length === 0)
+  else if (provingMacs(machine.details.macs).length === 0)
     add(
       "no_mac_address",
-      "has no MAC address in MAAS, so no agent could prove that it runs there. Commission it in MAAS.",
+      "has no MAC address in MAAS that only one machine can have, so no agent could prove that it runs there. Commission it in MAAS.",
     );
   if (!Hostname.safeParse(machine.hostname).success)
     add("hostname_invalid", "has a hostname that no node can have. Rename the machine in MAAS.");

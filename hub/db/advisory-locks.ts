@@ -45,7 +45,7 @@ export const LOCK_CLASSES = {
   sanitization_chain: 74_112,
   /** The lock `audit_chain` protects the end of the chain of audit entries. One hub at a time seals audit entries. */
   audit_chain: 74_113,
-  /** Requests that adopt machines of one site run one after the other, so that no two of them adopt one machine (decision N8). */
+  /** Requests that adopt machines run one after the other, so that no two of them adopt one machine (decision N8). */
   machine_adoption: 74_120,
 } as const;
 

@@ -165,7 +165,7 @@ async function keep(tx: Tx, node: Node, { certificate }: LostCertificate, verdic
         : "The database was restored from an older backup, and this certificate of that time was replaced since",
     details: { serial, lost_time: verdict },
   });
-  if (verdict === "accepted") {
+  if (verdict === "accepted" && node.status === "bootstrap_issued") {
     await enrollManualNode(tx, node);
     await enrollAdoptedNode(tx, node);
   }

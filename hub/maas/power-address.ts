@@ -11,6 +11,10 @@ export function normalAddress(address: string): string {
   return bare.includes(":") && URL.canParse(`http://[${bare}]`) ? new URL(`http://[${bare}]`).hostname : bare;
 }
 
+/** True unless the two BMC addresses show that two machines differ. An empty address is an unknown one, which shows nothing. */
+export const mayBeOneBmc = (a: string, b: string): boolean =>
+  [a, b].map(normalAddress).includes("") || sameAddress(a, b);
+
 export const sameAddress = (a: string, b: string): boolean => normalAddress(a) === normalAddress(b);
 
 /** True if the text is an IP address; false for a host name and for an empty text. */

@@ -17,14 +17,14 @@ import { compareGpus, otherHostBecause } from "./same-host.ts";
 
 /**
  * The enrollment of an adopted host makes its node `enrolling`. The hub forgets the stored inventory, because an earlier agent of the node may have
- * run on another host.
+ * run on another host. A node in service whose host enrolls again stays in service, and its host has to prove anew that it is the machine.
  */
 export async function enrollAdoptedNode(tx: Tx, node: Node): Promise<void> {
   if (node.onboardingMode !== "adopted") return;
   if (node.status === "bootstrap_issued") {
     const move = { from: "bootstrap_issued", to: "enrolling", owner: "onboarding" } as const;
     await moveNode(tx, node.id, move, "The host enrolled with the token of its adoption");
-  } else if (node.status !== "enrolling" || (await operationOfNode(tx, node.id)) !== null) return;
+  } else if ((await operationOfNode(tx, node.id)) !== null) return;
   await forgetInventory(tx, node.id);
   await tellIdentity(
     tx,
@@ -43,27 +43,37 @@ const tellIdentity = (
   message: string,
 ): Promise<void> => writeOwnCondition(tx, node, { type: "adoption.identity", status, reason, message });
 
+/** True from the enrollment of an adopted host until the host has proved that it is the node's machine, or was refused. */
+async function isUnproven(tx: Tx, { id, generation }: Node): Promise<boolean> {
+  const identity = (await readConditions(tx, id, generation)).find(({ type }) => type === "adoption.identity");
+  return identity?.status === "Unknown";
+}
+
 /**
  * Makes an adopted node `active` when its agent is healthy and runs on the host of the node's machine (decision N8). If the agent runs on another host,
  * the hub revokes the agent's certificate, and the node waits for the agent of the right host. The hub calls `admitAdoptedNode` after each inventory
- * and each readiness signal, because either may come first.
+ * and each readiness signal, because either may come first. A node that was in service when its host enrolled again is judged in the same way, and
+ * keeps its status.
  */
-export async function admitAdoptedNode(tx: Tx, { id, onboardingMode, status }: Node): Promise<void> {
-  if (onboardingMode !== "adopted" || status !== "enrolling") return;
-  const node = await lockNode(tx, id);
-  if (node === null || node.status !== "enrolling" || (await operationOfNode(tx, id)) !== null) return;
+export async function admitAdoptedNode(tx: Tx, known: Node): Promise<void> {
+  if (known.onboardingMode !== "adopted") return;
+  if (known.status !== "enrolling" && !(await isUnproven(tx, known))) return;
+  const node = await lockNode(tx, known.id);
+  if (node === null || (node.status !== "enrolling" && !(await isUnproven(tx, node)))) return;
+  const { id } = node;
+  if ((await operationOfNode(tx, id)) !== null) return;
   const inventory = await readSessionInventory(tx, node);
   if (inventory === null) return;
   const machine = await boundMachine(tx, node);
   const details = machine !== null && isReadInFull(machine.details) ? machine.details : null;
   if (machine === null || details === null || machine.absent || machine.status !== MAAS_STATUS.deployed) {
     const is = machine === null || machine.absent ? "gone from MAAS" : `'${machine.statusName}' in MAAS`;
-    const message = `The node's machine is ${is}, so the node does not come into service. Wait until the machine is Deployed, or remove the node.`;
+    const message = `The node's machine is ${is}, so nothing shows that the agent runs on it, and the node gets no tenant. Wait until the machine is Deployed, or remove the node.`;
     return tellIdentity(tx, node, "Unknown", "MachineNotDeployed", message);
   }
   const other = otherHostBecause(inventory, details);
   if (other !== null) return refuseHost(tx, node, machine, other);
-  if (!isHealthy(await readConditions(tx, id, node.generation))) return;
+  if (node.status === "enrolling" && !isHealthy(await readConditions(tx, id, node.generation))) return;
   await tellIdentity(tx, node, "True", "SameHost", `The agent runs on the host of machine ${machine.systemId}.`);
   const sku = await readSku(tx, node.sku);
   if (sku !== null)
@@ -71,6 +81,7 @@ export async function admitAdoptedNode(tx: Tx, { id, onboardingMode, status }: N
       type: "adoption.gpus",
       ...compareGpus(inventory.gpus, { gpuVendor: sku.gpuVendor, gpusTotal: node.gpusTotal }),
     });
+  if (node.status !== "enrolling") return;
   const move = { from: "enrolling", to: "active", owner: "onboarding" } as const;
   await moveNode(tx, id, move, "The adopted host is enrolled, healthy, and the host of the node's machine");
 }
@@ -81,7 +92,7 @@ async function boundMachine(tx: Tx, node: Node): Promise<MaasMachineRow | null> 
 }
 
 async function refuseHost(tx: Tx, node: Node, machine: MaasMachineRow, because: string): Promise<void> {
-  const message = `An agent enrolled on another host than machine ${machine.systemId}: ${because}. Its certificate is void. Find out where the command ran, then order a new command for this node and run it on the right host.`;
+  const message = `An agent enrolled on another host than machine ${machine.systemId}: ${because}. Its certificate is void. Find out where the command ran, then order a new command for this node (re-enroll-node for a node in service) and run it on the right host.`;
   await revokeCertificates(tx, node.id, "all", `another host: ${because}`);
   await forgetInventory(tx, node.id);
   await tellIdentity(tx, node, "False", "OtherHost", message);

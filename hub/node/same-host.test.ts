@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { compareGpus, otherHostBecause, provingMacs } from "./same-host.ts";
 
-const [A, B] = ["02:00:00:00:00:0a", "02:00:00:00:00:0b"];
+const [A, B] = ["b8:59:9f:00:00:0a", "b8:59:9f:00:00:0b"];
 const host = (uuid: string, ...macs: string[]) => ({ system: { uuid }, interfaces: macs.map((mac) => ({ mac })) });
 const machine = (hardware_uuid: string | null, ...macs: string[]) => ({ hardware_uuid, macs });
 
@@ -26,6 +26,21 @@ describe("the host of an agent is the host of a machine", () => {
     const zeros = "00:00:00:00:00:00";
     expect(otherHostBecause(host("", zeros, ""), machine(null, zeros, ""))).not.toBeNull();
     expect(provingMacs([zeros, "", A, A.toUpperCase()])).toEqual([A]);
+  });
+
+  it.each([
+    ["locally administered", "02:00:00:00:00:0a"],
+    ["of a virtual machine", "52:54:00:00:00:0a"],
+    ["of a group", "01:00:5e:00:00:0a"],
+  ])("and a MAC address that several machines may have proves nothing: one %s", (_case, mac) => {
+    expect(otherHostBecause(host("u-1", mac), machine("u-1", mac))).toMatch(/that only one machine can have/);
+    expect(otherHostBecause(host("u-1", mac, A), machine("u-1", mac, B))).toContain(B);
+    expect(provingMacs([mac, mac.toUpperCase()])).toEqual([]);
+  });
+
+  it("and each universally administered MAC address proves it", () => {
+    for (const digit of ["0", "4", "8", "c"]) expect(provingMacs([`0${digit}:10:18:00:00:01`])).toHaveLength(1);
+    for (const digit of [..."1235679abdef"]) expect(provingMacs([`0${digit}:10:18:00:00:01`])).toEqual([]);
   });
 });
 

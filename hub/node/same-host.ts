@@ -1,4 +1,5 @@
 import type { Inventory } from "../../shared/inventory.ts";
+import { isOfOneMachine } from "../../shared/mac-address.ts";
 import type { MachineDetails } from "../../shared/machine-details.ts";
 
 type Proof = Pick<MachineDetails, "macs" | "hardware_uuid">;
@@ -7,11 +8,9 @@ type Seen = {
   readonly interfaces: readonly { readonly mac: string }[];
 };
 
-/** A network interface without a MAC address of its own shows zeros, which prove nothing. */
-const NO_MAC = "00:00:00:00:00:00";
-
+/** The MAC addresses of a machine, in lower case, that no other machine can have. Other MAC addresses prove nothing (decision N8). */
 export const provingMacs = (macs: readonly string[]): string[] =>
-  [...new Set(macs.map((mac) => mac.toLowerCase()))].filter((mac) => mac !== "" && mac !== NO_MAC);
+  [...new Set(macs.map((mac) => mac.toLowerCase()))].filter(isOfOneMachine);
 
 /**
  * Returns why the host of an agent is not the host of a machine in MAAS; null if it is the same host (decision N8). The host must have one of the
@@ -21,7 +20,7 @@ export function otherHostBecause(host: Seen, machine: Proof): string | null {
   const has = new Set(provingMacs(host.interfaces.map(({ mac }) => mac)));
   const known = provingMacs(machine.macs);
   if (!known.some((mac) => has.has(mac)))
-    return `the host has none of the machine's MAC addresses (${known.slice(0, 4).join(", ") || "MAAS knows none"})`;
+    return `the host has none of the machine's MAC addresses (${known.slice(0, 4).join(", ") || "MAAS knows none that only one machine can have"})`;
   const [uuid, expected] = [host.system.uuid.toLowerCase(), machine.hardware_uuid?.toLowerCase() ?? ""];
   if (uuid !== "" && expected !== "" && uuid !== expected)
     return `the host has the hardware UUID ${uuid}, and the machine has ${expected}`;

@@ -141,4 +141,4 @@ export class AdoptionWorld {
 
 const clientOf = ({ url, apiKey }: MaasSimulator) => createMaasClient({ baseUrl: url, apiKey: new Secret(apiKey) });
 const macOf = (n: number): string =>
-  `02:00:00:00:${(n >> 8).toString(16).padStart(2, "0")}:${(n & 255).toString(16).padStart(2, "0")}`;
+  `b8:59:9f:ff:${(n >> 8).toString(16).padStart(2, "0")}:${(n & 255).toString(16).padStart(2, "0")}`;

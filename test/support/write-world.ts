@@ -78,7 +78,7 @@ export class WriteWorld {
   /** Writes what the hub's watcher stores of a machine that MAAS has deployed, and returns the machine's system id. */
   async runningMachine(siteId: string): Promise<string> {
     const systemId = this.name();
-    const details = { tags: [], pool: "", zone: "", macs: ["02:00:00:00:00:01"], hardware_uuid: "u", serial: null };
+    const details = { tags: [], pool: "", zone: "", macs: ["b8:59:9f:00:00:01"], hardware_uuid: "u", serial: null };
     const image = { architecture: "amd64/generic", osystem: "ubuntu", distro_series: "noble", ephemeral: false };
     await this.query(
       `insert into maas_machines (site_id, system_id, hostname, status, status_name, status_message, error_description, power_state, owner,

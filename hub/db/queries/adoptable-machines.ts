@@ -58,6 +58,9 @@ export async function readAdoptableMachines(
     group by t.hostname having count(*) > 1)`;
   const holder = sql<string | null>`(select w.workflow_id::text from workflow_subjects w
     where w.subject in ('machine:' || ${m.siteId}::text || '/' || ${m.systemId}, 'host:' || ${m.siteId}::text || '/' || ${m.hostname}) limit 1)`;
+  // A node of manual mode without a site may stand for a host of any site.
+  const namesake = sql`(select s.id from nodes s where s.hostname = ${m.hostname} and s.status <> 'deleted'
+    and (s.site_id = ${m.siteId} or s.site_id is null) order by s.site_id nulls last, s.id limit 1)`;
   const rows = await db
     .select({
       machine: m,
@@ -71,7 +74,7 @@ export async function readAdoptableMachines(
     })
     .from(m)
     .leftJoin(nodeMaasState, and(eq(nodeMaasState.siteId, m.siteId), eq(nodeMaasState.maasSystemId, m.systemId)))
-    .leftJoin(nodes, and(eq(nodes.siteId, m.siteId), eq(nodes.hostname, m.hostname), ne(nodes.status, "deleted")))
+    .leftJoin(nodes, eq(nodes.id, namesake))
     .leftJoin(maasSiteWatches, eq(maasSiteWatches.siteId, m.siteId))
     .where(and(eq(m.siteId, siteId), selected(selection)))
     .orderBy(asc(m.hostname), asc(m.systemId))

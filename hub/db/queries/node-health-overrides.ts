@@ -1,4 +1,5 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { isOfOneMachine } from "../../../shared/mac-address.ts";
 import { and, asc, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type NodeHealthOverride, nodeHealthOverrides } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -103,9 +104,3 @@ export async function nodesWithLeftOverrides(tx: Tx, heirs: readonly HeirMachine
     where ${left}`);
   return new Set(rows.map((row) => row.node_id));
 }
-
-/**
- * True for a MAC address, in lower case, that only one machine can have. Software chooses locally administered MAC addresses, so several machines may
- * have the same one. The operating system shows the MAC address of zeros for an interface without a MAC address of its own.
- */
-const isOfOneMachine = (mac: string): boolean => /^[0-9a-f][014589cd]/.test(mac) && mac !== "00:00:00:00:00:00";

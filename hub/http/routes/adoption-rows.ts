@@ -21,11 +21,16 @@ export function toAdoption(
   };
 }
 
-/** The condition `adoption.identity` says what is missing until the node is in service, and then only the unknown past keeps work off. */
+/**
+ * The condition `adoption.identity` says what is missing until the node is in service, or why the host that enrolled again is not the machine. After
+ * that only the unknown past keeps work off.
+ */
 function nextAction({ node, pastUnknown }: NodeRow, conditions: readonly ConditionNow[]): string | null {
   const identity = conditions.find(({ type }) => type === "adoption.identity");
-  if ((node.status === "bootstrap_issued" || node.status === "enrolling") && identity?.status !== "True")
-    return identity?.message ?? null;
+  const waits = node.status === "bootstrap_issued" || node.status === "enrolling";
+  if ((waits || identity?.generation === node.generation) && identity !== undefined && identity.status !== "True")
+    return identity.message;
+  if (waits) return null;
   return node.status === "active" && pastUnknown
     ? "Reimage the node to give it a clean system and a residue baseline."
     : null;

@@ -175,7 +175,7 @@ async function hostOf(tx: Tx, node: Node): Promise<{ maasSystemId: string | null
   if (boundMacs.length > 0) return { maasSystemId: systemId, boundMacs };
   throw new ApiError(
     "conflict",
-    `MAAS knows no MAC address of the machine of node ${node.hostname}, so no host could prove that it is the machine. Commission the machine in MAAS, or remove the node.`,
+    `MAAS knows no MAC address that only the machine of node ${node.hostname} can have, so no host could prove that it is the machine. Commission the machine in MAAS, or remove the node.`,
     { context: { node_id: node.id } },
   );
 }

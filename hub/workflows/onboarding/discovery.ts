@@ -4,6 +4,7 @@ import { nodeWithBmc, otherDiscoveries } from "../../db/queries/discoveries.ts";
 import { machinesHeldByOthers } from "../../db/queries/machine-holds.ts";
 import type { MaasPort } from "../../maas/port.ts";
 import type { EnterAgain, Failed, Undone, Wait } from "../engine/stage.ts";
+import { nodeFor, siteFor } from "../names-for-site.ts";
 import { mustStillHold } from "../provisioning/context.ts";
 import { StageFailure } from "../stage-failure.ts";
 import { conflicting, type Powers } from "./candidates.ts";
@@ -194,11 +195,11 @@ async function boot(bmc: BmcPort): Promise<void> {
  * MAAS uses the BMC. A node of another site, or a node without a machine in MAAS, may still use the BMC of the requested host. The hub must never
  * switch off the host of another node.
  */
-async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {
+async function mustBeNobodys({ services, onboarding, site }: OnboardContext): Promise<void> {
   const { nodeId, ipmiIp, hostname } = onboarding;
   const other = await nodeWithBmc(services.db, { nodeId, ipmiIp });
   if (other === null) return;
-  const message = `BMC ${ipmiIp} belongs to node ${other.hostname} (${other.id}) of site ${other.siteName}, which is ${other.status}, so ${hostname} is not power-cycled. Drain and remove that node, then resume; or cancel and correct the request.`;
+  const message = `BMC ${ipmiIp} belongs to ${nodeFor(site, other)} of ${siteFor(site, other)}, which is ${other.status}, so ${hostname} is not power-cycled. Drain and remove that node, then resume; or cancel and correct the request.`;
   const evidence = { node_id: other.id, node_status: other.status, bmc_address: ipmiIp };
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, evidence));
 }

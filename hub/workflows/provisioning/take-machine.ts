@@ -2,7 +2,8 @@ import { failure } from "../../../shared/failures.ts";
 import { holdMachine } from "../../db/queries/machine-holds.ts";
 import { otherNodesOfSystemId } from "../../db/queries/node-machines.ts";
 import type { Tx } from "../../db/tx.ts";
-import { normalAddress } from "../../maas/power-address.ts";
+import { mayBeOneBmc, normalAddress } from "../../maas/power-address.ts";
+import { nodeFor, siteFor } from "../names-for-site.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { ProvisionContext } from "./context.ts";
 
@@ -24,7 +25,7 @@ const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
 /**
  * Reserves the machine for the workflow until the workflow ends. `takeMachine` throws `conflicting_candidates` if the machine belongs to another node
  * or another workflow holds the machine. Two sites may be one MAAS region by mistake. A machine of another site with the same system id and BMC
- * address counts as the same machine. Two MAAS regions may use one system id for different machines. If MAAS has no BMC address to compare, two
+ * address counts as the same machine. Two MAAS regions may use one system id for different machines. If one of the two BMC addresses is not known, two
  * machines with one system id count as the same machine.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
@@ -38,7 +39,7 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
     holder.kind === "onboarding"
       ? `Find out which host has BMC ${host.ipmiIp}, correct the request, then resume.`
       : "That operation releases the machine that a removed node left deployed. Resume after it has ended.";
-  const message = `Machine ${systemId} belongs to ${holder.kind} ${holder.id} of site ${holder.siteName}.${sharing(taker, holder)} ${todo}`;
+  const message = `Machine ${systemId} belongs to ${holder.kind} ${holder.id} of ${siteFor(site, holder)}.${sharing(taker, holder)} ${todo}`;
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
 }
 
@@ -48,10 +49,10 @@ export async function mustBeNoOtherNode(tx: Tx, taker: Taker, machine: FoundMach
   const { host, site } = taker;
   const bmcs = bmcsOf(taker, machine);
   const other = (await otherNodesOfSystemId(tx, host.nodeId, systemId)).find(
-    ({ siteId, ipmiIp }) => siteId === site.id || bmcs.includes("") || bmcs.includes(normalAddress(ipmiIp)),
+    ({ siteId, ipmiIp }) => siteId === site.id || bmcs.some((bmc) => mayBeOneBmc(bmc, ipmiIp)),
   );
   if (other === undefined) return;
-  const message = `Machine ${systemId} of site ${other.siteName} is node ${other.hostname} (${other.id}) already, which is ${other.status}, so it cannot become ${host.hostname}.${sharing(taker, other)} Drain and remove that node, then resume; or cancel and correct the request.`;
+  const message = `Machine ${systemId} of ${siteFor(site, other)} is ${nodeFor(site, other)} already, which is ${other.status}, so it cannot become ${host.hostname}.${sharing(taker, other)} Drain and remove that node, then resume; or cancel and correct the request.`;
   const evidence = { maas_system_id: systemId, node_id: other.id, node_status: other.status };
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, evidence));
 }
@@ -59,4 +60,4 @@ export async function mustBeNoOtherNode(tx: Tx, taker: Taker, machine: FoundMach
 const sharing = ({ site }: Taker, { siteName }: { readonly siteName: string }): string =>
   siteName === site.name
     ? ""
-    : ` Sites ${site.name} and ${siteName} both have this machine: they are one MAAS region, or one is a copy of the other.`;
+    : ` Site ${site.name} and the other site both have this machine: they are one MAAS region, or one is a copy of the other.`;

@@ -100,7 +100,7 @@ describe("the host of an adopted node", () => {
   it("cannot enroll if it has none of the machine's MAC addresses, and the token stays valid for the right host", async () => {
     const { id, machine } = await adopt("foreign-1");
     const token = await commandOf(id);
-    const foreign = await hostRuns(id, token, ["02:ff:ff:ff:ff:ff"]);
+    const foreign = await hostRuns(id, token, ["b8:59:9f:ee:ff:ff"]);
     expect(foreign.answer).toMatchObject({ status: 403, code: "token_of_another_node" });
     expect(await statusOf(id)).toBe("bootstrap_issued");
     const right = await hostRuns(id, token, [macOf(machine)]);
@@ -140,11 +140,48 @@ describe("the host of an adopted node", () => {
     right.agent.cut();
   });
 
+  it("proves again that it is the machine when a node in service is enrolled again, and another host is refused", async () => {
+    const { id, machine } = await adopt("again-1");
+    const first = await hostRuns(id, await commandOf(id), [macOf(machine)]);
+    if (first.agent === null) throw new Error("not enrolled");
+    const right = (bootId: string) => inventory(bootId, machine.hardwareUuid ?? "", macOf(machine));
+    tellHealthy(first.agent, await generationOf(id), first.bootId);
+    first.agent.send({ type: "inventory", inventory: right(first.bootId) });
+    await until("the node to be active", async () => ((await statusOf(id)) === "active" ? true : undefined));
+    first.agent.cut();
+    const runAgain = async () => {
+      const answer = await world.api.ask("POST", `${ADMIN}/nodes/${id}/re-enroll`, { reason: "a test" });
+      const { agent, bootId } = await hostRuns(id, tokenIn(answer.body.bootstrap_command), [macOf(machine)]);
+      if (agent === null) throw new Error("not enrolled");
+      expect(await identityOf(id)).toMatchObject({ status: "Unknown", reason: "AgentEnrolled" });
+      return { agent, bootId };
+    };
+
+    const wrong = await runAgain();
+    wrong.agent.send({ type: "inventory", inventory: inventory(wrong.bootId, randomUUID(), macOf(machine)) });
+    await until("the host to be refused", async () => ((await identityOf(id)).status === "False" ? true : undefined));
+    await until("the agent to be cut off", () => wrong.agent.closed ?? undefined);
+    expect(await world.node(id)).toMatchObject({
+      schedulable: false,
+      adoption: { next_action: expect.stringContaining("re-enroll-node") },
+    });
+
+    const again = await runAgain();
+    again.agent.send({ type: "inventory", inventory: right(again.bootId) });
+    await until("the host to prove it", async () => ((await identityOf(id)).status === "True" ? true : undefined));
+    expect(await statusOf(id)).toBe("active");
+    // A later inventory of a host that has proved it refuses nobody, for example after the repair of a network card.
+    again.agent.send({ type: "inventory", inventory: inventory(again.bootId, randomUUID(), "b8:59:9f:ee:ee:ee") });
+    await again.agent.settled();
+    expect(await identityOf(id)).toMatchObject({ status: "True" });
+    again.agent.cut();
+  });
+
   it("is not judged by the inventory of another boot", async () => {
     const { id, machine } = await adopt("boots-1");
     const { agent, bootId } = await hostRuns(id, await commandOf(id), [macOf(machine)]);
     if (agent === null) throw new Error("not enrolled");
-    agent.send({ type: "inventory", inventory: inventory("another-boot", randomUUID(), "02:00:00:00:00:ff") });
+    agent.send({ type: "inventory", inventory: inventory("another-boot", randomUUID(), "b8:59:9f:ee:00:ff") });
     tellHealthy(agent, await generationOf(id), bootId);
     agent.send({ type: "inventory", inventory: inventory(bootId, machine.hardwareUuid ?? "", macOf(machine)) });
     await until("the node to be active", async () => ((await statusOf(id)) === "active" ? true : undefined));

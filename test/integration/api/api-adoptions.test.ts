@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adoptMachines } from "../../../hub/adoption/adopt-machines.ts";
+import { type Database, openDatabase } from "../../../hub/db/client.ts";
 import { setHealthOverride } from "../../../hub/node/health-override.ts";
-import type { AdoptionCreated } from "../../../shared/api/adoptions.ts";
-import { NodeId } from "../../../shared/ids.ts";
+import { AdoptionCreate, type AdoptionCreated } from "../../../shared/api/adoptions.ts";
+import { NodeId, SiteId } from "../../../shared/ids.ts";
 import { AdoptionWorld } from "../../support/adoption-world.ts";
+import { seedApi } from "../../support/api-harness.ts";
+import { quietLog } from "../../support/log.ts";
 
 const ADMIN = "/api/v1/admin";
 const codesOf = (answer: { body: AdoptionCreated }, index = 0) =>
@@ -296,5 +300,94 @@ describe("a request for an adoption", () => {
     await world.poll();
     const both = await world.plan({ system_ids: [one.systemId, two.systemId] });
     expect(both.body).toMatchObject({ refused: 2, differences: [{ kind: "bmc_shared", machines: 2 }] });
+  });
+});
+
+describe("two hubs on one database", () => {
+  let world: AdoptionWorld;
+  let hubs: Database[];
+  let twin: SiteId;
+  beforeAll(async () => {
+    world = await AdoptionWorld.start();
+    const { url } = world.api.database;
+    hubs = ["a", "b"].map((name) => openDatabase({ url, poolSize: 2, applicationName: `hub-${name}`, log: quietLog }));
+    twin = SiteId.parse((await seedApi(world.api, "twin")).siteId);
+  });
+  afterAll(async () => {
+    for (const { pool } of hubs) await pool.end();
+    await world?.close();
+  });
+
+  /** Writes the machines of the site as machines of the other site too, as if both sites were one MAAS region by mistake. */
+  async function showAtTwin(): Promise<void> {
+    const { pool } = world.api.database.database;
+    for (const table of ["maas_machines", "maas_site_watches"])
+      await pool.query(
+        `insert into ${table} select (jsonb_populate_record(null::${table}, to_jsonb(t) || jsonb_build_object('site_id', $1::text))).*
+           from ${table} t where site_id = $2 on conflict do nothing`,
+        [twin, world.siteId],
+      );
+  }
+  const adoptAt = (hub: number, siteId: SiteId, systemIds: readonly string[], bmc = "10.1.1.") => {
+    const request = AdoptionCreate.parse({
+      sku_id: world.skuId,
+      system_ids: systemIds,
+      accept_differences: ["bmc_unknown"],
+    });
+    const bmcs = new Map(systemIds.map((id, n) => [id, bmc === "" ? "" : `${bmc}${n}`]));
+    const asked = { username: "admin", bmcs };
+    return hubs[hub]?.inTx((tx) => adoptMachines(tx, siteId, request, asked, `hub-${hub}`));
+  };
+  const counts = (answer: AdoptionCreated | undefined) => [answer?.adopted, answer?.existing, answer?.refused];
+
+  it("adopt one list at once: each machine gets one node, and the second answer names the nodes of the first", async () => {
+    const ids = Array.from({ length: 20 }, (_, n) => world.deployed(`list-${n}`).systemId);
+    await world.poll();
+    const answers = await Promise.all([0, 1].map((hub) => adoptAt(hub, world.siteId, ids)));
+    expect(answers.map(counts).toSorted()).toEqual([
+      [0, 20, 0],
+      [20, 0, 0],
+    ]);
+    const nodesIn = (answer: AdoptionCreated | undefined) => answer?.machines.map((one) => one.node_id).toSorted();
+    expect(new Set(nodesIn(answers[0])).size).toBe(20);
+    expect(nodesIn(answers[0])).toEqual(nodesIn(answers[1]));
+  });
+
+  it("adopt one machine once at two sites that are one region, also if one of them does not know its BMC", async () => {
+    const ids = Array.from({ length: 10 }, (_, n) => world.deployed(`both-${n}`).systemId);
+    const unknown = world.deployed("both-unknown").systemId;
+    await world.poll();
+    await showAtTwin();
+    const answers = await Promise.all([adoptAt(0, world.siteId, ids, "10.1.2."), adoptAt(1, twin, ids, "10.1.2.")]);
+    expect(answers.map(counts).toSorted()).toEqual([
+      [0, 0, 10],
+      [10, 0, 0],
+    ]);
+    const refused = answers.flatMap((answer) => answer?.machines ?? []).filter(({ outcome }) => outcome === "refused");
+    expect(new Set(refused.flatMap(({ refusals }) => refusals.map(({ code }) => code)))).toEqual(
+      new Set(["machine_taken"]),
+    );
+    expect(counts(await adoptAt(0, world.siteId, [unknown], ""))).toEqual([1, 0, 0]);
+    expect(counts(await adoptAt(1, twin, [unknown]))).toEqual([0, 0, 1]);
+  });
+
+  it("take a node of manual mode without a site for the host of its name, wherever the machine is", async () => {
+    const machine = world.deployed("by-hand");
+    await world.poll();
+    await showAtTwin();
+    const manual = {
+      onboarding_mode: "manual",
+      hostname: "by-hand",
+      sku_id: world.skuId,
+      region_code: "r1",
+      site_id: null,
+    };
+    const { node_id: id } = (await world.api.ask("POST", `${ADMIN}/nodes`, manual)).body;
+    for (const siteId of [world.siteId, twin]) {
+      const refusals = (await adoptAt(0, siteId, [machine.systemId]))?.machines[0]?.refusals;
+      expect(refusals).toMatchObject([{ code: "hostname_taken", message: expect.stringContaining(id) }]);
+    }
+    await world.api.ask("POST", `${ADMIN}/nodes`, { ...manual, site_id: world.siteId });
+    expect((await adoptAt(0, world.siteId, [machine.systemId]))?.machines).toHaveLength(1);
   });
 });

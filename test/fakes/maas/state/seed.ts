@@ -58,7 +58,7 @@ function rackNic(): NetworkInterface {
   return {
     id: 1,
     name: "eno1",
-    macAddress: "02:00:5e:00:00:01",
+    macAddress: "3c:fd:fe:00:00:01",
     vlanId: 5001,
     links: [],
     params: "",

@@ -29,10 +29,16 @@ export function bmcAddress(n: number): string {
   return `${BMC_NETWORK}.${10 + n}`;
 }
 
-/** Computes a locally administered MAC address from a name, so that the name gives the same address after each restart. */
-function macOf(name: string): string {
-  const digest = createHash("sha256").update(name).digest();
-  return [0x02, ...digest.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, "0")).join(":");
+/**
+ * The prefixes under which Broadcom and Mellanox give MAC addresses to their interfaces. Real hosts have such universally administered addresses, which
+ * no second machine has, and the hub takes no other MAC address for a proof of a machine.
+ */
+const OUI = { broadcom: "00:10:18", mellanox: "b8:59:9f" } as const;
+
+/** The n-th MAC address of a prefix, so that an interface has the same address after each restart. */
+function macOf(vendor: keyof typeof OUI, n: number): string {
+  const digits = n.toString(16).padStart(6, "0");
+  return [OUI[vendor], digits.slice(0, 2), digits.slice(2, 4), digits.slice(4)].join(":");
 }
 
 function uuidOf(name: string): string {
@@ -138,10 +144,10 @@ function disks(serialBase: string): HardwareDisk[] {
 }
 
 /** A simulated server's boot interface comes last, so that code which wrongly takes the first interface fails. */
-function nics(name: string, networks: SiteNetworks): HardwareNic[] {
+function nics(n: number, networks: SiteNetworks): HardwareNic[] {
   const pxe: HardwareNic = {
     name: PXE_NIC,
-    mac: macOf(`${name} pxe`),
+    mac: macOf("broadcom", n),
     vlanId: networks.pxeVlanId,
     pxe: true,
     vendor: "Broadcom Inc. and subsidiaries",
@@ -151,7 +157,7 @@ function nics(name: string, networks: SiteNetworks): HardwareNic[] {
   const roce = ROCE_NICS.map(
     (nic, rail): HardwareNic => ({
       name: nic,
-      mac: macOf(`${name} ${nic}`),
+      mac: macOf("mellanox", n * ROCE_NICS.length + rail),
       vlanId: networks.railVlanIds[rail] ?? networks.pxeVlanId,
       pxe: false,
       vendor: "Mellanox Technologies",
@@ -189,7 +195,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
       chassis_serial: serial,
     },
     disks: disks(serial),
-    nics: nics(id, networks),
+    nics: nics(n, networks),
   };
 }
 
