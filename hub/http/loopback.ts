@@ -10,3 +10,9 @@ LOOPBACK.addAddress("::1", "ipv6");
  */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || (isIP(host) !== 0 && LOOPBACK.check(host, isIP(host) === 4 ? "ipv4" : "ipv6"));
+
+/** True if a secret may be sent to the URL `text`: the URL begins with https://, or its server is on the hub's own machine. */
+export function isSafeForSecrets(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === "https:" || isLoopback(url.hostname.replace(/^\[|\]$/g, "")));
+}

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isLoopback } from "../http/loopback.ts";
+import { isSafeForSecrets } from "../http/loopback.ts";
 import type { SignInSettings } from "../sign-in/open-sign-in.ts";
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from "../sign-in/settings.ts";
 
@@ -7,14 +7,10 @@ const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
   return url !== null && url.href === `${url.origin}/`;
 };
-/** Tokens and codes pass through these URLs, so clear text is allowed only on the hub's own machine. */
-const isSafe = (text: string): boolean => {
-  const url = URL.parse(text);
-  return url !== null && (url.protocol === "https:" || isLoopback(url.hostname.replace(/^\[|\]$/g, "")));
-};
+/** Tokens and codes pass through these URLs. */
 const safeUrl = z
   .url({ protocol: /^https?$/ })
-  .refine(isSafe, "must begin with https://; http:// is allowed on loopback only");
+  .refine(isSafeForSecrets, "must begin with https://; http:// is allowed on loopback only");
 const isAlgorithm = (text: string): text is SigningAlgorithm => SIGNING_ALGORITHMS.some((one) => one === text);
 const words = z.string().regex(/^[\x21-\x7e]+( [\x21-\x7e]+)*$/, "must be words, each separated by one space");
 

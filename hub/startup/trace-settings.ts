@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isLoopback } from "../http/loopback.ts";
+import { isSafeForSecrets } from "../http/loopback.ts";
 import type { TraceSettings } from "../traces/export-traces.ts";
 
 export const traceEnv = {
@@ -22,7 +22,7 @@ export function traceSettings(e: TraceEnv): TraceSettings | null | { readonly fa
   const url = new URL(text);
   if (url.username !== "" || url.password !== "")
     return { fault: "MUSTER_TRACES_URL must not hold a login. Put the header into MUSTER_TRACES_HEADERS_FILE." };
-  if (headersFile !== undefined && url.protocol === "http:" && !isLoopback(url.hostname.replace(/^\[|\]$/g, "")))
+  if (headersFile !== undefined && !isSafeForSecrets(text))
     return {
       fault:
         "MUSTER_TRACES_URL must begin with https:// while MUSTER_TRACES_HEADERS_FILE holds a token for it; http:// is allowed on loopback only.",

@@ -40,9 +40,12 @@ describe("a wake signal", () => {
     const waiting = wake.wait(A_DAY_MS);
     wake.raise();
     await waiting;
+    expect(wake.raised).toBe(false);
     wake.raise();
     wake.raise();
+    expect(wake.raised).toBe(true);
     await wake.wait(A_DAY_MS);
+    expect(wake.raised).toBe(false);
     expect(
       await within(
         20,

@@ -10,6 +10,11 @@ export class WakeSignal {
     this.#asleep?.abort();
   }
 
+  /** True if the next call of `wait` resolves at once. */
+  get raised(): boolean {
+    return this.#raised;
+  }
+
   /** Resolves when the wake-up signal has been raised since the last call of `wait`, or after `timeoutMs` milliseconds. */
   async wait(timeoutMs: number): Promise<void> {
     if (!this.#raised) {

@@ -79,7 +79,7 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
     for (const workflow of options.workflows) if (pending.has(workflow.kind)) await admit(options.inTx, workflow);
   };
   const waitForDue = async (): Promise<void> => {
-    const seconds = await secondsToNextDue(db, known);
+    const seconds = wake.raised ? 0 : await secondsToNextDue(db, known);
     const dueMs = seconds === null ? settings.pollMs : Math.max(SHORTEST_WAIT_MS, Math.ceil(seconds * 1000));
     await wake.wait(Math.min(settings.pollMs, dueMs));
   };
