@@ -18,6 +18,8 @@ export interface ChildOptions {
   /** The Node.js executable that runs the child process's script, by default that of the test process. */
   readonly command?: string;
   readonly script: string;
+  /** The checkout that `script` belongs to, by default the checkout of the test process. */
+  readonly checkout?: string | undefined;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
@@ -33,7 +35,7 @@ export function startChild(options: ChildOptions): Child {
     options.command ?? process.execPath,
     [...(options.nodeArgs ?? []), options.script, ...(options.args ?? [])],
     {
-      cwd: REPOSITORY,
+      cwd: options.checkout ?? REPOSITORY,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
       // Each child process has its own process group, so that a Ctrl-C in the terminal reaches only its parent process. `npm run demo` receives the

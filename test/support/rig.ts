@@ -20,6 +20,8 @@ export interface RigOptions {
   readonly databaseUrl?: string;
   readonly hubEnv?: Readonly<Record<string, string>>;
   readonly hubNodeArgs?: readonly string[];
+  /** The checkout of another version of Muster, from which the first hub runs. The other hubs start when the first hub is ready. */
+  readonly firstHubFrom?: string;
   readonly ownLinux?: readonly string[];
   /** The API key of the simulated MAAS, by default `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
@@ -77,8 +79,10 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   };
   const apiUrl = `http://127.0.0.1:${ports.http}`;
   try {
-    for (const [index, listens] of own.slice(0, count).entries())
+    for (const [index, listens] of own.slice(0, count).entries()) {
       hubs.push(runHub(options, index, { ...ports, ...listens }, `https://127.0.0.1:${ports.agent}`));
+      if (options.firstHubFrom !== undefined) await hubs[0]?.ready();
+    }
     await Promise.all(hubs.map((hub) => hub.process.current().ready));
     await Promise.all(hubs.map((hub) => hub.ready()));
     if (count > 1)
@@ -149,6 +153,7 @@ function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: stri
       startChild({
         name,
         script: "hub/main.ts",
+        checkout: index === 0 ? options.firstHubFrom : undefined,
         nodeArgs: options.hubNodeArgs ?? [],
         env: {
           ...database,
