@@ -19,7 +19,7 @@ import { type Judging, type MaasFacts, readJudging } from "./judge-machines.ts";
 import { type AdoptionVerdict, judgeMachine } from "./rules.ts";
 
 /** Returns the system ids of the machines that a request selects; the caller asks MAAS about these machines before the transaction. */
-export async function selectedSystemIds(db: Db, siteId: SiteId, request: AdoptionCreate): Promise<string[]> {
+export async function selectedSystemIds(db: Db | Tx, siteId: SiteId, request: AdoptionCreate): Promise<string[]> {
   const found = await readAdoptableMachines(db, siteId, selectionOf(request), MOST_ADOPTED + 1);
   return found.map(({ machine }) => machine.systemId);
 }

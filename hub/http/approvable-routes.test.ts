@@ -20,6 +20,8 @@ it("a second person may be needed by the routes that destroy data, end a host's 
     "cleanNodeStorage",
     "createDecommissionBatch",
     "createMaasSiteProfile",
+    "createOnboarding",
+    "createOnboardingBatch",
     "decommissionNode",
     "forceDecommission",
     "releaseNode",
@@ -29,6 +31,19 @@ it("a second person may be needed by the routes that destroy data, end a host's 
     "updateMaasSitePolicy",
     "updateMaasSiteProfile",
   ]);
+});
+
+it("an approval of a request with a filter, or of the default profile of a site, is for the objects that were found", () => {
+  const finding = APPROVABLE.filter(({ fixes }) => fixes !== undefined).map(({ operationId }) => operationId);
+  expect(finding.toSorted()).toEqual([
+    "adoptMachines",
+    "createDecommissionBatch",
+    "updateMaasSite",
+    "updateMaasSitePolicy",
+  ]);
+  const filtering = APPROVABLE.filter(({ body }) => body !== undefined && fieldsOf(body).includes("filter"));
+  expect(finding).toEqual(expect.arrayContaining(filtering.map(({ operationId }) => operationId)));
+  expect(filtering).not.toEqual([]);
 });
 
 it("no route that may need a second person takes a secret, because the hub stores and shows the request", () => {

@@ -2,7 +2,13 @@ import { APPROVAL_HEADER, type ApprovalId } from "../../shared/api/approvals.ts"
 import { ApiError } from "../../shared/api/errors.ts";
 import type { Json } from "../../shared/json.ts";
 import type { Tx } from "../db/tx.ts";
-import { type ApprovableRequest, type Asked, approvalRequired, askApproval } from "../people/approvals/ask-approval.ts";
+import {
+  type ApprovableRequest,
+  type Asked,
+  approvalRequired,
+  askApproval,
+  type Fixed,
+} from "../people/approvals/ask-approval.ts";
 import { useApproval } from "../people/approvals/use-approval.ts";
 import { type Call, type Route, sourceOf } from "./route.ts";
 
@@ -11,9 +17,11 @@ const DEFAULT_HOURS = 24;
 /** The request could be carried out, and waits for a second person. */
 export class NeedsApproval extends Error {
   readonly asked: Asked;
-  constructor(asked: Asked) {
+  readonly fixed: Fixed | null;
+  constructor(asked: Asked, fixed: Fixed | null) {
     super("the request needs the approval of a second person");
     this.asked = asked;
+    this.fixed = fixed;
   }
 }
 
@@ -22,9 +30,9 @@ export interface SecondPersonCheck {
   readonly approvalId: ApprovalId | null;
   /**
    * Throws `NeedsApproval` after the write, which the transaction then undoes. So a request that the hub would refuse anyway asks nobody for an
-   * approval.
+   * approval. `touched` are the objects that the write concerned.
    */
-  mustBeApproved(): void;
+  mustBeApproved(touched: readonly string[] | undefined): void;
 }
 
 /** Uses the approval that the request names, and finds out whether the request needs one. `named` is the value of the header. */
@@ -44,26 +52,39 @@ export async function checkSecondPerson(
       },
     );
   }
-  const asked = await route.secondPerson(call, tx);
+  const fixed = (await route.fixes?.(call, tx)) ?? null;
+  const asked = await route.secondPerson(call, tx, fixed);
   const by = { actor: call.actor, source: sourceOf(call), signIn: call.deps.signIn };
-  const approvalId = named === undefined ? null : await useApproval(tx, named, requestOf(route, call), by);
+  const approvalId = named === undefined ? null : await useApproval(tx, named, requestOf(route, call, fixed), by);
   return {
     approvalId,
-    mustBeApproved: () => {
-      if (asked !== null && approvalId === null) throw new NeedsApproval(asked);
+    mustBeApproved: (touched) => {
+      if (fixed !== null && touched !== undefined) mustBeSame(fixed, touched);
+      if (asked !== null && approvalId === null) throw new NeedsApproval(asked, fixed);
     },
   };
 }
 
+/** Between two statements of one transaction, another transaction may make an object match a filter. No lock is on such an object. */
+function mustBeSame({ of, ids }: Fixed, touched: readonly string[]): void {
+  const known = new Set(ids);
+  if (touched.length === known.size && touched.every((id) => known.has(id))) return;
+  throw new ApiError(
+    "conflict",
+    `The ${of} that the request concerns changed while the hub carried it out. Nothing was changed. Send the request again.`,
+  );
+}
+
 /** Stores the request for a second person, and returns the error that says so. */
-export const askSecondPerson = (route: Route, call: Call, { asked }: NeedsApproval): Promise<ApiError> => {
+export const askSecondPerson = (route: Route, call: Call, { asked, fixed }: NeedsApproval): Promise<ApiError> => {
   const { actor, deps } = call;
   const by = { actor, source: sourceOf(call), hours: deps.approvalHours ?? DEFAULT_HOURS };
-  return deps.inTx(async (tx) => approvalRequired(await askApproval(tx, requestOf(route, call), asked, by)));
+  return deps.inTx(async (tx) => approvalRequired(await askApproval(tx, requestOf(route, call, fixed), asked, by)));
 };
 
-function requestOf(route: Route, { params, body }: Call): ApprovableRequest {
+function requestOf(route: Route, { params, body }: Call, fixed: Fixed | null): ApprovableRequest {
   if (route.right === "none") throw new Error(`${route.operationId} needs no right, so nobody can approve it`);
   const named = (params ?? {}) as Readonly<Record<string, string>>;
-  return { operation: route.operationId, neededRight: route.right, params: named, body: (body ?? null) as Json };
+  const { operationId: operation, right: neededRight } = route;
+  return { operation, neededRight, params: named, body: (body ?? null) as Json, fixed };
 }

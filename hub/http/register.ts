@@ -123,8 +123,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     if (key !== null && (await lockIdempotencyKey(tx, actor.name, key)) !== null) throw new KeyTaken();
     noteAsker(tx, { name: actor.name, requestId: call.requestId });
     const check = await checkSecondPerson(tx, route, call, c.req.header(APPROVAL_HEADER));
-    const { body, audit } = await route.write(call, tx, prepared);
-    check.mustBeApproved();
+    const { body, audit, touched } = await route.write(call, tx, prepared);
+    check.mustBeApproved(touched);
     const approved = check.approvalId === null ? {} : { approval_id: check.approvalId };
     await recordAudit(tx, {
       ...sourceOf(call),

@@ -3,7 +3,7 @@ import type { Right } from "../../shared/api/rights.ts";
 import type { AuditSource } from "../db/queries/audit-logs.ts";
 import type { Tx } from "../db/tx.ts";
 import type { Actor } from "../people/actor.ts";
-import type { Asked } from "../people/approvals/ask-approval.ts";
+import type { Asked, Fixed } from "../people/approvals/ask-approval.ts";
 import type { Holds } from "../people/credential-watch.ts";
 import type { Place } from "../people/place.ts";
 import type { ApiDependencies } from "./deps.ts";
@@ -66,6 +66,8 @@ export interface Audit {
 export interface Written<R> {
   readonly body: R | Versioned<R>;
   readonly audit: Audit;
+  /** The ids of the objects that the write concerned, if the route has `fixes`. They must be those that a second person has seen. */
+  readonly touched?: readonly string[];
 }
 
 interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
@@ -108,7 +110,12 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
    * Says why this request needs a second person, by the facts before the change; null if it needs none (decision I11). The hub stores the body of such a
    * request, so no route with `secondPerson` takes a secret.
    */
-  secondPerson?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx): Promise<Asked | null>;
+  secondPerson?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, fixed: Fixed | null): Promise<Asked | null>;
+  /**
+   * Finds and locks what the request does not name, such as the nodes of a filter, so that an approval is for exactly these objects; null if the request
+   * names everything.
+   */
+  fixes?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx): Promise<Fixed | null>;
   /**
    * True if the route's answer holds a secret. The hub never stores an answer with a secret, so a route whose answer holds a secret refuses an
    * Idempotency-Key.
@@ -151,7 +158,8 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
   readonly withoutDatabase?: true;
   readonly read?: (call: Call) => Promise<unknown>;
   readonly stream?: (call: Call, about: StreamCall) => Promise<ReadableStream<Uint8Array>>;
-  readonly secondPerson?: (call: Call, tx: Tx) => Promise<Asked | null>;
+  readonly secondPerson?: (call: Call, tx: Tx, fixed: Fixed | null) => Promise<Asked | null>;
+  readonly fixes?: (call: Call, tx: Tx) => Promise<Fixed | null>;
   readonly answersSecret?: true;
   readonly before?: (call: Call) => Promise<unknown>;
   readonly abandon?: (call: Call, prepared: unknown) => Promise<void>;

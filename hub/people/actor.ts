@@ -14,6 +14,8 @@ export interface Actor extends Reach {
   readonly tokenId: string | null;
   /** The id of the person who signed in; null for a program with an API token. */
   readonly personId: string | null;
+  /** What the access token of the request says about the person, as far as roles depend on it, and when the access token ends. */
+  readonly accessToken?: { readonly claims: Readonly<Record<string, unknown>>; readonly until: Date };
 }
 
 /** The actor of a request to a public route, which needs no right. */

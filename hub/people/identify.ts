@@ -14,6 +14,7 @@ import type { Db, InTx } from "../db/tx.ts";
 import { ACCESS_TOKEN_FAULTS } from "../sign-in/access-token.ts";
 import type { SignIn } from "../sign-in/open-sign-in.ts";
 import { nameOf, personActor } from "../sign-in/person-actor.ts";
+import { picked } from "../sign-in/role-rules.ts";
 import { presentSession } from "../sign-in/sessions.ts";
 import { within } from "../timing/pause.ts";
 import type { Actor } from "./actor.ts";
@@ -130,8 +131,7 @@ async function holderOfAccessToken({ token }: Credential, { db, signIn: { oidc }
     );
   const { claims } = verified;
   const name = nameOf(claims, claims.sub);
-  return {
-    kind: "actor",
-    actor: await personActor({ via: "oidc", subject: claims.sub, name, claims }, oidc.roles, db),
-  };
+  const actor = await personActor({ via: "oidc", subject: claims.sub, name, claims }, oidc.roles, db);
+  const kept = picked(claims, await oidc.roles.rules());
+  return { kind: "actor", actor: { ...actor, accessToken: { claims: kept, until: new Date(claims.exp * 1000) } } };
 }

@@ -3,6 +3,7 @@ import { hasRight, RIGHTS, type Right, rolesWith } from "../../shared/api/rights
 import { isReached, isUnlimited, type ObjectKind } from "../db/queries/reach.ts";
 import type { Db } from "../db/tx.ts";
 import type { Actor } from "./actor.ts";
+import { noApproval } from "./approvals/no-approval.ts";
 
 /** An object that a request names, by a parameter of the request's path or by a field of its body. */
 type Named = { readonly of: ObjectKind; readonly param: string } | { readonly of: ObjectKind; readonly body: string };
@@ -73,9 +74,11 @@ export async function mustBeWithin(
     return ids.map((id) => ({ kind: one.of, id }));
   });
   if (named.length === 0) mustReachAll(actor, operationId);
-  for (const { kind, id } of named)
-    if (!(await isReached(db, kind, id, actor))) throw new ApiError("not_found", `There is no ${WORDS[kind]} ${id}.`);
+  for (const { kind, id } of named) if (!(await isReached(db, kind, id, actor))) throw unknown(kind, id);
 }
+
+const unknown = (kind: ObjectKind, id: string): ApiError =>
+  kind === "approval" ? noApproval(id) : new ApiError("not_found", `There is no ${WORDS[kind]} ${id}.`);
 
 const isSeveral = (place: Named | readonly Named[]): place is readonly Named[] => Array.isArray(place);
 

@@ -27,7 +27,7 @@ export const ACCESS_TOKEN_FAULTS = {
 export type AccessTokenFault = keyof typeof ACCESS_TOKEN_FAULTS;
 
 export type Verified =
-  | { readonly kind: "valid"; readonly claims: Claims & { readonly sub: string } }
+  | { readonly kind: "valid"; readonly claims: Claims & { readonly sub: string; readonly exp: number } }
   | { readonly kind: "refused"; readonly fault: AccessTokenFault }
   /** The provider does not answer, and the hub has no key with which to check the token. */
   | { readonly kind: "provider_away" };
@@ -93,7 +93,7 @@ export class AccessTokens {
         requiredClaims: ["sub", "exp"],
         ...(tokenType === "any" ? {} : { typ: tokenType }),
       });
-      return { kind: "valid", claims: { ...payload, sub: payload.sub ?? "" } };
+      return { kind: "valid", claims: { ...payload, sub: payload.sub ?? "", exp: payload.exp ?? 0 } };
     } catch (error) {
       return verdictOf(error);
     }

@@ -37,12 +37,18 @@ export async function insertApproval(tx: Tx, approval: NewApproval, hours: numbe
   return row ?? null;
 }
 
-export async function countOpenApprovals(tx: Tx): Promise<number> {
+/** Counts the approvals of a site that are open now, and among them those of one requester. */
+export async function countOpenApprovals(
+  tx: Tx,
+  siteId: SiteId,
+  requester: string,
+): Promise<{ ofSite: number; ofRequester: number }> {
+  const ofRequester = sql<number>`(count(*) filter (where ${t.requester} = ${requester}))::int`;
   const [row] = await tx
-    .select({ rows: count() })
+    .select({ ofSite: count(), ofRequester })
     .from(t)
-    .where(inArray(t.state, [...OPEN]));
-  return row?.rows ?? 0;
+    .where(and(eq(t.siteId, siteId), inArray(t.state, [...OPEN]), sql`not ${isPast}`));
+  return row ?? { ofSite: 0, ofRequester: 0 };
 }
 
 const columns = { ...getTableColumns(t), stateNow, at: sql<string>`${t.createdAt}::text` };
@@ -88,6 +94,8 @@ export interface Decision {
   readonly reason: string;
   /** The second person who approved the request; null if nobody did. */
   readonly approver: string | null;
+  /** What the approver's access token said; null if the approver had none. */
+  readonly accessToken: { readonly claims: Readonly<Record<string, unknown>>; readonly until: Date } | null;
 }
 
 /** Writes a new state. Only `moveApproval` calls `writeState`, because it also writes the event and the audit. */
@@ -101,9 +109,14 @@ export async function writeState(tx: Tx, id: ApprovalId, to: ApprovalState, deci
           decidedAt: sql`now()`,
           ...(decision.approver === null ? {} : { approver: decision.approver }),
         };
+  // Only the use of a given approval judges its approver again, so the hub keeps what it knows about the approver no longer.
+  const judged = {
+    approverClaims: (to === "approved" && decision?.accessToken?.claims) || null,
+    approverUntil: (to === "approved" && decision?.accessToken?.until) || null,
+  };
   await tx
     .update(t)
-    .set({ state: to, ...decided, ...(to === "used" ? { usedAt: sql`now()` } : {}) })
+    .set({ state: to, ...decided, ...judged, ...(to === "used" ? { usedAt: sql`now()` } : {}) })
     .where(eq(t.id, id));
 }
 

@@ -20,6 +20,12 @@ export async function readProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): P
   return row ?? null;
 }
 
+/** Locks a profile until the transaction ends. The caller has locked the profile's site, so that all callers lock in one order. */
+export async function lockProfile(tx: Tx, siteId: SiteId, id: ProfileId): Promise<MaasSiteProfile | null> {
+  await tx.select({ id: maasSiteProfiles.id }).from(maasSiteProfiles).where(eq(maasSiteProfiles.id, id)).for("update");
+  return readProfile(tx, siteId, id);
+}
+
 export const readProfileVersion = (db: Db | Tx, id: ProfileId): Promise<string | null> =>
   readVersion(db, maasSiteProfiles, eq(maasSiteProfiles.id, id));
 

@@ -23,8 +23,8 @@ export const apiTokens = pgTable(
     previousUntil: at("previous_until"),
     createdBy: text("created_by"),
     /**
-     * Everybody who has seen the secret of the token and so may be its holder: the token's creator, and who has rotated it (decision I11). Empty for a
-     * token that nobody created through the API, which counts as a holder of its own.
+     * Everybody who has seen the secret of the token and so may be its holder: the token's creator, and who has rotated it (decision I11). Empty for the
+     * first admin token and for a token that a hub of an older version made. Nobody knows who holds such a token, so it counts as anybody.
      */
     knownTo: text("known_to").array().notNull().default(sql`'{}'`),
     /** Null only for the hub's first token and for tokens of an older version, which do not expire. */

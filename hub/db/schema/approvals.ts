@@ -35,6 +35,9 @@ export const approvals = pgTable(
     decidedBy: text("decided_by"),
     /** The second person, `person:<subject>` or `token:<id>`; null until somebody has approved the request. */
     approver: text("approver"),
+    /** The claims of the access token with which a person approved the request, and its end. Null without an access token, and unless approved. */
+    approverClaims: jsonb("approver_claims").$type<Readonly<Record<string, unknown>>>(),
+    approverUntil: at("approver_until"),
     decidedAt: at("decided_at"),
     decisionReason: text("decision_reason"),
     usedAt: at("used_at"),

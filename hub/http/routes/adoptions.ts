@@ -36,7 +36,11 @@ const adoptMachinesRoute = writeRoute({
   body: AdoptionCreate,
   status: 200,
   response: AdoptionCreated,
-  secondPerson: ({ params, body }, tx) => adoptionNeeds(tx, params.id, body),
+  fixes: async ({ params, body }, tx) =>
+    body.filter === undefined || body.plan
+      ? null
+      : { of: "machines", ids: await selectedSystemIds(tx, params.id, body) },
+  secondPerson: ({ params, body }, tx, fixed) => adoptionNeeds(tx, params.id, body, fixed),
   before: async ({ params, body, deps }) => {
     await mustFindSite(deps.db, params.id);
     const systemIds = await selectedSystemIds(deps.db, params.id, body);
@@ -44,9 +48,10 @@ const adoptMachinesRoute = writeRoute({
   },
   write: async ({ params, body, actor }, tx, facts) => {
     const created = await adoptMachines(tx, params.id, body, facts, actor.name);
-    const { plan, matched, adopted, existing, refused, differences } = created;
+    const { plan, matched, adopted, existing, refused, differences, machines } = created;
     return {
       body: created,
+      touched: machines.flatMap((one) => one.system_id ?? []),
       audit: {
         target: `maas-sites/${params.id}`,
         details: {

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { APPROVAL_STATES, Approval, ApprovalDecision, ApprovalId } from "../../../shared/api/approvals.ts";
-import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { type FoundApproval, listApprovals, readApproval } from "../../db/queries/approvals.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { grantApproval, refuseApproval } from "../../people/approvals/decide-approval.ts";
+import { noApproval } from "../../people/approvals/no-approval.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, sourceOf, writeRoute } from "../route.ts";
 
@@ -34,7 +34,7 @@ const toApproval = (row: FoundApproval): z.input<typeof Approval> => ({
 
 async function mustFind(db: Db | Tx, id: ApprovalId): Promise<FoundApproval> {
   const row = await readApproval(db, id);
-  if (row === null) throw new ApiError("not_found", `There is no approval ${id}.`);
+  if (row === null) throw noApproval(id);
   return row;
 }
 

@@ -1,5 +1,5 @@
 import { DecommissionBatchCreate, DecommissionBatchCreated } from "../../../shared/api/batches.ts";
-import { startDecommissionBatch } from "../../workflows/decommission/start-decommission-batch.ts";
+import { selectNodes, startDecommissionBatch } from "../../workflows/decommission/start-decommission-batch.ts";
 import { sourceOf, writeRoute } from "../route.ts";
 import { decommissionBatchNeeds } from "./second-person.ts";
 
@@ -15,13 +15,18 @@ const createDecommissionBatch = writeRoute({
   body: DecommissionBatchCreate,
   status: 202,
   response: DecommissionBatchCreated,
-  secondPerson: ({ body }, tx) => decommissionBatchNeeds(tx, body),
+  fixes: async ({ body }, tx) =>
+    body.filter === undefined || body.plan
+      ? null
+      : { of: "nodes", ids: (await selectNodes(tx, body)).nodes.map(({ id }) => id) },
+  secondPerson: ({ body }, tx, fixed) => decommissionBatchNeeds(tx, body, fixed),
   write: async (call, tx) => {
     const { body } = call;
     const created = await startDecommissionBatch(tx, body, sourceOf(call));
-    const { batch_id: batchId, mode, matched, accepted, refused } = created;
+    const { batch_id: batchId, mode, matched, accepted, refused, decommissions, refusals } = created;
     return {
       body: created,
+      touched: [...decommissions, ...refusals].map((one) => one.node_id),
       audit: {
         target: batchId === null ? `maas-sites/${body.site_id}` : `decommission-batches/${batchId}`,
         reason: body.operation.reason,

@@ -155,6 +155,11 @@ const updateMaasSite = writeRoute({
   body: SitePatch,
   status: 200,
   response: Site,
+  fixes: async ({ params, body }, tx) => {
+    if (body.default_profile_id === undefined) return null;
+    const { defaultProfileId } = await lockSite(tx, params.id);
+    return defaultProfileId === null ? null : { of: "profile", ids: [defaultProfileId] };
+  },
   secondPerson: async ({ params, body }, tx) => {
     const { defaultProfileId: from } = await mustFindSite(tx, params.id);
     return defaultProfileNeeds(tx, params.id, { from, to: body.default_profile_id });

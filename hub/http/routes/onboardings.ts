@@ -21,6 +21,7 @@ import { startOnboarding, startOnboardingBatch } from "../../workflows/onboardin
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, sourceOf, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
+import { onboardingNeeds } from "./second-person.ts";
 
 const OnboardingParams = z.strictObject({ id: OnboardingId });
 const tag = "onboardings";
@@ -44,6 +45,7 @@ const createOnboarding = writeRoute({
   body: OnboardingCreate,
   status: 202,
   response: OnboardingCreated,
+  secondPerson: ({ body }, tx) => onboardingNeeds(tx, body, [body.hostname]),
   write: async ({ body, actor }, tx) => {
     const created = await startOnboarding(tx, { request: body, requestedBy: actor.name });
     return { body: created, audit: { target: `onboardings/${created.onboarding_id}`, details: body } };
@@ -62,6 +64,10 @@ const createOnboardingBatch = writeRoute({
   body: BatchCreate,
   status: 202,
   response: BatchCreated,
+  secondPerson: ({ body }, tx) => {
+    const hostnames = body.nodes.map(({ hostname }) => hostname);
+    return onboardingNeeds(tx, body, hostnames);
+  },
   write: async ({ body, actor }, tx) => {
     const created = await startOnboardingBatch(tx, { request: body, requestedBy: actor.name });
     return {

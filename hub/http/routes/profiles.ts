@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { SecondPerson } from "../../../shared/api/approvals.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Profile, ProfileCreate, ProfilePatch, profileTtlIsSound } from "../../../shared/api/profiles.ts";
@@ -8,14 +9,16 @@ import {
   disableProfile as disable,
   insertProfile,
   listProfilesAfter,
+  lockProfile,
   readProfile,
   readProfileVersion,
 } from "../../db/queries/maas-site-profiles.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { isEndless } from "../../workflows/provisioning/disk-pattern.ts";
+import type { ApiDependencies } from "../deps.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
-import { readRoute, Versioned, writeRoute } from "../route.ts";
+import { type Call, readRoute, Versioned, writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SiteParams } from "./maas-sites.ts";
 import { givenProfileColumns, profileColumns, toProfile } from "./profile-columns.ts";
 import { changedMeanwhile, isUniqueViolation, mustMatch, stillThere } from "./rows.ts";
@@ -43,6 +46,19 @@ function mustEnd(pattern: string | undefined): void {
   );
 }
 
+/**
+ * Without sign-in by a provider every token may be in the hands of anybody, so no second person exists, and nobody could take the entry out again
+ * (decision I11).
+ */
+function mustHaveSecondPersons({ signIn }: Pick<ApiDependencies, "signIn">, added: readonly SecondPerson[]): void {
+  if (signIn.oidc !== null || added.length === 0) return;
+  throw new ApiError(
+    "conflict",
+    `The hub has no sign-in by a provider, so nobody could approve what ${added.join(", ")} makes wait, and nobody could take it out of the profile again. Set up the sign-in of people first (MUSTER_OIDC_ISSUER).`,
+    { errors: [{ pointer: "/second_person", message: "needs sign-in by a provider" }] },
+  );
+}
+
 async function mustFindProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): Promise<MaasSiteProfile> {
   const profile = await readProfile(db, siteId, id);
   if (profile === null) throw new ApiError("not_found", `Site ${siteId} has no profile ${id}.`);
@@ -62,9 +78,13 @@ const createProfile = writeRoute({
   body: ProfileCreate,
   status: 201,
   response: Profile,
-  secondPerson: ({ params, body }, tx) => profileCreationNeeds(tx, params.id, body),
-  write: async ({ params, body }, tx) => {
+  secondPerson: async ({ params, body }, tx) => {
+    await lockSite(tx, params.id);
+    return profileCreationNeeds(tx, params.id, body);
+  },
+  write: async ({ params, body, deps }, tx) => {
     mustEnd(body.boot_disk_pattern);
+    mustHaveSecondPersons(deps, body.second_person);
     await mustFindSite(tx, params.id);
     const profile = await insertProfile(tx, { ...profileColumns(body), siteId: params.id });
     if (profile === null) throw nameTaken();
@@ -133,17 +153,18 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
  * the changed profile as a whole (lifecycle 12, question 2).
  */
 async function changeProfile(
+  { body: patch, ifMatch, deps }: Pick<Call<unknown, unknown, ProfilePatch>, "body" | "ifMatch" | "deps">,
   tx: Tx,
   siteId: SiteId,
   id: ProfileId,
-  patch: ProfilePatch,
-  ifMatch: string | null,
 ): Promise<Versioned<z.input<typeof Profile>>> {
   const version = mustMatch(ifMatch);
   const { status, ...fields } = patch;
   mustEnd(fields.boot_disk_pattern);
   if (status === "disabled") await mustNotBeDefault(tx, siteId, id);
-  const merged = { ...toProfile(await mustFindProfile(tx, siteId, id)), ...fields };
+  const before = await mustFindProfile(tx, siteId, id);
+  mustHaveSecondPersons(deps, fields.second_person?.filter((entry) => !before.secondPerson.includes(entry)) ?? []);
+  const merged = { ...toProfile(before), ...fields };
   if (!profileTtlIsSound(merged))
     throw new ApiError(
       "validation_failed",
@@ -172,13 +193,17 @@ const updateProfile = writeRoute({
   status: 200,
   response: Profile,
   secondPerson: async ({ params, body }, tx) => {
-    const profile = await readProfile(tx, params.id, params.profile_id);
-    return profile === null ? null : profileChangeNeeds(profile, body);
+    await lockSite(tx, params.id);
+    const profile = await lockProfile(tx, params.id, params.profile_id);
+    return profile === null ? null : profileChangeNeeds(tx, profile, body);
   },
-  write: async ({ params, body, ifMatch }, tx) => ({
-    body: await changeProfile(tx, params.id, params.profile_id, body, ifMatch),
-    audit: { target: `maas-site-profiles/${params.profile_id}`, details: body },
-  }),
+  write: async (call, tx) => {
+    const { params, body } = call;
+    return {
+      body: await changeProfile(call, tx, params.id, params.profile_id),
+      audit: { target: `maas-site-profiles/${params.profile_id}`, details: body },
+    };
+  },
 });
 
 const disableProfile = writeRoute({
@@ -239,11 +264,21 @@ const updatePolicy = writeRoute({
   body: ProfilePatch,
   status: 200,
   response: Profile,
-  secondPerson: async ({ params, body }, tx) => profileChangeNeeds(await defaultProfileOf(tx, params.id), body),
-  write: async ({ params, body, ifMatch }, tx) => {
+  // The lock of the site keeps its default profile, so the profile that is judged is the one that is changed.
+  fixes: async ({ params }, tx) => {
+    const { defaultProfileId } = await lockSite(tx, params.id);
+    return defaultProfileId === null ? null : { of: "profile", ids: [defaultProfileId] };
+  },
+  secondPerson: async ({ params, body }, tx) => {
+    const { id } = await defaultProfileOf(tx, params.id);
+    const profile = await lockProfile(tx, params.id, id);
+    return profile === null ? null : profileChangeNeeds(tx, profile, body);
+  },
+  write: async (call, tx) => {
+    const { params, body } = call;
     const profile = await defaultProfileOf(tx, params.id);
     return {
-      body: await changeProfile(tx, params.id, profile.id, body, ifMatch),
+      body: await changeProfile(call, tx, params.id, profile.id),
       audit: { target: `maas-site-profiles/${profile.id}`, details: body },
     };
   },

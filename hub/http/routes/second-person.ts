@@ -3,20 +3,22 @@ import type { DecommissionBatchCreate } from "../../../shared/api/batches.ts";
 import type { ProfilePatch } from "../../../shared/api/profiles.ts";
 import { ProfileCreate } from "../../../shared/api/profiles.ts";
 import type { NodeId, ProfileId, SiteId } from "../../../shared/ids.ts";
-import { readSite } from "../../db/queries/maas-sites.ts";
+import { keepSite } from "../../db/queries/maas-sites.ts";
 import { readAdoption } from "../../db/queries/node-adoptions.ts";
 import { readNode } from "../../db/queries/nodes.ts";
+import { given } from "../../db/queries/row-versions.ts";
 import {
   type ProfileOfNodes,
+  profilesOfHosts,
   profilesOfNode,
   profilesOfSelection,
   rulesOfSite,
 } from "../../db/queries/second-person.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
-import type { Asked } from "../../people/approvals/ask-approval.ts";
-import { type DecommissionAsked, touchedBy, wordsOf } from "../../people/approvals/decommission-asks.ts";
-import { changeAsks, creationAsks, moveAsks, type ProfileAsks } from "../../people/approvals/profile-asks.ts";
+import type { Asked, Fixed } from "../../people/approvals/ask-approval.ts";
+import { type DecommissionAsked, someOf, touchedBy, wordsOf } from "../../people/approvals/decommission-asks.ts";
+import { bothAsk, changeAsks, creationAsks, moveAsks, type ProfileAsks } from "../../people/approvals/profile-asks.ts";
 import { toProfile } from "./profile-columns.ts";
 
 /** The entries of the profiles of some nodes that `touched` names, with the profiles. */
@@ -37,18 +39,44 @@ function askedOf(profiles: readonly ProfileOfNodes[], touched: readonly SecondPe
 /** Says whether a decommission of one node needs a second person, by the profile that the node has now. */
 export async function decommissionNeeds(tx: Tx, nodeId: NodeId, request: DecommissionAsked): Promise<Asked | null> {
   const profiles = await profilesOfNode(tx, nodeId);
-  const node = `node ${profiles[0]?.hostname ?? nodeId}`;
+  const node = `node ${profiles[0]?.hostnames[0] ?? nodeId}`;
   return askedOf(profiles, touchedBy(request), wordsOf(request, node));
 }
 
-/** A batch needs one approval for the whole request, if any of its nodes asks for one. A plan changes nothing, and so needs none. */
-export async function decommissionBatchNeeds(tx: Tx, body: DecommissionBatchCreate): Promise<Asked | null> {
+/**
+ * A batch needs one approval for the whole request, if any of its nodes asks for one. A plan changes nothing, and so needs none. `fixed` are the nodes
+ * of a filter.
+ */
+export async function decommissionBatchNeeds(
+  tx: Tx,
+  body: DecommissionBatchCreate,
+  fixed: Fixed | null,
+): Promise<Asked | null> {
   if (body.plan) return null;
-  const { site_id: siteId, node_ids: ids, filter } = body;
-  const profiles = await profilesOfSelection(tx, { siteId, ids, filter });
-  const count = profiles.reduce((sum, one) => sum + one.nodes, 0);
-  const nodes = count === 1 ? `node ${profiles[0]?.hostname}` : `${count} nodes of one site`;
+  const ids = (fixed?.ids as readonly NodeId[] | undefined) ?? body.node_ids ?? [];
+  const selection = { siteId: body.site_id, ids };
+  const profiles = await profilesOfSelection(tx, selection);
+  const nodes = nodesInWords(profiles.flatMap(({ hostnames }) => hostnames));
   return askedOf(profiles, touchedBy(body.operation), wordsOf(body.operation, nodes));
+}
+
+const nodesInWords = (names: readonly string[]): string =>
+  names.length === 1 ? `node ${names[0]}` : `${names.length} nodes of one site (${someOf(names)})`;
+
+/** An onboarding continues with a node that an earlier onboarding left `enrolling`. The node keeps what its earlier profile asks for. */
+export async function onboardingNeeds(
+  tx: Tx,
+  { site_id: siteId, profile_id: to }: { readonly site_id: SiteId; readonly profile_id: ProfileId },
+  hostnames: readonly string[],
+): Promise<Asked | null> {
+  const next = (await rulesOfSite(tx, siteId)).find(({ id }) => id === to);
+  if (next === undefined) return null;
+  const before = (await profilesOfHosts(tx, siteId, hostnames)).filter(({ id }) => id !== to);
+  const lax = before.filter((from) => moveAsks(from, next).length > 0);
+  const nodes = nodesInWords(lax.flatMap((one) => one.hostnames));
+  const names = lax.map(({ profile }) => profile).join(", ");
+  const does = `Onboard again ${nodes} with the profile ${next.profile} in place of ${names}, which asks for more.`;
+  return lax.length === 0 ? null : { siteId, because: lax.flatMap((from) => moveAsks(from, next)), does };
 }
 
 /** Forcing an operation that takes a host out of the fleet needs a second person, because the host is then not cleaned, or not shown to be erased. */
@@ -69,12 +97,22 @@ export async function forceNeeds(
 const changesOf = (siteId: SiteId, words: string, { because, changes }: ProfileAsks): Asked | null =>
   because.length === 0 ? null : { siteId, because, does: `${words} (${changes.join(", ")}).` };
 
-export const profileChangeNeeds = (profile: MaasSiteProfile, { status: _, ...patch }: ProfilePatch): Asked | null =>
-  changesOf(
-    profile.siteId,
-    `Change the profile ${profile.name}`,
-    changeAsks(ProfileCreate.strip().parse(toProfile(profile)), patch),
-  );
+/** Enabling a disabled profile again makes it a profile for hosts, as a new profile does, so the rules for a new profile hold too. */
+export async function profileChangeNeeds(
+  tx: Tx,
+  profile: MaasSiteProfile,
+  { status, ...patch }: ProfilePatch,
+): Promise<Asked | null> {
+  const { siteId, name } = profile;
+  const before = ProfileCreate.strip().parse(toProfile(profile));
+  const change = changeAsks(before, patch);
+  if (status !== "active" || profile.status === "active")
+    return changesOf(siteId, `Change the profile ${name}`, change);
+  const others = (await rulesOfSite(tx, siteId)).filter(({ id }) => id !== profile.id);
+  const enabled = { ...before, ...given(patch) } as ProfileCreate;
+  const asks = creationAsks(enabled, others, ProfileCreate.parse({ name: enabled.name }));
+  return changesOf(siteId, `Enable the profile ${name} again`, bothAsk(change, asks));
+}
 
 export async function profileCreationNeeds(tx: Tx, siteId: SiteId, created: ProfileCreate): Promise<Asked | null> {
   const defaults = ProfileCreate.parse({ name: created.name });
@@ -93,7 +131,8 @@ interface NewProfile {
 
 /** The profile that nodes get must ask for as much as the profile that judged them until now, or a second person agrees. */
 async function newProfileNeeds(tx: Tx, { siteId, nodes, ...ids }: NewProfile): Promise<Asked | null> {
-  const site = await readSite(tx, siteId);
+  // The lock keeps the default profile and the rules of the site's profiles until the request has ended.
+  const site = await keepSite(tx, siteId);
   const rules = await rulesOfSite(tx, siteId);
   const [from, to] = [ids.from, ids.to].map((id) => rules.find((one) => one.id === (id ?? site?.defaultProfileId)));
   if (from === undefined || to === undefined || from.id === to.id) return null;
@@ -107,8 +146,11 @@ export const adoptionNeeds = (
   tx: Tx,
   siteId: SiteId,
   { plan, profile_id: to }: { readonly plan: boolean; readonly profile_id?: ProfileId | undefined },
-): Promise<Asked | null> =>
-  plan ? Promise.resolve(null) : newProfileNeeds(tx, { siteId, nodes: "adopted machines", from: null, to: to ?? null });
+  fixed: Fixed | null,
+): Promise<Asked | null> => {
+  const nodes = fixed === null ? "adopted machines" : `${fixed.ids.length} adopted machines (${someOf(fixed.ids)})`;
+  return plan ? Promise.resolve(null) : newProfileNeeds(tx, { siteId, nodes, from: null, to: to ?? null });
+};
 
 /** A node of manual mode is judged by the default profile of its site, until it is bound to its machine with a profile. */
 export async function bindingNeeds(

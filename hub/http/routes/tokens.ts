@@ -32,7 +32,7 @@ import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { ApiToken } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Actor } from "../../people/actor.ts";
-import { identitiesOf } from "../../people/approvals/identities.ts";
+import { identitiesOf, identitiesOfKey } from "../../people/approvals/identities.ts";
 import { newToken } from "../../people/token-text.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
@@ -195,7 +195,7 @@ const rotate = writeRoute({
     const { token, ...secret } = makeSecret();
     const { overlap_seconds: overlapSeconds, expires_in_days: expiresInDays } = body;
     // Whoever rotates a token sees its secret, so the token counts as them too when it approves a request.
-    const holders = before.knownTo.length === 0 ? [`token:${before.id}`] : before.knownTo;
+    const holders = await identitiesOfKey(tx, `token:${before.id}`);
     const knownTo = [...new Set([...holders, ...(await identitiesOf(tx, actor))])];
     const row = await rotateToken(tx, params.id, { ...secret, overlapSeconds, expiresInDays, knownTo });
     await told(tx, row, "rotated", actor);

@@ -13,11 +13,20 @@ import {
 import { type AuditSource, sha256Hex } from "../../db/queries/audit-logs.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Actor } from "../actor.ts";
-import { callerKey, identitiesOf } from "./identities.ts";
+import { callerKey, HOW_TO_BE_KNOWN, identitiesOf, mayBeAnybody } from "./identities.ts";
 import { HUB, moveApproval, tellApproval } from "./move-approval.ts";
 
-/** The largest number of open approvals of all sites. Each of them expires after some hours. */
-const MOST_OPEN = 1_000;
+/**
+ * The largest numbers of open approvals: of one requester at one site, and of one site. So neither a requester nor a site takes the approvals of
+ * others, and each of them expires after some hours.
+ */
+export const MOST_OPEN = { requester: 50, site: 500 } as const;
+
+/** What the hub has locked of what a request finds only when it is carried out. An approval is for exactly these objects. */
+export interface Fixed {
+  readonly of: "nodes" | "machines" | "profile";
+  readonly ids: readonly string[];
+}
 
 /** Why a request needs a second person, and what the request would do. */
 export interface Asked {
@@ -32,11 +41,15 @@ export interface ApprovableRequest {
   readonly neededRight: Right;
   readonly params: Readonly<Record<string, string>>;
   readonly body: Json;
+  readonly fixed: Fixed | null;
 }
 
-/** The hash by which the hub knows the repeated request. Defaults are part of the parsed body, so leaving out a default changes nothing. */
-export const requestHash = ({ operation, params, body }: ApprovableRequest): string =>
-  sha256Hex(canonicalJson([operation, params, body]));
+/**
+ * The hash by which the hub knows the repeated request. Defaults are part of the parsed body, so leaving out a default changes nothing. The order of
+ * the fixed objects says nothing.
+ */
+export const requestHash = ({ operation, params, body, fixed }: ApprovableRequest): string =>
+  sha256Hex(canonicalJson([operation, params, body, ...(fixed === null ? [] : [fixed.of, fixed.ids.toSorted()])]));
 
 export interface Asker {
   readonly actor: Actor;
@@ -51,17 +64,15 @@ export async function askApproval(
   { actor, source, hours }: Asker & { readonly hours: number },
 ): Promise<FoundApproval> {
   const requester = callerKey(actor);
+  const requesterIds = [...(await identitiesOf(tx, actor))];
+  if (mayBeAnybody(requesterIds)) throw unknownRequester(actor, asked);
   const requestSha256 = requestHash(request);
   const open = await lockOpenApproval(tx, { requester, requestSha256 });
   if (open !== null && open.stateNow !== "expired") return open;
   if (open !== null) await moveApproval(tx, open, "expired", { source: HUB });
-  if ((await countOpenApprovals(tx)) >= MOST_OPEN)
-    throw new ApiError(
-      "conflict",
-      `${MOST_OPEN} requests wait for an approval, which is the limit. Approve or refuse some of them (list-approvals).`,
-    );
-  const requesterIds = [...(await identitiesOf(tx, actor))];
-  const about = { ...request, ...asked, requestSha256, requestedBy: actor.name, requester, requesterIds };
+  await mustHaveRoom(tx, asked.siteId, actor);
+  const { fixed: _, ...stored } = request;
+  const about = { ...stored, ...asked, requestSha256, requestedBy: actor.name, requester, requesterIds };
   const row = await insertApproval(tx, about, hours);
   // Two requests at once make one approval: the second one waits in `insertApproval` for the commit of the first one.
   const first = row === null ? await lockOpenApproval(tx, { requester, requestSha256 }) : null;
@@ -71,6 +82,27 @@ export async function askApproval(
   const found = await readApproval(tx, row.id);
   if (found === null) throw new Error(`approval ${row.id} was written and cannot be read`);
   return found;
+}
+
+/** Nobody could approve the request of somebody whom the hub cannot tell from the second person, so the hub asks nobody. */
+const unknownRequester = ({ name }: Actor, { does }: Asked): ApiError =>
+  new ApiError(
+    "conflict",
+    `A second person must approve this request: ${does} The hub cannot tell who ${name} is, so nobody can approve it. ${HOW_TO_BE_KNOWN} Then send the request again.`,
+  );
+
+async function mustHaveRoom(tx: Tx, siteId: SiteId, actor: Actor): Promise<void> {
+  const { ofSite, ofRequester } = await countOpenApprovals(tx, siteId, callerKey(actor));
+  if (ofRequester >= MOST_OPEN.requester)
+    throw new ApiError(
+      "conflict",
+      `${MOST_OPEN.requester} requests of ${actor.name} at this site wait for an approval or for their use, which is the limit of one requester. Send the approved ones again, or withdraw some (refuse-approval).`,
+    );
+  if (ofSite >= MOST_OPEN.site)
+    throw new ApiError(
+      "conflict",
+      `${MOST_OPEN.site} requests of this site wait for an approval or for their use, which is the limit of one site. Approve or refuse some of them (list-approvals).`,
+    );
 }
 
 /** The error that tells a requester to wait for a second person, and how to go on. */

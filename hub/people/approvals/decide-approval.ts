@@ -5,12 +5,13 @@ import { type FoundApproval, lockApproval } from "../../db/queries/approvals.ts"
 import type { Tx } from "../../db/tx.ts";
 import type { Actor } from "../actor.ts";
 import type { Asker } from "./ask-approval.ts";
-import { callerKey, identitiesOf, mayBeOne } from "./identities.ts";
+import { callerKey, HOW_TO_BE_KNOWN, identitiesOf, mayBeAnybody, mayBeOne, requesterIdentities } from "./identities.ts";
 import { moveApproval } from "./move-approval.ts";
+import { noApproval } from "./no-approval.ts";
 
 async function mustLock(tx: Tx, id: ApprovalId): Promise<FoundApproval> {
   const approval = await lockApproval(tx, id);
-  if (approval === null) throw new ApiError("not_found", `There is no approval ${id}.`);
+  if (approval === null) throw noApproval(id);
   return approval;
 }
 
@@ -22,16 +23,33 @@ function mustHaveNeededRight({ role, name }: Actor, { neededRight, operation }: 
   );
 }
 
+/** Throws unless the caller is somebody other than the requester for sure. */
+async function mustBeAnother(tx: Tx, actor: Actor, approval: FoundApproval): Promise<void> {
+  const [own, requester] = [await identitiesOf(tx, actor), await requesterIdentities(tx, approval)];
+  if (!mayBeOne(own, requester)) return;
+  const { id, requestedBy } = approval;
+  if (mayBeAnybody(own))
+    throw new ApiError(
+      "own_approval",
+      `The hub cannot tell that ${actor.name} is another person than ${requestedBy}, who asked for approval ${id}. ${HOW_TO_BE_KNOWN}`,
+    );
+  if (mayBeAnybody(requester))
+    throw new ApiError(
+      "own_approval",
+      `The hub cannot tell who ${requestedBy} is, so nobody can approve the request of approval ${id}. ${HOW_TO_BE_KNOWN} Then send the request again.`,
+    );
+  throw new ApiError(
+    "own_approval",
+    `${actor.name} counts as the same person as ${requestedBy}, who asked for approval ${id}. A token counts as everybody who has created or rotated it. Ask another person to approve the request.`,
+  );
+}
+
 /** Approves a request as a second person, who must be somebody other than its requester and must have the right of the request. */
 export async function grantApproval(tx: Tx, id: ApprovalId, reason: string, { actor, source }: Asker): Promise<void> {
   const approval = await mustLock(tx, id);
   mustHaveNeededRight(actor, approval);
-  if (mayBeOne(await identitiesOf(tx, actor), approval.requesterIds))
-    throw new ApiError(
-      "own_approval",
-      `${actor.name} counts as the same person as ${approval.requestedBy}, who asked for approval ${id}. A token counts as everybody who has created or rotated it. Ask another person to approve the request.`,
-    );
-  const decision = { by: actor.name, reason, approver: callerKey(actor) };
+  await mustBeAnother(tx, actor, approval);
+  const decision = { by: actor.name, reason, approver: callerKey(actor), accessToken: actor.accessToken ?? null };
   await moveApproval(tx, approval, "approved", { source, decision });
 }
 
@@ -40,6 +58,6 @@ export async function refuseApproval(tx: Tx, id: ApprovalId, reason: string, { a
   const approval = await mustLock(tx, id);
   const isOwn = approval.requester === callerKey(actor);
   if (!isOwn) mustHaveNeededRight(actor, approval);
-  const decision = { by: actor.name, reason, approver: null };
+  const decision = { by: actor.name, reason, approver: null, accessToken: null };
   await moveApproval(tx, approval, isOwn ? "withdrawn" : "refused", { source, decision });
 }

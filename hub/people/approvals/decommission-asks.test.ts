@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BatchOperation } from "../../../shared/api/batches.ts";
 import { DECOMMISSION_MODES, type DecommissionMode } from "../../../shared/workflow-status.ts";
-import { type DecommissionAsked, ENDS_SERVICE, touchedBy, wordsOf } from "./decommission-asks.ts";
+import { type DecommissionAsked, ENDS_SERVICE, someOf, touchedBy, wordsOf } from "./decommission-asks.ts";
 
 const STORAGE = ["none", "local", "weka", "all"] as const;
 const ERASE = ["none", "quick", "secure"] as const;
@@ -50,6 +50,13 @@ describe("what a decommission asks of a second person", () => {
 
   it("is never a script, which only profiles name", () => {
     expect(touching("scripts")).toEqual([]);
+  });
+
+  it("is told with at most twenty names, in their order", () => {
+    const names = Array.from({ length: 22 }, (_, at) => `h${10 + at}`);
+    expect(someOf(names.slice(0, 3).toReversed())).toBe("h10, h11, h12");
+    expect(someOf(names.slice(0, 20))).toBe(names.slice(0, 20).join(", "));
+    expect(someOf(names)).toBe(`${names.slice(0, 20).join(", ")} and 2 more`);
   });
 
   it("is told in words with every option, so that the second person knows what happens", () => {

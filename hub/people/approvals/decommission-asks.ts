@@ -60,6 +60,15 @@ const WORDS: Readonly<Record<DecommissionMode, string>> = {
   full_decommission: "Take out of the fleet",
 };
 
+/** The most names that one sentence for a second person tells. */
+const MOST_NAMES = 20;
+
+/** Tells names in their order, and of many names only how many are left out. */
+export function someOf(names: readonly string[]): string {
+  const told = names.toSorted().slice(0, MOST_NAMES).join(", ");
+  return names.length <= MOST_NAMES ? told : `${told} and ${names.length - MOST_NAMES} more`;
+}
+
 /** Says in words what the request does to the named nodes, with every option of the request. */
 export function wordsOf({ mode, reason, ...options }: DecommissionAsked, nodes: string): string {
   const told = Object.entries(options).map(([name, value]) => `${name} ${JSON.stringify(value)}`);

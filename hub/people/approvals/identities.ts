@@ -3,29 +3,63 @@ import { readToken } from "../../db/queries/api-tokens.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import type { Actor } from "../actor.ts";
 
-/** In `api_tokens.known_to`: nobody knows who has seen the secret of the token, because an older version of the hub made it. */
+/** In `api_tokens.known_to`: nobody knows who has seen the secret of the token. */
 const ANYBODY = "anybody";
+const PERSON = "person:";
 
 type Caller = Pick<Actor, "personId" | "tokenId" | "name">;
 
 /** The owner of the caller's credential: a person who signed in, or an API token. */
 export function callerKey({ personId, tokenId, name }: Caller): string {
-  if (personId !== null) return `person:${personId}`;
+  if (personId !== null) return `${PERSON}${personId}`;
   if (tokenId !== null) return `token:${tokenId}`;
   throw new Error(`${name} has no credential, and so cannot ask for or give an approval`);
 }
 
-/**
- * Everybody who may be the caller: the person who signed in, or everybody who has seen the secret of the caller's token (decision I11). A token counts
- * as its creator, so nobody approves their own request by a token that they have made or rotated.
- */
-export async function identitiesOf(db: Db | Tx, caller: Caller): Promise<readonly string[]> {
-  const key = callerKey(caller);
-  if (caller.personId !== null || caller.tokenId === null) return [key];
-  const token = await readToken(db, caller.tokenId as TokenId);
-  return token === null || token.knownTo.length === 0 ? [key] : token.knownTo;
+/** The two parts of the key of a caller. */
+export function keyParts(key: string): { readonly kind: string; readonly id: string } {
+  const at = key.indexOf(":");
+  return { kind: key.slice(0, at), id: key.slice(at + 1) };
 }
+
+/**
+ * Everybody who may be the owner of a credential: the person who signed in, or everybody who has seen the secret of the token (decision I11). A token
+ * counts as its creator, so nobody approves their own request by a token that they have made or rotated. A token that the API did not make, or whose
+ * row is gone, may be in the hands of anybody.
+ */
+export async function identitiesOfKey(db: Db | Tx, key: string): Promise<readonly string[]> {
+  const { kind, id } = keyParts(key);
+  if (kind !== "token") return [key];
+  const knownTo = (await readToken(db, id as TokenId))?.knownTo ?? [];
+  return knownTo.length === 0 ? [ANYBODY] : knownTo;
+}
+
+export const identitiesOf = (db: Db | Tx, caller: Caller): Promise<readonly string[]> =>
+  identitiesOfKey(db, callerKey(caller));
+
+/**
+ * True if the hub cannot say which people the identities name. A token is no person: the first admin token and the tokens of older hubs are known by
+ * their ids only, and any person may hold them.
+ */
+export const mayBeAnybody = (identities: readonly string[]): boolean =>
+  identities.length === 0 || identities.some((one) => !one.startsWith(PERSON));
+
+/** What makes a credential known to people, for the errors about a credential of which the hub knows nobody. */
+export const HOW_TO_BE_KNOWN =
+  "The first admin token, a token of an older version, and each token that such a token has created may be in the hands of anybody. Sign in as a person, or use a token that a person who had signed in has created.";
 
 /** True if both sets may name one person. */
 export const mayBeOne = (some: readonly string[], others: readonly string[]): boolean =>
-  some.includes(ANYBODY) || others.includes(ANYBODY) || some.some((one) => others.includes(one));
+  mayBeAnybody(some) || mayBeAnybody(others) || some.some((one) => others.includes(one));
+
+/**
+ * Everybody who may be the requester: who knew the requester's token when the request came, and who knows it now. A person who rotates the token
+ * afterwards can send the request with it, and so counts as the requester too.
+ */
+export async function requesterIdentities(
+  db: Db | Tx,
+  { requester, requesterIds }: { readonly requester: string; readonly requesterIds: readonly string[] },
+): Promise<readonly string[]> {
+  const { kind } = keyParts(requester);
+  return kind === "token" ? [...requesterIds, ...(await identitiesOfKey(db, requester))] : requesterIds;
+}

@@ -56,9 +56,17 @@ export async function tellApproval(tx: Tx, row: ApprovalRow, state: ApprovalStat
   await recordAudit(tx, { ...entry, action: EVENT_OF[state], details: { ...details, because: row.because } });
 }
 
+/** What follows an approval in each state, for somebody who wants to move the approval to a state that it cannot take. */
+const NEXT: Readonly<Record<ApprovalState, string>> = {
+  pending: "Another person has to approve it first (grant-approval).",
+  approved: "Its requester sends the request again and names the approval.",
+  used: "The hub has carried out its request. See the audit for what the request did.",
+  refused: "To ask for a new approval, its requester sends the request again.",
+  withdrawn: "To ask for a new approval, its requester sends the request again.",
+  expired: "To ask for a new approval, its requester sends the request again.",
+};
+
 const closed = ({ id, stateNow }: FoundApproval, to: ApprovalState): ApiError =>
-  new ApiError(
-    "conflict",
-    `Approval ${id} is ${stateNow}, so it cannot become ${to}. Its requester sends the request again to ask for a new approval.`,
-    { context: { approval_id: id, state: stateNow } },
-  );
+  new ApiError("conflict", `Approval ${id} is ${stateNow}, so it cannot become ${to}. ${NEXT[stateNow]}`, {
+    context: { approval_id: id, state: stateNow },
+  });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { SECOND_PERSON, type SecondPerson } from "../../../shared/api/approvals.ts";
 import { ProfileCreate } from "../../../shared/api/profiles.ts";
-import { changeAsks, creationAsks, moveAsks, PROFILE_FIELDS } from "./profile-asks.ts";
+import { bothAsk, changeAsks, creationAsks, moveAsks, PROFILE_FIELDS } from "./profile-asks.ts";
 
 const FIELDS = Object.keys(PROFILE_FIELDS) as (keyof ProfileCreate)[];
 const DISKS = FIELDS.filter((field) => PROFILE_FIELDS[field] === "disks");
@@ -104,6 +104,19 @@ describe("a new profile", () => {
       "commissioning_scripts",
       "second_person",
     ]);
+  });
+});
+
+it("a request that makes two changes asks for each entry once", () => {
+  const [erase, scripts] = [
+    { entry: "erase", profile: "p" },
+    { entry: "scripts", profile: "p" },
+  ] as const;
+  const one = { because: [erase], changes: ["a", "b"] };
+  const others = { because: [erase, scripts, { ...erase, profile: "q" }], changes: ["b", "c"] };
+  expect(bothAsk(one, others)).toEqual({
+    because: [erase, scripts, { ...erase, profile: "q" }],
+    changes: ["a", "b", "c"],
   });
 });
 

@@ -119,6 +119,16 @@ export function creationAsks(created: ProfileCreate, others: readonly Rules[], d
   return { because, changes: [...fields, ...(lacks ? ["second_person"] : [])] };
 }
 
+/** What one request asks that makes two changes of a profile. */
+export function bothAsk(one: ProfileAsks, other: ProfileAsks): ProfileAsks {
+  const isNew = ({ entry, profile }: Because[number]): boolean =>
+    !one.because.some((known) => known.entry === entry && known.profile === profile);
+  return {
+    because: [...one.because, ...other.because.filter(isNew)],
+    changes: [...new Set([...one.changes, ...other.changes])],
+  };
+}
+
 /** The entries that hosts lose if they have the profile `to` in place of the profile `from`. */
 export const moveAsks = (from: Rules, to: Rules): Because =>
   lackOf(from.secondPerson, to.secondPerson).map((entry) => ({ entry, profile: from.profile }));

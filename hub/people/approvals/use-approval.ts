@@ -2,8 +2,10 @@ import { type ApprovalId, ApprovalId as Id } from "../../../shared/api/approvals
 import { ApiError } from "../../../shared/api/errors.ts";
 import { hasRight } from "../../../shared/api/rights.ts";
 import type { ApiRole } from "../../../shared/api/roles.ts";
+import { canonicalJson } from "../../../shared/json.ts";
 import { findTokenHolderById } from "../../db/queries/api-tokens.ts";
 import { type FoundApproval, lockApproval } from "../../db/queries/approvals.ts";
+import { databaseNow } from "../../db/queries/clock.ts";
 import { newestClaims } from "../../db/queries/page-sessions.ts";
 import type { Reach } from "../../db/queries/reach.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -11,7 +13,7 @@ import type { SignIn } from "../../sign-in/open-sign-in.ts";
 import { grantNow } from "../../sign-in/person-actor.ts";
 import type { ApprovableRequest, Asker } from "./ask-approval.ts";
 import { requestHash } from "./ask-approval.ts";
-import { callerKey } from "./identities.ts";
+import { callerKey, identitiesOfKey, keyParts, mayBeOne, requesterIdentities } from "./identities.ts";
 import { moveApproval } from "./move-approval.ts";
 
 /**
@@ -29,11 +31,7 @@ export async function useApproval(
   // The answer is the same for an approval of somebody else and for one that does not exist, so that nobody learns which ids exist.
   if (approval === null || approval.requester !== callerKey(actor))
     throw unusable(named, "You have asked for no such approval. Send the request without the header to ask for one.");
-  if (approval.requestSha256 !== requestHash(request))
-    throw unusable(
-      named,
-      `It is for another request: ${approval.does} Send that request unchanged, or send this one without the header to ask for its own approval.`,
-    );
+  if (approval.requestSha256 !== requestHash(request)) throw unusable(named, otherRequest(approval, request));
   if (approval.stateNow !== "approved")
     throw unusable(
       named,
@@ -41,11 +39,8 @@ export async function useApproval(
         ? "Nobody has approved it yet. Wait for a second person."
         : `It is ${approval.stateNow}. Send the request without the header to ask for a new approval.`,
     );
-  if (!(await stillCounts(tx, approval, signIn)))
-    throw unusable(
-      named,
-      `${approval.decidedBy} gave it, and may no longer do what the request does. Have another person approve it.`,
-    );
+  const fault = await faultOf(tx, approval, signIn);
+  if (fault !== null) throw unusable(named, `${approval.decidedBy} gave it, ${fault}`);
   await moveApproval(tx, approval, "used", { source });
   return approval.id;
 }
@@ -53,28 +48,56 @@ export async function useApproval(
 const unusable = (named: string, why: string): ApiError =>
   new ApiError("approval_unusable", `The approval ${named.slice(0, 64)} cannot be used. ${why}`);
 
-/**
- * True if the second person could approve the request now. A revoked token, and a person whose groups or rules give the right no more, do not count. Of
- * a person the hub knows the claims of the newest session on the page; a person without one keeps the approval until it expires.
- */
-async function stillCounts(tx: Tx, approval: FoundApproval, { oidc }: SignIn): Promise<boolean> {
-  const [kind, id = ""] = splitKey(approval.approver ?? "");
-  if (kind === "token") return reaches(await findTokenHolderById(tx, id), approval);
-  if (oidc === null) return false;
-  const claims = await newestClaims(tx, id);
-  return claims === null || reaches(await grantNow(claims, oidc.roles, tx), approval);
+const FOUND_NOW = {
+  nodes: "The filter of the request matches other nodes now",
+  machines: "The filter of the request matches other machines now",
+  profile: "Another profile is the site's default profile now",
+} as const;
+
+/** Says how the request differs from the approved one: it is another request, or the same request would now concern other objects. */
+function otherRequest(approval: FoundApproval, { operation, params, body, fixed }: ApprovableRequest): string {
+  const isSame =
+    canonicalJson([approval.operation, approval.params, approval.body]) === canonicalJson([operation, params, body]);
+  return fixed !== null && isSame
+    ? `${FOUND_NOW[fixed.of]} than when you asked for the approval: ${approval.does} Send the request without the header to ask for a new approval.`
+    : `It is for another request: ${approval.does} Send that request unchanged, or send this one without the header to ask for its own approval.`;
 }
 
-const splitKey = (key: string): [string, string | undefined] => {
-  const at = key.indexOf(":");
-  return at < 0 ? [key, undefined] : [key.slice(0, at), key.slice(at + 1)];
-};
+/** Says why the second person does not count any more; null if the second person could approve the request now. */
+async function faultOf(tx: Tx, approval: FoundApproval, signIn: SignIn): Promise<string | null> {
+  const approver = approval.approver ?? "";
+  if (mayBeOne(await identitiesOfKey(tx, approver), await requesterIdentities(tx, approval)))
+    return "and counts as the same person as you now, because a token was rotated since. Have another person approve it.";
+  const holder = await holderNow(tx, approval, signIn);
+  if (holder === "unknown")
+    return "and has no open session, so the hub cannot see whether this person may still do what the request does. Ask this person to sign in again on the page or to approve the request again, or have another person approve it.";
+  return reaches(holder, approval)
+    ? null
+    : "and may no longer do what the request does. Have another person approve it.";
+}
 
-const reaches = (
-  holder: (Reach & { readonly role: ApiRole }) | null,
-  { neededRight, siteId }: Pick<FoundApproval, "neededRight" | "siteId">,
-): boolean =>
+type Holder = Reach & { readonly role: ApiRole };
+
+/**
+ * What the second person may do now: a token as it is now, and a person by the rules of roles that are in force. The newest open session on the page
+ * tells the claims of the person. Without one, the access token of the approval tells them as long as the access token is valid. Otherwise the hub knows
+ * nothing of the person, and the approval does not count.
+ */
+async function holderNow(tx: Tx, approval: FoundApproval, { oidc }: SignIn): Promise<Holder | "unknown" | null> {
+  const { kind, id } = keyParts(approval.approver ?? "");
+  if (kind === "token") return findTokenHolderById(tx, id);
+  if (oidc === null) return null;
+  const claims = (await newestClaims(tx, id)) ?? (await claimsOfAccessToken(tx, approval));
+  return claims === null ? "unknown" : grantNow(claims, oidc.roles, tx);
+}
+
+async function claimsOfAccessToken(tx: Tx, approval: FoundApproval) {
+  const until = approval.approverUntil;
+  return until === null || until <= (await databaseNow(tx)) ? null : approval.approverClaims;
+}
+
+const reaches = (holder: Holder | null, approval: FoundApproval): boolean =>
   holder !== null &&
-  hasRight(holder.role, neededRight) &&
+  hasRight(holder.role, approval.neededRight) &&
   holder.tenant === null &&
-  (holder.sites === null || holder.sites.includes(siteId));
+  (holder.sites === null || holder.sites.includes(approval.siteId));

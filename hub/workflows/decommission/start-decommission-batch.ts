@@ -104,9 +104,14 @@ async function start(tx: Tx, request: DecommissionBatchCreate, by: By): Promise<
  * Locks the selected nodes in one order for all batches, so that two batches cannot deadlock. The hub counts the nodes of a filter before it locks
  * the nodes, because a refused request must not lock a whole fleet.
  */
-async function selectNodes(
+export async function selectNodes(
   tx: Tx,
-  { site_id: siteId, node_ids: ids, filter, expected_count: expected }: DecommissionBatchCreate,
+  {
+    site_id: siteId,
+    node_ids: ids,
+    filter,
+    expected_count: expected,
+  }: Pick<DecommissionBatchCreate, "site_id" | "node_ids" | "filter" | "expected_count">,
 ): Promise<{ nodes: Node[]; unknown: NodeId[] }> {
   const selection: NodeSelection = { siteId, ids, filter };
   if (filter !== undefined) mustBeExpected(await countMatchingNodes(tx, selection), expected);

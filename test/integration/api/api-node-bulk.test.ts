@@ -2,9 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openDatabase } from "../../../hub/db/client.ts";
+import type { Asker, OnCommitted } from "../../../hub/db/committed.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { apiToken } from "../../support/api-token.ts";
+import { quietLog } from "../../support/log.ts";
 import { addActiveNode, addNode, addNodeInService, retireNode } from "../../support/site-nodes.ts";
 import { until } from "../../support/until.ts";
 
@@ -17,10 +20,16 @@ describe("a verb on many nodes", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   let otherSite: SiteId;
+  /** The moves of nodes that the hub tells its log, each with the request that asked for it. */
+  const moved: { nodeId: string; asker: Asker | null }[] = [];
   /** More nodes than the hub changes in one transaction. */
   const ACTIVE = 60;
   beforeAll(async () => {
-    api = await startApi();
+    const onCommitted: OnCommitted = (changes, asker) => {
+      for (const change of changes) if (change.what === "node_moved") moved.push({ nodeId: change.nodeId, asker });
+    };
+    const about = { poolSize: 10, applicationName: "bulk", log: quietLog, onCommitted };
+    api = await startApi({ open: async (url) => openDatabase({ url, ...about }) });
     siteId = SiteId.parse((await seedApi(api)).siteId);
     otherSite = SiteId.parse((await seedApi(api, "dc2")).siteId);
     await api.database.database.inTx(async (tx) => {
@@ -163,6 +172,8 @@ describe("a verb on many nodes", () => {
     const own = (await audited("applyToNodes")).filter((one) => one.request_id === "bulk-1");
     const details = { verb: "quarantine", plan: false, filter, matched: ACTIVE, applied: ACTIVE, refused: 0 };
     expect(own).toEqual([{ target: `maas-sites/${siteId}`, reason, details, request_id: "bulk-1" }]);
+    const told = moved.filter(({ asker }) => asker?.name === "admin" && asker.requestId === "bulk-1");
+    expect(told.map(({ nodeId }) => `nodes/${nodeId}`).toSorted()).toEqual(ids);
     const after = await everything();
     const again = await bulk("quarantine", { filter, expected_count: ACTIVE }, headers);
     expect(again.headers.get("idempotency-replayed")).toBe("true");

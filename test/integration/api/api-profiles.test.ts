@@ -30,6 +30,22 @@ describe("a site's default profile", () => {
     expect((await patch(policy, { status: "active", batch_max_parallel: 3 })).body.batch_max_parallel).toBe(3);
   });
 
+  it("asks for no second person on a hub without sign-in, where nobody could approve anything or take the rule back", async () => {
+    const { siteId, profileId } = await seedApi(api, "alone");
+    const profiles = `${SITES}/${siteId}/profiles`;
+    const rule = { second_person: ["erase", "scripts"] };
+    for (const refused of [
+      await patch(`${profiles}/${profileId}`, rule),
+      await patch(`${SITES}/${siteId}/policy`, rule),
+      await api.ask("POST", profiles, { name: "ruled", ...rule }),
+    ])
+      expect(refused.problem).toMatchObject({ code: "conflict", errors: [{ pointer: "/second_person" }] });
+    const set = "update maas_site_profiles set second_person = '{erase}' where id = $1";
+    await api.database.database.pool.query(set, [profileId]);
+    const kept = { second_person: ["erase"], batch_max_parallel: 4 };
+    expect((await patch(`${profiles}/${profileId}`, kept)).body).toMatchObject(kept);
+  });
+
   it("cannot be set to a disabled profile", async () => {
     const { siteId, profileId } = await seedApi(api, "chosen");
     const site = `${SITES}/${siteId}`;

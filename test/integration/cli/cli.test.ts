@@ -8,6 +8,7 @@ import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SiteId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
+import { apiToken } from "../../support/api-token.ts";
 import { commandLine } from "../../support/command-line.ts";
 import { addActiveNode, retireNode } from "../../support/site-nodes.ts";
 
@@ -66,6 +67,31 @@ describe("the command line", () => {
     expect(stale.stderr).toMatch(/^precondition_failed \(412\)/);
     const policy = await muster(["get-maas-site-policy", seed.siteId, "--output", "json"]);
     expect(JSON.parse(policy.stdout).max_deploy_retry_attempts).toBe(3);
+  });
+
+  it("names the approval of a second person by --approval, and says when a command takes none", async () => {
+    const { pool, inTx } = api.database.database;
+    const rule = "update maas_site_profiles set second_person = $1 where id = $2";
+    await pool.query(rule, [["full_decommission"], seed.profileId]);
+    const id = await inTx(async (tx) => {
+      const nodeId = await addActiveNode(tx, { siteId: SiteId.parse(seed.siteId), hostname: "old-1" });
+      await retireNode(tx, nodeId);
+      return nodeId;
+    });
+    const [ann, bob] = [
+      await apiToken(api.database, { name: "ann", role: "operator" }),
+      await apiToken(api.database, { name: "bob", role: "operator" }),
+    ];
+    const remove = (...more: string[]) =>
+      muster(["remove-node", id, "--reason", "old", ...more], { MUSTER_TOKEN: ann });
+    const asked = await remove();
+    const approval = /muster: --approval ([\w-]{36})/.exec(asked.stderr)?.[1] ?? asked.stderr;
+    expect((await muster(["grant-approval", approval, "--reason", "seen"], { MUSTER_TOKEN: bob })).exitCode).toBe(0);
+    expect((await remove("--approval", approval)).exitCode).toBe(0);
+    expect((await remove("--approval", approval)).stderr).toMatch(/^approval_unusable \(409\): .* It is used\./);
+    const drain = await muster(["cordon-node", id, "--reason", "old", "--approval", approval]);
+    expect(drain).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("takes no --approval") });
+    await pool.query(rule, [[], seed.profileId]);
   });
 
   it("onboards a host, shows it, and runs a verb with its reason", async () => {

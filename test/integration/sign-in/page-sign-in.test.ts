@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { RULES, SignInWorld } from "../../support/sign-in-world.ts";
+import { addActiveNode, retireNode } from "../../support/site-nodes.ts";
 import { SmallBrowser } from "../../support/small-browser.ts";
 
 const STATUS = "/api/v1/admin/status";
@@ -148,6 +149,44 @@ describe("a sign-in on the page by the provider", () => {
       expect(status).toBe(403);
       expect(text).toContain("access_denied");
     });
+  });
+
+  it("gives an approval that two hubs use once, and that counts while the session of its second person is open", async () => {
+    world.provider.accounts.set("dora", { preferred_username: "dora", groups: ["gpu-admins"] });
+    const authorization = `Bearer ${await world.provider.accessToken({ sub: "ann", groups: ["gpu-admins"] })}`;
+    const ask = async (path: string, body: object, headers = {}, url = world.url) => {
+      const all = { authorization, "content-type": "application/json", ...headers };
+      const init = { method: "POST", headers: all, body: JSON.stringify(body) };
+      const answer = await fetch(`${url}/api/v1/admin${path}`, init);
+      return { status: answer.status, body: JSON.parse(await answer.text()) };
+    };
+    const interfaces = { pxe_iface: "ens19", pxe_vlan_vid: 46, node_pxe_iface: "eno1" };
+    const region = { name: "dc1", region_code: "r1", api_base_url: "http://127.0.0.1:1/MAAS" };
+    const { body: site } = await ask("/maas-sites", { ...region, ...interfaces });
+    await query("update maas_site_profiles set second_person = '{full_decommission}'");
+    const nodeId = await world.database.database.inTx(async (tx) => {
+      const id = await addActiveNode(tx, { siteId: site.id, hostname: "gpu-1" });
+      await retireNode(tx, id);
+      return id;
+    });
+    const remove = async (approval?: string, url?: string): Promise<string> => {
+      const headers = approval === undefined ? {} : { "muster-approval": approval };
+      const { status, body } = await ask(`/nodes/${nodeId}/remove`, { reason: "old" }, headers, url);
+      return body.context?.approval_id ?? body.code ?? String(status);
+    };
+    const approval = await remove();
+    const { browser } = await world.signIn("dora");
+    const granted = await world.post(browser, `/api/v1/admin/approvals/${approval}/grant`, { reason: "seen" });
+    expect(granted.status).toBe(200);
+    await query("update page_sessions set ended_at = now() where subject = 'dora'");
+    expect(await remove(approval)).toBe("approval_unusable");
+    await world.signIn("dora");
+    const urls = [world.url, world.otherUrl, world.url, world.otherUrl];
+    const answers = await Promise.all(urls.map((url) => remove(approval, url)));
+    const refused = "approval_unusable";
+    expect(answers.toSorted()).toEqual(["202", refused, refused, refused]);
+    const used = await query("select from domain_events where type = 'approval.used'");
+    expect(used.rows).toHaveLength(1);
   });
 
   it("goes on after the provider has changed its keys", async () => {
