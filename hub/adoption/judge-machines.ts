@@ -63,7 +63,7 @@ export async function readJudging(
 ): Promise<Judging> {
   const { site, profile } = await readSettings(tx, siteId, request);
   // A hub of an older version takes only the lock of the site.
-  for (const of of ["", siteId]) await lockUntilCommit(tx, "machine_adoption", of);
+  for (const subject of ["", siteId]) await lockUntilCommit(tx, "machine_adoption", subject);
   const machines = await readAdoptableMachines(tx, siteId, request.select, request.most);
   const policy = policyOf(profile, request, facts, await databaseNow(tx));
   const around = await readSurroundings(tx, siteId, machines, facts);

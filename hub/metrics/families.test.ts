@@ -59,7 +59,7 @@ describe("the list of metrics", () => {
 describe("a label of free text", () => {
   it("counts every text above its limit as other", async () => {
     const family = counter({ name: "muster_test_total", help: "A test.", labels: { of: upTo(2) } });
-    for (const of of ["a", "b", "c", "d", "a"]) family.add({ of });
+    for (const owner of ["a", "b", "c", "d", "a"]) family.add({ of: owner });
     const { values } = await family.metric.get();
     expect(values.map(({ labels, value }) => [labels["of"], value])).toEqual([
       ["a", 2],
