@@ -2,6 +2,8 @@ import { sql } from "../../hub/db/orm.ts";
 import { countFacets } from "../../hub/db/queries/node-facets.ts";
 import type { NodeFilter } from "../../hub/db/queries/node-filter.ts";
 import { countNodes, listNodeRows } from "../../hub/db/queries/node-reads.ts";
+import { schedulableNodes } from "../../hub/db/queries/schedulable-nodes.ts";
+import type { Db } from "../../hub/db/tx.ts";
 import type { NodeSort } from "../../shared/api/node-filter.ts";
 import { type Bench, percentile, withDatabase } from "./bench-hubs.ts";
 import type { Figure } from "./figure.ts";
@@ -15,6 +17,8 @@ interface Asked {
   readonly what: string;
   readonly filter: NodeFilter;
   readonly sort?: NodeSort;
+  /** The number of nodes in the list's first page; without it, any number but zero. */
+  readonly found?: number;
 }
 
 const LISTS: readonly Asked[] = [
@@ -52,21 +56,48 @@ const figure = (name: string, took: readonly number[]): Figure => ({
 
 /** Measures the lists of nodes, their totals and their facets on a fleet of 10,000 nodes in the hub's own database. */
 export const measureFleetLists = (stateDir: string): Promise<Figure[]> =>
-  withDatabase(stateDir, async (bench: Bench) => {
-    const { db } = bench.database;
+  withDatabase(stateDir, async ({ database: { db } }: Bench) => {
     await seedFleet(db, NODES);
-    await db.execute(sql`analyze`);
+    await db.execute(sql`vacuum analyze`);
     const figures: Figure[] = [];
-    for (const { what, filter, sort = "hostname" } of LISTS) {
-      const list = () => listNodeRows(db, filter, { limit: PAGE, after: null, sort });
-      const [first] = (await list()).slice(-1);
-      if (first === undefined) throw new Error(`the seeded fleet has no node for: ${what}`);
-      figures.push(figure(`nodes, ${what}`, await timed(list)));
-    }
+    for (const asked of LISTS) figures.push(await measureList(db, asked));
     figures.push(figure("total of schedulable nodes", await timed(() => countNodes(db, { schedulable: true }))));
     figures.push(figure("facets of all nodes", await timed(() => countFacets(db, {}))));
     figures.push(
       figure("facets of two statuses", await timed(() => countFacets(db, { statuses: ["active", "offline"] }))),
     );
-    return figures;
+    return [...figures, ...(await measureRareNodes(db))];
   });
+
+/**
+ * Measures the lists of nodes that few or no nodes match. The database must look at every node for them, and most nodes differ from the wanted ones only
+ * in the last fact that decides.
+ */
+async function measureRareNodes(db: Db): Promise<Figure[]> {
+  await db.execute(sql`update allocations set status = 'ended', ended_at = now()`);
+  const rare: Asked = {
+    what: "schedulable is false for 200 of 9,250 active nodes",
+    filter: { schedulable: false, statuses: ["active"] },
+  };
+  const figures = [await measureList(db, rare)];
+  figures.push(
+    figure("total of schedulable nodes, 9,050 of them", await timed(() => countNodes(db, { schedulable: true }))),
+  );
+  for (const left of [5, 0]) {
+    // The drain of all other hosts is the newest task that closes or opens their hosts, and no undrain has followed it.
+    await db.execute(sql`insert into tasks (node_id, type, input, state, idempotency_key, attempts, deadline)
+      select id, 'node.drain', '{}', 'succeeded', ${`closed-${left}`}, 1, now() from (
+        select n.id from nodes n where n.id in ${schedulableNodes} order by n.hostname offset ${left}) closed`);
+    const what = `schedulable is true for ${left === 0 ? "no node" : `${left} of 9,250 active nodes`}`;
+    figures.push(await measureList(db, { what, filter: { schedulable: true }, found: left }));
+  }
+  return figures;
+}
+
+async function measureList(db: Db, { what, filter, sort = "hostname", found }: Asked): Promise<Figure> {
+  const list = () => listNodeRows(db, filter, { limit: PAGE, after: null, sort });
+  const nodes = (await list()).length;
+  if (found === undefined ? nodes === 0 : nodes !== found)
+    throw new Error(`the seeded fleet has ${nodes} nodes for: ${what}`);
+  return figure(`nodes, ${what}`, await timed(list));
+}

@@ -57,7 +57,7 @@ const barring: fc.Arbitrary<Said | null> = fc.option(
     behind: oftenUsual(0, fc.constant(1)),
     life: fc.constantFrom<Said["life"]>("endless", "fresh", "stale"),
   }),
-  { freq: 1 },
+  { freq: 2 },
 );
 const NEEDED: readonly string[] = ["agent.connected", "agent.healthy", "os.booted"];
 const conditions: fc.Arbitrary<Readonly<Record<string, Said | null>>> = fc.record(
@@ -91,7 +91,7 @@ const fact = fc.record({
   generation: fc.integer({ min: 1, max: 2 }),
   cordon: oftenUsual<string | null>(null, fc.constant("a fan is loud")),
   profile: fc.option(fc.nat(3), { freq: 4 }),
-  earlierProfile: fc.option(fc.nat(3), { freq: 1 }),
+  earlierProfile: fc.option(fc.nat(3), { freq: 2 }),
   allocated: oftenUsual(false, fc.constant(true)),
   override: oftenUsual(false, fc.constant(true)),
   baseline: oftenUsual<"whole" | "partial" | "empty" | "none">("whole", fc.constantFrom("partial", "empty", "none")),
@@ -112,8 +112,41 @@ const fact = fc.record({
   conditions,
 });
 export type GeneratedNode = typeof fact extends fc.Arbitrary<infer T> ? T : never;
+
+/** A node that may take work. */
+const SCHEDULABLE: Partial<GeneratedNode> = {
+  status: "active",
+  site: 0,
+  sku: 0,
+  manual: false,
+  adopted: null,
+  gpus: 8,
+  cordon: null,
+  profile: 0,
+  allocated: false,
+  override: false,
+  baseline: "whole",
+  baselineBehind: 0,
+  closings: [],
+  conditions: Object.fromEntries(NEEDED.map((type) => [type, USUAL])),
+};
+/**
+ * A node that differs from a schedulable node in one or two kinds of facts. Among nodes with any facts, one fact rarely decides alone, so a wrong rule
+ * for the fact would seldom show.
+ */
+const nearlySchedulable: fc.Arbitrary<GeneratedNode> = fc
+  .tuple(
+    fact,
+    fc.constantFrom("conditions", ...Object.keys(SCHEDULABLE)),
+    fc.constantFrom("conditions", "manual", "generation"),
+  )
+  .map(([node, ...kept]) => ({
+    ...node,
+    ...Object.fromEntries(Object.entries(SCHEDULABLE).filter(([name]) => !kept.includes(name))),
+  }));
+
 export const generatedFleet = (size: number): fc.Arbitrary<GeneratedNode[]> =>
-  fc.array(fact, { minLength: size, maxLength: size });
+  fc.array(fc.oneof(fact, nearlySchedulable), { minLength: size, maxLength: size });
 
 const last4 = (index: number): string => index.toString(16).padStart(4, "0");
 /** The MAC address, the disk serial number and the BMC's address of a generated node, by its number. */

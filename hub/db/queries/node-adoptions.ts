@@ -70,6 +70,9 @@ export async function readAdoption(db: Db | Tx, nodeId: NodeId): Promise<NodeAdo
   return row ?? null;
 }
 
+const wasReleased = (nodeId: ReturnType<typeof sql>) =>
+  sql<boolean>`exists (select from node_decommissions d where d.node_id = ${nodeId} and d.released_generation is not null)`;
+
 /**
  * SQL that is true for a node `n` whose present system ran before Muster knew the host, so that nobody knows who used the system. The first release
  * of the machine by Muster ends the unknown past, because the next deploy installs another system.
@@ -77,8 +80,9 @@ export async function readAdoption(db: Db | Tx, nodeId: NodeId): Promise<NodeAdo
 export const pastIsUnknown = (nodeId: ReturnType<typeof sql>) => sql<boolean>`(exists (
   select from node_adoptions a where a.node_id = ${nodeId} and a.past_unknown and not ${wasReleased(sql`a.node_id`)}))`;
 
-const wasReleased = (nodeId: ReturnType<typeof sql>) =>
-  sql<boolean>`exists (select from node_decommissions d where d.node_id = ${nodeId} and d.released_generation is not null)`;
+/** SQL for the ids of all nodes for which `pastIsUnknown` is true. */
+export const nodesOfUnknownPast = sql`(
+  select a.node_id from node_adoptions a where a.past_unknown and not ${wasReleased(sql`a.node_id`)})`;
 
 /** True if Muster has released the node's machine, so that the host no longer runs the system of the time before the adoption. */
 export async function hasReleasedMachine(tx: Tx, nodeId: NodeId): Promise<boolean> {

@@ -18,23 +18,14 @@ const FILTER_OF = {
   condition: "condition",
 } as const satisfies Record<FacetName, keyof FilterSql>;
 
-/** SQL for a node's value of each facet, and for the rows that a node with several values is joined with. */
-const VALUE_OF: Readonly<Record<FacetName, { readonly value: SQL; readonly join?: SQL }>> = {
-  status: { value: sql`b.status` },
-  schedulable: { value: sql`b.schedulable::text` },
-  site_id: { value: sql`b.site_id::text` },
-  sku_id: { value: sql`b.sku` },
-  room: { value: sql`b.room` },
-  rack: { value: sql`b.rack` },
-  failure_class: {
-    value: sql`failed.failure_class`,
-    join: sql`join ${failedOperations} failed on failed.node_id = b.id`,
-  },
-  condition: {
-    value: sql`c.type || ':' || ${conditionStatus}`,
-    join: sql`join node_conditions c on c.node_id = b.id and c.generation = b.generation
-      and c.type = any(${sql.param(Object.keys(CONDITION_TYPES))}::text[])`,
-  },
+/** SQL for a node's value of each facet of which a node has one value. */
+const VALUE_OF: Readonly<Record<Exclude<FacetName, "failure_class" | "condition">, SQL>> = {
+  status: sql`b.status`,
+  schedulable: sql`b.schedulable::text`,
+  site_id: sql`b.site_id::text`,
+  sku_id: sql`b.sku`,
+  room: sql`b.room`,
+  rack: sql`b.rack`,
 };
 
 /** The most values of a facet in one answer; the answer gives the number of values that it leaves out. */
@@ -49,43 +40,78 @@ function alwaysAsked(filters: FilterSql): SQL {
   return and(sql`true`, ...rest.map(([, condition]) => condition)) ?? sql`true`;
 }
 
-/** SQL for the column that says whether a node matches the facet's own filter. */
-function ownFilter(facet: FacetName, filters: FilterSql): SQL {
-  const own = filters[FILTER_OF[facet]];
-  return sql`(${(facet === "status" ? (own ?? filters.deleted) : own) ?? sql`true`}) as ${sql.identifier(`fits_${facet}`)}`;
+/** SQL for the filter by the facet's values; undefined if the caller filters by none. */
+const ownFilter = (facet: FacetName, filters: FilterSql): SQL | undefined =>
+  filters[FILTER_OF[facet]] ?? (facet === "status" ? filters.deleted : undefined);
+
+interface Fit {
+  readonly facet: FacetName;
+  /** SQL for the column of `base` that says whether a node matches the facet's own filter; undefined if another column says so. */
+  readonly column?: SQL;
+  readonly isMet: SQL;
 }
 
-const fitsAllBut = (facet: FacetName | null): SQL =>
-  sql.join(
-    FACETS.filter((one) => one !== facet).map((one) => sql`b.${sql.identifier(`fits_${one}`)}`),
-    sql` and `,
-  );
+/**
+ * Returns the facets by whose values the caller filters. `base` finds the schedulable nodes for their facet, and finding them again for the filter
+ * `schedulable` would take as long once more.
+ */
+const fitsOf = (filter: NodeFilter, filters: FilterSql): Fit[] =>
+  FACETS.flatMap((facet): Fit[] => {
+    const own = ownFilter(facet, filters);
+    if (own === undefined) return [];
+    if (facet === "schedulable") return [{ facet, isMet: sql`b.schedulable = ${filter.schedulable}` }];
+    const name = sql.identifier(`fits_${facet}`);
+    return [{ facet, column: sql`(${own}) as ${name}`, isMet: sql`b.${name}` }];
+  });
 
-function counts(facet: FacetName): SQL {
-  const { value, join } = VALUE_OF[facet];
-  return sql`select ${facet}::text as facet, ${value} as value, count(*)::int as count from base b ${join ?? sql``}
-    where ${fitsAllBut(facet)} and ${value} is not null group by 2`;
+const meetsAllBut = (facet: FacetName | null, fits: readonly Fit[]): SQL =>
+  sql.join([sql`true`, ...fits.flatMap((fit) => (fit.facet === facet ? [] : [fit.isMet]))], sql` and `);
+
+/**
+ * SQL for the number of nodes with each status of each condition. A fleet has more than a hundred thousand conditions, so the statement counts them
+ * before it writes the values as text.
+ */
+const conditionCounts = (meets: SQL): SQL => sql`
+  select 'condition' as facet, counted.type || ':' || counted.status as value, counted.count from (
+    select c.type, ${conditionStatus} as status, count(*)::int as count from node_conditions c
+    where c.type = any(${sql.param(Object.keys(CONDITION_TYPES))}::text[])
+      and (c.node_id, c.generation) in (select b.id, b.generation from base b where ${meets})
+    group by 1, 2) counted`;
+
+const failureCounts = (meets: SQL): SQL => sql`
+  select 'failure_class' as facet, failed.failure_class as value, count(*)::int as count
+  from base b join ${failedOperations} failed on failed.node_id = b.id
+  where ${meets} and failed.failure_class is not null group by 2`;
+
+function counts(facet: FacetName, fits: readonly Fit[]): SQL {
+  const meets = meetsAllBut(facet, fits);
+  if (facet === "condition") return conditionCounts(meets);
+  if (facet === "failure_class") return failureCounts(meets);
+  const value = VALUE_OF[facet];
+  return sql`select ${facet}::text as facet, ${value} as value, count(*)::int as count from base b
+    where ${meets} and ${value} is not null group by 2`;
 }
 
 /** Counts the nodes for each value of each facet in one SQL statement, so that all counts are of one moment. */
 export async function countFacets(db: Db, filter: NodeFilter): Promise<NodeFacets> {
   const filters = filterSql(filter);
+  const fits = fitsOf(filter, filters);
+  const columns = fits.flatMap(({ column }) => (column === undefined ? [] : [sql`, ${column}`]));
   const { rows } = await db.execute<Counted>(sql`
     with base as materialized (
       select ${nodes.id} as id, ${nodes.generation} as generation, ${nodes.status} as status, ${nodes.siteId} as site_id,
         ${nodes.sku} as sku, ${nodes.room} as room, ${nodes.rack} as rack,
-        ${nodes.id} in ${schedulableNodes} as schedulable,
-        ${sql.join(
-          FACETS.map((facet) => ownFilter(facet, filters)),
-          sql`, `,
-        )}
+        (${nodes.id} in ${schedulableNodes}) is true as schedulable ${sql.join(columns)}
       from ${nodes} where ${alwaysAsked(filters)}),
-    counted as (${sql.join(FACETS.map(counts), sql` union all `)}),
+    counted as (${sql.join(
+      FACETS.map((facet) => counts(facet, fits)),
+      sql` union all `,
+    )}),
     ranked as (
       select *, row_number() over (partition by facet order by count desc, value) as rank,
         (count(*) over (partition by facet))::int as values from counted)
     select facet, value, count, values from ranked where rank <= ${MOST_VALUES}
-    union all select 'total', null, count(*)::int, 0 from base b where ${fitsAllBut(null)}
+    union all select 'total', null, count(*)::int, 0 from base b where ${meetsAllBut(null, fits)}
     order by facet, count desc, value`);
   const facets = Object.fromEntries(FACETS.map((facet) => [facet, facetOf(rows.filter((row) => row.facet === facet))]));
   return {

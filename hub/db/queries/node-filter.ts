@@ -36,8 +36,12 @@ const given = <T>(value: T | undefined, toSql: (value: T) => SQL): SQL | undefin
 
 const hostnameBegins = (prefix: string): SQL => sql`starts_with(${nodes.hostname}, ${prefix})`;
 
+/**
+ * `is true` and `is false` make PostgreSQL put the ids of all schedulable nodes into one hash table. Without these words, PostgreSQL joins the nodes with
+ * the statement for the schedulable nodes, and sometimes compares each node of a page with each schedulable node.
+ */
 const isSchedulable = (wanted: boolean): SQL =>
-  wanted ? sql`${nodes.id} in ${schedulableNodes}` : sql`${nodes.id} not in ${schedulableNodes}`;
+  wanted ? sql`(${nodes.id} in ${schedulableNodes}) is true` : sql`(${nodes.id} in ${schedulableNodes}) is false`;
 
 /** SQL that is true if the host of a node, or the host's BMC, has the address. */
 const hasAddress = (address: string): SQL => sql`(${nodes.host} = ${address} or ${nodes.id} in (

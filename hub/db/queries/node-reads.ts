@@ -1,5 +1,5 @@
 import type { NodeSort } from "../../../shared/api/node-filter.ts";
-import { and, count, desc, eq, sql } from "../orm.ts";
+import { and, count, desc, eq, inArray, sql } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,
@@ -55,12 +55,22 @@ export interface NodePage {
 
 const EVENTS_SHOWN = 50;
 
-/** `listNodeRows` needs six SQL statements for a page of any length. */
+/**
+ * `listNodeRows` needs six SQL statements for a page of any length. The first statement finds the nodes of the page before it joins their facts, because
+ * PostgreSQL would otherwise join the facts of the whole fleet.
+ */
 export async function listNodeRows(
   db: Db | Tx,
   filter: NodeFilter,
   { limit, after, sort = "hostname" }: NodePage,
 ): Promise<NodeRow[]> {
+  const order = orderSql(sort);
+  const page = db
+    .select({ id: nodes.id })
+    .from(nodes)
+    .where(and(matches(filter), after === null ? undefined : isAfter(sort, after)))
+    .orderBy(...order)
+    .limit(limit);
   const rows = await db
     .select({
       node: nodes,
@@ -76,9 +86,8 @@ export async function listNodeRows(
     .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
     .leftJoin(skus, eq(skus.id, nodes.sku))
     .leftJoin(nodeBaselines, and(eq(nodeBaselines.nodeId, nodes.id), eq(nodeBaselines.generation, nodes.generation)))
-    .where(and(matches(filter), after === null ? undefined : isAfter(sort, after)))
-    .orderBy(...orderSql(sort))
-    .limit(limit);
+    .where(inArray(nodes.id, page))
+    .orderBy(...order);
   const ids = rows.map((row) => row.node.id);
   const conditions = await readConditionFacts(db, ids);
   const closed = await closedHosts(db, ids);

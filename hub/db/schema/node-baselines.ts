@@ -1,6 +1,15 @@
 import type { NodeId, TaskId } from "../../../shared/ids.ts";
-import { integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
+import { COMPARED_ITEMS } from "../../../shared/residue/items.ts";
+import { index, integer, jsonb, pgTable, primaryKey, type SQL, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
+
+/**
+ * SQL that is true for a baseline that knows every residue item that a comparison needs. The text is the same in the index and in the queries, because
+ * PostgreSQL uses the index of a condition only for this condition. After a change of the items, `npm run db:generate` writes a migration for the index.
+ */
+export const knowsComparedItems: SQL = sql.raw(
+  `"snapshot" is not null and "known_items" ?& '{${COMPARED_ITEMS.join(",")}}'::text[]`,
+);
 
 /**
  * The residue snapshot of each generation of a node, taken before the first tenant (architecture 14.4). The row of a baseline exists as soon as the
@@ -32,6 +41,9 @@ export const nodeBaselines = pgTable(
     /** The reason why the result of the newest task cannot be the baseline, for example a tenant on the node while the task ran. */
     problem: text("problem"),
   },
-  (t) => [primaryKey({ columns: [t.nodeId, t.generation] })],
+  (t) => [
+    primaryKey({ columns: [t.nodeId, t.generation] }),
+    index("node_baselines_whole_idx").on(t.nodeId, t.generation).where(knowsComparedItems),
+  ],
 );
 export type NodeBaseline = typeof nodeBaselines.$inferSelect;

@@ -25,6 +25,9 @@ export const nodeConditions = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.nodeId, t.type] }),
+    // The list of nodes finds the schedulable nodes by the conditions that are True and by those that are not, without the conditions that decide nothing.
+    index("node_conditions_true_idx").on(t.type, t.nodeId, t.generation, t.expiresAt).where(sql`"status" = 'True'`),
+    index("node_conditions_not_true_idx").on(t.type, t.nodeId).where(sql`"status" <> 'True'`),
     index("node_conditions_expires_at_idx").on(t.expiresAt).where(sql`expires_at is not null`),
   ],
 );

@@ -39,7 +39,12 @@ export const tasks = pgTable(
   (t) => [
     index("tasks_age_idx").on(t.finishedAt).where(sql`finished_at is not null`),
     check("tasks_state_check", oneOf("state", TASK_STATES)),
-    index("tasks_closing_idx").on(t.nodeId, t.createdAt, t.id).where(sql`"type" in ('node.drain', 'node.undrain')`),
+    // The newest task of a node in this index says whether the node's host is closed to users. The index has all columns that the question needs.
+    index("tasks_closing_idx")
+      .on(t.nodeId, t.createdAt, t.id, t.type, t.state)
+      .where(
+        sql`"type" in ('node.drain', 'node.undrain') and not "input" @> '{"plan": true}' and ("type" = 'node.undrain' or "attempts" > 0)`,
+      ),
     unique("tasks_idempotency_key").on(t.nodeId, t.idempotencyKey),
     index("tasks_open_idx")
       .on(t.nodeId, t.createdAt)
