@@ -65,7 +65,7 @@ describe("the description of the API", () => {
     expect(
       strictErrors(client.replaceAll("Json: unknown;", 'Json: string | components["schemas"]["Json"][];')),
     ).toEqual(["'Json' is referenced directly or indirectly in its own type annotation."]);
-  }, 60_000);
+  });
 
   const document = openApiDocument(ROUTES);
 
@@ -98,7 +98,7 @@ describe("the description of the API", () => {
     const broken = { ...document, servers: [] };
     const found = await lintFromString({ source: JSON.stringify(broken), absoluteRef: "/openapi.json", config });
     expect(found.map(({ ruleId }) => ruleId)).toContain("no-empty-servers");
-  }, 120_000);
+  });
 
   it("describes the errors of each route: the token's budget where a token is needed, versions where one is changed", () => {
     const all = Object.values(document["paths"] as Record<string, Record<string, Record<string, unknown>>>);

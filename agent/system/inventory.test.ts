@@ -4,7 +4,7 @@ import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { readInventory } from "./inventory.ts";
 
 describe("inventory", () => {
-  it("of this machine matches the protocol", { timeout: 120_000 }, async () => {
+  it("of this machine matches the protocol", async () => {
     const inventory = await readInventory("gpu-01", "boot-1", quietAgentLog);
     expect(Inventory.parse(JSON.parse(JSON.stringify(inventory)))).toEqual(inventory);
     expect(inventory).toMatchObject({ hostname: "gpu-01", boot_id: "boot-1" });

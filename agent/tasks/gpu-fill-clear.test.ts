@@ -18,7 +18,7 @@ describe.skipIf(!hasCompiler)("node.gpu_fill on an AMD host without HIP (SKIPPED
     host = new GpuHost();
     host.amdGpu(0, AMD_PCI_ADDRESS);
     host.installDrm(AMD_PCI_ADDRESS);
-  }, 120_000);
+  });
   afterEach(() => host.remove());
 
   const input: TaskInput<"node.gpu_fill"> = {

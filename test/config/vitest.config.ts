@@ -23,7 +23,8 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          testTimeout: 180_000,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
           isolate: false,
           include: [
             "{agent,hub,shared,cloud-init,packaging}/**/*.test.ts",
@@ -39,8 +40,8 @@ export default defineConfig({
           isolate: false,
           include: ["test/db/**/*.test.ts"],
           exclude,
-          testTimeout: 180_000,
-          hookTimeout: 120_000,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -49,8 +50,8 @@ export default defineConfig({
           isolate: false,
           include: ["test/properties/**/*.test.ts"],
           exclude,
-          testTimeout: 180_000,
-          hookTimeout: 120_000,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -59,8 +60,8 @@ export default defineConfig({
           isolate: false,
           include: ["test/integration/**/*.test.ts"],
           exclude,
-          testTimeout: 300_000,
-          hookTimeout: 120_000,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -68,11 +69,11 @@ export default defineConfig({
           name: "packages",
           include: ["test/packages/**/*.test.ts"],
           exclude,
-          testTimeout: 300_000,
-          hookTimeout: 240_000,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
         },
       },
-      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 180_000 } },
+      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 600_000 } },
       {
         test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 600_000, hookTimeout: 300_000 },
       },

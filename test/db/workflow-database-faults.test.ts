@@ -92,7 +92,7 @@ describe("two hubs on a database that loses connections", () => {
   };
   const oneIn = (times: number, fate: Fate): Fate => (Math.random() * times < 1 ? fate : "pass");
 
-  it.each(["lost_before", "lost_after"] as const)("survive commits that are %s", { timeout: 180_000 }, async (fate) => {
+  it.each(["lost_before", "lost_after"] as const)("survive commits that are %s", async (fate) => {
     const before = proxy.met.commit[fate];
     proxy.decide = (moment) => (moment === "commit" ? oneIn(4, fate) : "pass");
     await runAll();
@@ -100,13 +100,13 @@ describe("two hubs on a database that loses connections", () => {
     await expectOnce();
   });
 
-  it("survive faults in all kinds of statements, including claims and renewals", { timeout: 180_000 }, async () => {
+  it("survive faults in all kinds of statements, including claims and renewals", async () => {
     proxy.decide = () => oneIn(25, Math.random() < 0.5 ? "lost_before" : "lost_after");
     await runAll();
     await expectOnce();
   });
 
-  it("survive a server that ends all connections repeatedly", { timeout: 180_000 }, async () => {
+  it("survive a server that ends all connections repeatedly", async () => {
     await runAll(async () => {
       for (let cut = 0; cut < 12 && (await completed()) < WORKFLOWS; cut += 1) {
         const before = await moved();

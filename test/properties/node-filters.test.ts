@@ -46,7 +46,7 @@ beforeAll(async () => {
   await api.ask("POST", "/api/v1/admin/skus", { id: "cpu", gpu_vendor: "none", gpus_total: 0 });
   world = { sites, skus: ["sku-dc1", "sku-dc2", "cpu"] };
   site = sites[0]?.siteId as SiteId;
-}, 60_000);
+});
 afterAll(() => api?.close());
 
 const db = () => api.database.database.db;
@@ -88,7 +88,7 @@ describe("the filter schedulable", () => {
       { numRuns: 8, endOnFailure: true },
     );
     expect(schedulable, "generated fleets with nodes that may take work").toBeGreaterThan(20);
-  }, 180_000);
+  });
 });
 
 const filter: fc.Arbitrary<NodeFilter> = fc.record(
@@ -147,7 +147,7 @@ describe("facets and totals", () => {
       ),
       { numRuns: 4 },
     );
-  }, 180_000);
+  });
 
   it("leave out no value that a node has", async () => {
     const [facts = []] = fc.sample(generatedFleet(SIZE), { numRuns: 1, seed: 7 });
@@ -164,7 +164,7 @@ describe("facets and totals", () => {
     );
     expect(facets.sku_id.values.reduce((sum, { count }) => sum + count, 0)).toBe(living.length);
     expect(facets.schedulable.values.reduce((sum, { count }) => sum + count, 0)).toBe(living.length);
-  }, 60_000);
+  });
 });
 
 describe("pages", () => {

@@ -88,7 +88,7 @@ describe.skipIf(lacks !== null)(`the kernel keys of a tenant${lacks === null ? "
     expect(stepOf(await revoke(order))).toMatchObject({ outcome: "ok", evidence: { after: 0 } });
   });
 
-  it("leave no success if the tenant took every right from a keyring", { timeout: 120_000 }, async () => {
+  it("leave no success if the tenant took every right from a keyring", async () => {
     const order = grantOrder();
     const uid = await granted(world, order);
     await leave(uid);

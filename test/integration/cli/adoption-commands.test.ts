@@ -102,7 +102,7 @@ it("each command works as the page says", async () => {
   const tag = { tag: "!unsafe", resolve: (text: string) => text };
   const inventory = parseDocument(readFileSync(join(folder, "hosts.yml"), "utf8"), { customTags: [tag] }).toJS();
   expect(Object.keys(inventory.all.children.muster_adoption.hosts).toSorted()).toEqual(["c09u41", "c09u42"]);
-}, 120_000);
+});
 
 it("a refused machine ends the command with status 1 and its reason", async () => {
   const { exitCode, stdout, stderr } = await run(

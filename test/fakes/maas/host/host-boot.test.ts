@@ -109,7 +109,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe("a deployed machine boots", { timeout: 120_000 }, () => {
+describe("a deployed machine boots", () => {
   test("a chosen part of the user data runs, and its unit restarts after a kill", async () => {
     await start();
     const id = await deployOne();
