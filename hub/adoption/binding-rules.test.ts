@@ -77,6 +77,8 @@ describe("a node of manual mode", () => {
   it("with other GPUs than its SKU, or another difference, is bound only if the request accepts the kind", () => {
     expect(judge({ host: host(7) })).toMatchObject({ outcome: "refused", differences: [{ kind: "other_gpus" }] });
     expect(codes({ host: host(7) }, { locked: true }, {}, ["locked"])).toEqual(["difference"]);
+    const both = judge({ host: host(7) }, { locked: true }).refusals;
+    expect(both).toMatchObject([{ code: "difference", message: expect.stringContaining("(locked, other_gpus)") }]);
     expect(judge({ host: host(7) }, { locked: true }, {}, ["locked", "other_gpus"])).toMatchObject({
       outcome: "bound",
       gpus: { status: "False" },
@@ -86,8 +88,10 @@ describe("a node of manual mode", () => {
   });
 
   it("hears every reason at once", () => {
-    expect(codes({ host: null, status: "offline" }, { details: null, locked: true })).toEqual([
+    const boundTo = { id: "n-2", status: "active" } as const;
+    expect(codes({ host: null, status: "offline" }, { details: null, locked: true }, { boundTo })).toEqual([
       "machine_unreadable",
+      "machine_taken",
       "not_in_service",
       "host_unknown",
     ]);

@@ -95,7 +95,12 @@ describe("a running machine", () => {
   });
 
   it("of a MAAS that does not show whether hardware sync is on is judged by its last sync", () => {
-    expect(judge({ enableHwSync: null }).outcome).toBe("adopted");
+    expect(judge({ enableHwSync: null, syncIntervalSeconds: null }).outcome).toBe("adopted");
+  });
+
+  it("has another image if its system is of another distributor, and is off only if MAAS says so", () => {
+    expect(judge(details({ osystem: "custom" })).differences.map(({ kind }) => kind)).toEqual(["other_image"]);
+    expect(judge({ powerState: "unknown" }).outcome).toBe("adopted");
   });
 
   it("is told apart from its RoCE rows interface by interface", () => {

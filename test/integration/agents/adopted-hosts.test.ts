@@ -175,6 +175,15 @@ describe("the host of an adopted node", () => {
     await again.agent.settled();
     expect(await identityOf(id)).toMatchObject({ status: "True" });
     again.agent.cut();
+
+    // An operation that enrolls the host, such as a reimage, has deployed the machine itself.
+    const { pool } = world.api.database.database;
+    await pool.query("insert into workflow_subjects (subject, workflow_id) values ($1, $2)", [
+      `node:${id}`,
+      randomUUID(),
+    ]);
+    await rig.enrollNode(id, (await generationOf(id)) + 1);
+    expect(await identityOf(id)).toMatchObject({ status: "True" });
   });
 
   it("is not judged by the inventory of another boot", async () => {

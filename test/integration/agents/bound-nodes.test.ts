@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../../hub/db/orm.ts";
 import { domainEvents } from "../../../hub/db/schema/index.ts";
+import { setHealthOverride } from "../../../hub/node/health-override.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import type { Machine } from "../../fakes/maas/state/model.ts";
 import { AdoptionWorld } from "../../support/adoption-world.ts";
@@ -39,6 +40,9 @@ async function manual(hostname: string, { siteId = world.siteId as string | null
     const node = await world.node(id);
     return node.status === "active" && node.inventory !== null ? true : undefined;
   });
+  // Only an adopted node has to prove that its host is a machine.
+  const types = (await world.node(id)).conditions.map(({ type }: { type: string }) => type);
+  expect(types).not.toContain("adoption.identity");
   return { id, machine, agent };
 }
 const bind = (id: NodeId, machine: Machine, more: object = {}) =>
@@ -126,6 +130,60 @@ describe("a node of manual mode", () => {
     expect((await unbind(NodeId.parse(adopted))).problem.detail).toContain("Remove the node instead");
     expect(await world.node(one.id)).toMatchObject({ onboarding_mode: "manual", maas_system_id: null });
     one.agent.cut();
+  });
+
+  it("is neither bound nor unbound while an operation holds it, and not unbound in quarantine or after a reimage", async () => {
+    const { id, machine, agent } = await manual("bind-7");
+    const { pool } = world.api.database.database;
+    const workflow = randomUUID();
+    await pool.query(
+      "insert into workflows (id, kind, status, stage, input, state, requested_by) values ($1, 'decommission:drain', 'running', 's', '{}', '{}', 'ann')",
+      [workflow],
+    );
+    const hold = () =>
+      pool.query("insert into workflow_subjects (subject, workflow_id) values ($1, $2)", [`node:${id}`, workflow]);
+    const letGo = () => pool.query("delete from workflow_subjects where workflow_id = $1", [workflow]);
+    await hold();
+    expect((await bind(id, machine)).problem).toMatchObject({ detail: expect.stringContaining("cannot be bound") });
+    await letGo();
+    expect((await bind(id, machine, { site_id: randomUUID() })).problem).toMatchObject({
+      detail: expect.stringContaining("belongs to another site"),
+    });
+    expect((await bind(id, machine)).body).toMatchObject({ outcome: "bound" });
+    await hold();
+    expect((await unbind(id)).problem).toMatchObject({ detail: expect.stringContaining("cannot be unbound") });
+    await letGo();
+    const quarantine = (verb: string) => world.api.ask("POST", `${NODES}/${id}/${verb}`, { reason: "a test" });
+    await quarantine("quarantine");
+    expect((await unbind(id)).problem).toMatchObject({ detail: expect.stringContaining("is quarantined") });
+    await quarantine("lift-quarantine");
+    await pool.query(
+      `insert into node_decommissions (decommission_id, node_id, site_id, hostname, mode, reason, prior_status, released_generation)
+         values ($1, $2, $3, 'bind-7', 'reimage', 'first', 'active', 1)`,
+      [workflow, id, world.siteId],
+    );
+    expect((await unbind(id)).problem).toMatchObject({ detail: expect.stringContaining("that Muster deployed") });
+    expect(await world.node(id)).toMatchObject({ onboarding_mode: "adopted", maas_system_id: machine.systemId });
+    agent.cut();
+  });
+
+  it("gets the health override that an earlier node left for its machine, and the BMC address of MAAS in its one spelling", async () => {
+    const { id, machine, agent } = await manual("bind-8");
+    world.change(machine, (one) => void Object.assign(one.powerParameters, { power_address: "https://10.91.0.8/" }));
+    const { inTx, pool } = world.api.database.database;
+    const former = NodeId.parse(randomUUID());
+    await pool.query(
+      `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
+         values ($1, 'former', $2, $3, 8, 'r1', 'deleted', 'maas')`,
+      [former, world.siteId, world.skuId],
+    );
+    const left = { nodeId: former, source: "disk-erase", target: machine.systemId, reason: "not erased", setBy: "ann" };
+    await inTx((tx) => setHealthOverride(tx, left));
+    expect((await bind(id, machine)).body).toMatchObject({ outcome: "bound" });
+    expect((await world.node(id)).health_overrides).toMatchObject([{ source: "disk-erase" }]);
+    const { rows } = await pool.query("select ipmi_ip from node_maas_state where node_id = $1", [id]);
+    expect(rows).toEqual([{ ipmi_ip: "10.91.0.8" }]);
+    agent.cut();
   });
 
   it("with other GPUs than its SKU is bound only if the request accepts that", async () => {

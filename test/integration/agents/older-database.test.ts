@@ -84,6 +84,17 @@ describe("a certificate that the hub issued after the backup", () => {
     await kept.connect(next, {});
   });
 
+  it("is accepted by the first hello of a long poll too, and by nothing before it", async () => {
+    const { lost } = await hostWithLostCertificate(3);
+    await restored(hoursAgo(5));
+    const path = `/internal/v1/nodes/${lost.nodeId}`;
+    const early = await rig.ask("GET", `${path}/tasks/wait?session_epoch=1`, { as: lost });
+    expect([early.code, await stored(lost)]).toEqual(["session_stale", undefined]);
+    const opened = await rig.ask("POST", `${path}/sessions`, { as: lost, body: { hello: helloOf(lost) } });
+    expect(opened.status).toBe(200);
+    expect(await stored(lost)).toMatchObject({ replacedAt: null, firstUsedAt: expect.any(Date) });
+  });
+
   it("makes the enrollment token used with which the host got it", async () => {
     await restored(hoursAgo(1));
     const nodeId = await rig.addNode("enrolling");
