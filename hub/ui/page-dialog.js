@@ -6,32 +6,45 @@ const quiet = () => {
   say("done");
 };
 
-/** Asks for the reason of an action, which the hub stores together with the operator's name. */
-function askReason({ title: effect, ariaLabel: what, textContent: verb, className, dataset: { path, body, secret } }) {
+/** Says what the hub has answered to an action that it has taken. */
+function sayTaken(what, taken) {
+  const { onboarding_id: onboarding, decommission_id: operation, warning } = taken;
+  const { bootstrap_command: command, expires_at: expiresAt } = taken;
+  say(
+    "done",
+    `${what}: the hub has taken it. `,
+    ...(warning ? [`${warning} `] : []),
+    ...(command
+      ? [`Run this as root on that host by ${time(expiresAt)}; it is shown once: `, make("code", command)]
+      : []),
+    ...(onboarding ? [link(`#/onboardings/${onboarding}`, "See how it goes")] : []),
+    ...(operation ? [link(`#/decommissions/${operation}`, "See how it goes")] : []),
+  );
+}
+
+/** Asks for the reason of an action, which the hub stores together with the operator's name. An approved request has its reason already. */
+function askReason({ title: effect, ariaLabel: what, textContent: verb, className, dataset }) {
+  const { path, body, secret, carries } = dataset;
   $("dialog-title").textContent = what;
-  $("dialog-effect").textContent = `${effect}.`;
+  $("dialog-effect").textContent = effect.endsWith(".") ? effect : `${effect}.`;
   $("dialog-do").textContent = verb;
   $("dialog-do").className = className;
   $("reason").value = "";
+  $("reason").required = carries === undefined;
+  $("reason-part").hidden = carries !== undefined;
   $("dialog").returnValue = "";
   $("dialog").onclose = async () => {
     const reason = $("reason").value.trim();
-    if ($("dialog").returnValue !== "do" || reason === "") return;
+    if ($("dialog").returnValue !== "do" || (carries === undefined && reason === "")) return;
     quiet();
     try {
-      const taken = await ask(path, { ...JSON.parse(body), reason }, { repeatable: secret === undefined });
-      const { decommission_id: operation, warning, bootstrap_command: command, expires_at: expiresAt } = taken;
-      say(
-        "done",
-        `${what}: the hub has taken it. `,
-        ...(warning ? [`${warning} `] : []),
-        ...(command
-          ? [`Run this as root on that host by ${time(expiresAt)}; it is shown once: `, make("code", command)]
-          : []),
-        ...(operation ? [link(`#/decommissions/${operation}`, "See how it goes")] : []),
-      );
+      const taken = carries
+        ? await carryOut(path)
+        : await ask(path, { ...JSON.parse(body), reason }, { repeatable: secret === undefined });
+      sayTaken(what, taken ?? {});
     } catch (error) {
-      say("note", `${what}: ${error.message}`);
+      if (error.code === "approval_required") remember(error.context.approval_id, what);
+      else say("note", `${what}: ${error.message}`);
     }
     await loop();
   };

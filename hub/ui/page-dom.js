@@ -72,6 +72,7 @@ const FINAL = [
   "accept_drift",
   "re-enroll",
   "finish",
+  "carry_out",
 ];
 /**
  * A button of the operators' page carries its action in its attributes. An update of the page may keep a row's button but change the button's
@@ -86,8 +87,10 @@ const actionButton = (path, title, verb, host, more = {}) => {
   button.type = "button";
   button.title = title;
   button.ariaLabel = `${words(verb)} ${host}`;
-  button.dataset.path = `${path}/${(more.verb ?? verb).replaceAll("_", "-")}`;
+  button.dataset.path = more.carries ? path : `${path}/${(more.verb ?? verb).replaceAll("_", "-")}`;
   button.dataset.body = JSON.stringify(more.body ?? {});
+  // An approved request has its reason already.
+  if (more.carries) button.dataset.carries = "true";
   if (more.secret) button.dataset.secret = "true";
   return button;
 };

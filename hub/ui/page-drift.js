@@ -1,6 +1,12 @@
 // The part of the operators' page for drift: nodes that differ from their machines in MAAS, breakers, and how the hub watches each site.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
+/** The most sites whose names the page shows; it shows the ids of the others. */
+const MOST_SITES = 100;
+async function siteNames() {
+  const { items } = await ask(`/api/v1/admin/maas-sites?limit=${MOST_SITES}`);
+  return new Map(items.map(({ id, name }) => [id, name]));
+}
 const RESOLUTIONS = {
   acknowledge: "The drift is known, and nothing is to be done while it stays the same",
   return_to_service: "The cause is gone: make the node active again",

@@ -31,6 +31,13 @@ const LISTS = {
     rows: (items) => allocationTable(items),
     statuses: ALLOCATION_STATUSES,
   },
+  approvals: {
+    title: "Requests that need a second person",
+    path: () => APPROVALS,
+    rows: async (items) => approvalTable(items, await siteNames()),
+    by: "state",
+    statuses: Object.keys(APPROVAL_STATES),
+  },
   records: { title: "Sanitization records", path: () => RECORDS, rows: (items) => recordTable(items) },
   ...Object.fromEntries(
     Object.entries(BATCHES).map(([name, { title, path }]) => [
@@ -55,9 +62,10 @@ const listLink = (name, query, text) => link(`#/list/${name}?${new URLSearchPara
 /** Returns the note below a list of which the page shows only the first entries, with a link to all entries. */
 const moreOf = (name, pages, query = {}) => {
   const cut = pages.filter((page) => page.next_cursor !== null);
-  return cut.map(({ items, status, ...page }) => {
-    const all = status === undefined ? query : { ...query, status };
-    const which = status === undefined ? "" : ` that are ${words(status)}`;
+  const by = LISTS[name].by ?? "status";
+  return cut.map(({ items, [by]: status, ...page }) => {
+    const all = status === undefined ? query : { ...query, [by]: status };
+    const which = status === undefined ? "" : ` that are ${words(status).replaceAll(",", " or ")}`;
     return make("p", [
       `Only the first ${items.length}${which} are shown here. `,
       listLink(name, all, `All${which}`),
@@ -68,14 +76,14 @@ const moreOf = (name, pages, query = {}) => {
 };
 
 async function list(name, asked) {
-  const { title, path, rows, statuses = [] } = LISTS[name];
+  const { title, path, rows, by = "status", statuses = [] } = LISTS[name];
   const query = Object.fromEntries(new URLSearchParams(asked));
   const { cursor, ...filter } = query;
   const { items, next_cursor: next } = await ask(`${path()}?${new URLSearchParams({ ...query, limit: FIRST_LOOK })}`);
   const choices = ["all", ...statuses].map((status) => {
-    const { status: _, ...others } = filter;
-    const choice = listLink(name, status === "all" ? others : { ...others, status }, words(status));
-    if (status === (filter.status ?? "all")) choice.ariaCurrent = "true";
+    const { [by]: _, ...others } = filter;
+    const choice = listLink(name, status === "all" ? others : { ...others, [by]: status }, words(status));
+    if (status === (filter[by] ?? "all")) choice.ariaCurrent = "true";
     return choice;
   });
   const steps = [
@@ -87,7 +95,7 @@ async function list(name, asked) {
     section(
       `${title}${narrowed.join("")}`,
       ...(statuses.length === 0 ? [] : [navigation("By status", choices)]),
-      rows(items),
+      await rows(items),
       ...(steps.length === 0 ? [] : [navigation("Pages", steps)]),
     ),
   ];

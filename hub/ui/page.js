@@ -22,7 +22,11 @@ const readFrom = async (answer) => {
   const read = await answer.json().catch(() => null);
   if (read === null) throw new Error(`Something other than the hub answers at its address (${answer.status}).`);
   if (answer.ok) return read;
-  throw Object.assign(new Error(read.detail ?? answer.statusText), { status: answer.status, code: read.code });
+  throw Object.assign(new Error(read.detail ?? answer.statusText), {
+    status: answer.status,
+    code: read.code,
+    context: read.context,
+  });
 };
 const ask = async (path, body, { repeatable = true } = {}) =>
   readFrom(
@@ -33,8 +37,9 @@ const ask = async (path, body, { repeatable = true } = {}) =>
 
 const LAST_ENDED = 20;
 async function overview() {
-  const [reconciliation, batches, nodes, ...kinds] = await Promise.all([
+  const [reconciliation, waiting, batches, nodes, ...kinds] = await Promise.all([
     reconciliationSections(),
+    openApprovals(),
     newestBatches(),
     ask(`${NODES}?limit=${FIRST_LOOK}`),
     ...Object.keys(KINDS).map(async (kind) => ({
@@ -58,6 +63,7 @@ async function overview() {
   const { breakers, drifted, sites } = reconciliation;
   return [
     ...breakers,
+    ...waiting,
     ...each("that need a person", (one) => one.failed, classesOf),
     drifted,
     ...each("under way", (one) => one.underWay),
@@ -80,6 +86,7 @@ const viewOf = (hash) => {
   }
   if (kind === "lifecycle" && id !== undefined) return lifecycle(...id.split("?"));
   if (kind === "authority") return authority();
+  if (kind === "approvals") return id === undefined ? approvals() : approval(id);
   return kind === "nodes" && id !== undefined ? node(id) : overview();
 };
 
@@ -88,6 +95,7 @@ function showHub({ version, agents, you, secret_store: store }) {
   const may = you.role === "viewer" ? ", who may only read" : "";
   $("about").textContent = `hub ${version}, agents connected here: ${agents}, you are ${you.name}${may}`;
   document.body.dataset.role = you.role;
+  document.body.dataset.rights = you.rights.join(" ");
   const ail = store.code === "ok" ? [] : [make("code", `secret store: ${store.code}`), ` ${store.detail ?? ""}`];
   patchChildren($("ail"), make("p", ail));
 }
@@ -109,10 +117,11 @@ async function loop() {
   const mine = look;
   const { hash } = location;
   try {
-    const [view, hub] = await Promise.all([viewOf(hash), ask("/api/v1/admin/status")]);
+    const [view, lines, hub] = await Promise.all([viewOf(hash), askedLines(), ask("/api/v1/admin/status")]);
     if (mine !== look) return;
     showHub(hub);
     show(hash, make("div", view));
+    patchChildren($("asked"), lines);
     $("stale").textContent = "";
   } catch (error) {
     if (mine !== look) return;
@@ -129,7 +138,10 @@ function show(hash, view) {
   if (shownHash === hash) patchChildren($("view"), view);
   else {
     $("view").replaceChildren(...view.childNodes);
-    if (shownHash !== null) quiet();
+    if (shownHash !== null) {
+      quiet();
+      forgetEnded();
+    }
     scrollTo(0, 0);
   }
   const title = hash.length > 2 ? $("view").querySelector("h2")?.textContent : undefined;
@@ -162,6 +174,8 @@ function leave(why) {
   clear();
   quiet();
   say("ail");
+  say("asked");
+  asked.clear();
   $("find").reset();
   $("about").textContent = "";
   $("stale").textContent = why;
@@ -221,10 +235,11 @@ $("find").addEventListener("submit", (event) => {
   const hostname = $("host").value.trim().toLowerCase();
   if (hostname !== "") location.hash = `#/list/nodes?${new URLSearchParams({ hostname })}`;
 });
-$("view").addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-path]");
-  if (button !== null) askReason(button);
-});
+for (const id of ["view", "asked"])
+  $(id).addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-path]");
+    if (button !== null) askReason(button);
+  });
 addEventListener("hashchange", () => ($("login").hidden ? loop() : offer()));
 const begin = async () => {
   $("token").focus();

@@ -12,6 +12,7 @@ const PARTS = [
   "sanitization",
   "node",
   "authority",
+  "approvals",
   "lists",
   "dialog",
 ].map((part) => `./page-${part}.js`);
@@ -30,12 +31,13 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <header>
   <h1><a href="#/">Muster</a></h1><span id="about" class="about"></span>
   <form id="find" role="search" hidden><label for="host">Host</label><input id="host" autocomplete="off" spellcheck="false"><button>Find</button></form>
-  <a href="#/list/allocations">Allocations</a><a href="#/list/records">Records</a><a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Sign out</button><button id="leave-all" type="button" hidden>Sign out everywhere</button>
+  <a href="#/list/allocations">Allocations</a><a href="#/list/records">Records</a><a href="#/approvals">Approvals</a><a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Sign out</button><button id="leave-all" type="button" hidden>Sign out everywhere</button>
 </header>
 <p id="stale" role="status"></p>
 <p id="ail" role="status"></p>
 <p id="note" role="alert"></p>
 <p id="done" role="status"></p>
+<div id="asked" role="status"></div>
 <main>
   <form id="login">
     <p id="by-provider" hidden><a id="provider" href="/sign-in">Sign in</a> or use a token:</p>
@@ -49,7 +51,7 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <dialog id="dialog" aria-labelledby="dialog-title" aria-describedby="dialog-effect"><form method="dialog">
   <h2 id="dialog-title"></h2>
   <p id="dialog-effect"></p>
-  <label for="reason">Reason, for the audit</label><input id="reason" maxlength="256" required>
+  <p id="reason-part"><label for="reason">Reason, for the audit</label><input id="reason" maxlength="256" required></p>
   <div class="verbs"><button id="dialog-do" value="do"></button><button value="no" formnovalidate>No</button></div>
 </form></dialog>
 <script type="module" nonce="${nonce}">${script}</script>

@@ -34,6 +34,10 @@ export const Approval = z.strictObject({
   body: Json,
   site_id: SiteId,
   requested_by: z.string(),
+  requested_by_you: z
+    .boolean()
+    .describe("Whether the caller has asked, and so may send the request again or withdraw it"),
+  cannot_grant: z.string().nullable().describe("Why the caller cannot approve the request; null if the caller can"),
   requested_at: Timestamp,
   expires_at: Timestamp,
   /** The person who approved or refused the request, or who withdrew it; null while the request is pending. */

@@ -17,6 +17,7 @@ export const RIGHTS = {
   manage_hub: "change webhooks, SKUs and the hub's keys",
 } as const;
 export type Right = keyof typeof RIGHTS;
+export const RIGHT_NAMES = Object.keys(RIGHTS) as [Right, ...Right[]];
 
 const READS = ["use_hub", "read_nodes", "read_fleet", "read_events", "read_allocations"] as const;
 const OPERATES = [...READS, "report_signals", "operate_nodes", "allocate", "read_audit"] as const;

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { actionCases } from "./action-cases.ts";
+import { approvalCases } from "./approval-cases.ts";
 import { lastingCases } from "./lasting-cases.ts";
 import { loginCases } from "./login-cases.ts";
 import { readerCases } from "./reader-cases.ts";
@@ -23,5 +24,6 @@ describe("the operators' page", () => {
   describe("what is shown", () => sectionCases(set));
   describe("for every reader", () => readerCases(set));
   describe("what can be done", () => actionCases(set));
+  describe("with a second person", () => approvalCases(set));
   describe("while the world changes", () => lastingCases(set));
 });

@@ -11,7 +11,7 @@ const Found = z.object({
   violations: z.array(z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string() })) })),
 });
 
-async function barriers(page: Page, rules: string): Promise<string[]> {
+export async function barriers(page: Page, rules: string): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = Found.parse(await page.evaluate(`axe.run({ resultTypes: ["violations"], ...${rules} })`));
   return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
@@ -27,6 +27,7 @@ const VIEWS: readonly { name: string; open: (visit: Visit) => Promise<void> }[] 
   },
   { name: "a batch", open: (visit) => follow(visit, "Newest batches", "needs a person", "What failed") },
   { name: "the hub's keys", open: (visit) => visit.at("#/authority", "The hub's keys") },
+  { name: "the approvals", open: (visit) => visit.at("#/approvals", "Requests that need a second person") },
   { name: "a list", open: (visit) => visit.at("#/list/nodes?status=offline", "Nodes, status offline") },
 ];
 

@@ -122,7 +122,11 @@ export async function writeState(tx: Tx, id: ApprovalId, to: ApprovalState, deci
 
 export const listApprovals = (
   db: Db,
-  filter: { readonly state: ApprovalState | undefined; readonly siteId: SiteId | undefined; readonly reach: Reach },
+  filter: {
+    readonly states: readonly ApprovalState[] | undefined;
+    readonly siteId: SiteId | undefined;
+    readonly reach: Reach;
+  },
   page: { readonly before: readonly [string, string] | null; readonly limit: number },
 ): Promise<FoundApproval[]> => {
   const { before } = page;
@@ -134,7 +138,7 @@ export const listApprovals = (
     .where(
       and(
         older,
-        filter.state === undefined ? undefined : sql`${stateNow} = ${filter.state}`,
+        filter.states === undefined ? undefined : inArray(stateNow, [...filter.states]),
         filter.siteId === undefined ? undefined : eq(t.siteId, filter.siteId),
         isWithin(filter.reach, { site: t.siteId }),
       ),

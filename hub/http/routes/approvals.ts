@@ -1,11 +1,14 @@
 import { z } from "zod";
 import { APPROVAL_STATES, Approval, ApprovalDecision, ApprovalId } from "../../../shared/api/approvals.ts";
 import { page } from "../../../shared/api/onboardings.ts";
+import { oneOrMore } from "../../../shared/api/query-values.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { type FoundApproval, listApprovals, readApproval } from "../../db/queries/approvals.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { Db, Tx } from "../../db/tx.ts";
-import { grantApproval, refuseApproval } from "../../people/approvals/decide-approval.ts";
+import type { Actor } from "../../people/actor.ts";
+import { grantApproval, refuseApproval, whyNotGrant } from "../../people/approvals/decide-approval.ts";
+import { callerKey } from "../../people/approvals/identities.ts";
 import { noApproval } from "../../people/approvals/no-approval.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, sourceOf, writeRoute } from "../route.ts";
@@ -14,7 +17,8 @@ const tag = "approvals";
 const path = "/api/v1/admin/approvals";
 const ApprovalParams = z.strictObject({ id: ApprovalId });
 
-const toApproval = (row: FoundApproval): z.input<typeof Approval> => ({
+/** The answer tells the caller what the caller may do with the request, so that the page need not know the rules. */
+const toApproval = async (db: Db | Tx, row: FoundApproval, actor: Actor): Promise<z.input<typeof Approval>> => ({
   id: row.id,
   state: row.stateNow,
   operation: row.operation,
@@ -24,6 +28,8 @@ const toApproval = (row: FoundApproval): z.input<typeof Approval> => ({
   body: row.body,
   site_id: row.siteId,
   requested_by: row.requestedBy,
+  requested_by_you: row.requester === callerKey(actor),
+  cannot_grant: await whyNotGrant(db, row, actor),
   requested_at: row.createdAt.toISOString(),
   expires_at: row.expiresAt.toISOString(),
   decided_by: row.decidedBy,
@@ -38,6 +44,8 @@ async function mustFind(db: Db | Tx, id: ApprovalId): Promise<FoundApproval> {
   return row;
 }
 
+const States = oneOrMore(z.enum(APPROVAL_STATES), "The state of the approval");
+
 const list = readRoute({
   operationId: "listApprovals",
   method: "GET",
@@ -47,13 +55,21 @@ const list = readRoute({
   permission: "read",
   right: "read_fleet",
   place: "list",
-  query: z.strictObject({ ...pageQuery, state: z.enum(APPROVAL_STATES).optional(), site_id: SiteId.optional() }),
+  query: z.strictObject({ ...pageQuery, state: States.optional(), site_id: SiteId.optional() }),
   status: 200,
   response: page(Approval),
   read: async ({ query, actor, deps }) => {
-    const filter = { state: query.state, siteId: query.site_id, reach: actor };
+    const filter = { states: query.state, siteId: query.site_id, reach: actor };
     const rows = await listApprovals(deps.db, filter, { before: readBefore(query.cursor), limit: query.limit + 1 });
-    return pageOf(rows, query.limit, ({ at, id }) => [at, id], toApproval);
+    const { items, ...rest } = pageOf(
+      rows,
+      query.limit,
+      ({ at, id }) => [at, id],
+      (row) => row,
+    );
+    const shown: z.input<typeof Approval>[] = [];
+    for (const row of items) shown.push(await toApproval(deps.db, row, actor));
+    return { ...rest, items: shown };
   },
 });
 
@@ -69,7 +85,7 @@ const get = readRoute({
   params: ApprovalParams,
   status: 200,
   response: Approval,
-  read: async ({ params, deps }) => toApproval(await mustFind(deps.db, params.id)),
+  read: async ({ params, actor, deps }) => toApproval(deps.db, await mustFind(deps.db, params.id), actor),
 });
 
 const deciding = (verb: "grant" | "refuse") =>
@@ -96,7 +112,10 @@ const deciding = (verb: "grant" | "refuse") =>
       const now = await mustFind(tx, params.id);
       const { operation, does, requestedBy } = now;
       const details = { state: now.state, operation, does, requested_by: requestedBy };
-      return { body: toApproval(now), audit: { target: `approvals/${params.id}`, reason: body.reason, details } };
+      return {
+        body: await toApproval(tx, now, actor),
+        audit: { target: `approvals/${params.id}`, reason: body.reason, details },
+      };
     },
   });
 

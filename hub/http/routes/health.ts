@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
+import { RIGHT_NAMES, RIGHTS_OF } from "../../../shared/api/rights.ts";
 import { API_ROLES } from "../../../shared/api/roles.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { isMigrated } from "../../db/migrate.ts";
@@ -63,8 +64,8 @@ const status = readRoute({
     version: z.string(),
     agents: z.int(),
     you: z
-      .strictObject({ name: z.string(), role: z.enum(API_ROLES) })
-      .describe("Name and role of the token in the request"),
+      .strictObject({ name: z.string(), role: z.enum(API_ROLES), rights: z.array(z.enum(RIGHT_NAMES)) })
+      .describe("Name, role and rights of the caller"),
     secret_store: z.strictObject({
       code: StoreCode,
       detail: z.string().nullable().describe("What happened and what to do next; null when all is well"),
@@ -73,7 +74,11 @@ const status = readRoute({
   }),
   read: async ({ deps, actor: { name, role } }) => {
     const { code, detail, since } = deps.secretStore();
-    return { ...deps.status(), you: { name, role }, secret_store: { code, detail, since: since.toISOString() } };
+    return {
+      ...deps.status(),
+      you: { name, role, rights: [...RIGHTS_OF[role]] },
+      secret_store: { code, detail, since: since.toISOString() },
+    };
   },
 });
 

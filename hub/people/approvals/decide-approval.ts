@@ -2,8 +2,9 @@ import type { ApprovalId } from "../../../shared/api/approvals.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { hasRight, RIGHTS, rolesWith } from "../../../shared/api/rights.ts";
 import { type FoundApproval, lockApproval } from "../../db/queries/approvals.ts";
-import type { Tx } from "../../db/tx.ts";
+import type { Db, Tx } from "../../db/tx.ts";
 import type { Actor } from "../actor.ts";
+import { mayMove } from "./approval-moves.ts";
 import type { Asker } from "./ask-approval.ts";
 import { callerKey, HOW_TO_BE_KNOWN, identitiesOf, mayBeAnybody, mayBeOne, requesterIdentities } from "./identities.ts";
 import { moveApproval } from "./move-approval.ts";
@@ -24,8 +25,8 @@ function mustHaveNeededRight({ role, name }: Actor, { neededRight, operation }: 
 }
 
 /** Throws unless the caller is somebody other than the requester for sure. */
-async function mustBeAnother(tx: Tx, actor: Actor, approval: FoundApproval): Promise<void> {
-  const [own, requester] = [await identitiesOf(tx, actor), await requesterIdentities(tx, approval)];
+async function mustBeAnother(db: Db | Tx, actor: Actor, approval: FoundApproval): Promise<void> {
+  const [own, requester] = [await identitiesOf(db, actor), await requesterIdentities(db, approval)];
   if (!mayBeOne(own, requester)) return;
   const { id, requestedBy } = approval;
   if (mayBeAnybody(own))
@@ -42,6 +43,19 @@ async function mustBeAnother(tx: Tx, actor: Actor, approval: FoundApproval): Pro
     "own_approval",
     `${actor.name} counts as the same person as ${requestedBy}, who asked for approval ${id}. A token counts as everybody who has created or rotated it. Ask another person to approve the request.`,
   );
+}
+
+/** Says why the caller cannot approve the request; null if the caller can. The grant itself judges again. */
+export async function whyNotGrant(db: Db | Tx, approval: FoundApproval, actor: Actor): Promise<string | null> {
+  if (!mayMove(approval.stateNow, "approved")) return `The request is ${approval.stateNow}, so nobody can approve it.`;
+  try {
+    mustHaveNeededRight(actor, approval);
+    await mustBeAnother(db, actor, approval);
+    return null;
+  } catch (error) {
+    if (error instanceof ApiError) return error.message;
+    throw error;
+  }
 }
 
 /** Approves a request as a second person, who must be somebody other than its requester and must have the right of the request. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FailedLogins } from "../../../hub/http/failed-logins.ts";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
+import { RIGHTS_OF } from "../../../shared/api/rights.ts";
 import type { Log } from "../../../shared/log.ts";
 import { type ApiHarness, SITE_BODY, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
 import { quietLog } from "../../support/log.ts";
@@ -112,11 +113,11 @@ describe("the borders of the admin API", () => {
     expect(refused(plain)).toBe(offered ? 0 : 1);
   });
 
-  it("returns the name and role of the request's token", async () => {
+  it("returns the name, the role and the rights of the request's token", async () => {
     const you = async (token: string) =>
       (await api.ask("GET", "/api/v1/admin/status", undefined, { authorization: `Bearer ${token}` })).body.you;
-    expect(await you(api.admin)).toEqual({ name: "admin", role: "admin" });
-    expect(await you(api.viewer)).toEqual({ name: "watcher", role: "viewer" });
+    expect(await you(api.admin)).toEqual({ name: "admin", role: "admin", rights: RIGHTS_OF.admin });
+    expect(await you(api.viewer)).toEqual({ name: "watcher", role: "viewer", rights: RIGHTS_OF.viewer });
   });
 
   it.each(ROUTES.filter((route) => route.body !== undefined).map((route) => [route.operationId, route] as const))(
