@@ -22,7 +22,8 @@ export async function readProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): P
 
 /** Locks a profile until the transaction ends. The caller has locked the profile's site, so that all callers lock in one order. */
 export async function lockProfile(tx: Tx, siteId: SiteId, id: ProfileId): Promise<MaasSiteProfile | null> {
-  await tx.select({ id: maasSiteProfiles.id }).from(maasSiteProfiles).where(eq(maasSiteProfiles.id, id)).for("update");
+  const which = tx.select({ id: maasSiteProfiles.id }).from(maasSiteProfiles).where(eq(maasSiteProfiles.id, id));
+  await which.for("no key update");
   return readProfile(tx, siteId, id);
 }
 

@@ -71,7 +71,7 @@ export async function onboardingNeeds(
 ): Promise<Asked | null> {
   const next = (await rulesOfSite(tx, siteId)).find(({ id }) => id === to);
   if (next === undefined) return null;
-  const before = (await profilesOfHosts(tx, siteId, hostnames)).filter(({ id }) => id !== to);
+  const before = await profilesOfHosts(tx, siteId, hostnames);
   const lax = before.filter((from) => moveAsks(from, next).length > 0);
   const nodes = nodesInWords(lax.flatMap((one) => one.hostnames));
   const names = lax.map(({ profile }) => profile).join(", ");

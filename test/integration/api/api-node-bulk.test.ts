@@ -245,6 +245,15 @@ describe("a verb on many nodes", () => {
     });
   });
 
+  it("gives a deleted node no location", async () => {
+    const change = "update nodes set status = 'deleted' where site_id = $1 and hostname = 'c100' returning id";
+    const named = { node_ids: (await query(change, [otherSite])).map(({ id }) => id) };
+    const action = { verb: "set_location", reason, location: { rack: "r1" } };
+    const { body } = await bulk("", { site_id: otherSite, action, ...named });
+    expect(body).toMatchObject({ applied: 0, refused_by: [{ error_code: "conflict", count: 1 }] });
+    expect(body.refusals[0].message).toMatch(/c100 is deleted/);
+  });
+
   it("does not change a node that leaves the filter while the request waits for it", async () => {
     const filter = { hostname_prefix: "c15", status: "active" };
     const client = new Client({ connectionString: api.database.url });

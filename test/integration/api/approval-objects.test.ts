@@ -48,6 +48,11 @@ describe("an approval", () => {
         /matches other nodes now than when you asked for the approval: Deploy again 2 nodes .* Send the request without the header to ask for a new approval\.$/,
       ),
     });
+    const different = { ...body, operation: { mode: "reimage", erase: "quick", ...REASON } };
+    expect((await world.post("ann", "/decommissions/batch", different, approval)).problem).toMatchObject({
+      code: "approval_unusable",
+      detail: expect.stringMatching(/ It is for another request: /),
+    });
     expect(asked(await send())).not.toBe(approval);
     await put(null, other);
     await put("r7", two);
@@ -100,6 +105,7 @@ describe("an approval", () => {
     const enable = (id: string, more: object = {}) => world.patch("dave", path(id), { status: "active", ...more });
     expect((await enable(full)).status).toBe(200);
     expect((await enable(full)).status).toBe(200);
+    expect((await enable(at.profileId)).status).toBe(200);
     const enabled = asked(await enable(lax));
     expect(await entriesOf(enabled)).toEqual(["scripts default", "erase full", "scripts full"]);
     expect((await world.shown(enabled)).does).toBe("Enable the profile lax again (second_person).");
@@ -131,6 +137,16 @@ describe("an approval", () => {
     expect(await entriesOf(asked(await world.post("ann", "/onboardings/batch", both)))).toHaveLength(2);
     const fresh = { ...request(lax), hostname: "fresh", ipmi_ip: "10.0.0.7" };
     expect((await world.post("ann", "/onboardings", fresh)).status).toBe(202);
+    const [unruled, gone] = [await world.node(at), await world.node({ ...at, profileId: strict })];
+    await world.query("update nodes set hostname = 'unruled', status = 'enrolling' where id = $1", [unruled]);
+    await world.query("update nodes set hostname = 'gone', status = 'deleted' where id = $1", [gone]);
+    for (const [name, ip] of [
+      ["unruled", "10.0.0.6"],
+      ["gone", "10.0.0.5"],
+    ]) {
+      const answer = await world.post("ann", "/onboardings", { ...request(lax), hostname: name, ipmi_ip: ip });
+      expect([name, answer.status], JSON.stringify(answer.problem)).toEqual([name, 202]);
+    }
     await world.granted(approval);
     expect((await world.post("ann", "/onboardings", { ...request(lax), ...host }, approval)).status).toBe(202);
     const { rows } = await world.query("select profile_id from node_onboardings where hostname = $1", [hostname]);

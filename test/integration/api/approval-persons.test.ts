@@ -124,15 +124,17 @@ describe("a second person", () => {
     world.setRole("seconds", "viewer");
     expect(await refusal()).toMatch(/oidc:sam gave it, and may no longer do what the request does/);
     world.setRole("seconds", "operator");
-    await world.query("update approvals set approver_until = now() where id = $1", [approval]);
-    expect(await refusal()).toMatch(/oidc:sam gave it, and has no open session/);
     await world.query(
       `insert into page_sessions (id_sha256, subject, name, claims, address, user_agent, expires_at)
         values ('of sam', 'sam', 'oidc:sam', '{"groups": ["readers"]}', '127.0.0.1', 'a browser', now() + interval '1 hour')`,
     );
-    const session = (change: string) => world.query(`update page_sessions set ${change} where subject = 'sam'`);
+    // The session of the person is newer than the access token of the approval, which is still valid.
     expect(await refusal()).toMatch(/may no longer/);
-    await session(`claims = '{"groups": ["operators-dc2"]}'`);
+    await world.query("update page_sessions set ended_at = now() where subject = 'sam'");
+    await world.query("update approvals set approver_until = now() where id = $1", [approval]);
+    expect(await refusal()).toMatch(/oidc:sam gave it, and has no open session/);
+    const session = (change: string) => world.query(`update page_sessions set ${change} where subject = 'sam'`);
+    await session(`claims = '{"groups": ["operators-dc2"]}', ended_at = null`);
     expect(await refusal()).toMatch(/may no longer/);
     await session(`claims = '{"groups": ["seconds"]}', ended_at = now()`);
     expect(await refusal()).toMatch(/no open session/);
@@ -178,11 +180,15 @@ describe("a second person", () => {
       );
     const [path, known] = [await pathOfNode(), await pathOfNode()];
     const open = await ask("ann", known);
-    const { rows } = await world.query(
-      "select count(*)::int as n from approvals where requester = 'person:ann' and state in ('pending', 'approved')",
-    );
+    const openAt = async (which: string): Promise<number> => {
+      const isOpen = "site_id = $1 and state in ('pending', 'approved') and expires_at > now()";
+      const { rows } = await world.query(`select count(*)::int as n from approvals where ${isOpen} and ${which}`, [
+        site.siteId,
+      ]);
+      return rows[0]?.n;
+    };
     await fill(MOST_OPEN.site, "person:past", "-1 hour");
-    await fill(MOST_OPEN.requester - rows[0]?.n, "person:ann");
+    await fill(MOST_OPEN.requester - (await openAt("requester = 'person:ann'")), "person:ann");
     expect((await world.post("ann", path, FULL)).problem).toMatchObject({
       code: "conflict",
       detail: expect.stringMatching(/^50 requests of oidc:ann at this site .* withdraw some/),
@@ -190,11 +196,15 @@ describe("a second person", () => {
     expect(await ask("ann", known)).toBe(open);
     await ask("ann", await pathOfNode(other));
     await ask("carl", path);
-    await fill(MOST_OPEN.site, "person:other");
+    await fill(MOST_OPEN.site - (await openAt("true")) - 1, "person:other");
+    const last = await ask("carl", await pathOfNode());
+    expect(await openAt("true")).toBe(MOST_OPEN.site);
     expect((await world.post("bob", path, FULL)).problem).toMatchObject({
       code: "conflict",
       detail: expect.stringMatching(/^500 requests of this site /),
     });
     await ask("bob", await pathOfNode(other));
+    expect((await world.post("carl", `/approvals/${last}/refuse`, REASON)).body.state).toBe("withdrawn");
+    await ask("bob", path);
   });
 });

@@ -76,7 +76,8 @@ describe("a request that needs a second person", () => {
     const approval = asked(await world.post("ann", path, FULL));
     await world.granted(approval);
     const answers = await Promise.all([1, 2, 3].map(() => world.post("ann", path, FULL, approval)));
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 409, 409]);
+    const codes = answers.map(({ status, problem }) => (status === 202 ? "202" : problem.code));
+    expect(codes.toSorted()).toEqual(["202", "approval_unusable", "approval_unusable"]);
     expect(
       (
         await world.query("select from domain_events where type = 'approval.used' and subject = $1", [
