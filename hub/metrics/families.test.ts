@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { counter, OTHER, upTo } from "./counted/family.ts";
+import { counter, gauge, OTHER, upTo } from "./counted/family.ts";
 import { COUNTED, FAMILIES } from "./families.ts";
 import { siteNames, slugOf } from "./gauges/site-names.ts";
 
@@ -53,6 +53,20 @@ describe("the list of metrics", () => {
         if ("most" in values) expect(values.most, `${name} ${label}`).toBeLessThanOrEqual(80);
         else expect(values.length, `${name} ${label}`).toBeLessThanOrEqual(16);
       }
+  });
+});
+
+describe("a gauge without labels", () => {
+  it("has a value only while it shows one, and never a 0 that nobody has read", async () => {
+    const family = gauge({ name: "muster_test_empty", help: "A test.", labels: {}, told: "database" });
+    const values = async () => (await family.metric.get()).values.map(({ value }) => value);
+    expect(await values()).toEqual([]);
+    for (const value of [7, 0]) {
+      family.show([{ labels: {}, value }]);
+      expect(await values()).toEqual([value]);
+    }
+    family.show([]);
+    expect(await values()).toEqual([]);
   });
 });
 

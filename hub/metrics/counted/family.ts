@@ -109,18 +109,23 @@ export function gauge<const L extends LabelSets>({
     told === "process"
       ? ""
       : " Every hub reads the same value from the database: take the maximum over the hubs, never the sum.";
-  const metric = new Gauge({ name, help: `${help}${whose}`, labelNames: Object.keys(labels), registers: [] });
+  const labelNames = Object.keys(labels);
+  const metric = new Gauge({ name, help: `${help}${whose}`, labelNames, registers: [] });
   const bounded = withinLimits(labels);
+  // prom-client gives a gauge without labels the value 0 when it is made and at each reset. A 0 that nobody has read would look like a fact.
+  const empty = (): void => {
+    metric.reset();
+    if (labelNames.length === 0) metric.remove();
+  };
+  empty();
   return {
     name,
     kind: "gauge",
     labels,
     metric,
     show: (rows) => {
-      metric.reset();
-      if (Object.keys(labels).length > 0 || rows.length === 0)
-        for (const row of rows) metric.inc(bounded(row.labels), row.value);
-      else for (const { value } of rows) metric.set(value);
+      empty();
+      for (const row of rows) metric.inc(bounded(row.labels), row.value);
     },
   };
 }

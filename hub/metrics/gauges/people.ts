@@ -25,7 +25,7 @@ const expiring = gauge({
 });
 const whole = gauge({
   name: "muster_audit_chain_whole",
-  help: "1 if the hubs' checks of the audit chain found no fault, 0 if the last whole check or the present one found one.",
+  help: "1 if the hubs' checks of the audit chain found no fault, 0 if the last whole check or the present one found one; missing until a hub has checked a part.",
   labels: {},
   told: "database",
 });
@@ -37,7 +37,7 @@ const verified = gauge({
 });
 const checkAge = gauge({
   name: "muster_audit_check_age_seconds",
-  help: "Time since a hub last checked a part of the audit chain.",
+  help: "Time since a hub last checked a part of the audit chain; since the first check began if no part of it has ended yet.",
   labels: {},
   told: "database",
 });
@@ -56,8 +56,11 @@ type Row = {
   faults: number | null;
   verified: number | null;
   check_age: number | null;
+  checked: boolean | null;
   export_lag: number | null;
 };
+
+const one = (value: number) => [{ labels: {}, value }];
 
 /** What concerns people: requests that wait for them, tokens that expire, and the audit of what they did. */
 export const peopleGauges = gaugeGroup({
@@ -77,7 +80,7 @@ export const peopleGauges = gaugeGroup({
         from approvals where state in ('pending', 'approved') and expires_at > now()) a
       left join (
         select faults + faults_before as faults, verified_through::float8 as verified,
-          extract(epoch from now() - coalesce(checked_at, part_began_at))::float8 as check_age
+          checked_at is not null as checked, extract(epoch from now() - coalesce(checked_at, began_at))::float8 as check_age
         from audit_checks) c on true`);
     const [row] = rows;
     if (row === undefined) return;
@@ -85,13 +88,12 @@ export const peopleGauges = gaugeGroup({
       { labels: { state: "pending" }, value: row.pending },
       { labels: { state: "approved" }, value: row.approved },
     ]);
-    oldest.show([{ labels: {}, value: row.oldest ?? 0 }]);
-    expiring.show([{ labels: {}, value: row.expiring }]);
-    exportLag.show([{ labels: {}, value: row.export_lag ?? 0 }]);
-    // No hub has begun a check yet.
-    if (row.faults === null) return;
-    whole.show([{ labels: {}, value: row.faults === 0 ? 1 : 0 }]);
-    verified.show([{ labels: {}, value: row.verified ?? 0 }]);
-    checkAge.show([{ labels: {}, value: Math.max(0, row.check_age ?? 0) }]);
+    oldest.show(one(row.oldest ?? 0));
+    expiring.show(one(row.expiring));
+    exportLag.show(one(row.export_lag ?? 0));
+    const { faults, verified: through, check_age: age } = row;
+    whole.show(row.checked === true ? one(faults === 0 ? 1 : 0) : []);
+    verified.show(through === null ? [] : one(through));
+    checkAge.show(age === null ? [] : one(Math.max(0, age)));
   },
 });

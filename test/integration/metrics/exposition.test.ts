@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sql } from "../../../hub/db/orm.ts";
 import { gauge } from "../../../hub/metrics/counted/family.ts";
-import { FAMILIES } from "../../../hub/metrics/families.ts";
+import { FAMILIES, GAUGE_GROUPS } from "../../../hub/metrics/families.ts";
 import { type GaugeGroup, gaugeGroup } from "../../../hub/metrics/gauges/group.ts";
 import { openMetrics } from "../../../hub/metrics/metrics.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { quietLog } from "../../support/log.ts";
 import { nodeInService } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
-import { metricValue } from "../../support/scrape.ts";
+import { metricValue, samplesOf } from "../../support/scrape.ts";
 
 const facts = {
   version: "test",
@@ -58,6 +58,7 @@ describe("the metrics of a hub's database", () => {
   const workflow = (status: string, column: string, value: string) =>
     `insert into workflows (id, kind, status, site_id, stage, input, ${column}) values (gen_random_uuid(), 'onboard', '${status}', ${SITE}, 'wait_for_ready', '{}', ${value})`;
   const SECONDS_OF_A_DAY = 80_000;
+  const NO_SAMPLE = Number.NaN;
 
   it.each<[string, string, string, Record<string, string>, number]>([
     [
@@ -200,6 +201,27 @@ describe("the metrics of a hub's database", () => {
       6,
     ],
     [
+      "the age of a first check of the audit chain that never ends a part, although hubs begin one part after the other",
+      "insert into audit_checks (began_at, part) values (now() - interval '1 day', 900)",
+      "muster_audit_check_age_seconds",
+      {},
+      SECONDS_OF_A_DAY,
+    ],
+    [
+      "no verdict on the audit chain before a part of the first check has ended",
+      "select 1",
+      "muster_audit_chain_whole",
+      {},
+      NO_SAMPLE,
+    ],
+    [
+      "no age of a check that no hub has begun",
+      "delete from audit_checks",
+      "muster_audit_check_age_seconds",
+      {},
+      NO_SAMPLE,
+    ],
+    [
       "a checked audit chain",
       "insert into audit_checks (verified_through, checked_at) values (41, now() - interval '1 day')",
       "muster_audit_chain_whole",
@@ -321,7 +343,9 @@ describe("the metrics of a hub's database", () => {
     try {
       const { text } = await metrics.scrape(undefined);
       expect(metricValue(text, "muster_metrics_collect_errors_total", { group: "site_names" })).toBeGreaterThan(0);
-      expect(text).not.toContain("\nmuster_nodes{");
+      const ofDatabase = new Set(GAUGE_GROUPS.flatMap(({ families }) => families).map(({ name }) => name));
+      expect(samplesOf(text).filter(({ name }) => ofDatabase.has(name))).toEqual([]);
+      expect(ofDatabase).toContain("muster_audit_chain_whole");
       expect(metricValue(text, "muster_agents_connected", {})).toBe(3);
     } finally {
       await metrics.close();
