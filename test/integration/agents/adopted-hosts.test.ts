@@ -154,6 +154,7 @@ describe("the host of an adopted node", () => {
       const { agent, bootId } = await hostRuns(id, tokenIn(answer.body.bootstrap_command), [macOf(machine)]);
       if (agent === null) throw new Error("not enrolled");
       expect(await identityOf(id)).toMatchObject({ status: "Unknown", reason: "AgentEnrolled" });
+      expect((await world.node(id)).inventory).toBeNull();
       return { agent, bootId };
     };
 
