@@ -6,8 +6,10 @@ import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { freePort } from "../support/free-port.ts";
 import { removeHubState } from "../support/hub-state.ts";
+import { measureAdoption } from "./adoption.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
+import { measureAudit } from "./audit.ts";
 import { measureBatches } from "./batches.ts";
 import { measureEmptyFolder } from "./empty-folder.ts";
 import { measureFailover } from "./failover.ts";
@@ -41,6 +43,8 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   batches: () => measureBatches(join(stateDir, "batches")),
   sweep: () => measureSweep(join(stateDir, "sweep")),
   fleet: () => measureFleetLists(join(stateDir, "fleet")),
+  adoption: () => measureAdoption(join(stateDir, "adoption")),
+  audit: () => measureAudit(join(stateDir, "audit")),
   metrics: () => measureMetrics(join(stateDir, "metrics")),
   "empty-folder": async () => measureEmptyFolder(join(stateDir, "empty")),
   hostile: async () => measureHostile(join(stateDir, "hostile"), await freePort()),
