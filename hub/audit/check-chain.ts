@@ -1,3 +1,4 @@
+import type { ChainPoint } from "../../shared/audit-chain.ts";
 import type { Log } from "../../shared/log.ts";
 import { type CheckProgress, type ClaimedPart, claimPart, storeProgress } from "../db/queries/audit-checks.ts";
 import type { Db, InTx } from "../db/tx.ts";
@@ -17,24 +18,35 @@ type Where = Pick<ClaimedPart, keyof CheckProgress | "ageSeconds">;
 
 /** Where the next part of the check begins. A new check keeps the faults of the last one until it has come to the end itself. */
 function beginOf(last: Where): CheckProgress & { readonly isNew: boolean } {
-  const { position, atEnd, faults, faultsBefore, verifiedThrough, ageSeconds } = last;
+  const { position, atEnd, faults, faultsBefore, verifiedThrough, head, ageSeconds } = last;
   if (!atEnd || ageSeconds < AGAIN_SECONDS)
-    return { position, atEnd, faults, faultsBefore, verifiedThrough, isNew: false };
-  return { position: 0, atEnd: false, faults: 0, faultsBefore, verifiedThrough, isNew: true };
+    return { position, atEnd, faults, faultsBefore, verifiedThrough, head, isNew: false };
+  return { position: 0, atEnd: false, faults: 0, faultsBefore, verifiedThrough, head, isNew: true };
 }
 
-/** What a part that ended at the entry `through` leaves for the next part. */
+/**
+ * What a part that ended at the entry `through` leaves for the next part. A head that the chain has lost stays the head, so each later part finds the
+ * loss again.
+ */
 function progressOf(
   begin: CheckProgress,
-  part: { readonly through: number; readonly complete: boolean; readonly faultCount: number },
+  part: {
+    readonly through: ChainPoint;
+    readonly complete: boolean;
+    readonly faultCount: number;
+    readonly lost: readonly unknown[];
+  },
 ): CheckProgress {
-  const faults = begin.faults + part.faultCount;
+  const { sequence } = part.through;
+  const faults = Math.max(begin.faults + part.faultCount, part.lost.length);
+  const reachesNew = part.lost.length === 0 && sequence > (begin.head?.sequence ?? 0);
   return {
-    position: part.through,
+    position: sequence,
     atEnd: part.complete,
     faults,
     faultsBefore: part.complete ? faults : begin.faultsBefore,
-    verifiedThrough: part.complete ? part.through : begin.verifiedThrough,
+    verifiedThrough: Math.max(begin.verifiedThrough, sequence),
+    head: reachesNew ? part.through : begin.head,
   };
 }
 
@@ -52,15 +64,15 @@ export async function checkNext(options: CheckOptions): Promise<void> {
   const claimed = await claimPart(db, restSeconds);
   if (claimed === null) return;
   const { isNew, ...begin } = beginOf(claimed);
-  const part = await checkPart(inTx, { after: begin.position, limit: mostEntries, heads: [] });
-  const [first] = part.faults;
+  const part = await checkPart(inTx, { after: begin.position, limit: mostEntries, head: begin.head });
+  const first = part.lost[0] ?? part.faults[0];
   if (first !== undefined && begin.faults + begin.faultsBefore === 0)
     log.error("the audit chain is not whole: run muster audit verify", { fault: first.code, sequence: first.sequence });
-  const { through, complete, faultCount } = part;
-  await storeProgress(db, claimed.part, {
-    ...progressOf(begin, { through: through.sequence, complete, faultCount }),
-    isNew,
-  });
+  if (!(await storeProgress(db, claimed.part, { ...progressOf(begin, part), isNew })))
+    log.warn("a part of the check of the audit chain took so long that another hub has begun the next part", {
+      after: begin.position,
+      read: part.read,
+    });
 }
 
 /** Checks the chain part by part, one hub at a time, and counts the lost heads of this hub. */

@@ -23,8 +23,21 @@ export const verifyPart = (inTx: InTx, request: VerifyRequest) =>
     return { ...part, unsealed: part.complete ? await countUnsealed(tx) : null };
   }, SNAPSHOT);
 
-/** Verifies a part of the chain as `verifyPart` does, without the count of unsealed entries, which reads the whole table. */
-export const checkPart = (inTx: InTx, request: VerifyRequest) => inTx((tx) => verifyIn(tx, request), SNAPSHOT);
+export interface CheckRequest extends Pick<VerifyRequest, "after" | "limit"> {
+  /** The newest entry that a check has reached; null before the first check. */
+  readonly head: ChainPoint | null;
+}
+
+/**
+ * Verifies a part of the chain as `verifyPart` does, without the count of unsealed entries, which reads the whole table. `lost` says what is wrong with
+ * the head, wherever the part is. If the chain ends before the part, the part begins at the first entry.
+ */
+export const checkPart = (inTx: InTx, { after, limit, head }: CheckRequest) =>
+  inTx(async (tx) => {
+    const end = (await chainHead(tx)).sequence;
+    const lost = head === null ? [] : checkHead(head, { entry: await sealAt(tx, head.sequence), end });
+    return { ...(await verifyIn(tx, { after: after > end ? 0 : after, limit, heads: [] })), lost };
+  }, SNAPSHOT);
 
 async function verifyIn(tx: Tx, { after, limit, heads }: VerifyRequest) {
   const first = await firstSeal(tx);

@@ -26,16 +26,21 @@ export async function claimPart(db: Db, restSeconds: number): Promise<ClaimedPar
 }
 
 /** What a part of the check leaves for the next part. */
-export type CheckProgress = Pick<AuditCheck, "position" | "atEnd" | "faults" | "faultsBefore" | "verifiedThrough">;
+export type CheckProgress = Pick<
+  AuditCheck,
+  "position" | "atEnd" | "faults" | "faultsBefore" | "verifiedThrough" | "head"
+>;
 
-/** Stores the progress. Does nothing if another hub has claimed a part meanwhile. */
+/** Stores the progress. Returns false and stores nothing if another hub has claimed a part meanwhile. */
 export async function storeProgress(
   db: Db,
   part: number,
   { isNew, ...progress }: CheckProgress & { readonly isNew: boolean },
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const rows = await db
     .update(t)
     .set({ ...progress, checkedAt: sql`now()`, ...(isNew ? { beganAt: sql`now()` } : {}) })
-    .where(and(eq(t.id, 1), eq(t.part, part)));
+    .where(and(eq(t.id, 1), eq(t.part, part)))
+    .returning({ part: t.part });
+  return rows.length > 0;
 }

@@ -7,9 +7,9 @@ import { recordAudit } from "./audit-logs.ts";
 const AT_ONCE = 20_000;
 
 /**
- * Removes audit entries that are older than `days` days, from the begin of the chain on without a gap, and returns their number. An audit entry names
- * the last removed entry with its hash, so that the rest of the chain stays verifiable. Returns null if the hub's database role may not remove audit
- * entries.
+ * Removes audit entries that are older than `days` days, from the begin of the chain on without a gap, and returns their number. The newest sealed
+ * entry stays, because the numbers of an empty chain would begin again at 1. An audit entry names the last removed entry with its hash, so that the
+ * rest of the chain stays verifiable. Returns null if the hub's database role may not remove audit entries.
  */
 export async function pruneAudit(inTx: InTx, days: number): Promise<number | null> {
   let removed = 0;
@@ -33,7 +33,8 @@ async function pruneStep(tx: Tx, days: number): Promise<number | null> {
       from audit_seals s left join audit_logs a on a.id = s.audit_id order by s.sequence limit ${AT_ONCE}),
     part as (
       select sequence, entry_sha256 from oldest
-      where sequence < coalesce((select min(sequence) from oldest where not old), 9223372036854775807))
+      where sequence < coalesce((select min(sequence) from oldest where not old), 9223372036854775807)
+        and sequence < (select max(sequence) from audit_seals))
     select (select max(sequence) from part)::text as through, count(*)::int as entries,
       (select entry_sha256 from part order by sequence desc limit 1) as hash from part`);
   const [part] = rows;

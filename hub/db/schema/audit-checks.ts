@@ -1,4 +1,5 @@
-import { bigint, boolean, check, integer, pgTable, sql } from "../orm.ts";
+import type { ChainPoint } from "../../../shared/audit-chain.ts";
+import { bigint, boolean, check, integer, jsonb, pgTable, sql } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
@@ -23,6 +24,11 @@ export const auditChecks = pgTable(
     faultsBefore: integer("faults_before").notNull().default(0),
     /** The number of the newest entry that a check has reached. */
     verifiedThrough: bigint("verified_through", { mode: "number" }).notNull().default(0),
+    /**
+     * The newest entry that a check has reached while the chain still had the head before. Every later part requires this entry, so a cut end stays a
+     * fault after the chain has grown again. A backup contains the head together with its chain, so a restored chain has its head.
+     */
+    head: jsonb("head").$type<ChainPoint>(),
     /** When a hub last ended a part of a check; null until the first part has ended. */
     checkedAt: at("checked_at"),
   },

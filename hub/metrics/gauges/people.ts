@@ -31,7 +31,7 @@ const whole = gauge({
 });
 const verified = gauge({
   name: "muster_audit_verified_sequence",
-  help: "Number of the newest audit entry that a check of the chain has reached.",
+  help: "Number of the newest sealed audit entry that a check of the chain has ever reached.",
   labels: {},
   told: "database",
 });

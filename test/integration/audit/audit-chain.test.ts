@@ -4,12 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { checkNext } from "../../../hub/audit/check-chain.ts";
 import { KeptHeads } from "../../../hub/audit/kept-heads.ts";
 import { sealAll } from "../../../hub/audit/sealer.ts";
-import { recordAudits } from "../../../hub/db/queries/audit-logs.ts";
 import { pruneAudit } from "../../../hub/db/queries/audit-prune.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
+import { recordActs, tamperWith } from "../../support/audit-chain.ts";
 import { REPOSITORY } from "../../support/documents.ts";
 import { quietLog } from "../../support/log.ts";
 
@@ -24,20 +23,8 @@ const query = async (text: string, values: unknown[] = []) =>
 const options = () => ({ ...api.database.database, log: quietLog, heads });
 const seal = (lookBack: number | null = null) => sealAll(options(), lookBack);
 
-async function record(count: number, action = "test.act"): Promise<void> {
-  const entry = { actor: "ann", role: "admin", requestId: "r", action, target: "tests", reason: null };
-  const entries = Array.from({ length: count }, (_, n) => ({ ...entry, details: { n } }));
-  await api.database.database.inTx((tx) => recordAudits(tx, entries));
-}
-
-/** Empties the audit, as nobody but the owner of the tables can. */
-const tamper = async (statement: string): Promise<void> => {
-  const tables = ["audit_logs", "audit_seals"];
-  for (const table of tables) await query(`alter table ${table} disable trigger user`);
-  await query(statement);
-  for (const table of tables)
-    for (const part of ["rows", "table"]) await query(`alter table ${table} enable always trigger ${table}_${part}`);
-};
+const record = (count: number) => recordActs(api.database, count);
+const tamper = (statement: string) => tamperWith(api.database, statement);
 
 const verified = async (search = "") => (await api.ask("GET", `${LOGS}/verify${search}`)).body;
 const faults = async (): Promise<[string, number][]> =>
@@ -194,101 +181,6 @@ describe("the verification", () => {
   });
 });
 
-describe("the hubs' own check", () => {
-  const check = (mostEntries = 10_000) => checkNext({ ...options(), restSeconds: 0, mostEntries });
-  const progress = async () =>
-    (
-      await query(
-        "select position::int, at_end, faults, faults_before, verified_through::int as verified from audit_checks",
-      )
-    )[0];
-  const inAnHour = () =>
-    query(
-      "update audit_checks set began_at = began_at - interval '1 hour', part_began_at = part_began_at - interval '1 minute'",
-    );
-  beforeEach(() => query("delete from audit_checks"));
-
-  it("goes part by part to the end, goes on with new entries, and begins again after an hour", async () => {
-    await record(25);
-    await seal();
-    const at: [number, boolean, number][] = [];
-    const turn = async () => {
-      await check(10);
-      const { position, at_end: atEnd, verified: through } = await progress();
-      at.push([position, atEnd, through]);
-    };
-    for (let part = 0; part < 3; part += 1) await turn();
-    await record(4);
-    await seal();
-    await turn();
-    await inAnHour();
-    await turn();
-    expect(at).toEqual([
-      [10, false, 0],
-      [20, false, 0],
-      [25, true, 25],
-      [29, true, 29],
-      [10, false, 29],
-    ]);
-    expect(await progress()).toMatchObject({ faults: 0, faults_before: 0 });
-  });
-
-  it("finds a changed old entry, says so once, and forgets the fault after a whole check without one", async () => {
-    await record(9);
-    await seal();
-    await check();
-    await tamper("update audit_logs set actor = 'eve' where id = 5");
-    const errors: unknown[] = [];
-    const log = { ...quietLog, error: (_: string, about?: object) => void errors.push(about) };
-    const again = async () => {
-      await inAnHour();
-      await checkNext({ ...options(), log, restSeconds: 0 });
-    };
-    await again();
-    expect(await progress()).toMatchObject({ faults: 1, faults_before: 1 });
-    await again();
-    expect(errors).toEqual([{ fault: "content_changed", sequence: 5 }]);
-    await tamper("update audit_logs set actor = 'ann' where id = 5");
-    await again();
-    expect(await progress()).toMatchObject({ faults: 0, faults_before: 0 });
-  });
-
-  it("finds that the chain ends before the entries that it has checked", async () => {
-    await record(9);
-    await seal();
-    await check();
-    await tamper("delete from audit_seals where sequence > 6; delete from audit_logs where id > 6");
-    await check();
-    expect(await progress()).toMatchObject({ faults: 1 });
-  });
-
-  it("is done by one of two hubs in a period, and a slow hub writes nothing over the next part", async () => {
-    await record(3);
-    await seal();
-    await Promise.all([1, 2, 3].map(() => checkNext(options())));
-    expect(await query("select part::int from audit_checks")).toEqual([{ part: 1 }]);
-    const slow = { ...options(), restSeconds: 0 };
-    await checkNext({
-      ...slow,
-      // Another hub claims the next part while this hub reads the chain.
-      inTx: async (work, how) => {
-        await query("update audit_checks set part = part + 1, position = 77");
-        return options().inTx(work, how);
-      },
-    });
-    expect(await progress()).toMatchObject({ position: 77 });
-  });
-
-  it("counts the lost heads of a hub until a person removes their files", async () => {
-    await record(9);
-    await seal();
-    expect(await heads.countLost()).toBe(0);
-    await tamper("delete from audit_seals where sequence > 6; delete from audit_logs where id > 6");
-    await seal();
-    expect(await heads.countLost()).toBe(1);
-  });
-});
-
 describe("retention", () => {
   it("removes old entries from the begin of the chain on, which stays verifiable", async () => {
     await record(6);
@@ -306,6 +198,15 @@ describe("retention", () => {
     // The head of a removed part is no fault.
     await tamper("delete from audit_seals where sequence = 5");
     expect(await faults()).toEqual([["start_missing", 1]]);
+  });
+
+  it("keeps the newest sealed entry, so that no number is given twice", async () => {
+    await record(3);
+    await tamper("update audit_logs set occurred_at = now() - interval '401 days'");
+    await seal();
+    expect(await pruneAudit(api.database.database.inTx, 400)).toBe(2);
+    await seal();
+    expect(await verified()).toMatchObject({ entries: 2, through: { sequence: 4 }, fault_count: 0 });
   });
 
   it("refuses to remove young entries, and entries that no entry audit.prune names", async () => {
