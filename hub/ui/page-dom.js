@@ -73,6 +73,7 @@ const FINAL = [
   "re-enroll",
   "finish",
   "carry_out",
+  "revoke",
 ];
 /**
  * A button of the operators' page carries its action in its attributes. An update of the page may keep a row's button but change the button's
@@ -91,6 +92,7 @@ const actionButton = (path, title, verb, host, more = {}) => {
   button.dataset.body = JSON.stringify(more.body ?? {});
   // An approved request has its reason already.
   if (more.carries) button.dataset.carries = "true";
+  if (more.plain) button.dataset.plain = "true";
   if (more.secret) button.dataset.secret = "true";
   return button;
 };

@@ -38,6 +38,11 @@ const LISTS = {
     by: "state",
     statuses: Object.keys(APPROVAL_STATES),
   },
+  tokens: {
+    title: "API tokens",
+    path: () => TOKENS,
+    rows: async (items) => tokenTable(items, await siteNames()),
+  },
   records: { title: "Sanitization records", path: () => RECORDS, rows: (items) => recordTable(items) },
   ...Object.fromEntries(
     Object.entries(BATCHES).map(([name, { title, path }]) => [

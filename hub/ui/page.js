@@ -86,6 +86,7 @@ const viewOf = (hash) => {
   }
   if (kind === "lifecycle" && id !== undefined) return lifecycle(...id.split("?"));
   if (kind === "authority") return authority();
+  if (kind === "tokens") return tokens();
   if (kind === "approvals") return id === undefined ? approvals() : approval(id);
   return kind === "nodes" && id !== undefined ? node(id) : overview();
 };
@@ -230,6 +231,10 @@ $("login").addEventListener("submit", (event) => {
 });
 $("leave").addEventListener("click", () => signOut(false));
 $("leave-all").addEventListener("click", () => signOut(true));
+$("view").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (event.target.classList.contains("make-token")) askToMake(event.target);
+});
 $("find").addEventListener("submit", (event) => {
   event.preventDefault();
   const hostname = $("host").value.trim().toLowerCase();

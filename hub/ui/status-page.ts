@@ -13,6 +13,7 @@ const PARTS = [
   "node",
   "authority",
   "approvals",
+  "tokens",
   "lists",
   "dialog",
 ].map((part) => `./page-${part}.js`);
@@ -31,7 +32,7 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <header>
   <h1><a href="#/">Muster</a></h1><span id="about" class="about"></span>
   <form id="find" role="search" hidden><label for="host">Host</label><input id="host" autocomplete="off" spellcheck="false"><button>Find</button></form>
-  <a href="#/list/allocations">Allocations</a><a href="#/list/records">Records</a><a href="#/approvals">Approvals</a><a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Sign out</button><button id="leave-all" type="button" hidden>Sign out everywhere</button>
+  <a href="#/list/allocations">Allocations</a><a href="#/list/records">Records</a><a href="#/approvals">Approvals</a><a href="#/tokens" data-needs="manage_people">Tokens</a><a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Sign out</button><button id="leave-all" type="button" hidden>Sign out everywhere</button>
 </header>
 <p id="stale" role="status"></p>
 <p id="ail" role="status"></p>

@@ -6,6 +6,7 @@ import { loginCases } from "./login-cases.ts";
 import { readerCases } from "./reader-cases.ts";
 import { sectionCases } from "./section-cases.ts";
 import { Stage } from "./stage.ts";
+import { tokenCases } from "./token-cases.ts";
 
 describe("the operators' page", () => {
   let stage: Stage | undefined;
@@ -25,5 +26,6 @@ describe("the operators' page", () => {
   describe("for every reader", () => readerCases(set));
   describe("what can be done", () => actionCases(set));
   describe("with a second person", () => approvalCases(set));
+  describe("with tokens", () => tokenCases(set));
   describe("while the world changes", () => lastingCases(set));
 });
