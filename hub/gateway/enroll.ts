@@ -66,7 +66,7 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
     const unused = await readUnused(tx, node.id, node.generation, checked.publicKeySha256);
     if (unused !== null) return { generation: node.generation, given: unused };
     await enrollManualNode(tx, node);
-    await enrollAdoptedNode(tx, node);
+    await enrollAdoptedNode(tx, node, token);
     await keepCertificate(tx, certificateOf(node, signed));
     await healIdentity(tx, node);
     await revokeCertificates(tx, node.id, { belowGeneration: node.generation }, "the node was provisioned again");

@@ -167,7 +167,7 @@ async function keep(tx: Tx, node: Node, { certificate }: LostCertificate, verdic
   });
   if (verdict === "accepted" && node.status === "bootstrap_issued") {
     await enrollManualNode(tx, node);
-    await enrollAdoptedNode(tx, node);
+    await enrollAdoptedNode(tx, node, { workflowId: null });
   }
   await wakeWorkflows(tx, [waitKey.node(nodeId)]);
 }

@@ -9,7 +9,7 @@ import { forgetInventory, readSessionInventory } from "../db/queries/node-invent
 import { lockNode } from "../db/queries/nodes.ts";
 import { readSku } from "../db/queries/skus.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
-import type { MaasMachineRow, Node } from "../db/schema/index.ts";
+import type { EnrollmentToken, MaasMachineRow, Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { isHealthy } from "./manual-mode.ts";
 import { moveNode } from "./move-node.ts";
@@ -17,14 +17,20 @@ import { compareGpus, otherHostBecause } from "./same-host.ts";
 
 /**
  * The enrollment of an adopted host makes its node `enrolling`. The hub forgets the stored inventory, because an earlier agent of the node may have
- * run on another host. A node in service whose host enrolls again stays in service, and its host has to prove anew that it is the machine.
+ * run on another host. A node in service whose host enrolls again stays in service, and its host has to prove anew that it is the machine. An
+ * operation that makes the token, such as a reimage, has deployed the machine itself, which is the proof. An operation that only holds the node while
+ * the host enrolls by a person's command proves nothing, so `admitAdoptedNode` judges the host when the operation has ended.
  */
-export async function enrollAdoptedNode(tx: Tx, node: Node): Promise<void> {
+export async function enrollAdoptedNode(
+  tx: Tx,
+  node: Node,
+  { workflowId }: Pick<EnrollmentToken, "workflowId">,
+): Promise<void> {
   if (node.onboardingMode !== "adopted") return;
   if (node.status === "bootstrap_issued") {
     const move = { from: "bootstrap_issued", to: "enrolling", owner: "onboarding" } as const;
     await moveNode(tx, node.id, move, "The host enrolled with the token of its adoption");
-  } else if ((await operationOfNode(tx, node.id)) !== null) return;
+  } else if (workflowId !== null) return;
   await forgetInventory(tx, node.id);
   await tellIdentity(
     tx,

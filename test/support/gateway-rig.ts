@@ -188,7 +188,7 @@ export class GatewayRig {
 
   async issueToken(
     nodeId: NodeId,
-    more: { generation?: number; ttlSeconds?: number; boundMacs?: string[] } = {},
+    more: { generation?: number; ttlSeconds?: number; boundMacs?: string[]; workflowId?: WorkflowId | null } = {},
   ): Promise<string> {
     const { token } = await this.inTx((tx) =>
       issueEnrollmentToken(tx, {
@@ -225,9 +225,9 @@ export class GatewayRig {
     return this.enrollNode(await this.addNode(status), generation);
   }
 
-  async enrollNode(nodeId: NodeId, generation: number): Promise<Identity> {
+  async enrollNode(nodeId: NodeId, generation: number, workflowId: WorkflowId | null = null): Promise<Identity> {
     const key = await makeKey();
-    const token = await this.issueToken(nodeId, { generation });
+    const token = await this.issueToken(nodeId, { generation, workflowId });
     const answer = await this.enroll(await this.enrollRequest(nodeId, token, key));
     const { certificate_pem: certPem } = EnrollResponse.parse(answer.json);
     return { nodeId, generation, certPem, keyPem: key.keyPem };

@@ -6,7 +6,7 @@ import { domainEvents, enrollmentTokens, nodeBaselines, nodes } from "../../../h
 import { sweepBaselines } from "../../../hub/node/baseline.ts";
 import { tokenHash } from "../../../hub/node/enrollment-tokens.ts";
 import type { AdoptionCommands } from "../../../shared/api/adoptions.ts";
-import { NodeId } from "../../../shared/ids.ts";
+import { NodeId, WorkflowId } from "../../../shared/ids.ts";
 import type { Machine } from "../../fakes/maas/state/model.ts";
 import { AdoptionWorld } from "../../support/adoption-world.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
@@ -177,14 +177,24 @@ describe("the host of an adopted node", () => {
     expect(await identityOf(id)).toMatchObject({ status: "True" });
     again.agent.cut();
 
-    // An operation that enrolls the host, such as a reimage, has deployed the machine itself.
+    // An operation that only holds the node while the host enrolls by a command proves nothing. The hub judges the host when the operation is over.
     const { pool } = world.api.database.database;
-    await pool.query("insert into workflow_subjects (subject, workflow_id) values ($1, $2)", [
-      `node:${id}`,
-      randomUUID(),
-    ]);
-    await rig.enrollNode(id, (await generationOf(id)) + 1);
-    expect(await identityOf(id)).toMatchObject({ status: "True" });
+    const held = await world.api.ask("POST", `${ADMIN}/nodes/${id}/re-enroll`, { reason: "a test" });
+    const operation = randomUUID();
+    await pool.query("insert into workflow_subjects (subject, workflow_id) values ($1, $2)", [`node:${id}`, operation]);
+    const during = await hostRuns(id, tokenIn(held.body.bootstrap_command), [macOf(machine)]);
+    if (during.agent === null) throw new Error("not enrolled");
+    expect(await identityOf(id)).toMatchObject({ status: "Unknown", reason: "AgentEnrolled" });
+    during.agent.send({ type: "inventory", inventory: inventory(during.bootId, randomUUID(), macOf(machine)) });
+    await during.agent.settled();
+    expect(await identityOf(id)).toMatchObject({ status: "Unknown", reason: "AgentEnrolled" });
+    await pool.query("delete from workflow_subjects where workflow_id = $1", [operation]);
+    tellHealthy(during.agent, await generationOf(id), during.bootId);
+    await until("the host to be refused", async () => ((await identityOf(id)).status === "False" ? true : undefined));
+
+    // An operation that makes the token, such as a reimage, has deployed the machine itself.
+    await rig.enrollNode(id, (await generationOf(id)) + 1, WorkflowId.parse(randomUUID()));
+    expect((await identityOf(id)).generation).toBe((await generationOf(id)) - 1);
   });
 
   it("is not judged by the inventory of another boot", async () => {
