@@ -18,6 +18,7 @@ export class ContainerHosts implements Lane {
   readonly #scratch: string;
   readonly listen: string;
   readonly reach: string;
+  #bare = 0;
   readonly #hosts = new Map<string, ContainerHost>();
   /** The end of the newest operation on a container, for which the next operation waits. */
   #last: Promise<void> = Promise.resolve();
@@ -91,7 +92,10 @@ export class ContainerHosts implements Lane {
   /** Makes a host without MAAS, for example for manual mode. A host without MAAS has a working network, and its cloud-init finds no datasource. */
   async bare(name: string): Promise<ContainerHost> {
     const host = this.of(name);
-    const nic = { name: PXE_NIC, mac: "02:00:00:00:00:01", onBridge: true };
+    this.#bare += 1;
+    // A MAC address that its manufacturer gave: the hub takes no other one as a proof of which host an agent runs on.
+    const mac = `00:16:3e:00:00:${this.#bare.toString(16).padStart(2, "0")}`;
+    const nic = { name: PXE_NIC, mac, onBridge: true };
     const network = { version: 2, ethernets: { [PXE_NIC]: { dhcp4: true } } };
     await host.install(
       [nic],

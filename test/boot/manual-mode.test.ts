@@ -1,7 +1,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { AdoptionCommands, AdoptionCreated } from "../../shared/api/adoptions.ts";
 import { BootstrapCommand } from "../../shared/api/nodes.ts";
+import { PXE_NIC } from "../fakes/maas/state/site.ts";
+import { deployedMachine } from "../support/deployed-machine.ts";
 import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
@@ -10,6 +13,8 @@ let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });
 });
+const nodeIs = (id: string, status: string) =>
+  until(`the node to be ${status}`, async () => ((await world.api.node(id)).status === status ? true : undefined));
 afterAll(() => world?.stop());
 
 const create = (hostname: string) =>
@@ -35,9 +40,7 @@ it("the manual command brings a host into service, and explains each failure", a
   const done = await host.run("bash", "-c", made.bootstrap_command);
   expect(done.exitCode, done.stdout + done.stderr).toBe(0);
   expect(done.stdout).toContain(`enrolled as ${made.node_id}`);
-  await until("the node is active", async () =>
-    (await world.api.node(made.node_id)).status === "active" ? true : undefined,
-  );
+  await nodeIs(made.node_id, "active");
   const node = await until(
     "the node to take work, after the agent has reported the baseline",
     async () => {
@@ -80,3 +83,36 @@ it("an upgrade of the package keeps the identity, and a purge leaves only what t
   expect(left.split("\n").filter((path) => path !== "")).toEqual(["/root/muster-bootstrap.sh"]);
   expect(await host.shell("systemctl list-units 'muster*' --all --no-legend")).toBe("");
 });
+
+it("a host that MAAS deployed without Muster comes into service by its adoption's command, and only the right host", async () => {
+  const [right, wrong] = await Promise.all([world.hosts.bare("running"), world.hosts.bare("stranger")]);
+  const mac = (await right.shell(`cat /sys/class/net/${PXE_NIC}/address`)).trim();
+  const uuid = (await right.shell("cat /sys/class/dmi/id/product_uuid 2>/dev/null || true")).trim();
+  deployedMachine(world.maas.sim.region, { hostname: "running", n: 1, mac }, (machine) => {
+    if (uuid !== "") machine.hardwareUuid = uuid;
+  });
+  const site = `/api/v1/admin/maas-sites/${world.site.siteId}`;
+  const request = { sku_id: world.site.skuId, hostnames: ["running"] };
+  const adopted = await until("the hub to have read the machine", async () => {
+    const { machines } = await world.api.call(AdoptionCreated, "POST", `${site}/adoptions`, request);
+    return machines[0]?.node_id ?? undefined;
+  });
+  await nodeIs(adopted, "bootstrap_issued");
+  const written = writes();
+  const { commands } = await world.api.call(AdoptionCommands, "POST", `${site}/adoption-commands`, {});
+  expect(commands.map(({ hostname }) => hostname)).toEqual(["running"]);
+  const command = commands[0]?.bootstrap_command ?? "";
+
+  const refused = await wrong.run("bash", "-c", command);
+  expect(refused.exitCode, refused.stdout).not.toBe(0);
+  expect((await world.api.node(adopted)).status).toBe("bootstrap_issued");
+  expect(writes(), "requests that change MAAS before the agent has enrolled").toEqual(written);
+  const done = await right.run("bash", "-c", command);
+  expect(done.exitCode, done.stdout + done.stderr).toBe(0);
+  await nodeIs(adopted, "active");
+  expect(await world.api.node(adopted)).toMatchObject({ hostname: "running", schedulable: false });
+});
+
+/** How often each request that may change something has reached the simulated MAAS. */
+const writes = (): Record<string, number> =>
+  Object.fromEntries(Object.entries(world.maas.sim.region.state.requests).filter(([what]) => !what.startsWith("GET ")));

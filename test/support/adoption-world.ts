@@ -11,12 +11,11 @@ import { emptyMemory, pollSite } from "../../hub/watcher/poll.ts";
 import type { AdoptionCreated } from "../../shared/api/adoptions.ts";
 import { SiteId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
-import { learnHardware, newInterface } from "../fakes/maas/engine/inventory.ts";
-import { blankMachine } from "../fakes/maas/http/operations/machine-form.ts";
 import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
 import type { MaasVersion, Machine } from "../fakes/maas/state/model.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { type Answer, type ApiHarness, seedApi, startApi } from "./api-harness.ts";
+import { deployedMachine } from "./deployed-machine.ts";
 import { quietLog } from "./log.ts";
 
 const ADMIN = "/api/v1/admin";
@@ -53,32 +52,8 @@ export class AdoptionWorld {
 
   /** A machine that MAAS has deployed for the hub's user, without Muster. */
   deployed(hostname: string, change: (machine: Machine) => void = () => undefined): Machine {
-    const { region } = this.region.sim;
     this.#made += 1;
-    const n = this.#made;
-    const machine = blankMachine(region);
-    machine.hostname = hostname;
-    machine.powerType = "ipmi";
-    machine.powerParameters = { power_address: `10.90.${n >> 8}.${n & 255}` };
-    region.state.machines.push(machine);
-    learnHardware(region, machine);
-    region.forceStatus(machine, STATUS.deployed);
-    region.setOwner(machine, "admin");
-    machine.powerState = "on";
-    machine.osystem = "ubuntu";
-    machine.distroSeries = "noble";
-    machine.architecture = "amd64/generic";
-    machine.enableHwSync = true;
-    machine.syncInterval = 900;
-    machine.lastSync = Date.now();
-    machine.hardwareUuid = randomUUID();
-    const nic = newInterface(region, "eno1", macOf(n));
-    nic.links = [{ id: 90_000 + n, mode: "dhcp", subnetId: null, ipAddress: `10.99.${n >> 8}.${n & 255}` }];
-    machine.interfaces = [nic];
-    machine.bootInterfaceId = nic.id;
-    change(machine);
-    region.changed();
-    return machine;
+    return deployedMachine(this.region.sim.region, { hostname, n: this.#made, mac: macOf(this.#made) }, change);
   }
 
   change(machine: Machine, change: (machine: Machine) => void): void {
