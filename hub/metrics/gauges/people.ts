@@ -2,7 +2,10 @@ import { sql } from "../../db/orm.ts";
 import { gauge } from "../counted/family.ts";
 import { gaugeGroup } from "./group.ts";
 
-/** Tokens that expire within `SOON_DAYS` are counted, so that somebody rotates them in time. */
+/**
+ * Tokens that expire within `SOON_DAYS` are counted, so that somebody rotates them in time. A token for `SOON_DAYS` or less is left out, because it would
+ * count all its life. The hub does not store when a token was rotated, so the life of a rotated token counts from the end of its old secret.
+ */
 const SOON_DAYS = 7;
 
 const open = gauge({
@@ -17,9 +20,21 @@ const oldest = gauge({
   labels: {},
   told: "database",
 });
+const late = gauge({
+  name: "muster_approvals_pending_past_half",
+  help: "Requests that have waited for a second person for more than half of the time after which they expire.",
+  labels: {},
+  told: "database",
+});
 const expiring = gauge({
   name: "muster_api_tokens_expiring",
-  help: `Valid API tokens that expire within ${SOON_DAYS} days.`,
+  help: `Valid API tokens that expire within ${SOON_DAYS} days, without tokens whose whole life is ${SOON_DAYS} days or less; the life of a rotated token counts from the end of its old secret.`,
+  labels: {},
+  told: "database",
+});
+const unsealed = gauge({
+  name: "muster_audit_oldest_unsealed_seconds",
+  help: "Age of the oldest audit entry after the newest sealed one, which waits for its place in the audit chain; 0 if none waits.",
   labels: {},
   told: "database",
 });
@@ -43,7 +58,7 @@ const checkAge = gauge({
 });
 const exportLag = gauge({
   name: "muster_audit_export_lag_seconds",
-  help: "Age of the oldest audit entry that is not yet at its export's place, over all places to which a hub exported within the last hour; 0 if none waits or nothing is exported.",
+  help: "Age of the oldest sealed audit entry that is not yet at its export's place, over all places to which a hub exported within the last hour; 0 if none waits or nothing is exported.",
   labels: {},
   told: "database",
 });
@@ -52,6 +67,8 @@ type Row = {
   pending: number;
   approved: number;
   oldest: number | null;
+  late: number;
+  unsealed: number | null;
   expiring: number;
   faults: number | null;
   verified: number | null;
@@ -65,18 +82,22 @@ const one = (value: number) => [{ labels: {}, value }];
 /** What concerns people: requests that wait for them, tokens that expire, and the audit of what they did. */
 export const peopleGauges = gaugeGroup({
   name: "people",
-  families: [open, oldest, expiring, whole, verified, checkAge, exportLag],
+  families: [open, oldest, late, expiring, unsealed, whole, verified, checkAge, exportLag],
   collect: async (db) => {
     const { rows } = await db.execute<Row>(sql`
       select a.*, c.*,
         (select count(*)::int from api_tokens where revoked_at is null and expires_at > now()
-          and expires_at <= now() + make_interval(days => ${SOON_DAYS}::int)) as expiring,
+          and expires_at <= now() + make_interval(days => ${SOON_DAYS}::int)
+          and expires_at > coalesce(previous_until, created_at) + make_interval(days => ${SOON_DAYS}::int)) as expiring,
+        (select greatest(0, extract(epoch from now() - occurred_at))::float8 from audit_logs
+          where id > coalesce((select max(audit_id) from audit_seals), 0) order by id limit 1) as unsealed,
         (select extract(epoch from now() - min(s.sealed_at))::float8 from audit_exports e
           cross join lateral (select sealed_at from audit_seals where sequence > e.sequence order by sequence limit 1) s
           where e.lease_until > now() - interval '1 hour') as export_lag
       from (
         select (count(*) filter (where state = 'pending'))::int as pending, (count(*) filter (where state = 'approved'))::int as approved,
-          extract(epoch from now() - min(created_at) filter (where state = 'pending'))::float8 as oldest
+          extract(epoch from now() - min(created_at) filter (where state = 'pending'))::float8 as oldest,
+          (count(*) filter (where state = 'pending' and now() - created_at > (expires_at - created_at) / 2))::int as late
         from approvals where state in ('pending', 'approved') and expires_at > now()) a
       left join (
         select faults + faults_before as faults, verified_through::float8 as verified,
@@ -89,7 +110,9 @@ export const peopleGauges = gaugeGroup({
       { labels: { state: "approved" }, value: row.approved },
     ]);
     oldest.show(one(row.oldest ?? 0));
+    late.show(one(row.late));
     expiring.show(one(row.expiring));
+    unsealed.show(one(row.unsealed ?? 0));
     exportLag.show(one(row.export_lag ?? 0));
     const { faults, verified: through, check_age: age } = row;
     whole.show(row.checked === true ? one(faults === 0 ? 1 : 0) : []);

@@ -189,16 +189,33 @@ describe("the metrics of a hub's database", () => {
       { state: "pending" },
       1,
     ],
+    ["a request past half of its time", "select 1", "muster_approvals_pending_past_half", {}, 1],
+    [
+      "no request past half of its time before that",
+      "update approvals set expires_at = now() + interval '25 h' where state = 'pending' and expires_at > now()",
+      "muster_approvals_pending_past_half",
+      {},
+      0,
+    ],
     ["an approved request", "select 1", "muster_approvals_open", { state: "approved" }, 2],
     ["the age of the waiting request", "select 1", "muster_approvals_oldest_pending_seconds", {}, SECONDS_OF_A_DAY],
     [
       "API tokens that expire within a week",
-      `insert into api_tokens (name, role, token_sha256, expires_at, revoked_at)
-        select 'token ' || n, 'viewer', n, now() + make_interval(days => n), case n when 3 then now() end from generate_series(-1, 9) n`,
+      `insert into api_tokens (name, role, token_sha256, created_at, expires_at, revoked_at)
+        select 'token ' || n, 'viewer', n, now() - interval '30 days', now() + make_interval(days => n), case n when 3 then now() end from generate_series(-1, 9) n`,
       "muster_api_tokens_expiring",
       {},
       // The tokens of the days 1 to 7 without the revoked one; the token of day 0 has expired.
       6,
+    ],
+    [
+      "no token that was created or rotated for a week",
+      `update api_tokens set created_at = now() where name = 'token 7';
+        update api_tokens set previous_until = now() - interval '1 day' where name = 'token 6';
+        update api_tokens set previous_until = now() - interval '3 days' where name = 'token 5'`,
+      "muster_api_tokens_expiring",
+      {},
+      4,
     ],
     [
       "the age of a first check of the audit chain that never ends a part, although hubs begin one part after the other",
@@ -246,6 +263,22 @@ describe("the metrics of a hub's database", () => {
       "no lag of an export that has everything",
       "update audit_exports set sequence = 4",
       "muster_audit_export_lag_seconds",
+      {},
+      0,
+    ],
+    [
+      "an audit entry that waits for its seal",
+      `with sealed as (insert into audit_logs (actor, role, action, target) select 'ann', 'admin', 'act', 't' from generate_series(1, 5) returning id)
+          insert into audit_seals (sequence, audit_id, previous_sha256, entry_sha256) select 5, max(id), '', '' from sealed;
+        insert into audit_logs (actor, role, action, target, occurred_at) values ('ann', 'admin', 'act', 't', now() - interval '1 day')`,
+      "muster_audit_oldest_unsealed_seconds",
+      {},
+      SECONDS_OF_A_DAY,
+    ],
+    [
+      "no age of unsealed entries after the seal",
+      "insert into audit_seals (sequence, audit_id, previous_sha256, entry_sha256) select 6, max(id), '', '' from audit_logs",
+      "muster_audit_oldest_unsealed_seconds",
       {},
       0,
     ],
