@@ -12,8 +12,10 @@ export interface Actor extends Reach {
   readonly role: ApiRole;
   /** The id of the API token in the request; null for a request without an API token. */
   readonly tokenId: string | null;
-  /** The id of the person who signed in; null for a program with an API token. */
+  /** The id of the person who signed in; null for a program. */
   readonly personId: string | null;
+  /** The provider's name of the holder of an access token that may be of anybody (`isOfPerson`). */
+  readonly machineId?: string;
   /** What the access token of the request says about the person, as far as roles depend on it, and when the access token ends. */
   readonly accessToken?: { readonly claims: Readonly<Record<string, unknown>>; readonly until: Date };
 }

@@ -12,6 +12,7 @@ import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { EVERYWHERE } from "../db/queries/reach.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import { ACCESS_TOKEN_FAULTS } from "../sign-in/access-token.ts";
+import { isOfPerson } from "../sign-in/access-token-holder.ts";
 import type { SignIn } from "../sign-in/open-sign-in.ts";
 import { nameOf, personActor } from "../sign-in/person-actor.ts";
 import { picked } from "../sign-in/role-rules.ts";
@@ -133,5 +134,7 @@ async function holderOfAccessToken({ token }: Credential, { db, signIn: { oidc }
   const name = nameOf(claims, claims.sub);
   const actor = await personActor({ via: "oidc", subject: claims.sub, name, claims }, oidc.roles, db);
   const kept = picked(claims, await oidc.roles.rules());
-  return { kind: "actor", actor: { ...actor, accessToken: { claims: kept, until: new Date(claims.exp * 1000) } } };
+  const accessToken = { claims: kept, until: new Date(claims.exp * 1000) };
+  const machine = isOfPerson(claims, oidc.settings.cliClientId) ? {} : { personId: null, machineId: claims.sub };
+  return { kind: "actor", actor: { ...actor, ...machine, accessToken } };
 }

@@ -19,7 +19,8 @@ const PREFIX = "oidc:";
 
 /** Returns the name by which the audit and the page show a person or machine. The subject decides who it is, because a person may change the name. */
 export function nameOf(claims: Claims, subject: string): string {
-  const given = [claims["preferred_username"], claims["email"], claims["name"], claims["client_id"]].find(
+  // The claim `client_id` is no name, because all people who sign in by one client have the same one.
+  const given = [claims["preferred_username"], claims["email"], claims["name"]].find(
     (one) => typeof one === "string" && one.trim() !== "",
   );
   return (

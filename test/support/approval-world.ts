@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { type NodeId, SiteId } from "../../shared/ids.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
-import { TestProvider } from "../fakes/oidc/provider.ts";
+import { MACHINE_CLIENT, TestProvider } from "../fakes/oidc/provider.ts";
 import { type Answer, type ApiHarness, type SeededApi, startApi } from "./api-harness.ts";
 import { oidcSettings } from "./oidc-settings.ts";
 import { addMachine, addNodeInService } from "./site-nodes.ts";
@@ -33,7 +33,7 @@ const PEOPLE = {
 };
 export type Person = keyof typeof PEOPLE;
 
-/** A hub with a provider of sign-in, whose people ask for and give approvals. The name "admin" stands for the first admin token. */
+/** A hub with a provider of sign-in, whose people ask for and give approvals. The name "admin" stands for the first admin token, and the name "scheduler" for a machine of the provider. */
 export class ApprovalWorld {
   readonly api: ApiHarness;
   readonly provider: TestProvider;
@@ -55,8 +55,12 @@ export class ApprovalWorld {
     const oidc = oidcSettings(provider, { rolesFile });
     const api = await startApi({ signIn: { publicUrl: null, secure: false, oidc } });
     const bearer = new Map([["admin", api.admin]]);
+    // The access tokens outlive every suite, also on a busy machine.
+    const exp = Math.floor(Date.now() / 1000) + 3_600;
     for (const [sub, group] of Object.entries(PEOPLE))
-      bearer.set(sub, await provider.accessToken({ sub, groups: [group] }));
+      bearer.set(sub, await provider.accessToken({ sub, exp, groups: [group] }));
+    const { id } = MACHINE_CLIENT;
+    bearer.set(id, await provider.accessToken({ sub: id, client_id: id, exp, groups: ["admins"] }));
     return new ApprovalWorld(api, provider, folder, bearer);
   }
 

@@ -7,11 +7,12 @@ import type { Actor } from "../actor.ts";
 const ANYBODY = "anybody";
 const PERSON = "person:";
 
-type Caller = Pick<Actor, "personId" | "tokenId" | "name">;
+type Caller = Pick<Actor, "personId" | "machineId" | "tokenId" | "name">;
 
-/** The owner of the caller's credential: a person who signed in, or an API token. */
-export function callerKey({ personId, tokenId, name }: Caller): string {
+/** The owner of the caller's credential: a person who signed in, a machine of the provider, or an API token. */
+export function callerKey({ personId, machineId, tokenId, name }: Caller): string {
   if (personId !== null) return `${PERSON}${personId}`;
+  if (machineId !== undefined) return `machine:${machineId}`;
   if (tokenId !== null) return `token:${tokenId}`;
   throw new Error(`${name} has no credential, and so cannot ask for or give an approval`);
 }
@@ -38,15 +39,15 @@ export const identitiesOf = (db: Db | Tx, caller: Caller): Promise<readonly stri
   identitiesOfKey(db, callerKey(caller));
 
 /**
- * True if the hub cannot say which people the identities name. A token is no person: the first admin token and the tokens of older hubs are known by
- * their ids only, and any person may hold them.
+ * True if the hub cannot say which people the identities name. A token or a machine is no person: the first admin token, the tokens of older hubs and
+ * the machines of the provider are known by their ids only, and any person may hold their secrets.
  */
 export const mayBeAnybody = (identities: readonly string[]): boolean =>
   identities.length === 0 || identities.some((one) => !one.startsWith(PERSON));
 
 /** What makes a credential known to people, for the errors about a credential of which the hub knows nobody. */
 export const HOW_TO_BE_KNOWN =
-  "The first admin token, a token of an older version, and each token that such a token has created may be in the hands of anybody. Sign in as a person, or use a token that a person who had signed in has created.";
+  "The first admin token, a token of an older version, a machine's access token, and each token that one of them has created may be in the hands of anybody. Sign in as a person, or use a token that a person who had signed in has created.";
 
 /** True if both sets may name one person. */
 export const mayBeOne = (some: readonly string[], others: readonly string[]): boolean =>

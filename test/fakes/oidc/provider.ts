@@ -76,13 +76,14 @@ export class TestProvider {
     this.#provider = this.#make();
   }
 
-  /** Signs an access token of which a test may change every part. */
+  /** Signs an access token of a person who signed in by the command line. A test may change every part. */
   async accessToken(
     claims: Record<string, unknown> = {},
     { header = {}, key = this.#key }: { header?: Record<string, unknown>; key?: SigningKey } = {},
   ): Promise<string> {
     const now = Math.floor(Date.now() / 1000);
-    const all = { iss: this.issuer, sub: "ann", aud: RESOURCE, iat: now, exp: now + 300, ...claims };
+    const issued = { iss: this.issuer, aud: RESOURCE, iat: now, exp: now + 300 };
+    const all = { ...issued, sub: "ann", client_id: CLI_CLIENT, ...claims };
     const present = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
     const protectedHeader = { alg: String(key.jwk.alg), typ: "at+jwt", kid: key.kid, ...header };
     return new SignJWT(present).setProtectedHeader(protectedHeader).sign(key.key);

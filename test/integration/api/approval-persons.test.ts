@@ -43,11 +43,12 @@ describe("a second person", () => {
     await world.granted(byToken, "dave");
   });
 
-  it("is no holder of the first admin token or of its tokens, whom the hub cannot tell from the requester", async () => {
+  it("is no holder of the first admin token, of a machine's access token, or of their tokens, whom the hub cannot tell from the requester", async () => {
     const path = await pathOfNode();
     const approval = await ask("ann", path);
     const made = await world.token("admin", "of-admin");
     const next = await world.token(made.token, "of-a-token-of-admin");
+    const ofMachine = await world.token("scheduler", "of-a-machine");
     const rotated = await world.token("admin", "of-admin-and-dora");
     const { token } = (await world.post("dora", `/tokens/${rotated.id}/rotate`, { expires_in_days: 1 })).body;
     const old = await apiToken(world.api.database, { name: "old", role: "admin" });
@@ -55,7 +56,7 @@ describe("a second person", () => {
     const migrated = await apiToken(world.api.database, { name: "migrated", role: "admin" });
     await world.query("update api_tokens set known_to = array['token:' || id] where name = 'migrated'");
     const before = await approvals();
-    for (const who of ["admin", made.token, next.token, token, old, migrated]) {
+    for (const who of ["admin", "scheduler", made.token, next.token, ofMachine.token, token, old, migrated]) {
       expect((await world.grant(who, approval)).problem).toMatchObject({
         code: "own_approval",
         detail: expect.stringMatching(/^The hub cannot tell that \S+ is another person than oidc:ann, .* Sign in as/),
