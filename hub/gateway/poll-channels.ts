@@ -12,6 +12,8 @@ import type { Channel, Session } from "./session.ts";
 
 const MAX_WAIT_MS = 30_000;
 
+type Caller = Pick<AuthenticatedNode, "nodeId" | "serial">;
+
 /**
  * Agents use the long poll on hosts that cannot open a WebSocket, for example behind a proxy. The answers to long-poll requests contain the same
  * frames that a WebSocket would carry.
@@ -35,15 +37,16 @@ export class PollChannels {
   }
 
   /** Answers a long poll as soon as there is a frame for the agent, or without a frame after `waitMs`. */
-  async wait(nodeId: NodeId, epoch: number, waitMs: number, signal: AbortSignal): Promise<HubFrame[]> {
-    const { session, channel } = this.#live(nodeId, epoch);
+  async wait(caller: Caller, epoch: number, waitMs: number, signal: AbortSignal): Promise<HubFrame[]> {
+    const { session, channel } = this.#live(caller, epoch);
     await this.#gateway.take(session, { type: "heartbeat", seq: 0 });
     return channel.take(Math.min(waitMs, MAX_WAIT_MS), signal);
   }
 
   /** Processes the frames in an agent's long-poll request in their order, and returns the hub's frames for the agent. */
-  async deliver(nodeId: NodeId, epoch: number, frames: readonly AgentFrame[]): Promise<HubFrame[]> {
-    const { session, channel } = this.#live(nodeId, epoch);
+  async deliver(caller: Caller, epoch: number, frames: readonly AgentFrame[]): Promise<HubFrame[]> {
+    const { nodeId } = caller;
+    const { session, channel } = this.#live(caller, epoch);
     for (const frame of frames) {
       const kind = kindOf(frame);
       if (kind !== null) this.#guard.asks(nodeId, kind);
@@ -55,9 +58,14 @@ export class PollChannels {
     return channel.take(0);
   }
 
-  #live(nodeId: NodeId, epoch: number): { session: Session; channel: PollChannel } {
+  /**
+   * A session belongs to the certificate that opened it. A certificate of the lost time counts only after a hello (decision I10), so the number of
+   * another certificate's session, which is easy to guess, must not be enough.
+   */
+  #live({ nodeId, serial }: Caller, epoch: number): { session: Session; channel: PollChannel } {
     const open = this.#open.get(nodeId);
-    if (open === undefined || open.session.epoch !== epoch || open.channel.closed !== null) {
+    const session = open?.session;
+    if (open === undefined || session?.epoch !== epoch || session.serial !== serial || open.channel.closed !== null) {
       throw new ApiError(
         "session_stale",
         `Session ${epoch} of node ${nodeId} is not open on this hub. Open a new one.`,

@@ -95,16 +95,16 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     return c.json({ welcome: await deps.polls.open(hello, identity) });
   });
   app.get("/internal/v1/nodes/:id/tasks/wait", async (c) => {
-    const { nodeId } = await node(c);
-    deps.guard.asks(nodeId, "poll");
+    const caller = await node(c);
+    deps.guard.asks(caller.nodeId, "poll");
     const query = valid(WaitQuery.safeParse(c.req.query()));
-    return c.json({ frames: await deps.polls.wait(nodeId, query.session_epoch, query.timeout_ms, c.req.raw.signal) });
+    return c.json({ frames: await deps.polls.wait(caller, query.session_epoch, query.timeout_ms, c.req.raw.signal) });
   });
   app.post("/internal/v1/nodes/:id/frames", async (c) => {
-    const { nodeId } = await node(c);
-    deps.guard.asks(nodeId, "poll");
-    const request = await body(c, FramesRequest, BODY_BYTES.frames, (bytes) => deps.guard.sends(nodeId, bytes));
-    return c.json({ frames: await deps.polls.deliver(nodeId, request.session_epoch, request.frames) });
+    const caller = await node(c);
+    deps.guard.asks(caller.nodeId, "poll");
+    const request = await body(c, FramesRequest, BODY_BYTES.frames, (bytes) => deps.guard.sends(caller.nodeId, bytes));
+    return c.json({ frames: await deps.polls.deliver(caller, request.session_epoch, request.frames) });
   });
   app.route("/", cloudInitRoutes(deps));
   return app;

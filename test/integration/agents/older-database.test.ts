@@ -85,11 +85,21 @@ describe("a certificate that the hub issued after the backup", () => {
   });
 
   it("is accepted by the first hello of a long poll too, and by nothing before it", async () => {
-    const { lost } = await hostWithLostCertificate(3);
+    const { before, lost } = await hostWithLostCertificate(3);
     await restored(hoursAgo(5));
     const path = `/internal/v1/nodes/${lost.nodeId}`;
-    const early = await rig.ask("GET", `${path}/tasks/wait?session_epoch=1`, { as: lost });
-    expect([early.code, await stored(lost)]).toEqual(["session_stale", undefined]);
+    const open = await rig.ask("POST", `${path}/sessions`, { as: before, body: { hello: helloOf(before) } });
+    const { session_epoch } = (open.json as { welcome: { session_epoch: number } }).welcome;
+    const wait = `${path}/tasks/wait?session_epoch=${session_epoch}&timeout_ms=0`;
+    const frames = { session_epoch, frames: [] };
+    for (const [as, status] of [
+      [lost, 409],
+      [before, 200],
+    ] as const) {
+      expect((await rig.ask("GET", wait, { as })).status).toBe(status);
+      expect((await rig.ask("POST", `${path}/frames`, { as, body: frames })).status).toBe(status);
+    }
+    expect(await stored(lost)).toBeUndefined();
     const opened = await rig.ask("POST", `${path}/sessions`, { as: lost, body: { hello: helloOf(lost) } });
     expect(opened.status).toBe(200);
     expect(await stored(lost)).toMatchObject({ replacedAt: null, firstUsedAt: expect.any(Date) });
