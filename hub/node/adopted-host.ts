@@ -71,11 +71,15 @@ export async function admitAdoptedNode(tx: Tx, known: Node): Promise<void> {
   const inventory = await readSessionInventory(tx, node);
   if (inventory === null) return;
   const machine = await boundMachine(tx, node);
-  const details = machine !== null && isReadInFull(machine.details) ? machine.details : null;
-  if (machine === null || details === null || machine.absent || machine.status !== MAAS_STATUS.deployed) {
+  if (machine === null || machine.absent || machine.status !== MAAS_STATUS.deployed) {
     const is = machine === null || machine.absent ? "gone from MAAS" : `'${machine.statusName}' in MAAS`;
     const message = `The node's machine is ${is}, so nothing shows that the agent runs on it, and the node gets no tenant. Wait until the machine is Deployed, or remove the node.`;
     return tellIdentity(tx, node, "Unknown", "MachineNotDeployed", message);
+  }
+  const { details } = machine;
+  if (!isReadInFull(details)) {
+    const message = `Machine ${machine.systemId} was not read in full yet, so nothing shows that the agent runs on it, and the node gets no tenant. Run the reconciliation of the site.`;
+    return tellIdentity(tx, node, "Unknown", "MachineNotRead", message);
   }
   const other = otherHostBecause(inventory, details);
   if (other !== null) return refuseHost(tx, node, machine, other);

@@ -221,6 +221,18 @@ describe("the host of an adopted node", () => {
       (await identityOf(id))?.reason === "MachineNotDeployed" ? true : undefined,
     );
     expect(await statusOf(id)).toBe("enrolling");
+
+    // The row of a machine that an older hub wrote has no details.
+    world.status(machine, "deployed");
+    await world.poll();
+    const { pool } = world.api.database.database;
+    await pool.query("update maas_machines set details = '{}' where system_id = $1", [machine.systemId]);
+    agent.send({ type: "inventory", inventory: inventory(bootId, machine.hardwareUuid ?? "", macOf(machine)) });
+    const said = await until("the hub to say so", async () => {
+      const now = await identityOf(id);
+      return now?.reason === "MachineNotRead" ? now : undefined;
+    });
+    expect(said.message).toContain("Run the reconciliation of the site");
     agent.cut();
   });
 
