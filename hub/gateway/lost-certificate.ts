@@ -21,6 +21,7 @@ import type { Node } from "../db/schema/index.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { enrollAdoptedNode } from "../node/adopted-host.ts";
 import { writeConnected } from "../node/conditions.ts";
+import { enrollAgain } from "../node/enroll-again.ts";
 import { type LostVerdict, lostVerdict } from "../node/lost-certificate.ts";
 import { enrollManualNode } from "../node/manual-mode.ts";
 import { authorityOf, type CertificateAuthority, keySha256, NODE_BACKDATE_MS } from "./certificate-authority.ts";
@@ -176,7 +177,7 @@ const OTHER_GENERATION = "OtherGeneration";
 
 /** The agent asks again and again, so the history gets one event, and the condition stays. */
 async function tellOtherGeneration(tx: Tx, node: Node, generation: number): Promise<false> {
-  const message = `The host enrolled again after the backup from which the database was restored: its agent has generation ${generation}, and the node has generation ${node.generation}. The agent cannot connect. Get a new command (re-enroll-node, or create-bootstrap-command for a node that is not in service yet) and run it on the host.`;
+  const message = `The host enrolled again after the backup from which the database was restored: its agent has generation ${generation}, and the node has generation ${node.generation}. The agent cannot connect. Look at the host first, because a tenant may use it. ${enrollAgain(node)}`;
   const before = (await readConditions(tx, node.id, node.generation)).find(({ type }) => type === "agent.connected");
   await writeConnected(tx, node, "False", OTHER_GENERATION, message);
   if (before?.reason !== OTHER_GENERATION)

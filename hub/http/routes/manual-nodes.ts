@@ -4,7 +4,6 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { BootstrapCommand, BootstrapCommandCreate, NodeCreate, NodeReEnroll } from "../../../shared/api/nodes.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { isReadInFull } from "../../../shared/machine-details.ts";
-import type { NodeStatus } from "../../../shared/node-status.ts";
 import { lockUntilCommit } from "../../db/advisory-locks.ts";
 import { readMaasSystemId } from "../../db/queries/decommissions.ts";
 import { readObservedMachine } from "../../db/queries/maas-machines.ts";
@@ -17,6 +16,7 @@ import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
 import { createNode } from "../../node/create-node.ts";
+import { getsBootstrapCommand, RE_ENROLLED } from "../../node/enroll-again.ts";
 import { issueEnrollmentToken } from "../../node/enrollment-tokens.ts";
 import { provingMacs } from "../../node/same-host.ts";
 import { heldError } from "../../workflows/decommission/start-decommission.ts";
@@ -77,7 +77,7 @@ const createBootstrapCommand = writeRoute({
   write: async ({ params, body, deps }, tx) => {
     const node = await lockNode(tx, params.id);
     if (node === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
-    if (node.onboardingMode === "maas" || (node.status !== "bootstrap_issued" && node.status !== "enrolling"))
+    if (!getsBootstrapCommand(node))
       throw new ApiError(
         "conflict",
         `Node ${node.hostname} is ${node.status} and of ${node.onboardingMode} mode. Only an adopted node or a node of manual mode that is not in service yet gets a bootstrap command.`,
@@ -87,12 +87,6 @@ const createBootstrapCommand = writeRoute({
     return issueCommand(tx, deps, node, body.token_ttl_seconds);
   },
 });
-
-/**
- * The statuses of a node in which its host may enroll once more and get a new certificate. While a workflow holds the node, the hub refuses a new
- * enrollment.
- */
-const RE_ENROLLED: ReadonlySet<NodeStatus> = new Set(["active", "offline", "quarantined"]);
 
 const reEnrollNode = writeRoute({
   operationId: "reEnrollNode",
