@@ -18,10 +18,17 @@ import { inheritHealthOverrides } from "../node/health-override.ts";
 import { type Judging, type MaasFacts, readJudging } from "./judge-machines.ts";
 import { type AdoptionVerdict, judgeMachine } from "./rules.ts";
 
-/** Returns the system ids of the machines that a request selects; the caller asks MAAS about these machines before the transaction. */
-export async function selectedSystemIds(db: Db | Tx, siteId: SiteId, request: AdoptionCreate): Promise<string[]> {
+/** Returns the machines that a request selects; the caller asks MAAS about these machines before the transaction. */
+export async function selectedMachines(
+  db: Db | Tx,
+  siteId: SiteId,
+  request: AdoptionCreate,
+): Promise<{ systemIds: string[]; hostnames: string[] }> {
   const found = await readAdoptableMachines(db, siteId, selectionOf(request), MOST_ADOPTED + 1);
-  return found.map(({ machine }) => machine.systemId);
+  return {
+    systemIds: found.map(({ machine }) => machine.systemId),
+    hostnames: found.map(({ machine }) => machine.hostname),
+  };
 }
 
 const selectionOf = ({ system_ids: systemIds = [], hostnames = [], filter }: AdoptionCreate) => ({

@@ -37,13 +37,13 @@ export async function insertApproval(tx: Tx, approval: NewApproval, hours: numbe
   return row ?? null;
 }
 
-/** Counts the approvals of a site that are open now, and among them those of one requester. */
+/** Counts the approvals of a site that are open now, and among them those that one of these people may have asked for, with any credential. */
 export async function countOpenApprovals(
   tx: Tx,
   siteId: SiteId,
-  requester: string,
+  requesterIds: readonly string[],
 ): Promise<{ ofSite: number; ofRequester: number }> {
-  const ofRequester = sql<number>`(count(*) filter (where ${t.requester} = ${requester}))::int`;
+  const ofRequester = sql<number>`(count(*) filter (where ${t.requesterIds} && ${sql.param([...requesterIds])}::text[]))::int`;
   const [row] = await tx
     .select({ ofSite: count(), ofRequester })
     .from(t)

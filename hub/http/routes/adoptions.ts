@@ -7,7 +7,7 @@ import {
 } from "../../../shared/api/adoptions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { SiteId } from "../../../shared/ids.ts";
-import { adoptMachines, selectedSystemIds } from "../../adoption/adopt-machines.ts";
+import { adoptMachines, selectedMachines } from "../../adoption/adopt-machines.ts";
 import { ansibleInventory } from "../../adoption/ansible-inventory.ts";
 import { orderCommands } from "../../adoption/order-commands.ts";
 import { readSite } from "../../db/queries/maas-sites.ts";
@@ -36,14 +36,15 @@ const adoptMachinesRoute = writeRoute({
   body: AdoptionCreate,
   status: 200,
   response: AdoptionCreated,
-  fixes: async ({ params, body }, tx) =>
-    body.filter === undefined || body.plan
-      ? null
-      : { of: "machines", ids: await selectedSystemIds(tx, params.id, body) },
+  fixes: async ({ params, body }, tx) => {
+    if (body.filter === undefined || body.plan) return null;
+    const { systemIds, hostnames } = await selectedMachines(tx, params.id, body);
+    return { of: "machines", ids: systemIds, names: hostnames };
+  },
   secondPerson: ({ params, body }, tx, fixed) => adoptionNeeds(tx, params.id, body, fixed),
   before: async ({ params, body, deps }) => {
     await mustFindSite(deps.db, params.id);
-    const systemIds = await selectedSystemIds(deps.db, params.id, body);
+    const { systemIds } = await selectedMachines(deps.db, params.id, body);
     return deps.maasFacts(params.id, systemIds);
   },
   write: async ({ params, body, actor }, tx, facts) => {

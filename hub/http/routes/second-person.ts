@@ -1,3 +1,4 @@
+import type { AdoptionCreate } from "../../../shared/api/adoptions.ts";
 import { SECOND_PERSON, type SecondPerson } from "../../../shared/api/approvals.ts";
 import type { DecommissionBatchCreate } from "../../../shared/api/batches.ts";
 import type { ProfilePatch } from "../../../shared/api/profiles.ts";
@@ -141,14 +142,18 @@ async function newProfileNeeds(tx: Tx, { siteId, nodes, ...ids }: NewProfile): P
   return because.length === 0 ? null : { siteId, because, does };
 }
 
+type AdoptionAsked = Pick<AdoptionCreate, "plan" | "profile_id" | "system_ids" | "hostnames">;
+
 /** The machines of an adoption would otherwise be judged by the default profile of their site. */
 export const adoptionNeeds = (
   tx: Tx,
   siteId: SiteId,
-  { plan, profile_id: to }: { readonly plan: boolean; readonly profile_id?: ProfileId | undefined },
+  { plan, profile_id: to, ...named }: AdoptionAsked,
   fixed: Fixed | null,
 ): Promise<Asked | null> => {
-  const nodes = fixed === null ? "adopted machines" : `${fixed.ids.length} adopted machines (${someOf(fixed.ids)})`;
+  const names = fixed?.names ?? [...(named.hostnames ?? []), ...(named.system_ids ?? [])];
+  const nodes =
+    names.length === 1 ? `the adopted machine ${names[0]}` : `${names.length} adopted machines (${someOf(names)})`;
   return plan ? Promise.resolve(null) : newProfileNeeds(tx, { siteId, nodes, from: null, to: to ?? null });
 };
 

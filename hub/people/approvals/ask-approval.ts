@@ -17,7 +17,7 @@ import { callerKey, HOW_TO_BE_KNOWN, identitiesOf, mayBeAnybody } from "./identi
 import { HUB, moveApproval, tellApproval } from "./move-approval.ts";
 
 /**
- * The largest numbers of open approvals: of one requester at one site, and of one site. So neither a requester nor a site takes the approvals of
+ * The largest numbers of open approvals: of one requester with all their tokens at one site, and of one site. So neither a requester nor a site takes the approvals of
  * others, and each of them expires after some hours.
  */
 export const MOST_OPEN = { requester: 50, site: 500 } as const;
@@ -26,6 +26,8 @@ export const MOST_OPEN = { requester: 50, site: 500 } as const;
 export interface Fixed {
   readonly of: "nodes" | "machines" | "profile";
   readonly ids: readonly string[];
+  /** The names of the objects for the second person, if the ids say nothing to a person. */
+  readonly names?: readonly string[];
 }
 
 /** Why a request needs a second person, and what the request would do. */
@@ -70,7 +72,7 @@ export async function askApproval(
   const open = await lockOpenApproval(tx, { requester, requestSha256 });
   if (open !== null && open.stateNow !== "expired") return open;
   if (open !== null) await moveApproval(tx, open, "expired", { source: HUB });
-  await mustHaveRoom(tx, asked.siteId, actor);
+  await mustHaveRoom(tx, asked.siteId, { name: actor.name, ids: requesterIds });
   const { fixed: _, ...stored } = request;
   const about = { ...stored, ...asked, requestSha256, requestedBy: actor.name, requester, requesterIds };
   const row = await insertApproval(tx, about, hours);
@@ -91,12 +93,16 @@ const unknownRequester = ({ name }: Actor, { does }: Asked): ApiError =>
     `A second person must approve this request: ${does} The hub cannot tell who ${name} is, so nobody can approve it. ${HOW_TO_BE_KNOWN} Then send the request again.`,
   );
 
-async function mustHaveRoom(tx: Tx, siteId: SiteId, actor: Actor): Promise<void> {
-  const { ofSite, ofRequester } = await countOpenApprovals(tx, siteId, callerKey(actor));
+async function mustHaveRoom(
+  tx: Tx,
+  siteId: SiteId,
+  requester: { readonly name: string; readonly ids: readonly string[] },
+): Promise<void> {
+  const { ofSite, ofRequester } = await countOpenApprovals(tx, siteId, requester.ids);
   if (ofRequester >= MOST_OPEN.requester)
     throw new ApiError(
       "conflict",
-      `${MOST_OPEN.requester} requests of ${actor.name} at this site wait for an approval or for their use, which is the limit of one requester. Send the approved ones again, or withdraw some (refuse-approval).`,
+      `${MOST_OPEN.requester} requests of ${requester.name} at this site wait for an approval or for their use, which is the limit of one requester. Send the approved ones again, or withdraw some (refuse-approval).`,
     );
   if (ofSite >= MOST_OPEN.site)
     throw new ApiError(

@@ -13,7 +13,15 @@ import type { SignIn } from "../../sign-in/open-sign-in.ts";
 import { grantNow } from "../../sign-in/person-actor.ts";
 import type { ApprovableRequest, Asker } from "./ask-approval.ts";
 import { requestHash } from "./ask-approval.ts";
-import { callerKey, identitiesOfKey, keyParts, mayBeOne, requesterIdentities } from "./identities.ts";
+import {
+  callerKey,
+  HOW_TO_BE_KNOWN,
+  identitiesOfKey,
+  keyParts,
+  mayBeAnybody,
+  mayBeOne,
+  requesterIdentities,
+} from "./identities.ts";
 import { moveApproval } from "./move-approval.ts";
 
 /**
@@ -65,8 +73,13 @@ function otherRequest(approval: FoundApproval, { operation, params, body, fixed 
 
 /** Says why the second person does not count any more; null if the second person could approve the request now. */
 async function faultOf(tx: Tx, approval: FoundApproval, signIn: SignIn): Promise<string | null> {
-  const approver = approval.approver ?? "";
-  if (mayBeOne(await identitiesOfKey(tx, approver), await requesterIdentities(tx, approval)))
+  const approver = await identitiesOfKey(tx, approval.approver ?? "");
+  const requester = await requesterIdentities(tx, approval);
+  if (mayBeAnybody(approver))
+    return `and the hub cannot tell any more who ${approval.decidedBy} is. ${HOW_TO_BE_KNOWN} Have another person approve it.`;
+  if (mayBeAnybody(requester))
+    return `and the hub cannot tell any more who ${approval.requestedBy} is, so nobody can approve it. ${HOW_TO_BE_KNOWN} Then send the request without the header to ask for a new approval.`;
+  if (mayBeOne(approver, requester))
     return "and counts as the same person as you now, because a token was rotated since. Have another person approve it.";
   const holder = await holderNow(tx, approval, signIn);
   if (holder === "unknown")

@@ -91,8 +91,17 @@ describe("a second person", () => {
       code: "approval_unusable",
       detail: expect.stringMatching(/approves gave it, and counts as the same person as you now/),
     });
+    await world.post("admin", `/tokens/${theirs.id}/rotate`, { expires_in_days: 1 });
+    expect((await use("dave", next, given)).problem?.detail).toMatch(/the hub cannot tell any more who approves is/);
     await world.granted(given, "bob");
     expect((await use("dave", next, given)).status).toBe(202);
+
+    const [asks, last] = [await world.token("dave", "asks-again"), await pathOfNode()];
+    const lost = await ask(asks.token, last);
+    await world.granted(lost, "bob");
+    await world.post("admin", `/tokens/${asks.id}/rotate`, { expires_in_days: 1, overlap_seconds: 3600 });
+    const { problem } = await use(asks.token, last, lost);
+    expect(problem?.detail).toMatch(/the hub cannot tell any more who asks-again is, so nobody can approve it/);
   });
 
   it("with a token must still have the token and its right when the approval is used", async () => {
@@ -175,7 +184,7 @@ describe("a second person", () => {
     const fill = (many: number, requester: string, expires = "1 hour") =>
       world.query(
         `insert into approvals (operation, needed_right, site_id, params, body, request_sha256, does, because, requested_by, requester, requester_ids, expires_at)
-          select 'decommissionNode', 'operate_nodes', $1, '{}', '{}', 'full ' || n, 'd', '[]', 'r', $2 || case $2 when 'person:ann' then '' else n::text end, '{}', now() + $4::interval
+          select 'decommissionNode', 'operate_nodes', $1, '{}', '{}', 'full ' || n, 'd', '[]', 'r', 'token:' || $2 || n, array[$2], now() + $4::interval
           from generate_series(1, $3::int) n`,
         [site.siteId, requester, many, expires],
       );
@@ -189,7 +198,7 @@ describe("a second person", () => {
       return rows[0]?.n;
     };
     await fill(MOST_OPEN.site, "person:past", "-1 hour");
-    await fill(MOST_OPEN.requester - (await openAt("requester = 'person:ann'")), "person:ann");
+    await fill(MOST_OPEN.requester - (await openAt("'person:ann' = any(requester_ids)")), "person:ann");
     expect((await world.post("ann", path, FULL)).problem).toMatchObject({
       code: "conflict",
       detail: expect.stringMatching(/^50 requests of oidc:ann at this site .* withdraw some/),

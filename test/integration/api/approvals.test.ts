@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adoptionNeeds, bindingNeeds, unbindingNeeds } from "../../../hub/http/routes/second-person.ts";
+import type { Fixed } from "../../../hub/people/approvals/ask-approval.ts";
 import { expireApprovals } from "../../../hub/people/approvals/expire-approvals.ts";
 import { type NodeId, type ProfileId, SiteId } from "../../../shared/ids.ts";
 import { type SeededApi, seedApi } from "../../support/api-harness.ts";
@@ -257,6 +258,17 @@ describe("a request that needs a second person", () => {
         null,
         null,
       ]);
+    }
+    const filtered: Fixed = { of: "machines", ids: ["abc", "def"], names: ["h1", "h2"] };
+    const adoptions: [{ system_ids?: string[]; hostnames?: string[] }, Fixed | null, string][] = [
+      [{ system_ids: ["abc"], hostnames: ["h1"] }, null, "2 adopted machines (abc, h1)"],
+      [{ hostnames: ["h1"] }, null, "the adopted machine h1"],
+      [{}, filtered, "2 adopted machines (h1, h2)"],
+    ];
+    for (const [body, fixed, told] of adoptions) {
+      const request = { plan: false, profile_id: lessId, ...body };
+      const needs = await world.api.database.database.inTx((tx) => adoptionNeeds(tx, siteId, request, fixed));
+      expect(needs?.does).toContain(`Give ${told} the profile less`);
     }
     const bind = await node(own);
     await world.query(
