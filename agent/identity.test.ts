@@ -81,6 +81,8 @@ describe("the identity on disk", () => {
     const enrolled = await identities.enroll();
     const renewed = await identities.renew(enrolled);
     expect(renewed.tls.key).not.toBe(enrolled.tls.key);
+    // A hub with a restored database has to know to which generation the certificate belongs.
+    expect(hub.renewalQuery).toBe(`generation=${enrolled.generation}`);
     expect(await identities.read()).toEqual(renewed);
     expect(host.has(`${STATE}/key-next.pem`)).toBe(false);
   });

@@ -143,7 +143,7 @@ export class IdentityStore {
       { ...identity.tls, ca: await this.#trust.caBundle() },
       {
         method: "POST",
-        path: `/internal/v1/nodes/${identity.nodeId}/certificate`,
+        path: `/internal/v1/nodes/${identity.nodeId}/certificate?generation=${identity.generation}`,
         body: { csr_pem: makeRequest(key, identity.nodeId) },
       },
       EnrollResponse,

@@ -28,8 +28,8 @@ export interface AuthenticatedNode {
    */
   readonly replaced: boolean;
   /**
-   * Set for a certificate that the hub issued between a backup and its restore. The certificate counts only after the hello of the agent has named the
-   * node's present generation (decision I10).
+   * Set for a certificate that the hub issued between a backup and its restore. The certificate counts only after the hello or the renewal of the
+   * agent has named the node's present generation (decision I10).
    */
   readonly lost?: LostCertificate;
 }
@@ -77,7 +77,7 @@ export async function authenticate(
   if (certificate.subjectAltName !== `URI:${nodeUri(nodeId)}`) throw reject(`it does not name node ${nodeId}.`);
   const serial = serialOf(certificate.serialNumber);
   const stored = await readCertificate(deps.db, serial);
-  const found = stored === null ? await findLostCertificate(deps, nodeId, certificate, use) : null;
+  const found = stored === null ? await findLostCertificate(deps, nodeId, certificate) : null;
   const known = stored ?? found;
   if (known === null || known.node.id !== nodeId) throw reject(UNKNOWN_NODE);
   // Somebody who stole a CA's key can sign a new certificate, but does not have the private key of a certificate that the hub issued.

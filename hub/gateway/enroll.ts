@@ -22,6 +22,7 @@ import { enrollManualNode } from "../node/manual-mode.ts";
 import { type AuthenticatedNode, type IdentityDependencies, judgeReplaced, nodeDeleted } from "./authenticate.ts";
 import type { CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
 import type { Guard } from "./guard.ts";
+import { fitsHello } from "./lost-certificate.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
 export interface EnrollDependencies extends IdentityDependencies {
@@ -150,6 +151,7 @@ export async function renew(
   deps: EnrollDependencies,
   caller: AuthenticatedNode,
   readCsr: () => Promise<string>,
+  named: number | null,
 ): Promise<EnrollResponse> {
   const { nodeId, generation, serial } = caller;
   const request = async () => deps.ca.checkRequest(await readCsr(), nodeId);
@@ -157,6 +159,13 @@ export async function renew(
   // A renewal request with an invalid certificate does not use up the budget of the host that has the valid certificate.
   deps.guard.asks(nodeId, "renewal");
   const checked = await request();
+  // An agent of version 0.2 or older names no generation in its renewal.
+  const hello = { node_id: nodeId, generation: named ?? generation };
+  if (caller.lost !== undefined && !(await fitsHello(deps, hello, caller)))
+    throw new ApiError(
+      "certificate_rejected",
+      "The client certificate is not accepted: the hub's database was restored from a backup that does not know the host's generation. Ask an operator for a new command, and run it on this host.",
+    );
   const key = checked.publicKeySha256;
   const signed = await deps.ca.signNode(nodeId, checked);
   const given = await deps.inTx(async (tx) => {

@@ -48,14 +48,13 @@ const SKEW_MS = 5 * 60_000;
 
 /**
  * Returns what counts as the row of a lost certificate; null if the certificate stays unknown. The caller has checked that the hub's CA issued the
- * certificate for the node. The row of a certificate that opens a channel is stored later by `fitsHello`, because only the hello says to which
+ * certificate for the node. The row of an accepted certificate is stored later by `fitsHello`, because only the agent's hello or renewal says to which
  * generation of the node the certificate belongs.
  */
 export async function findLostCertificate(
   { db, inTx, ca, log }: LostDependencies,
   nodeId: NodeId,
   certificate: X509Certificate,
-  use: "channel" | "renewal",
 ): Promise<Found | null> {
   const lost = await inLostTime(db, ca, nodeId, certificate);
   if (lost === null) return null;
@@ -64,8 +63,7 @@ export async function findLostCertificate(
     const node = await lockNode(tx, nodeId);
     const verdict = await judge(tx, node, lost);
     if (node === null || verdict === "unknown") return "unknown";
-    if (verdict === "accepted" && use === "channel")
-      return { node, certificate: asRow(lost, node), replacedSeenForMs: null, lost };
+    if (verdict === "accepted") return { node, certificate: asRow(lost, node), replacedSeenForMs: null, lost };
     await keep(tx, node, lost, verdict);
     return verdict;
   });
@@ -76,7 +74,7 @@ export async function findLostCertificate(
 }
 
 /**
- * False if the hello is of another node or generation than the client certificate. If the host of a lost certificate got another generation after the
+ * False if the hello, or what a renewal says in its place, is of another node or generation than the client certificate. If the host of a lost certificate got another generation after the
  * backup, the hub accepts nothing, and the node says that its host must enroll again.
  */
 export async function fitsHello(

@@ -7,6 +7,7 @@ import { EnrollRequest, RenewRequest } from "../../shared/api/enroll.ts";
 import { ApiError, PROBLEM_TYPE, problemBody } from "../../shared/api/errors.ts";
 import { fieldErrors, validationFailed } from "../../shared/api/validation.ts";
 import { NodeId } from "../../shared/ids.ts";
+import { Int4 } from "../../shared/int4.ts";
 import type { Log } from "../../shared/log.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import { TRUST_PATH, type TrustChain } from "../../shared/trust.ts";
@@ -38,6 +39,8 @@ type Env = { Bindings: HttpBindings };
 
 const SessionRequest = z.strictObject({ hello: Hello });
 const FramesRequest = z.strictObject({ session_epoch: z.int().min(1), frames: z.array(AgentFrame).max(100) });
+/** The generation is in the query, because a hub of an older version refuses a body with a member that it does not know. */
+const RenewQuery = z.object({ generation: z.coerce.number().pipe(Int4).nullable().default(null) });
 const WaitQuery = z.object({
   session_epoch: z.coerce.number().int().min(1),
   timeout_ms: z.coerce.number().int().min(0).max(60_000).default(25_000),
@@ -81,7 +84,9 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   });
   app.post("/internal/v1/nodes/:id/certificate", async (c) => {
     const caller = await node(c, "renewal");
-    return c.json(await renew(deps, caller, async () => (await body(c, RenewRequest, BODY_BYTES.renewal)).csr_pem));
+    const { generation } = valid(RenewQuery.safeParse(c.req.query()));
+    const readCsr = async () => (await body(c, RenewRequest, BODY_BYTES.renewal)).csr_pem;
+    return c.json(await renew(deps, caller, readCsr, generation));
   });
   app.post("/internal/v1/nodes/:id/sessions", async (c) => {
     const identity = await node(c);

@@ -34,6 +34,8 @@ export class ScriptedHub {
 
   readonly enrollments: EnrollRequest[] = [];
   renewals = 0;
+  /** The query of the last renewal. */
+  renewalQuery: string | undefined;
   readonly hellos: Hello[] = [];
   readonly frames: AgentFrame[] = [];
   readonly closes: number[] = [];
@@ -156,7 +158,7 @@ export class ScriptedHub {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readJson(request);
-    const path = request.url ?? "";
+    const [path = "", query] = (request.url ?? "").split("?");
     const answer = (value: unknown) => response.end(JSON.stringify(value));
     if (path === "/internal/v1/nodes/enroll") {
       this.enrollments.push(EnrollRequest.parse(body));
@@ -168,6 +170,7 @@ export class ScriptedHub {
       answer(enrolled);
     } else if (path.endsWith("/certificate")) {
       this.renewals += 1;
+      this.renewalQuery = query;
       if (this.refuseRenewals !== null)
         return void response.writeHead(this.refuseRenewals.status).end(problem(this.refuseRenewals));
       answer(await this.#enroll(RenewRequest.parse(body).csr_pem));

@@ -16,6 +16,7 @@ import {
 } from "../../../hub/db/schema/index.ts";
 import { openCertificateAuthority } from "../../../hub/gateway/certificate-authority.ts";
 import { serialOf } from "../../../hub/gateway/x509.ts";
+import { nodeUri } from "../../../shared/api/enroll.ts";
 import type { NodeId, TaskId } from "../../../shared/ids.ts";
 import type { JournalState } from "../../../shared/protocol/frames.ts";
 import { GatewayRig, type Identity, makeKey } from "../../support/gateway-rig.ts";
@@ -188,7 +189,21 @@ describe("a host that got another generation after the backup", () => {
     expect(await rig.inTx((tx) => nextGeneration(tx, host.nodeId))).toBeGreaterThan(generation + 50);
   });
 
-  it("gets a certificate by a renewal, which names no generation, and then needs one enrollment too", async () => {
+  it("gets no certificate by a renewal that names the other generation, and is told to an operator", async () => {
+    const { before, lost } = await hostWithLostCertificate(3);
+    await restored(hoursAgo(5));
+    const path = `/internal/v1/nodes/${lost.nodeId}/certificate`;
+    const body = { csr_pem: await (await makeKey()).csr(nodeUri(lost.nodeId)) };
+    const refused = await rig.ask("POST", `${path}?generation=2`, { as: lost, body });
+    expect(refused).toMatchObject({ status: 403, code: "certificate_rejected" });
+    const connected = (await readConditions(rig.db, lost.nodeId, 1)).find(({ type }) => type === "agent.connected");
+    expect(connected?.reason).toBe("OtherGeneration");
+    expect([await stored(lost), (await stored(before))?.replacedAt]).toEqual([undefined, null]);
+    expect((await rig.ask("POST", `${path}?generation=1`, { as: lost, body })).status).toBe(200);
+    expect(await stored(lost)).toMatchObject({ firstUsedAt: expect.any(Date), replacedAt: null });
+  });
+
+  it("gets a certificate by a renewal of an older agent, which names no generation, and then needs one enrollment too", async () => {
     const { lost } = await hostWithLostCertificate(3);
     await restored(hoursAgo(5));
     const renewed = await rig.renew({ ...lost, generation: 2 }, await makeKey());
