@@ -80,6 +80,8 @@ export async function restoreBackup(
     const missing = await missingSecrets(secrets, await namedSecrets(tx));
     // A hub that had lost its connection may have connected again during the load.
     await refuseWhileHubsRun(tx);
+    // Without statistics PostgreSQL takes tables of any size for small ones, until its own analysis comes minutes later.
+    await client.query("analyze");
     await client.query("commit");
     return { manifest, addedSecrets, missing, held };
   } catch (error) {

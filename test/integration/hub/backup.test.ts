@@ -124,6 +124,8 @@ describe("backup and restore", { timeout: 300_000 }, () => {
       "public.domain_events",
     ]);
     expect(before.filter((row) => !after.includes(row))).toEqual([]);
+    const { rows: known } = await target.database.pool.query("select from pg_stats where tablename = 'nodes' limit 1");
+    expect(known, "PostgreSQL has statistics of the tables").toHaveLength(1);
     const secrets = await openSealedFileStore({ directory: join(other, "secrets") });
     for (const { path } of await namedSecrets(target.database.db))
       expect(await secrets.read(path)).toEqual({ value: `of ${path}` });
