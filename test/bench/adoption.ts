@@ -9,7 +9,7 @@ import { startFleetRegion } from "./fleet-regions.ts";
 /** The second size is the most machines that one request adopts. */
 const SIZES = [100, 2_000] as const;
 
-const Cost = z.object({ machines: z.number(), seconds: z.number(), statements: z.number(), requests: z.number() });
+const Cost = z.object({ result: z.number(), seconds: z.number(), statements: z.number(), requests: z.number() });
 const Costs = z.object({ plan: Cost, first: Cost, again: Cost, commands: Cost });
 const Adopted = z.object({ adopted: z.array(Costs), peakMiB: z.number(), grownMiB: z.number() });
 
@@ -53,7 +53,7 @@ async function adoptionsOf(bench: Bench): Promise<z.output<typeof Adopted>> {
 }
 
 function figuresOf({ plan, first, again, commands }: z.output<typeof Costs>, size: number): Figure[] {
-  if (plan.machines !== size || first.machines !== size || again.machines !== 0 || commands.machines !== size)
+  if (plan.result !== size || first.result !== size || again.result !== 0 || commands.result !== size)
     throw new Error(`not every machine was adopted once: ${JSON.stringify({ plan, first, again, commands })}`);
   const of = `adoption of ${size} machines`;
   const others = (what: "statements" | "requests"): Pick<Figure, "value" | "note"> => ({
