@@ -22,7 +22,7 @@ import { enrollManualNode } from "../node/manual-mode.ts";
 import { type AuthenticatedNode, type IdentityDependencies, judgeReplaced, nodeDeleted } from "./authenticate.ts";
 import type { CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
 import type { Guard } from "./guard.ts";
-import { fitsHello } from "./lost-certificate.ts";
+import { fitsGeneration } from "./lost-certificate.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
 export interface EnrollDependencies extends IdentityDependencies {
@@ -160,8 +160,8 @@ export async function renew(
   deps.guard.asks(nodeId, "renewal");
   const checked = await request();
   // An agent of version 0.2 or older names no generation in its renewal.
-  const hello = { node_id: nodeId, generation: named ?? generation };
-  if (caller.lost !== undefined && !(await fitsHello(deps, hello, caller)))
+  const agent = { node_id: nodeId, generation: named ?? generation };
+  if (caller.lost !== undefined && !(await fitsGeneration(deps, agent, caller)))
     throw new ApiError(
       "certificate_rejected",
       "The client certificate is not accepted: the hub's database was restored from a backup that does not know the host's generation. Ask an operator for a new command, and run it on this host.",

@@ -27,7 +27,7 @@ import { admitManualNode } from "../node/manual-mode.ts";
 import { moveNode } from "../node/move-node.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import type { Dispatcher } from "./dispatch.ts";
-import { fitsHello } from "./lost-certificate.ts";
+import { fitsGeneration } from "./lost-certificate.ts";
 import type { Channel, Session, Sessions } from "./session.ts";
 
 /** The WebSocket close codes after which a healthy agent opens its next session at once. */
@@ -59,7 +59,7 @@ export class Gateway {
 
   /** False if the hello is of another node or generation than the client certificate. */
   fits(hello: Hello, identity: AuthenticatedNode): Promise<boolean> {
-    return fitsHello(this.#deps, hello, identity);
+    return fitsGeneration(this.#deps, hello, identity);
   }
 
   /**

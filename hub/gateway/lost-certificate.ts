@@ -48,7 +48,7 @@ const SKEW_MS = 5 * 60_000;
 
 /**
  * Returns what counts as the row of a lost certificate; null if the certificate stays unknown. The caller has checked that the hub's CA issued the
- * certificate for the node. The row of an accepted certificate is stored later by `fitsHello`, because only the agent's hello or renewal says to which
+ * certificate for the node. The row of an accepted certificate is stored later by `fitsGeneration`, because only the agent's hello or renewal says to which
  * generation of the node the certificate belongs.
  */
 export async function findLostCertificate(
@@ -74,23 +74,23 @@ export async function findLostCertificate(
 }
 
 /**
- * False if the hello, or what a renewal says in its place, is of another node or generation than the client certificate. If the host of a lost certificate got another generation after the
- * backup, the hub accepts nothing, and the node says that its host must enroll again.
+ * True if what the agent names, in its hello or its renewal, is the node and the generation of the client certificate. If the host of a lost
+ * certificate got another generation after the backup, the hub accepts nothing, and the node says that its host must enroll again.
  */
-export async function fitsHello(
+export async function fitsGeneration(
   { inTx, log }: Pick<LostDependencies, "inTx" | "log">,
-  hello: Pick<Hello, "node_id" | "generation">,
+  named: Pick<Hello, "node_id" | "generation">,
   identity: { readonly nodeId: NodeId; readonly generation: number; readonly lost?: LostCertificate },
 ): Promise<boolean> {
   const { nodeId, lost } = identity;
-  if (hello.node_id !== nodeId) return false;
-  if (lost === undefined) return hello.generation === identity.generation;
+  if (named.node_id !== nodeId) return false;
+  if (lost === undefined) return named.generation === identity.generation;
   const { serial } = lost.certificate;
   const accepted = await inTx(async (tx) => {
     const node = await lockNode(tx, nodeId);
     const verdict = await judge(tx, node, lost);
     if (node === null || verdict !== "accepted") return false;
-    if (hello.generation !== node.generation) return tellOtherGeneration(tx, node, hello.generation);
+    if (named.generation !== node.generation) return tellOtherGeneration(tx, node, named.generation);
     await keep(tx, node, lost, verdict);
     return beginUse(tx, nodeId, node.generation, serial);
   });

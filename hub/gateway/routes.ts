@@ -24,7 +24,7 @@ import type { ConnectionAttempts } from "./connection-attempts.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
 import type { Guard } from "./guard.ts";
 import { parseJson } from "./json-text.ts";
-import { fitsHello } from "./lost-certificate.ts";
+import { fitsGeneration } from "./lost-certificate.ts";
 import type { PollChannels } from "./poll-channels.ts";
 import { bodyWithin } from "./request-body.ts";
 
@@ -92,7 +92,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     const identity = await node(c);
     deps.guard.asks(identity.nodeId, "session");
     const { hello } = await body(c, SessionRequest, BODY_BYTES.session);
-    if (!(await fitsHello(deps, hello, identity)))
+    if (!(await fitsGeneration(deps, hello, identity)))
       throw new ApiError(
         "certificate_rejected",
         "The hello names another node or generation than the client certificate.",
