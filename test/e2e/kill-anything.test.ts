@@ -6,6 +6,7 @@ import { newHubFolder } from "../support/hub-state.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, seedSite } from "../support/seed-site.ts";
 import { readCounters } from "../support/simulator-counters.ts";
+import { tellUnfinished } from "../support/unfinished.ts";
 import { until } from "../support/until.ts";
 
 const HOSTS = demoHosts(8);
@@ -67,6 +68,7 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
     await until("all eight hosts are active", async () => ((await active()) === HOSTS.length ? true : undefined), {
       timeoutMs: 180_000,
       everyMs: 500,
+      explain: () => tellUnfinished(rig.api, stateDir),
     });
     const counters = await readCounters(rig.maas.control);
     expect(Object.keys(counters.machines)).toHaveLength(HOSTS.length);

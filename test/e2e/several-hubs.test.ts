@@ -11,6 +11,7 @@ import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, seedSite } from "../support/seed-site.ts";
 import { SimulatorControl } from "../support/simulator-control.ts";
 import { readCounters } from "../support/simulator-counters.ts";
+import { tellUnfinished } from "../support/unfinished.ts";
 import { until } from "../support/until.ts";
 
 const HOSTS = demoHosts(8);
@@ -42,6 +43,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
   it("all eight hosts become active, no outside effect happens twice, and the history has no overlapping runs", async () => {
     const site = await seedSite(rig.api, rig.maas, HOSTS);
     await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
+    const explain = () => tellUnfinished(rig.api, stateDir);
     const hubsThatWorked = async (): Promise<number> => {
       const { rows } = await database.database.pool.query(
         "select distinct hub_id from workflow_events where hub_id is not null",
@@ -72,12 +74,15 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
       await until(
         "another hub has done some of the work, or all of it is done",
         async () => (await hubsThatWorked()) > worked || (await activeNodes()) === HOSTS.length || undefined,
+        // An agent that a hub has refused at the wrong moment may wait for a minute or two before it tries again.
+        { timeoutMs: 240_000, explain },
       );
     }
 
     await until("all eight hosts are active", async () => (await activeNodes()) === HOSTS.length || undefined, {
       timeoutMs: 180_000,
       everyMs: 500,
+      explain,
     });
     const counters = await readCounters(rig.maas.control);
     expect(Object.keys(counters.machines)).toHaveLength(HOSTS.length);
@@ -85,7 +90,10 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
       expect({ machine, commission, deploy, release }).toEqual({ machine, commission: 1, deploy: 1, release: 0 });
     expect((await rig.api.onboardings()).map((onboarding) => onboarding.status)).toEqual(HOSTS.map(() => "completed"));
     expect(await findHistoryFaults(database.database.pool)).toEqual([]);
-    expect(await hubsThatWorked()).toBeGreaterThan(3);
+    const { rows: handedOn } = await database.database.pool.query(
+      "select workflow_id from workflow_events where hub_id is not null group by workflow_id having count(distinct hub_id) > 1",
+    );
+    expect(handedOn).not.toEqual([]);
   });
 
   /** Waits until the batch has stopped at its one failure, and then recovers the failed node and resumes the batch. */
