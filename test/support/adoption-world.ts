@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
+import type { ReadMaasFacts } from "../../hub/http/deps.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
 import { readMaasFacts } from "../../hub/startup/site-services.ts";
@@ -43,10 +44,14 @@ export class AdoptionWorld {
     this.skuId = ids.skuId;
   }
 
-  static async start(version: MaasVersion = "3.7.3"): Promise<AdoptionWorld> {
+  /** `open` starts the admin API on what MAAS says of its machines, by default without sign-in. */
+  static async start(
+    version: MaasVersion = "3.7.3",
+    open: (maasFacts: ReadMaasFacts) => Promise<ApiHarness> = (maasFacts) => startApi({ maasFacts }),
+  ): Promise<AdoptionWorld> {
     const region = await startMaasSimulator({ version, machines: 1 });
     const maas = clientOf(region);
-    const api = await startApi({ maasFacts: readMaasFacts(async () => maas) });
+    const api = await open(readMaasFacts(async () => maas));
     return new AdoptionWorld(api, region, await seedApi(api));
   }
 

@@ -3,6 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
+import type { ReadMaasFacts } from "../../hub/http/deps.ts";
 import { type NodeId, SiteId } from "../../shared/ids.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import { MACHINE_CLIENT, TestProvider } from "../fakes/oidc/provider.ts";
@@ -47,13 +48,13 @@ export class ApprovalWorld {
     this.#bearer = bearer;
   }
 
-  static async start(): Promise<ApprovalWorld> {
+  static async start(maasFacts: { readonly maasFacts?: ReadMaasFacts } = {}): Promise<ApprovalWorld> {
     const folder = mkdtempSync(join(tmpdir(), "muster-approvals-"));
     const rolesFile = join(folder, "roles.json");
     writeFileSync(rolesFile, JSON.stringify(RULES));
     const provider = await TestProvider.start([]);
     const oidc = oidcSettings(provider, { rolesFile });
-    const api = await startApi({ signIn: { publicUrl: null, secure: false, oidc } });
+    const api = await startApi({ signIn: { publicUrl: null, secure: false, oidc }, ...maasFacts });
     const bearer = new Map([["admin", api.admin]]);
     // The access tokens outlive every suite, also on a busy machine.
     const exp = Math.floor(Date.now() / 1000) + 3_600;
