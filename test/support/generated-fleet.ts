@@ -6,6 +6,7 @@ import {
   nodeAdoptions,
   nodeBaselines,
   nodeConditions,
+  nodeDecommissions,
   nodeHealthOverrides,
   nodeInventories,
   nodeMaasState,
@@ -15,6 +16,7 @@ import {
   workflows,
 } from "../../hub/db/schema/index.ts";
 import type { Tx } from "../../hub/db/tx.ts";
+import { ALLOCATION_STATUSES, type AllocationStatus } from "../../shared/allocation-status.ts";
 import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import { FAILURE_CLASSES } from "../../shared/failures.ts";
 import { AllocationId, NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "../../shared/ids.ts";
@@ -73,6 +75,8 @@ const conditions: fc.Arbitrary<Readonly<Record<string, Said | null>>> = fc.recor
   ),
 );
 
+const OPEN = ALLOCATION_STATUSES.filter((status) => status !== "ended");
+
 /** All facts about one node that decide whether the node may take work, and by which people look for the node. */
 const fact = fc.record({
   status: oftenUsual<(typeof NODE_STATUSES)[number]>("active", fc.constantFrom(...NODE_STATUSES)),
@@ -82,17 +86,27 @@ const fact = fc.record({
   rack: fc.option(fc.constantFrom("r1", "r2", "r 3")),
   unit: fc.option(fc.integer({ min: 1, max: 48 })),
   manual: fc.boolean(),
-  /** For an adopted node, the number of its profile, and whether anybody knows who used its host before. */
+  /**
+   * For an adopted node, the number of its profile, and whether anybody knows who used its host before. No request leaves the row of an adoption to a
+   * node of manual mode, but the SQL and the pure function must agree on such a node too.
+   */
   adopted: oftenUsual<{ profile: number; pastUnknown: boolean } | null>(
     null,
     fc.record({ profile: fc.nat(3), pastUnknown: fc.boolean() }),
+  ),
+  /** The decommissions of the node, each with the number of generations by which the released one is older than the node; null without a release. */
+  decommissions: oftenUsual<readonly (number | null)[]>(
+    [],
+    fc.array(fc.option(fc.nat(1), { freq: 2 }), { minLength: 1, maxLength: 2 }),
   ),
   gpus: fc.constantFrom(0, 8, 16, 32),
   generation: fc.integer({ min: 1, max: 2 }),
   cordon: oftenUsual<string | null>(null, fc.constant("a fan is loud")),
   profile: fc.option(fc.nat(3), { freq: 4 }),
   earlierProfile: fc.option(fc.nat(3), { freq: 2 }),
-  allocated: oftenUsual(false, fc.constant(true)),
+  /** The status of the node's open allocation. */
+  allocated: oftenUsual<AllocationStatus | null>(null, fc.constantFrom(...OPEN)),
+  endedAllocations: oftenUsual(0, fc.integer({ min: 1, max: 2 })),
   override: oftenUsual(false, fc.constant(true)),
   baseline: oftenUsual<"whole" | "partial" | "empty" | "none">("whole", fc.constantFrom("partial", "empty", "none")),
   baselineBehind: oftenUsual(0, fc.constant(1)),
@@ -120,10 +134,12 @@ const SCHEDULABLE: Partial<GeneratedNode> = {
   sku: 0,
   manual: false,
   adopted: null,
+  decommissions: [],
   gpus: 8,
   cordon: null,
   profile: 0,
-  allocated: false,
+  allocated: null,
+  endedAllocations: 0,
   override: false,
   baseline: "whole",
   baselineBehind: 0,
@@ -131,18 +147,33 @@ const SCHEDULABLE: Partial<GeneratedNode> = {
   conditions: Object.fromEntries(NEEDED.map((type) => [type, USUAL])),
 };
 /**
- * A node that differs from a schedulable node in one or two kinds of facts. Among nodes with any facts, one fact rarely decides alone, so a wrong rule
- * for the fact would seldom show.
+ * The past of an adopted node: whether somebody knows who used its host, which the first release of its machine ends, and how the hub cleans the node
+ * after its next tenant.
+ */
+const past = fc.record({
+  manual: fc.boolean(),
+  adopted: fc.record({ profile: fc.nat(3), pastUnknown: fc.boolean() }),
+  decommissions: fc.array(fc.option(fc.nat(1), { freq: 2 }), { minLength: 1, maxLength: 2 }),
+  endedAllocations: fc.nat(2),
+  profile: fc.constantFrom(0, 1, null),
+  baseline: fc.constantFrom<GeneratedNode["baseline"][]>("whole", "none"),
+});
+
+/**
+ * A node that differs from a schedulable node in one or two kinds of facts, or in its past. Among nodes with any facts, one fact rarely decides alone, so
+ * a wrong rule for the fact would seldom show.
  */
 const nearlySchedulable: fc.Arbitrary<GeneratedNode> = fc
   .tuple(
     fact,
     fc.constantFrom("conditions", ...Object.keys(SCHEDULABLE)),
-    fc.constantFrom("conditions", "manual", "generation"),
+    fc.constantFrom("conditions", "manual", "generation", "past"),
+    past,
   )
-  .map(([node, ...kept]) => ({
+  .map(([node, one, other, known]) => ({
     ...node,
-    ...Object.fromEntries(Object.entries(SCHEDULABLE).filter(([name]) => !kept.includes(name))),
+    ...Object.fromEntries(Object.entries(SCHEDULABLE).filter(([name]) => ![one, other].includes(name))),
+    ...(other === "past" ? known : {}),
   }));
 
 export const generatedFleet = (size: number): fc.Arbitrary<GeneratedNode[]> =>
@@ -234,13 +265,8 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
       if (profile !== null)
         await writeOnboarding(tx, { id, hostname, site }, { profile, age, failure: age === 0 ? one.failure : null });
   }
-  if (one.allocated) {
-    const facts = { hostname, generation: one.generation, tenant: "acme", loginUser: "ada", sshKeys: [], labels: {} };
-    const allocation = { id: AllocationId.parse(randomUUID()), nodeId: id, siteId: site?.siteId ?? null };
-    await tx
-      .insert(allocations)
-      .values({ ...allocation, ...facts, grantsRoot: false, status: "active", createdBy: "test" });
-  }
+  await writeAllocations(tx, { one, id, hostname, site });
+  await writeDecommissions(tx, { one, id, hostname });
   if (one.override)
     await tx
       .insert(nodeHealthOverrides)
@@ -273,17 +299,52 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
     );
 }
 
+async function writeAllocations(tx: Tx, { one, id, hostname, site }: Omit<Row, "index">): Promise<void> {
+  const ended = Array.from({ length: one.endedAllocations }, () => "ended" as const);
+  const all: AllocationStatus[] = one.allocated === null ? ended : [...ended, one.allocated];
+  if (all.length === 0) return;
+  const facts = { hostname, generation: one.generation, tenant: "acme", loginUser: "ada", sshKeys: [], labels: {} };
+  await tx.insert(allocations).values(
+    all.map((status) => ({
+      ...facts,
+      id: AllocationId.parse(randomUUID()),
+      nodeId: id,
+      siteId: site?.siteId ?? null,
+      grantsRoot: false,
+      status,
+      endedAt: status === "ended" ? sql`now()` : null,
+      createdBy: "test",
+    })),
+  );
+}
+
+async function writeDecommissions(tx: Tx, { one, id, hostname }: Pick<Row, "one" | "id" | "hostname">): Promise<void> {
+  const all = one.decommissions.map((behind) => ({ behind, decommissionId: WorkflowId.parse(randomUUID()) }));
+  if (all.length === 0) return;
+  const about = { kind: "decommission", stage: "release_maas_node", status: "completed" as const, input: {} };
+  await tx.insert(workflows).values(all.map(({ decommissionId }) => ({ id: decommissionId, ...about })));
+  const asked = { nodeId: id, hostname, mode: "reimage" as const, reason: "a test", priorStatus: "active" as const };
+  await tx.insert(nodeDecommissions).values(
+    all.map(({ behind, decommissionId }) => ({
+      ...asked,
+      decommissionId,
+      releasedGeneration: behind === null ? null : one.generation - behind,
+    })),
+  );
+}
+
 async function writeAdoption(
   tx: Tx,
   { one, id, site }: Pick<Row, "one" | "id"> & { readonly site: FleetWorld["sites"][number] },
 ): Promise<void> {
-  if (one.adopted === null || one.manual) return;
+  if (one.adopted === null) return;
   await tx.insert(nodeAdoptions).values({
     nodeId: id,
     siteId: site.siteId,
     profileId: site.profiles[one.adopted.profile] as ProfileId,
     adoptedBy: "test",
     pastUnknown: one.adopted.pastUnknown,
+    wasManual: one.manual,
     differences: [],
   });
 }
