@@ -168,14 +168,16 @@ describe("facets and totals", () => {
 });
 
 describe("pages", () => {
+  beforeAll(async () => {
+    const [facts = []] = fc.sample(generatedFleet(SIZE), { numRuns: 1, seed: 11 });
+    await stage(facts);
+    await db().execute(
+      sql`update nodes set last_agent_contact_at = now() - make_interval(mins => (hashtext(hostname) % 7)) where unit > 9`,
+    );
+  });
   it.each(NodeSort.options)(
     "in the order %s give each node once, in the order of the whole list",
     async (sort) => {
-      const [facts = []] = fc.sample(generatedFleet(SIZE), { numRuns: 1, seed: 11 });
-      await stage(facts);
-      await db().execute(
-        sql`update nodes set last_agent_contact_at = now() - make_interval(mins => (hashtext(hostname) % 7)) where unit > 9`,
-      );
       const whole = await listNodeRows(db(), {}, { limit: 1_000, after: null, sort });
       const paged: NodeRow[] = [];
       for (let after: readonly string[] | null = null; ; ) {
