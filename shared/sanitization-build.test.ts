@@ -122,7 +122,7 @@ describe("the sentences of a record", () => {
   const wiped = (more: Partial<Parameters<typeof step>[0]> = {}) =>
     task({
       type: "node.storage_cleanup",
-      steps: [step({ step: "erase", target: "/dev/nvme1n1", evidence: disk, ...more })],
+      steps: [step({ step: "disk", target: "SER1", evidence: disk, ...more })],
     });
 
   it("claim the method of a medium only for a step that was ok", () => {
@@ -136,6 +136,22 @@ describe("the sentences of a record", () => {
     const failed = buildRecord(cleanFacts({ tasks: [task(), wiped({ outcome: "failed" })] })).record;
     expect(failed.media).toMatchObject([{ serial: "SER1", method: "none" }]);
     expect(failed.not_covered).toContain("Not cleaned: disk (model PM1733, serial number SER1).");
+  });
+
+  it.each([
+    ["allocation.revoke_user", "home", disk],
+    ["node.storage_cleanup", "temporary", disk],
+    ["node.storage_cleanup", "file_system", disk],
+    ["node.drain", "disk", disk],
+    ["constructor", "name", disk],
+    ["node.storage_cleanup", "disk", { ...disk, media_kind: "gpu_memory" }],
+  ] as const)("claim no purge that a host reports by itself in a step of %s, %s", (type, name, evidence) => {
+    const known_media = [{ kind: "disk", model: "PM1733", serial: "SER1" }];
+    const lie = task({ type, steps: [step({ step: name, target: "SER1", evidence })] });
+    const { record } = buildRecord(cleanFacts({ tasks: [task(), lie], known_media }));
+    expect(record.media).toMatchObject([{ kind: "disk", serial: "SER1", method: "none" }]);
+    expect(record.not_covered).toContain("Not cleaned: disk (model PM1733, serial number SER1).");
+    expect(record.claims.join()).not.toContain("method class");
   });
 
   it("name each disk of the inventory that no step worked on", () => {
@@ -211,10 +227,12 @@ describe("the sentences of a record", () => {
         (told) => {
           const { target, ...more } = told;
           const steps = [
-            step({ target, evidence: { ...disk, ...more } }),
+            step({ step: "disk", target, evidence: { ...disk, ...more } }),
             step({ step: "b", target, outcome: "unsupported" }),
           ];
-          const { claims, not_covered } = buildRecord(cleanFacts({ tasks: [task({ steps })] })).record;
+          const { claims, not_covered } = buildRecord(
+            cleanFacts({ tasks: [task({ type: "node.storage_cleanup", steps })] }),
+          ).record;
           expect([...claims, ...not_covered].filter((sentence) => FORBIDDEN.test(sentence))).toEqual([]);
           expect([...claims, ...not_covered].filter((sentence) => !/^[\x20-\x7e]+$/.test(sentence))).toEqual([]);
         },

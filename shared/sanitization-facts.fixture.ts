@@ -98,7 +98,7 @@ const types = fc.constantFrom(
   "node.validate_clean",
   "node.sample_disks",
 );
-const names = fc.constantFrom("home", "processes", "tmp");
+const names = fc.constantFrom("home", "processes", "disk");
 const steps = fc.record({
   step: names,
   target: fc.constantFrom("a", "b"),

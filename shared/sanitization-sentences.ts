@@ -1,7 +1,7 @@
+import { mediumKindOf } from "./medium-steps.ts";
 import type { LOST_BY, Medium, RecordGpu, RefusedEvidence, SanitizationRecord } from "./sanitization-record.ts";
 import { erasedByRelease, isErasedByRelease, releaseClaims, releaseGaps } from "./sanitization-release.ts";
 import { type Done, lastSteps } from "./sanitization-verdict.ts";
-import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
 /** Words that no claim of a sanitization record may contain, because no step of a turnover shows so much (decision C2). */
 export const FORBIDDEN = /proven|proof|certif|secure(ly)?[ -]eras|guarantee/i;
@@ -11,17 +11,22 @@ const count = (value: unknown): number | null => (typeof value === "number" && v
 const METHODS = ["clear", "purge"] as const;
 
 /**
- * Returns the medium that a cleaning step worked on, from the step's evidence. A cleaning step without `media_kind` in its evidence worked on no
- * medium. The medium gets a sanitization method (`clear` or `purge`) only if the cleaning step's outcome is `ok` and the hub believes its evidence.
+ * Returns the medium that a cleaning step worked on, from the step's evidence. A cleaning step worked on no medium if its evidence names none, or if
+ * the step is not one by which the hub orders the cleaning of media. The medium gets a sanitization method (`clear` or `purge`) only if the cleaning
+ * step's outcome is `ok` and the hub believes its evidence.
  */
-function mediumOf({ outcome, evidence }: CleaningStep, refused: RefusedEvidence | null, source: string): Medium | null {
-  const kind = text(evidence["media_kind"]);
-  if (kind === null) return null;
+function mediumOf(
+  { type, step, outcome, evidence }: Done,
+  refused: RefusedEvidence | null,
+  source: string,
+): Medium | null {
+  const kind = mediumKindOf(type, step);
+  if (kind === null || evidence["media_kind"] !== kind) return null;
   const isDone = outcome === "ok" && refused === null;
   const method = METHODS.find((one) => isDone && one === evidence["method"]) ?? "none";
   const firmware = text(evidence["firmware"]);
   return {
-    kind: kind.slice(0, 64),
+    kind,
     maker: text(evidence["maker"]),
     model: text(evidence["model"]),
     serial: text(evidence["serial"]),

@@ -1,0 +1,25 @@
+import type { TaskResult, TaskType } from "./tasks/index.ts";
+
+type StepOf<T extends TaskType> =
+  TaskResult<T> extends {
+    readonly steps: readonly { readonly step: infer S extends string }[];
+  }
+    ? S
+    : never;
+
+/**
+ * The kind of medium that a cleaning step works on, by task type and name of the step. The hub orders the cleaning of a medium only by the steps of
+ * `MEDIUM_STEPS`, and compares their evidence with the order. A host can write any evidence into another step, so no other step speaks of a medium.
+ */
+const MEDIUM_STEPS: {
+  readonly [T in TaskType]?: { readonly [S in StepOf<T>]?: "disk" };
+} = {
+  "node.storage_cleanup": { disk: "disk" },
+};
+
+/** Returns the kind of medium that the step of a task may speak of, or null if its evidence says nothing about a medium. */
+export function mediumKindOf(type: string, step: string): "disk" | null {
+  const table: Readonly<Record<string, Readonly<Record<string, "disk" | undefined>> | undefined>> = MEDIUM_STEPS;
+  const own = Object.hasOwn(table, type) ? table[type] : undefined;
+  return own !== undefined && Object.hasOwn(own, step) ? (own[step] ?? null) : null;
+}
