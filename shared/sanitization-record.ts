@@ -153,6 +153,16 @@ const RecordRelease = z.strictObject({
    * blocks.
    */
   blocks_compared: z.int().min(1).optional(),
+  /**
+   * The number of disk blocks whose earlier content only the system of a tenant with the rights of root had reported. Such a tenant could invent the
+   * earlier content, so these blocks are no evidence of the erase, and `blocks_compared` is absent. Records of older hubs do not have `blocks_doubted`.
+   */
+  blocks_doubted: z.int().min(1).optional(),
+  /**
+   * The number of disks that the new system read after a secure erase and of which each sampled block held only one byte, such as zeros.
+   * `disks_blank` is absent if the new system read other content on a disk, and if the tenant had no way to the rights of root.
+   */
+  disks_blank: z.int().min(1).optional(),
 });
 export type RecordRelease = z.output<typeof RecordRelease>;
 

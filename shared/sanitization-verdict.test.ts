@@ -103,7 +103,15 @@ describe("the verdict", () => {
     expect(codes(facts)).toEqual([code]);
   });
 
-  it.each([{ disks_reported: 1 }, { blocks_compared: 1 }])(
+  it("stays incomplete if only the system of a tenant with root told the content before the erase", () => {
+    const facts = { trust: "reimaged", release: { ...unnamed(), blocks_doubted: 64 } } as const;
+    expect(recordOf(facts)).toMatchObject({
+      verdict: "incomplete",
+      reasons: [{ code: "erase_not_compared", about: expect.stringContaining("64 blocks were compared only with") }],
+    });
+  });
+
+  it.each([{ disks_reported: 1 }, { blocks_compared: 1 }, { blocks_doubted: 64, disks_blank: 1 }])(
     "is clean if a disk of the release has evidence, %j",
     (more) => {
       expect(recordOf({ trust: "reimaged", release: { ...unnamed(), ...more } })).toMatchObject({ verdict: "clean" });

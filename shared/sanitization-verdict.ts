@@ -114,7 +114,7 @@ function residueReasons({ rules, residue, trust }: Judged): Reason[] {
 function releaseReasons({ rules, release }: Judged): Reason[] {
   if (release === undefined) return [];
   const { erase, waived_by: person, disk_findings: findings } = release;
-  if (release.evidence !== "none") return rules === 2 && isOneWord(release) ? [notCompared(erase)] : [];
+  if (release.evidence !== "none") return rules === 2 && isOneWord(release) ? [notCompared(release)] : [];
   if (findings !== undefined) {
     const disproved = { code: "erase_disproved", about: findings.map(told).join("; ").slice(0, 400) } as const;
     const waiver = rules === 2 ? (release.disks_waived_by ?? null) : person;
@@ -129,14 +129,18 @@ function releaseReasons({ rules, release }: Judged): Reason[] {
 
 /**
  * True if MAAS's report about the whole machine is the only evidence of the erase. MAAS may report the same about the whole machine after an erase
- * that failed on a disk.
+ * that failed on a disk. Earlier content that only the system of a tenant with the rights of root reported is no evidence.
  */
-const isOneWord = ({ disks_reported, blocks_compared }: RecordRelease): boolean =>
-  disks_reported === undefined && blocks_compared === undefined;
+const isOneWord = ({ disks_reported, blocks_compared, disks_blank }: RecordRelease): boolean =>
+  disks_reported === undefined && blocks_compared === undefined && disks_blank === undefined;
 
-const notCompared = (erase: string): Reason => ({
+const notCompared = ({ erase, blocks_doubted: doubted }: RecordRelease): Reason => ({
   code: "erase_not_compared",
-  about: `MAAS reported the erase of kind ${erase} for the machine, no report names a disk, and no block of a disk was compared`,
+  about: `MAAS reported the erase of kind ${erase} for the machine, no report names a disk, and ${
+    doubted === undefined
+      ? "no block of a disk was compared"
+      : `${doubted} blocks were compared only with what the system of a tenant with root had reported`
+  }`,
 });
 
 const waived = (person: string, erase: string): Reason => ({

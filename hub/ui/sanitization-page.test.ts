@@ -38,6 +38,8 @@ it("shows each text and number of the record and its signatures", () => {
           waived_by: "ann",
           disks_reported: 3_141,
           blocks_compared: 2_718,
+          blocks_doubted: 1_618,
+          disks_blank: 1_414,
           disk_findings: ["disk S-9 kept its content"],
           ...(isWaived ? { disks_waived_by: "ben" } : {}),
         }),

@@ -101,6 +101,8 @@ const releaseFacts = ({ release }: SanitizationRecord): string =>
         "Person who continued without evidence of the erase": release.waived_by,
         "Disks in the report of MAAS's release script": release.disks_reported,
         "Blocks compared with their earlier content": release.blocks_compared,
+        "Blocks whose earlier content only a tenant's system with root told": release.blocks_doubted,
+        "Disks of which the new system read only blank blocks": release.disks_blank,
         "Disks that speak against the erase": release.disk_findings?.join("; "),
         "Person who continued although disks speak against the erase": release.disks_waived_by,
       });

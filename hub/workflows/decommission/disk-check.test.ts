@@ -3,7 +3,7 @@ import { buildRecord } from "../../../shared/sanitization-build.ts";
 import { cleanFacts, release } from "../../../shared/sanitization-facts.fixture.ts";
 import { FORBIDDEN } from "../../../shared/sanitization-sentences.ts";
 import type { DiskSample, SampledDisk } from "../../../shared/tasks/sample-disks.ts";
-import { compareDisks, diskStatement, findingsOf, mustChange, serialsOf } from "./disk-check.ts";
+import { compareDisks, comparedBlocks, diskStatement, findingsOf, mustChange, serialsOf } from "./disk-check.ts";
 
 const GIB = 1024 ** 3;
 const [A, B] = ["AAAAAAAAAAAAAAAA", "BBBBBBBBBBBBBBBB"];
@@ -63,6 +63,33 @@ describe("the disks after a reimage", () => {
     expect(findingsOf(erase, check)).toEqual(
       findings.map((one) => expect.objectContaining({ text: expect.stringContaining(one) })),
     );
+  });
+
+  describe("after a tenant with the rights of root, who can invent what the earlier system reports", () => {
+    const ROOT = { grantsRoot: true, rootBy: [] };
+    const blank = { data: 0, again: [print(END, B)] };
+    it.each<[string, Parameters<typeof comparedBlocks>[1], "secure" | "quick", Partial<DiskSample>, object]>([
+      ["no root", { grantsRoot: false, rootBy: [] }, "secure", {}, { blocks_compared: 1 }],
+      ["no tenant", null, "secure", {}, { blocks_compared: 1 }],
+      ["granted root", ROOT, "secure", {}, { blocks_doubted: 1 }],
+      ["another way to root", { grantsRoot: false, rootBy: ["group docker"] }, "secure", {}, { blocks_doubted: 1 }],
+      ["root, all blocks blank", ROOT, "secure", blank, { blocks_doubted: 1, disks_blank: 1 }],
+      ["root, one byte", ROOT, "secure", { ...blank, zeros: 0, one_byte: 9 }, { blocks_doubted: 1, disks_blank: 1 }],
+      ["root, all blocks blank after quick", ROOT, "quick", blank, { blocks_doubted: 1 }],
+      ["root, an unreadable block", ROOT, "secure", { ...blank, unreadable: 1 }, { blocks_doubted: 1 }],
+      ["root, nothing read", ROOT, "secure", { ...blank, zeros: 0 }, { blocks_doubted: 1 }],
+      ["root, nothing compared", ROOT, "secure", { data: 0, again: [] }, { disks_blank: 1 }],
+    ])("%s", (_what, tenancy, erase, sample, told) => {
+      const check = compareDisks(erase, BEFORE, [disk("S-1", { again: [print(END, B)], ...sample })]);
+      expect(comparedBlocks(check, tenancy)).toEqual(told);
+    });
+
+    it("one disk with other content is enough for a doubt, and a disk that was not read says nothing", () => {
+      const of = (...disks: SampledDisk[]) => compareDisks("secure", BEFORE, disks).blank;
+      expect(of(disk("S-1", { data: 0 }), disk("S-2", null))).toBe(1);
+      expect(of(disk("S-1", { data: 0 }), disk("S-2", { data: 1 }))).toBe(0);
+      expect(of(disk("S-1", null))).toBe(0);
+    });
   });
 
   it("are named if they are missing or new, and a disk of the baseline counts as known", () => {

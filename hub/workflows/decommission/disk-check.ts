@@ -1,3 +1,4 @@
+import type { RecordRelease } from "../../../shared/sanitization-record.ts";
 import type { DiskSampleOf, Statement } from "../../../shared/sanitization-sentences.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
 import { DISK_BLOCK_BYTES, type DisksBefore, type SampledDisk } from "../../../shared/tasks/sample-disks.ts";
@@ -32,6 +33,11 @@ export interface DiskCheck {
   readonly samples: readonly DiskSampleOf[];
   /** The number of blocks that the hub has compared with their content before the release. */
   readonly compared: number;
+  /**
+   * The number of disks on which each sampled block holds only one byte, as a secure erase promises. The number is 0 if the new system read anything
+   * else on a disk, and after another erase, because a quick erase promises nothing about random blocks.
+   */
+  readonly blank: number;
   readonly read: number;
   readonly unread: number;
 }
@@ -64,9 +70,30 @@ export function compareDisks(
     added: known.size === 0 ? [] : [...shown].filter((serial) => !known.has(serial)),
     samples: judged.map(({ told }) => told),
     compared: judged.reduce((sum, { compared }) => sum + compared, 0),
+    blank: erase === "secure" ? blankDisks(after) : 0,
     read: after.filter(({ sample }) => sample !== null).length,
     unread: after.filter(({ sample }) => sample === null).length,
   };
+}
+
+/** Returns how many disks the agent read, if each sampled block of each of them was readable and blank; otherwise 0. */
+function blankDisks(disks: readonly SampledDisk[]): number {
+  const samples = disks.flatMap(({ sample }) => sample ?? []);
+  const isBlank = samples.every((one) => one.data === 0 && one.unreadable === 0 && one.zeros + one.one_byte > 0);
+  return isBlank ? samples.length : 0;
+}
+
+/**
+ * Returns what the record says about compared blocks. A tenant with the rights of root could have made the earlier system report any content, so that
+ * every block seems to have changed. After such a tenant only what the new system itself read counts as evidence of the erase.
+ */
+export function comparedBlocks(
+  { compared, blank }: DiskCheck,
+  tenancy: { readonly grantsRoot: boolean; readonly rootBy: readonly string[] } | null,
+): Pick<RecordRelease, "blocks_compared" | "blocks_doubted" | "disks_blank"> {
+  const isDoubted = tenancy !== null && (tenancy.grantsRoot || tenancy.rootBy.length > 0);
+  if (!isDoubted) return compared === 0 ? {} : { blocks_compared: compared };
+  return { ...(compared === 0 ? {} : { blocks_doubted: compared }), ...(blank === 0 ? {} : { disks_blank: blank }) };
 }
 
 const missingDisk = (serial: string): DiskFinding => ({

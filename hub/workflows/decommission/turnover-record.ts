@@ -22,6 +22,7 @@ import { RESET_STEPS } from "../../node/gpu-reset-verdict.ts";
 import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 import {
+  comparedBlocks,
   type DiskCheck,
   type DiskFinding,
   diskStatement,
@@ -74,7 +75,13 @@ function requirementsOf(context: TurnoverContext): Requirement[] {
 
 /** Returns the facts about the operation's release of the host's earlier system, or undefined if the operation released no system. */
 export function releaseOf(
-  { decommission, state, input, node }: Pick<DecommissionContext, "decommission" | "state" | "input" | "node">,
+  {
+    decommission,
+    state,
+    input,
+    node,
+    tenancy,
+  }: Pick<DecommissionContext, "decommission" | "state" | "input" | "node" | "tenancy">,
   check: DiskCheck | null,
 ): RecordRelease | undefined {
   const { releasedGeneration: generation, maasSystemId } = decommission;
@@ -91,7 +98,7 @@ export function releaseOf(
     waived_by: isWaived ? (state.erase_waived_by ?? "unknown").slice(0, 256) : null,
     ...(disksWaiver === null ? {} : { disks_waived_by: disksWaiver }),
     ...(isReported && (state.erase_disks ?? 0) > 0 ? { disks_reported: state.erase_disks ?? 0 } : {}),
-    ...(check === null || check.compared === 0 ? {} : { blocks_compared: check.compared }),
+    ...(check === null ? {} : comparedBlocks(check, tenancy)),
     ...(findings.length === 0
       ? {}
       : { disk_findings: findings.slice(0, MOST_DISK_FINDINGS).map(({ text }) => text.slice(0, 256)) }),
