@@ -26,6 +26,7 @@ it("a second person may be needed by the routes that destroy data, end a host's 
     "forceDecommission",
     "releaseNode",
     "removeNode",
+    "restartCleanOnboarding",
     "unbindNodeMachine",
     "updateMaasSite",
     "updateMaasSitePolicy",

@@ -39,7 +39,7 @@ export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<Readon
         (select max(e.occurred_at) from node_events e where e.node_id = n.id and e.type = 'status_changed' and e.to_status = 'retired'),
         (select max(w.completed_at) from node_decommissions d join workflows w on w.id = d.decommission_id
           where d.node_id = n.id and d.mode in ('release', 'full_decommission') and w.status = 'cancelled')))::float8 as retired_for,
-      case when 'full_decommission' = any(p.second_person) then null else p.retired_release_after_seconds end as release_after,
+      case when p.second_person && '{erase,full_decommission}' then null else p.retired_release_after_seconds end as release_after,
       exists (select 1 from node_decommissions d where d.node_id = n.id and d.released_generation >= n.generation) as released
     from nodes n
     join node_maas_state m on m.node_id = n.id

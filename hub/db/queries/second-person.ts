@@ -13,7 +13,13 @@ export interface ProfileOfNodes {
   readonly secondPerson: readonly SecondPerson[];
   readonly siteId: SiteId;
   readonly hostnames: readonly string[];
+  /** True if the hub has not released the machine of each of the nodes, so that disks may hold the data of a node. */
+  readonly holdsDisks: boolean;
 }
+
+/** A node of manual mode has no machine that the hub could deploy or release. */
+const holdsDisks = sql<boolean>`(${nodes.onboardingMode} <> 'manual' and not exists (
+  select 1 from node_decommissions d where d.node_id = ${nodes.id} and d.released_generation >= ${nodes.generation}))`;
 
 /** A node without an onboarding has the default profile of its site, so that no node is without rules of its site. */
 const ofNode = sql`coalesce(${profileOf(nodes.id)}, ${maasSites.defaultProfileId})`;
@@ -26,6 +32,7 @@ const profilesWhere = (tx: Tx, where: SQL | undefined): Promise<ProfileOfNodes[]
       secondPerson: maasSiteProfiles.secondPerson,
       siteId: maasSites.id,
       hostnames: sql<string[]>`array_agg(${nodes.hostname} order by ${nodes.hostname})`,
+      holdsDisks: sql<boolean>`bool_or(${holdsDisks})`,
     })
     .from(nodes)
     .innerJoin(maasSites, eq(maasSites.id, nodes.siteId))
@@ -43,6 +50,37 @@ export const profilesOfHosts = (tx: Tx, siteId: SiteId, hostnames: readonly stri
   profilesWhere(
     tx,
     and(eq(nodes.siteId, siteId), inArray(nodes.hostname, [...hostnames]), ne(nodes.status, "deleted")),
+  );
+
+/** Hosts of one site, by the names and the BMC addresses that an onboarding names. */
+export interface NamedHosts {
+  readonly siteId: SiteId;
+  readonly hostnames: readonly string[];
+  readonly ipmiIps: readonly string[];
+}
+
+/** SQL that is true if a later node or a later onboarding took the host of the node, so that the disks hold the data of the later one. */
+const wasTaken = sql`(exists (select 1 from nodes later
+    where later.site_id = ${nodes.siteId} and later.hostname = ${nodes.hostname} and later.created_at > ${nodes.createdAt})
+  or exists (select 1 from node_onboardings own
+    join node_onboardings later on later.site_id = own.site_id and later.ipmi_ip = own.ipmi_ip and later.node_id <> own.node_id
+    where own.node_id = ${nodes.id} and later.created_at > own.created_at))`;
+
+/**
+ * The profiles of removed nodes whose hosts the hub did not release. A host is known by its name, or by the address of its BMC in the request for an
+ * earlier onboarding.
+ */
+export const profilesOfLeftHosts = (tx: Tx, { siteId, hostnames, ipmiIps }: NamedHosts): Promise<ProfileOfNodes[]> =>
+  profilesWhere(
+    tx,
+    and(
+      eq(nodes.siteId, siteId),
+      eq(nodes.status, "deleted"),
+      sql`(${inArray(nodes.hostname, [...hostnames])} or ${nodes.id} in (
+        select o.node_id from node_onboardings o where o.site_id = ${siteId} and o.ipmi_ip = any(${sql.param([...ipmiIps])}::text[])))`,
+      holdsDisks,
+      sql`not ${wasTaken}`,
+    ),
   );
 
 export interface RulesOfProfile {

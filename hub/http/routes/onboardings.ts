@@ -21,7 +21,7 @@ import { startOnboarding, startOnboardingBatch } from "../../workflows/onboardin
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, sourceOf, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
-import { onboardingNeeds } from "./second-person.ts";
+import { onboardingNeeds, restartNeeds } from "./second-person.ts";
 
 const OnboardingParams = z.strictObject({ id: OnboardingId });
 const tag = "onboardings";
@@ -45,7 +45,7 @@ const createOnboarding = writeRoute({
   body: OnboardingCreate,
   status: 202,
   response: OnboardingCreated,
-  secondPerson: ({ body }, tx) => onboardingNeeds(tx, body, [body.hostname]),
+  secondPerson: ({ body }, tx) => onboardingNeeds(tx, { ...body, hosts: [body] }),
   write: async ({ body, actor }, tx) => {
     const created = await startOnboarding(tx, { request: body, requestedBy: actor.name });
     return { body: created, audit: { target: `onboardings/${created.onboarding_id}`, details: body } };
@@ -64,10 +64,7 @@ const createOnboardingBatch = writeRoute({
   body: BatchCreate,
   status: 202,
   response: BatchCreated,
-  secondPerson: ({ body }, tx) => {
-    const hostnames = body.nodes.map(({ hostname }) => hostname);
-    return onboardingNeeds(tx, body, hostnames);
-  },
+  secondPerson: ({ body }, tx) => onboardingNeeds(tx, { ...body, hosts: body.nodes }),
   write: async ({ body, actor }, tx) => {
     const created = await startOnboardingBatch(tx, { request: body, requestedBy: actor.name });
     return {
@@ -141,6 +138,12 @@ const getOnboarding = readRoute({
   read: ({ params, deps }) => mustFindOnboarding(deps.db, params.id),
 });
 
+interface VerbCall {
+  readonly params: z.output<typeof OnboardingParams>;
+  readonly body: { readonly reason: string };
+}
+const restartAsks = ({ params, body }: VerbCall, tx: Tx) => restartNeeds(tx, params.id, body.reason);
+
 /**
  * The API has one route for each verb of an onboarding (lifecycle 4.9, 4.15). The answer to a verb contains the resulting onboarding, and a client
  * may repeat the request for the verb (decision W1).
@@ -159,6 +162,7 @@ const verbRoute = (verb: Verb) =>
     body: z.strictObject({ reason: z.string().min(1).max(512) }),
     status: 200,
     response: OnboardingDetail,
+    ...(verb === "restart_clean" ? { secondPerson: restartAsks } : {}),
     write: async (call, tx) => {
       const { params, body, deps } = call;
       await mustFindOnboarding(tx, params.id);

@@ -3,36 +3,42 @@ import { SECOND_PERSON, type SecondPerson } from "../../../shared/api/approvals.
 import type { DecommissionBatchCreate } from "../../../shared/api/batches.ts";
 import type { ProfilePatch } from "../../../shared/api/profiles.ts";
 import { ProfileCreate } from "../../../shared/api/profiles.ts";
-import type { NodeId, ProfileId, SiteId } from "../../../shared/ids.ts";
+import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { keepSite } from "../../db/queries/maas-sites.ts";
 import { readAdoption } from "../../db/queries/node-adoptions.ts";
 import { readNode } from "../../db/queries/nodes.ts";
+import { readOnboarding } from "../../db/queries/onboardings.ts";
 import { given } from "../../db/queries/row-versions.ts";
 import {
   type ProfileOfNodes,
   profilesOfHosts,
+  profilesOfLeftHosts,
   profilesOfNode,
   profilesOfSelection,
   rulesOfSite,
 } from "../../db/queries/second-person.ts";
+import { readWorkflow } from "../../db/queries/workflows.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Asked, Fixed } from "../../people/approvals/ask-approval.ts";
 import { type DecommissionAsked, someOf, touchedBy, wordsOf } from "../../people/approvals/decommission-asks.ts";
 import { bothAsk, changeAsks, creationAsks, moveAsks, type ProfileAsks } from "../../people/approvals/profile-asks.ts";
+import { stateOf } from "../../workflows/engine/workflow.ts";
 import { toProfile } from "./profile-columns.ts";
 
-/** The entries of the profiles of some nodes that `touched` names, with the profiles. */
-const askedBy = (profiles: readonly ProfileOfNodes[], touched: readonly SecondPerson[]): Asked["because"] =>
-  profiles.flatMap(({ profile, secondPerson }) =>
-    SECOND_PERSON.filter((entry) => touched.includes(entry) && secondPerson.includes(entry)).map((entry) => ({
-      entry,
-      profile,
-    })),
-  );
+/** The entries that a request touches at the nodes of one profile. */
+type Touched = (of: ProfileOfNodes) => readonly SecondPerson[];
 
-function askedOf(profiles: readonly ProfileOfNodes[], touched: readonly SecondPerson[], does: string): Asked | null {
-  const because = askedBy(profiles, touched);
+/** The entries of the profiles of some nodes that a request touches, with the profiles. */
+const askedBy = (profiles: readonly ProfileOfNodes[], touchedOf: Touched): Asked["because"] =>
+  profiles.flatMap((of) => {
+    const touched = touchedOf(of);
+    const asking = SECOND_PERSON.filter((entry) => touched.includes(entry) && of.secondPerson.includes(entry));
+    return asking.map((entry) => ({ entry, profile: of.profile }));
+  });
+
+function askedOf(profiles: readonly ProfileOfNodes[], touchedOf: Touched, does: string): Asked | null {
+  const because = askedBy(profiles, touchedOf);
   const [first] = profiles;
   return first === undefined || because.length === 0 ? null : { siteId: first.siteId, because, does };
 }
@@ -41,7 +47,7 @@ function askedOf(profiles: readonly ProfileOfNodes[], touched: readonly SecondPe
 export async function decommissionNeeds(tx: Tx, nodeId: NodeId, request: DecommissionAsked): Promise<Asked | null> {
   const profiles = await profilesOfNode(tx, nodeId);
   const node = `node ${profiles[0]?.hostnames[0] ?? nodeId}`;
-  return askedOf(profiles, touchedBy(request), wordsOf(request, node));
+  return askedOf(profiles, ({ holdsDisks }) => touchedBy(request, holdsDisks), wordsOf(request, node));
 }
 
 /**
@@ -58,26 +64,65 @@ export async function decommissionBatchNeeds(
   const selection = { siteId: body.site_id, ids };
   const profiles = await profilesOfSelection(tx, selection);
   const nodes = nodesInWords(profiles.flatMap(({ hostnames }) => hostnames));
-  return askedOf(profiles, touchedBy(body.operation), wordsOf(body.operation, nodes));
+  return askedOf(profiles, ({ holdsDisks }) => touchedBy(body.operation, holdsDisks), wordsOf(body.operation, nodes));
 }
 
 const nodesInWords = (names: readonly string[]): string =>
   names.length === 1 ? `node ${names[0]}` : `${names.length} nodes of one site (${someOf(names)})`;
 
-/** An onboarding continues with a node that an earlier onboarding left `enrolling`. The node keeps what its earlier profile asks for. */
+interface OnboardingAsked {
+  readonly site_id: SiteId;
+  readonly profile_id: ProfileId;
+  readonly hosts: readonly { readonly hostname: string; readonly ipmi_ip: string }[];
+}
+
+/**
+ * An onboarding continues with a node that an earlier onboarding left `enrolling`. The node keeps what its earlier profile asks for. The deploy of an
+ * onboarding overwrites the disk of the system, so an onboarding also asks if a removed node left its data on the disks of the host.
+ */
 export async function onboardingNeeds(
   tx: Tx,
-  { site_id: siteId, profile_id: to }: { readonly site_id: SiteId; readonly profile_id: ProfileId },
-  hostnames: readonly string[],
+  { site_id: siteId, profile_id: to, hosts }: OnboardingAsked,
 ): Promise<Asked | null> {
   const next = (await rulesOfSite(tx, siteId)).find(({ id }) => id === to);
   if (next === undefined) return null;
+  const hostnames = hosts.map(({ hostname }) => hostname);
   const before = await profilesOfHosts(tx, siteId, hostnames);
   const lax = before.filter((from) => moveAsks(from, next).length > 0);
-  const nodes = nodesInWords(lax.flatMap((one) => one.hostnames));
+  const left = await profilesOfLeftHosts(tx, { siteId, hostnames, ipmiIps: hosts.map(({ ipmi_ip }) => ipmi_ip) });
+  const lost = left.filter(({ secondPerson }) => secondPerson.includes("erase"));
+  const because = [...lax.flatMap((from) => moveAsks(from, next)), ...askedBy(lost, () => ["erase"])];
+  const does = [...laxInWords(lax, next), ...lostInWords(lost, next)].join(" ");
+  return because.length === 0 ? null : { siteId, because: distinct(because), does };
+}
+
+const namesOf = (profiles: readonly ProfileOfNodes[]): string =>
+  nodesInWords(profiles.flatMap(({ hostnames }) => hostnames));
+
+function laxInWords(lax: readonly ProfileOfNodes[], next: { readonly profile: string }): string[] {
+  if (lax.length === 0) return [];
   const names = lax.map(({ profile }) => profile).join(", ");
-  const does = `Onboard again ${nodes} with the profile ${next.profile} in place of ${names}, which asks for more.`;
-  return lax.length === 0 ? null : { siteId, because: lax.flatMap((from) => moveAsks(from, next)), does };
+  return [`Onboard again ${namesOf(lax)} with the profile ${next.profile} in place of ${names}, which asks for more.`];
+}
+
+const lostInWords = (lost: readonly ProfileOfNodes[], next: { readonly profile: string }): string[] =>
+  lost.length === 0
+    ? []
+    : [
+        `Deploy again, with the profile ${next.profile}, the host of the removed ${namesOf(lost)}: the data that is left on its disks is lost.`,
+      ];
+
+const distinct = (because: Asked["because"]): Asked["because"] =>
+  because.filter(
+    ({ entry, profile }, at) => because.findIndex((one) => one.entry === entry && one.profile === profile) === at,
+  );
+
+/** A clean restart releases the machine of an onboarding, and deploys it anew. Before the deploy has ended, the host has no data to lose. */
+export async function restartNeeds(tx: Tx, id: WorkflowId, reason: string): Promise<Asked | null> {
+  const [found, workflow] = [await readOnboarding(tx, id), await readWorkflow(tx, id)];
+  if (found === null || workflow === null || typeof stateOf(workflow)["deployed_at"] !== "string") return null;
+  const does = `Start the onboarding of ${found.hostname} again: release its machine, and deploy it anew. Reason: ${reason}`;
+  return askedOf(await profilesOfNode(tx, found.node_id), () => ["erase"], does);
 }
 
 /** Forcing an operation that takes a host out of the fleet needs a second person, because the host is then not cleaned, or not shown to be erased. */
@@ -92,7 +137,7 @@ export async function forceNeeds(
 ): Promise<Asked | null> {
   if (!endsService) return null;
   const does = `Force the decommission of node ${hostname}, without its agent and without evidence of an erase. Reason: ${reason}`;
-  return askedOf(await profilesOfNode(tx, nodeId), ["full_decommission"], does);
+  return askedOf(await profilesOfNode(tx, nodeId), () => ["full_decommission"], does);
 }
 
 const changesOf = (siteId: SiteId, words: string, { because, changes }: ProfileAsks): Asked | null =>

@@ -27,25 +27,27 @@ const told = (request: DecommissionAsked): string =>
     ...("storage_cleanup" in request ? [request.storage_cleanup] : []),
     ...("scope" in request ? [request.scope] : []),
   ].join(" ");
-const touching = (entry: string): string[] =>
-  REQUESTS.filter((request) => touchedBy(request).some((one) => one === entry)).map(told);
+const touching = (entry: string, holdsDisks = true): string[] =>
+  REQUESTS.filter((request) => touchedBy(request, holdsDisks).some((one) => one === entry)).map(told);
 
 describe("what a decommission asks of a second person", () => {
-  it("is an erase for each request that destroys data on disks, and for no other", () => {
+  it("is an erase for each request that costs a node the data on its disks, and for no other", () => {
     const always = [
       ...["soft_reset local", "soft_reset all", "reimage none", "reimage quick", "reimage secure"],
-      ...["storage_cleanup local", "storage_cleanup all"],
-      ...ERASE.flatMap((erase) => STORAGE.map((storage) => `full_decommission ${erase} ${storage}`)).filter(
-        (one) => !/ none (none|weka)$/.test(one),
-      ),
+      ...["storage_cleanup local", "storage_cleanup all", "release"],
+      ...ERASE.flatMap((erase) => STORAGE.map((storage) => `full_decommission ${erase} ${storage}`)),
     ];
-    expect(touching("erase").toSorted()).toEqual(always.toSorted());
+    expect(touching("erase").toSorted()).toEqual([...always, "remove"].toSorted());
+    expect(touching("erase", false).toSorted()).toEqual(always.toSorted());
   });
 
   it("is a full decommission for each mode that takes the host out of the fleet for good, whatever its options", () => {
     const ending = ["release", "remove", "full_decommission"];
     expect(DECOMMISSION_MODES.filter((mode) => ENDS_SERVICE[mode]).toSorted()).toEqual(ending.toSorted());
-    expect(touching("full_decommission")).toEqual(REQUESTS.filter(({ mode }) => ending.includes(mode)).map(told));
+    for (const holdsDisks of [true, false])
+      expect(touching("full_decommission", holdsDisks)).toEqual(
+        REQUESTS.filter(({ mode }) => ending.includes(mode)).map(told),
+      );
   });
 
   it("is never a script, which only profiles name", () => {

@@ -9,7 +9,7 @@ export type DecommissionAsked = BatchOperation | ({ readonly mode: "storage_clea
 /**
  * True for a mode that takes a host out of the fleet for good. A full decommission does the same as a drain, a release and a remove one after another,
  * so the release and the remove ask as much as the full decommission. A drain asks nothing, because an operator can activate a drained node again: the
- * hub releases no retired node by itself whose profile has the entry `full_decommission` (`retirementsOf`).
+ * hub releases no retired node by itself whose profile has the entry `erase` or `full_decommission` (`retirementsOf`).
  */
 export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
   drain: false,
@@ -24,29 +24,45 @@ export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
 const cleansDisks = (storage: "none" | "local" | "weka" | "all"): boolean => storage === "local" || storage === "all";
 
 /**
- * True if the request destroys data on the disks of a host. Every reimage does, because the new deploy overwrites the disk of the system. Weka mounts
- * hold no data on the host. A release requests no erase from MAAS (decision M9), and the entry `full_decommission` covers it.
+ * When a mode costs a node the data on the disks of its host. `by_option`: if the request cleans local storage; Weka mounts hold no data on the host.
+ * `while_held`: while MAAS has not released the machine for the hub. A removed node asks nobody any more, so whoever removes it takes away what protects
+ * the disks of its host.
  */
-function erases(request: DecommissionAsked): boolean {
+const LOSES_DISKS: Readonly<Record<DecommissionMode, "never" | "by_option" | "while_held" | "always">> = {
+  drain: "never",
+  // The next deploy of a released machine overwrites its disks, and MAAS erases them at once if the region's setting says so (maas 2.9).
+  release: "always",
+  remove: "while_held",
+  soft_reset: "by_option",
+  storage_cleanup: "by_option",
+  // The new deploy overwrites the disk of the system.
+  reimage: "always",
+  full_decommission: "always",
+};
+
+function cleans(request: DecommissionAsked): boolean {
   switch (request.mode) {
-    case "drain":
-    case "release":
-    case "remove":
-      return false;
-    case "soft_reset":
-      return cleansDisks(request.storage_cleanup);
     case "storage_cleanup":
       return cleansDisks(request.scope);
-    case "reimage":
-      return true;
+    case "soft_reset":
     case "full_decommission":
-      return request.erase !== "none" || cleansDisks(request.storage_cleanup);
+      return cleansDisks(request.storage_cleanup);
+    default:
+      return false;
   }
 }
 
-/** The entries of `second_person` that a request for a decommission touches. */
-export const touchedBy = (request: DecommissionAsked): readonly SecondPerson[] => [
-  ...(erases(request) ? (["erase"] as const) : []),
+function losesDisks(request: DecommissionAsked, holdsDisks: boolean): boolean {
+  const loses = LOSES_DISKS[request.mode];
+  return loses === "by_option" ? cleans(request) : loses === "while_held" ? holdsDisks : loses === "always";
+}
+
+/**
+ * The entries of `second_person` that a request for a decommission touches. `holdsDisks` says whether a machine of the nodes was not released in MAAS by
+ * the hub, so that its disks may hold the data of the node.
+ */
+export const touchedBy = (request: DecommissionAsked, holdsDisks: boolean): readonly SecondPerson[] => [
+  ...(losesDisks(request, holdsDisks) ? (["erase"] as const) : []),
   ...(ENDS_SERVICE[request.mode] ? (["full_decommission"] as const) : []),
 ];
 

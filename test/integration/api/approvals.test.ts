@@ -193,8 +193,8 @@ describe("a request that needs a second person", () => {
       entries(asked(await world.post("ann", path, body)));
     expect(await reasons(`/nodes/${id}/decommission`, { mode: "reimage", ...REASON })).toEqual(["erase"]);
     expect(await reasons(`/nodes/${id}/decommission`, { mode: "soft_reset", ...REASON })).toEqual(["erase"]);
-    expect(await reasons(`/nodes/${retired}/release`, REASON)).toEqual(["full_decommission"]);
-    expect(await reasons(`/nodes/${retired}/remove`, REASON)).toEqual(["full_decommission"]);
+    for (const verb of ["release", "remove"])
+      expect(await reasons(`/nodes/${retired}/${verb}`, REASON)).toEqual(["erase", "full_decommission"]);
     expect((await world.post("ann", `/nodes/${id}/drain`, REASON)).status).toBe(202);
     expect((await world.post("ann", `/nodes/${unasked}/decommission`, FULL)).status).toBe(202);
   });
