@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { and, eq, getTableColumns, inArray, ne, sql } from "../../hub/db/orm.ts";
-import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
-import { agentSessions, nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
+import { agentSessions, nodeDecommissions, nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import type { ProfileCreate } from "../../shared/api/profiles.ts";
@@ -97,16 +96,15 @@ export async function playDecommissionedAgent(
   resultOf: (task: Task) => unknown = resultOnCleanHost,
 ): Promise<void> {
   const { db, inTx } = rig.test.database;
-  const rows = await readDecommissionRows(db, id);
-  if (rows === null) return;
-  const { node } = rows;
+  // Tests call `playDecommissionedAgent` between all runs of a stage, so one small query says what the agent has to do.
   const due = await db
     .select(getTableColumns(tasks))
-    .from(tasks)
+    .from(nodeDecommissions)
+    .innerJoin(tasks, eq(tasks.nodeId, nodeDecommissions.nodeId))
     .innerJoin(agentSessions, and(eq(agentSessions.nodeId, tasks.nodeId), eq(agentSessions.state, "open")))
     .where(
       and(
-        eq(tasks.nodeId, node.id),
+        eq(nodeDecommissions.decommissionId, id),
         ne(tasks.type, "node.hw_sync_reseed"),
         inArray(tasks.state, ["queued", "offered"]),
       ),

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
-import type { Task } from "../../hub/db/schema/index.ts";
+import { eq } from "../../hub/db/orm.ts";
+import { nodeDecommissions, nodes, type Task } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import type { DecommissionCreate } from "../../shared/api/decommissions.ts";
@@ -8,10 +8,11 @@ import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import type { Hardware, Machine } from "../fakes/maas/state/model.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { playDecommissionedAgent, type StartedDecommission } from "./decommission-world.ts";
 import { nodeInService, recordOnboarding } from "./node-in-service.ts";
 import { type OnboardingRig, playAgentOn } from "./onboarding-rig.ts";
-import { certifyOnce } from "./signing-agent.ts";
+import { certify, hasUsedCertificate } from "./signing-agent.ts";
 
 export interface DeployedHost {
   readonly nodeId: NodeId;
@@ -103,6 +104,20 @@ export async function startReimage(
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
 }
 
+/** Simulates what the agent of a deployed host does without an order, and gives the agent a certificate that it has used. */
+async function playInstalledAgent(rig: OnboardingRig, id: WorkflowId, systemId: string): Promise<void> {
+  const { db, inTx } = rig.test.database;
+  const [host] = await db
+    .select({ nodeId: nodes.id, generation: nodes.generation })
+    .from(nodeDecommissions)
+    .innerJoin(nodes, eq(nodes.id, nodeDecommissions.nodeId))
+    .where(eq(nodeDecommissions.decommissionId, id));
+  if (host === undefined) return;
+  await playAgentOn(rig.test, rig.maas, { ...host, systemId });
+  if (await hasUsedCertificate(db, host.nodeId, host.generation)) return;
+  await inTx((tx) => certify(tx, host.nodeId));
+}
+
 /** Simulates the agent of a reimaged host: the old system's agent before the release, and the new system's agent after the deploy. */
 export async function playReimagedAgent(
   rig: OnboardingRig,
@@ -110,10 +125,7 @@ export async function playReimagedAgent(
   systemId: string,
   resultOf?: (task: Task) => unknown,
 ): Promise<void> {
-  const rows = await readDecommissionRows(rig.test.database.db, id);
-  if (rows === null) return;
-  const { id: nodeId, generation } = rows.node;
-  if (await playAgentOn(rig.test, rig.maas, { nodeId, generation, systemId }))
-    await rig.test.database.inTx((tx) => certifyOnce(tx, nodeId, generation));
+  if (rig.maas.sim.region.findMachine(systemId)?.status === STATUS.deployed)
+    await playInstalledAgent(rig, id, systemId);
   await playDecommissionedAgent(rig, id, resultOf);
 }

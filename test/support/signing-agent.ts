@@ -2,7 +2,7 @@
 import { createHash, createPrivateKey, randomBytes, sign, X509Certificate } from "node:crypto";
 import { and, eq, isNotNull } from "../../hub/db/orm.ts";
 import { nodeCertificates, nodes } from "../../hub/db/schema/index.ts";
-import type { Tx } from "../../hub/db/tx.ts";
+import type { Db, Tx } from "../../hub/db/tx.ts";
 import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "../../hub/gateway/x509.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { AGENT_SIGNATURE_ALGORITHM } from "../../shared/sanitization-format.ts";
@@ -43,9 +43,9 @@ export async function certify(tx: Tx, nodeId: NodeId): Promise<void> {
   });
 }
 
-/** Stores a certificate of the node's generation if the simulated agent has no certificate of that generation. */
-export async function certifyOnce(tx: Tx, nodeId: NodeId, generation: number): Promise<void> {
-  const own = await tx
+/** True if the simulated agent has a certificate of the given generation of the node, and has used the certificate. */
+export async function hasUsedCertificate(db: Db, nodeId: NodeId, generation: number): Promise<boolean> {
+  const own = await db
     .select({ serial: nodeCertificates.serial })
     .from(nodeCertificates)
     .where(
@@ -55,7 +55,7 @@ export async function certifyOnce(tx: Tx, nodeId: NodeId, generation: number): P
         isNotNull(nodeCertificates.firstUsedAt),
       ),
     );
-  if (own.length === 0) await certify(tx, nodeId);
+  return own.length > 0;
 }
 
 export function signed(nodeId: NodeId, { text }: TaskInput<"node.sign_record">): TaskResult<"node.sign_record"> {
