@@ -106,9 +106,12 @@ export function commissioningScripts(): Reply {
   );
 }
 
+/** `localeCompare` would look for its locale at each comparison, which took more time than the rest of the answer. */
+const byName = new Intl.Collator().compare;
+
 export function images(call: Call): Reply {
   const shown = call.region.state.images
-    .toSorted((a, b) => a.name.localeCompare(b.name))
+    .toSorted((a, b) => byName(a.name, b.name))
     .map((image) => ({
       id: image.id,
       type: image.name.startsWith("custom/") ? "Uploaded" : "Synced",
