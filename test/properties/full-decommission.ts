@@ -3,14 +3,15 @@ import { expect } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { hasLiveCertificate } from "../../hub/db/queries/node-certificates.ts";
 import { hasTaskOf } from "../../hub/db/queries/task-reads.ts";
-import { nodes } from "../../hub/db/schema/index.ts";
+import { nodes, type Workflow } from "../../hub/db/schema/index.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
 import { CLEANING_TASKS } from "../../hub/workflows/decommission/cleaning-tasks.ts";
-import type { NodeId } from "../../shared/ids.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { STAGES_OF_MODE } from "../../shared/workflow-status.ts";
 import { playDecommissionedAgent, type StartedDecommission } from "../support/decommission-world.ts";
 import type { OnboardingRig } from "../support/onboarding-rig.ts";
 import { hostInService, startFull } from "../support/release-world.ts";
+import { isWaiting } from "./drive.ts";
 
 /** A full decommission, and the system id of the machine of its node. */
 type Subject = StartedDecommission & { readonly systemId?: string };
@@ -65,7 +66,8 @@ export const decommissioning = {
   sameCode: STAGES.filter((stage) => !OWN.includes(stage)),
   outside: { commission: 1, deploy: 1, release: 1, abort: 0, powerOff: 1 },
   start: startFullOf,
-  play: (rig: OnboardingRig, id: StartedDecommission["id"]) => playDecommissionedAgent(rig, id),
+  play: async (rig: OnboardingRig, id: WorkflowId, row: Workflow) =>
+    isWaiting(row) ? playDecommissionedAgent(rig, id) : undefined,
   expectEnd: expectNothingLeft,
   expectCancelled: expectLeftInOrder,
 };

@@ -31,7 +31,7 @@ async function world(gpus: SickGpus, upTo: (typeof GPU_RESET_MEANS)[number] = "p
   const host = await startSoftResetOnMaas(rig, boxes, { gpu_reset_up_to: upTo });
   const before = countsOf(host);
   const sick = new SickHost(rig, host, gpus);
-  const driver = new Driver(rig.test, workflowsOf(rig.services), (id) => sick.play(id));
+  const driver = new Driver(rig.test, workflowsOf(rig.services), (id, row) => sick.play(id, row));
   const counted = () => ({ off: countsOf(host).off - before.off, on: countsOf(host).on - before.on });
   const scrubs = async () =>
     (await db().select().from(tasks).where(eq(tasks.workflowId, host.id))).filter(

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { hasTaskOf } from "../../hub/db/queries/task-reads.ts";
-import { nodes } from "../../hub/db/schema/index.ts";
+import { nodes, type Workflow } from "../../hub/db/schema/index.ts";
 import { CLEANING_TASKS } from "../../hub/workflows/decommission/cleaning-tasks.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import type { StartedDecommission } from "../support/decommission-world.ts";
@@ -35,7 +35,7 @@ export const powerCycling = {
   cannotReplaceMachine: true,
   needsDeployedMachine: true,
   start: startSick,
-  play: async (_rig: OnboardingRig, id: WorkflowId) => HOSTS.get(id)?.sick.play(id),
+  play: async (_rig: OnboardingRig, id: WorkflowId, row: Workflow) => HOSTS.get(id)?.sick.play(id, row),
   expectEnd: async (rig: OnboardingRig, subject: Subject) => {
     expect(await nodeOf(rig, subject)).toMatchObject({ status: "active", operationId: null, cordonReason: null });
     expectOn(subject);

@@ -24,7 +24,7 @@ import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { clean, decommission, playDecommissionedAgent, requireMemory } from "../support/decommission-world.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { hostInService, playReimagedAgent, retiredHost, startReimage, startRelease } from "../support/release-world.ts";
-import { Driver } from "./drive.ts";
+import { Driver, isWaiting } from "./drive.ts";
 import { decommissioning } from "./full-decommission.ts";
 import { powerCycling } from "./power-cycle.ts";
 
@@ -135,7 +135,7 @@ const onboarding: Scenario = {
   // The agent of a host does nothing before MAAS has deployed the host's machine, so most runs of a stage need no query for the agent.
   play: async (rig, id, row) => {
     const machine = machineOf(rig, row);
-    if (machine === undefined || machine.status === STATUS.deployed) await rig.playAgent(id);
+    if (isWaiting(row) && (machine === undefined || machine.status === STATUS.deployed)) await rig.playAgent(id);
   },
   expectEnd: expectActive,
   expectCancelled: expectNoWayIn,
@@ -172,7 +172,7 @@ const draining: Scenario = {
   stages: stagesOf("drain"),
   outside: NOTHING,
   start: (rig, n) => decommission(rig, "drain", `drained-${n}`),
-  play: (rig, id) => playDecommissionedAgent(rig, id),
+  play: async (rig, id, row) => (isWaiting(row) ? playDecommissionedAgent(rig, id) : undefined),
   expectEnd: (rig, subject) => expectNode(rig, subject, "retired"),
   // A cancelled drain makes the node active, or offline if the node's agent is not connected.
   expectCancelled: async (rig, { nodeId }) => {
@@ -230,9 +230,9 @@ async function startReimageOf(rig: OnboardingRig, n: number, level: "overwritten
   return { ...(await startReimage(rig, host)), systemId: host.machine.systemId };
 }
 
-async function playReimaged(rig: OnboardingRig, id: WorkflowId): Promise<void> {
+async function playReimaged(rig: OnboardingRig, id: WorkflowId, row: WorkflowRow): Promise<void> {
   const systemId = GIVEN_MACHINES.get(id);
-  if (systemId !== undefined) await playReimagedAgent(rig, id, systemId);
+  if (isWaiting(row) && systemId !== undefined) await playReimagedAgent(rig, id, systemId);
 }
 
 const AFTER_A_DEPLOY = STAGES_OF_MODE.reimage.slice(STAGES_OF_MODE.reimage.indexOf("wait_for_agent_enrollment") + 1);
@@ -266,11 +266,11 @@ const reimagingAgain: Scenario = {
   stages: AFTER_A_FAILED_DEPLOY,
   outside: { commission: 1, deploy: 3, release: 2, abort: 0, powerOff: 2 },
   start: (rig, n) => startReimageOf(rig, n),
-  async play(rig, id) {
+  async play(rig, id, row) {
     const { plans } = rig.maas.sim.region.state;
     const systemId = GIVEN_MACHINES.get(id);
     if (systemId !== undefined) plans[systemId] ??= { commission: [], deploy: ["datasource_failure"] };
-    await playReimaged(rig, id);
+    await playReimaged(rig, id, row);
   },
 };
 

@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
-import { agentSessions, nodes, type Task, tasks, workflows } from "../../hub/db/schema/index.ts";
+import { agentSessions, nodes, type Task, tasks, type Workflow, workflows } from "../../hub/db/schema/index.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import type { ProfileCreate } from "../../shared/api/profiles.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
@@ -60,9 +60,12 @@ export class SickHost {
     this.#gpus = gpus;
   }
 
-  async play(id: WorkflowId): Promise<void> {
+  /** Simulates the host between two runs of a stage. The argument `row` is the workflow's row, as it was read just before. */
+  async play(id: WorkflowId, row: Workflow): Promise<void> {
     await this.#playPower();
-    await passOffTime(this.#rig, id);
+    if (isOff(row)) await passOffTime(this.#rig, id);
+    // The agent has no task before a stage waits for the agent.
+    if (row.waitReason === null) return;
     if (this.#gpus.isWedged === true && this.boots < this.#gpus.wellAfterBoots) await this.#wedge(id);
     await playDecommissionedAgent(this.#rig, id, (task) => this.#resultOf(task));
   }
@@ -116,6 +119,9 @@ export class SickHost {
   }
 }
 
+const isOff = ({ state }: Workflow): boolean =>
+  typeof (state as { gpu_power_cycle?: { off_since?: unknown } | null }).gpu_power_cycle?.off_since === "string";
+
 /** Moves the begin of a power cycle's off time into the past, because the tests do not wait. */
 async function passOffTime(rig: OnboardingRig, id: WorkflowId): Promise<void> {
   await rig.test.database.db
@@ -123,5 +129,5 @@ async function passOffTime(rig: OnboardingRig, id: WorkflowId): Promise<void> {
     .set({
       state: sql`jsonb_set(${workflows.state}, '{gpu_power_cycle,off_since}', '"2026-01-01T00:00:00.000Z"')`,
     })
-    .where(and(eq(workflows.id, id), sql`${workflows.state} #>> '{gpu_power_cycle,off_since}' is not null`));
+    .where(eq(workflows.id, id));
 }
