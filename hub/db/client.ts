@@ -2,11 +2,11 @@
  * Opens the hub's one pool of database connections. One pool can serve the embedded server or any other PostgreSQL >= 15, because the two differ only
  * in their URLs. Drizzle gets no schema object, because the hub's queries name their tables themselves and use no relational queries of Drizzle.
  */
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import type { Log } from "../../shared/log.ts";
 import type { OnCommitted } from "./committed.ts";
 import { drizzleOn } from "./drizzle.ts";
-import { Servers } from "./servers.ts";
+import { Servers, ServersPool } from "./servers.ts";
 import type { Db, InTx } from "./tx.ts";
 import { transactionsOn } from "./tx.ts";
 
@@ -48,8 +48,7 @@ const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
 /** Makes the pool of database connections, which opens no connection before the first statement. */
 export function openDatabase(options: DatabaseOptions): Database {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
-  const pool = new Pool({
-    Client: new Servers(options.url).connections(),
+  const pool = new ServersPool(new Servers(options.url), {
     max: options.poolSize,
     application_name: options.applicationName,
     connectionTimeoutMillis: timeouts.connectMs,

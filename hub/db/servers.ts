@@ -1,4 +1,4 @@
-import { Client, type ClientConfig } from "pg";
+import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig } from "pg";
 
 /**
  * A DATABASE_URL names one server or several, as PostgreSQL's own programs write it: `postgres://user:password@db-1:5432,db-2:5432/muster`. Of several
@@ -39,11 +39,12 @@ class StandbyError extends Error {
 
 /**
  * Chooses the server for new connections. After a failed connection, the next connection tries the next server, so a hub whose server is gone finds the
- * new primary server by its own retries. Each user of connections has a `Servers` of its own.
+ * new primary server by itself. Each user of connections has a `Servers` of its own.
  */
 export class Servers {
   readonly #urls: readonly string[];
   #at = 0;
+  readonly #faults = new WeakSet<Error>();
   constructor(url: string) {
     this.#urls = serversOf(url);
   }
@@ -83,6 +84,7 @@ export class Servers {
           return this;
         } catch (error) {
           servers.#leave(this.#url);
+          if (error instanceof Error) servers.#faults.add(error);
           throw error;
         }
       }
@@ -97,8 +99,47 @@ export class Servers {
     };
   }
 
+  /** True if the error says that no connection to a server was made. A pool whose connections are all in use fails with another error. */
+  couldNotConnect(error: unknown): boolean {
+    return error instanceof Error && (this.#faults.has(error) || this.couldNotConnect(error.cause));
+  }
+
   /** The next connection goes to the server after `url`, unless another failed connection has already chosen a server. */
   #leave(url: string): void {
     if (this.#urls[this.#at] === url) this.#at = (this.#at + 1) % this.#urls.length;
+  }
+}
+
+type Connected = (error: Error | undefined, client: PoolClient | undefined, release: (error?: unknown) => void) => void;
+
+/**
+ * A pool that tries each server once before a connection fails. A hub that starts after a failover therefore needs no retry, although the first server
+ * of its DATABASE_URL is gone or is a standby server.
+ */
+export class ServersPool extends Pool {
+  readonly #servers: Servers;
+  constructor(servers: Servers, config: PoolConfig) {
+    super({ ...config, Client: servers.connections() });
+    this.#servers = servers;
+  }
+  override connect(): Promise<PoolClient>;
+  override connect(callback: Connected): void;
+  override connect(callback?: Connected): Promise<PoolClient> | undefined {
+    const connected = this.#connect();
+    if (callback === undefined) return connected;
+    connected.then(
+      (client) => callback(undefined, client, (error) => client.release(error as Error | undefined)),
+      (error: Error) => callback(error, undefined, () => undefined),
+    );
+    return undefined;
+  }
+  async #connect(): Promise<PoolClient> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await super.connect();
+      } catch (error) {
+        if (tries >= this.#servers.count || !this.#servers.couldNotConnect(error)) throw error;
+      }
+    }
   }
 }

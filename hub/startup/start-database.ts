@@ -64,5 +64,6 @@ export async function startDatabase(
     ...(onCommitted === undefined ? {} : { onCommitted }),
   });
   closers.push(() => opened.close());
+  await withDatabaseFault(settings, url, () => opened.pool.query("select 1"));
   return { opened, url, kind };
 }

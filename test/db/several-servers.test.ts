@@ -6,6 +6,10 @@ import { type Database, openDatabase } from "../../hub/db/client.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
 import { listen } from "../../hub/db/listen.ts";
 import { migrate } from "../../hub/db/migrate.ts";
+import { sql } from "../../hub/db/orm.ts";
+import { startDatabase } from "../../hub/startup/start-database.ts";
+import { Secret } from "../../shared/secret.ts";
+import { freeHubPorts, startHubProcess } from "../support/hub-process.ts";
 import { quietLog } from "../support/log.ts";
 import { memoryFolder } from "../support/memory-folder.ts";
 import { until } from "../support/until.ts";
@@ -34,6 +38,8 @@ async function ask(url: string, ...statements: readonly string[]): Promise<void>
   }
 }
 
+const firstGone = (): string => both.replace(/@[^,]*/, "@127.0.0.1:1");
+
 /** Makes a server refuse writes, as a standby server does, and ends its connections, as a switch-over does; or makes it take writes again. */
 const setReadOnly = (url: string, isReadOnly: boolean): Promise<void> =>
   ask(
@@ -58,6 +64,36 @@ afterAll(async () => {
 });
 
 describe("a database of several servers", () => {
+  it("starts a hub whose first server takes no writes, and starts the hub again when the first server is gone", async () => {
+    await setReadOnly(first, true);
+    const folder = await mkdtemp(join(memoryFolder(), "muster several "));
+    folders.push(folder);
+    const ports = await freeHubPorts();
+    for (const databaseUrl of [both, firstGone()]) {
+      const hub = startHubProcess({ databaseUrl, stateDir: folder, ports, logFile: join(folder, "hub.log") });
+      try {
+        await hub.ready;
+        expect((await fetch(`http://127.0.0.1:${ports.http}/readyz`)).status).toBe(200);
+      } finally {
+        await hub.stop();
+      }
+    }
+  });
+
+  it.each([
+    ["is gone", () => firstGone()],
+    ["takes no writes", () => both],
+  ])("is used by the first statement of a pool whose first server %s", async (_, url) => {
+    await setReadOnly(first, true);
+    const database = openDatabase({ url: url(), poolSize: 2, applicationName: "several", log: quietLog });
+    try {
+      await expect(database.pool.query("show port")).resolves.toMatchObject({ rows: [{ port: new URL(second).port }] });
+      await expect(database.inTx((tx) => tx.execute(sql`select 1`))).resolves.toMatchObject({ rowCount: 1 });
+    } finally {
+      await database.close();
+    }
+  });
+
   it("is migrated and used on the one that takes writes, and followed when another one does", async () => {
     await setReadOnly(first, true);
     await migrate(both);
@@ -103,9 +139,14 @@ describe("a database of several servers", () => {
   });
 
   it("is refused with the first server's error if no server can be used", async () => {
+    const none = both.replace(/@.*\//, "@127.0.0.1:1,127.0.0.1:2/");
+    const settings = { databaseUrl: new Secret(none), embedded: { binDir: null, runAs: null }, databasePoolSize: 1 };
+    const started = startDatabase({ ...settings, stateDir: "/nonexistent" }, "several", quietLog, []);
+    const fault = await started.then(String, (error: Error) => error.message);
+    expect(fault).toMatch(/^The database 127.0.0.1:1,127.0.0.1:2\/\S+ of DATABASE_URL cannot be used: .*Check that/);
+    expect(fault).not.toContain(new URL(first).password);
     await setReadOnly(second, true);
-    const gone = both.replace(/@[^,]*/, "@127.0.0.1:1");
-    await expect(migrate(gone)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    await expect(migrate(firstGone())).rejects.toMatchObject({ code: "ECONNREFUSED" });
     const swapped = new URL(second);
     await expect(migrate(`${second.replace(swapped.host, `${swapped.host},127.0.0.1:1`)}`)).rejects.toMatchObject({
       code: "25006",
