@@ -111,6 +111,8 @@ it("runs with the rights of docs/audit.md, and can add audit entries and neither
     // `restore` runs with the owner's role, and must see the hubs that run.
     const seen = await asOwner("select 1 from pg_stat_activity where application_name like 'muster-hub %' limit 1");
     expect(seen).toHaveLength(1);
+    const backup = await runHubCommand(["backup", "--to", folder], env("hub")).ended;
+    expect(backup, backup.told).toMatchObject({ status: 0 });
   } finally {
     await hub.stop();
   }
