@@ -181,7 +181,42 @@ describe("the verification", () => {
   });
 });
 
+describe("a head that the chain has lost", () => {
+  it("is a fault of one part only: of the part with its number, or of the last one", async () => {
+    await record(50);
+    await seal();
+    const entry_sha256 = "0".repeat(64);
+    api.auditHeads = [30, 60].map((sequence) => ({ file: `audit-head.lost-${sequence}.json`, sequence, entry_sha256 }));
+    const faultsOf = async (search: string): Promise<[string, number][]> =>
+      (await verified(search)).faults.map(({ code, sequence }: { code: string; sequence: number }) => [code, sequence]);
+    expect(await faultsOf("?limit=29")).toEqual([]);
+    for (const search of ["?limit=30", "?after=29&limit=10"])
+      expect(await faultsOf(search), search).toEqual([["head_differs", 30]]);
+    expect(await faultsOf("?after=30&limit=10")).toEqual([]);
+    expect(await faultsOf("?after=30&limit=20")).toEqual([["head_missing", 51]]);
+  });
+});
+
 describe("retention", () => {
+  it("loses no head of a hub that was stopped while another hub removed the entry of the head", async () => {
+    const old = "update audit_logs set occurred_at = now() - interval '401 days' where id <= 4";
+    await record(3);
+    await tamper(old);
+    const stopped = await KeptHeads.open(mkdtempSync(join(folder, "stopped-")));
+    await sealAll({ ...options(), heads: stopped }, null);
+    expect(await stopped.list()).toMatchObject([{ sequence: 3 }]);
+    await record(3);
+    await tamper(old);
+    await seal();
+    expect(await pruneAudit(api.database.database.inTx, 400)).toBe(4);
+    await seal();
+    const errors: string[] = [];
+    const log = { ...quietLog, error: (message: string) => void errors.push(message) };
+    await sealAll({ ...options(), log, heads: stopped }, null);
+    expect([errors, await stopped.countLost()]).toEqual([[], 0]);
+    expect(await stopped.list()).toMatchObject([{ sequence: 7 }]);
+  });
+
   it("removes old entries from the begin of the chain on, which stays verifiable", async () => {
     await record(6);
     await tamper("update audit_logs set occurred_at = now() - interval '401 days' where id <= 4 or id = 6");

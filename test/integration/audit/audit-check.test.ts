@@ -48,7 +48,7 @@ describe("the hubs' own check", () => {
     );
   beforeEach(() => query("delete from audit_checks"));
 
-  it("goes part by part to the end, goes on with new entries, and begins again after an hour", async () => {
+  it("goes part by part to the end, waits there for new entries, goes on with them, and begins again after an hour", async () => {
     await record(25);
     await seal();
     const at: [number, boolean, number][] = [];
@@ -57,7 +57,7 @@ describe("the hubs' own check", () => {
       const { position, at_end: atEnd, verified: through } = await progress();
       at.push([position, atEnd, through]);
     };
-    for (let part = 0; part < 3; part += 1) await turn();
+    for (let part = 0; part < 4; part += 1) await turn();
     await record(4);
     await seal();
     await turn();
@@ -66,6 +66,7 @@ describe("the hubs' own check", () => {
     expect(at).toEqual([
       [10, false, 10],
       [20, false, 20],
+      [25, true, 25],
       [25, true, 25],
       [29, true, 29],
       [10, false, 29],
