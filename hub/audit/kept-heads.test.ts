@@ -53,6 +53,13 @@ describe("the kept head of the audit chain", () => {
     expect((await listed()).map(({ file }) => file)).toEqual([NOW, lost(3)]);
   });
 
+  it("is written by two hubs at once that share a folder and have one process id, as in containers", async () => {
+    const hubs = [heads, await KeptHeads.open(folder)];
+    const writes = Array.from({ length: 40 }, (_, n) => hubs[n % 2]?.keep(at(n + 1, "a"), present));
+    expect(await Promise.all(writes)).toEqual(Array(40).fill(null));
+    expect((await heads.list()).map(({ file }) => file)).toEqual([NOW]);
+  });
+
   it("is never taken from a damaged file, which somebody may have changed on purpose", async () => {
     const refusal = /audit-head\.json is no head of the audit chain\. Move the file away\./;
     writeFileSync(join(folder, NOW), '{"sequence":0}');

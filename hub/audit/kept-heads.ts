@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
@@ -60,8 +61,8 @@ export class KeptHeads {
   }
 
   async #write({ sequence, entry_sha256 }: ChainPoint): Promise<void> {
-    // Several hubs may share one state folder, so each process has a temporary file of its own.
-    const next = join(this.#folder, `${FILE}.${process.pid}`);
+    // Several hubs may share one state folder, and hubs in containers may have one process id, so each write has a temporary file of its own.
+    const next = join(this.#folder, `${FILE}.${randomUUID()}`);
     const handle = await open(next, "w", 0o600);
     try {
       await handle.writeFile(`${JSON.stringify({ sequence, entry_sha256 })}\n`);
