@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import type { Systeminformation } from "systeminformation";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { Log } from "../log.ts";
@@ -43,13 +44,34 @@ export async function readInventory(hostname: string, bootId: string, log: Log):
       kind: text(disk.type),
     })),
     interfaces: nics.slice(0, 256).map(describeNic),
-    gpus: (graphics?.controllers ?? []).slice(0, 64).map((gpu) => ({
-      vendor: text(gpu.vendor),
-      model: text(gpu.model),
-      bus: text(gpu.busAddress),
-      memory_bytes: gpu.vram === null || gpu.vram === undefined ? null : gpu.vram * 1024 * 1024,
-    })),
+    gpus: await Promise.all(
+      (graphics?.controllers ?? []).slice(0, 64).map(async (gpu) => ({
+        vendor: text(gpu.vendor),
+        model: text(gpu.model),
+        bus: text(gpu.busAddress),
+        memory_bytes: (await amdMemoryOf(text(gpu.busAddress))) ?? vramOf(gpu.vram),
+      })),
+    ),
   };
+}
+
+const vramOf = (mebibytes: number | null | undefined): number | null =>
+  mebibytes === null || mebibytes === undefined ? null : mebibytes * 1024 * 1024;
+
+/**
+ * Returns how much memory the amdgpu driver states for the GPU at the PCI address, or null if the driver states nothing. The library
+ * `systeminformation` knows of an AMD GPU only the window by which the processor reaches the memory.
+ */
+export async function amdMemoryOf(address: string, devices = "/sys/bus/pci/devices"): Promise<number | null> {
+  const [, domain = "0000", rest] = /^(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}[.][0-7])$/i.exec(address) ?? [];
+  if (rest === undefined) return null;
+  try {
+    const bytes = Number(await readFile(`${devices}/${`${domain}:${rest}`.toLowerCase()}/mem_info_vram_total`, "utf8"));
+    return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null;
+  } catch {
+    // Only the amdgpu driver has such a file.
+    return null;
+  }
 }
 
 const text = (value: string | undefined | null): string => (value ?? "").slice(0, 200);

@@ -38,7 +38,7 @@ describe.skipIf(!hasCompiler)("node.gpu_fill on an AMD host without HIP (SKIPPED
     if (!reply.ok) throw new Error(reply.message);
     return { taskId, input, result: TASKS["node.gpu_fill"].result.parse(reply.result) };
   };
-  const expected = [{ uuid: AMD.uuid, bytes: null, isReset: true }];
+  const expected = [{ uuid: AMD.uuid, address: AMD.pci_address, bytes: null, isReset: true }];
 
   it("reports the cleared memory, of which the hub asks nothing, and holds nothing", async () => {
     const filled = await filledWith("");
@@ -51,7 +51,7 @@ describe.skipIf(!hasCompiler)("node.gpu_fill on an AMD host without HIP (SKIPPED
       faults: [],
     });
     expect(challengeOf(filled, "", randomInt, 60)).toBeNull();
-    const verdicts = evidenceOf(expected, filled, null, []).map(gpuVerdict);
+    const verdicts = evidenceOf(expected, filled, null, [], {}).map(gpuVerdict);
     expect(verdicts).toMatchObject([{ level: "overwritten", share: 0.75 }]);
   });
 
@@ -62,6 +62,6 @@ describe.skipIf(!hasCompiler)("node.gpu_fill on an AMD host without HIP (SKIPPED
       clears: [{ uuid: AMD.uuid, nonzero_units: (12 * MIB) / 16 }],
       faults: [{ target: AMD.uuid, fault: "not_cleared" }],
     });
-    expect(evidenceOf(expected, filled, null, []).map(gpuVerdict)).toMatchObject([{ level: "reset_only" }]);
+    expect(evidenceOf(expected, filled, null, [], {}).map(gpuVerdict)).toMatchObject([{ level: "reset_only" }]);
   });
 });

@@ -124,8 +124,9 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
     const challenged = { input: asked, result: await challenge(asked.gpus, { nonce: asked.nonce }) };
     expect(challenged.result.steps.map(({ outcome }) => outcome)).toEqual(["ok", "ok", "ok"]);
     const checked = checkAnswers(answersToCheck(fillOf, challenged));
-    const expected = asked.gpus.map(({ uuid }) => ({ uuid, bytes: null, isReset: true }));
-    const verdicts = evidenceOf(expected, fillOf, challenged, checked).map(gpuVerdict);
+    const expected = gpus.map(({ uuid, pci_address: address }) => ({ uuid, address, bytes: null, isReset: true }));
+    const sizes = Object.fromEntries(gpus.map(({ pci_address }) => [pci_address, { exact: 15 * MIB }]));
+    const verdicts = evidenceOf(expected, fillOf, challenged, checked, sizes).map(gpuVerdict);
     expect(verdicts.map(({ level, share }) => [level, share])).toEqual([
       ["challenge_verified", 10 / 15],
       ["challenge_verified", 10 / 16],

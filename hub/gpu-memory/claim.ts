@@ -36,7 +36,7 @@ export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: Gpu
       text: `Muster claims nothing about the memory of GPU ${evidence.uuid}.`,
       not_covered: ["the whole memory of the GPU", ...NEVER_COVERED],
     };
-  if (verdict.level === "overwritten" && clear !== null) return clearClaim(who, evidence.uuid, clear, verdict);
+  if (verdict.level === "overwritten" && clear !== null) return clearClaim(who, evidence, clear, verdict);
   if (verdict.level === "reset_only" || commitment === null) {
     const isDoubted = commitment !== null && evidence.library === "changed";
     const overwrite = isDoubted
@@ -57,12 +57,17 @@ export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: Gpu
     text: `${who} reported that it overwrote ${commitment.allocated_bytes} of ${verdict.ofBytes} bytes on GPU ${evidence.uuid} with data derived from seed ${seed}, which was issued for this task. It found ${commitment.mismatched_blocks} mismatches ${where}.${answered} It zeroed these bytes and found them zero. ${RELIANCE}`,
     not_covered: [
       `${unreached} bytes of the GPU's memory that the driver does not give to a process`,
+      ...unknownSize(evidence),
       ...(evidence.library === "unchecked" ? [UNCHECKED_LIBRARY] : []),
       ...NEVER_COVERED,
     ],
   };
 }
 
+/** Without a size from before the tenant's use, nothing shows that the host states all of a GPU's memory. */
+const unknownSize = ({ expectedBytes }: GpuEvidence): string[] => (expectedBytes === null ? [UNKNOWN_SIZE] : []);
+const UNKNOWN_SIZE =
+  "memory of the GPU that the host did not state, because the hub has no size of the memory from before the tenant's use";
 const UNCHECKED_LIBRARY =
   "the library of the GPU driver, which the agent could not compare with a package, for example because no package owns it";
 
@@ -70,12 +75,13 @@ const UNCHECKED_LIBRARY =
  * The claim about a GPU whose memory the kernel's driver cleared. The claim about a cleared GPU says who wrote the zeros, and how little of the
  * memory the host read afterwards.
  */
-const clearClaim = (who: string, uuid: string, clear: GpuClear, { ofBytes }: GpuVerdict): GpuClaim => ({
-  text: `${who} reported that the amdgpu driver of the kernel gave it ${clear.cleared_bytes} of ${ofBytes} bytes on GPU ${uuid} in buffers which that driver clears, and that a sample of ${clear.sampled_bytes} bytes at random places in them was zero: ${KERNEL_CLEAR}. ${RELIANCE}`,
+const clearClaim = (who: string, evidence: GpuEvidence, clear: GpuClear, { ofBytes }: GpuVerdict): GpuClaim => ({
+  text: `${who} reported that the amdgpu driver of the kernel gave it ${clear.cleared_bytes} of ${ofBytes} bytes on GPU ${evidence.uuid} in buffers which that driver clears, and that a sample of ${clear.sampled_bytes} bytes at random places in them was zero: ${KERNEL_CLEAR}. ${RELIANCE}`,
   not_covered: [
     `${ofBytes - clear.cleared_bytes} bytes of the GPU's memory that the driver does not give to a process`,
     `${clear.cleared_bytes - clear.sampled_bytes} bytes of the GPU's memory that nobody read after the kernel's driver had cleared them`,
     "GPU memory that the kernel's driver did not clear again, because the driver had recorded it as cleared",
+    ...unknownSize(evidence),
     ...NEVER_COVERED,
   ],
 });

@@ -53,6 +53,8 @@ const filled = (commitments: TaskResult<"node.gpu_fill">["commitments"]): Filled
 });
 const nonce = "0a".repeat(16);
 
+const AT = "0000:3b:00.0";
+
 describe("gpusOfScrub", () => {
   const verify = (target: string, evidence: Record<string, string | number | null>, outcome: "ok" | "failed" = "ok") =>
     ({ step: "gpu_verify", target, outcome, message: "", evidence }) as const;
@@ -78,9 +80,9 @@ describe("gpusOfScrub", () => {
       { vendor: "amd", uuid: AMD_UUID, pci_address: "0000:c1:00.0" },
     ]);
     expect(expected).toEqual([
-      { uuid: uuid(1), bytes: 143_771 * 2 ** 20, isReset: true },
-      { uuid: uuid(2), bytes: null, isReset: false },
-      { uuid: AMD_UUID, bytes: 196_592 * 2 ** 20, isReset: true },
+      { uuid: uuid(1), address: "0000:3b:00.0", bytes: 143_771 * 2 ** 20, isReset: true },
+      { uuid: uuid(2), address: "0000:5e:00.0", bytes: null, isReset: false },
+      { uuid: AMD_UUID, address: "0000:c1:00.0", bytes: 196_592 * 2 ** 20, isReset: true },
     ]);
     expect(unnamed).toEqual(["0000:86:00.0", "0000:87:00.0", "host"]);
   });
@@ -116,11 +118,11 @@ describe("answersToCheck and evidenceOf", () => {
       { uuid: uuid(1), answers: [], release, fault: "not_answered" },
       { uuid: uuid(2), answers: input.gpus[1]?.blocks.map(() => wrong) ?? [], release, fault: null },
     ]);
-    const expected = [1, 2, 3].map((number) => ({ uuid: uuid(number), bytes: 140 * GIB, isReset: true }));
+    const expected = [1, 2, 3].map((number) => ({ uuid: uuid(number), address: AT, bytes: 140 * GIB, isReset: true }));
     const checked = checkAnswers(answersToCheck(fill, challenged));
-    const levels = evidenceOf(expected, fill, challenged, checked).map((one) => gpuVerdict(one).level);
+    const levels = evidenceOf(expected, fill, challenged, checked, {}).map((one) => gpuVerdict(one).level);
     expect(levels).toEqual(["overwritten", "reset_only", "reset_only"]);
-    expect(evidenceOf(expected, null, null, []).map((one) => gpuVerdict(one).level)).toEqual([
+    expect(evidenceOf(expected, null, null, [], {}).map((one) => gpuVerdict(one).level)).toEqual([
       "reset_only",
       "reset_only",
       "reset_only",
@@ -135,8 +137,11 @@ it.each([
 ] as const)("reads the agent's comparison of the driver's library: %s is %s", (is_unchanged, library) => {
   const fill = filled([commitment(1)]);
   const result = { ...fill.result, library: { package: "libnvidia-compute-580", is_unchanged } };
-  const expected = [{ uuid: uuid(1), bytes: 141 * GIB, isReset: true }];
-  expect(evidenceOf(expected, { ...fill, result }, null, [])).toMatchObject([{ library }]);
+  const expected = [{ uuid: uuid(1), address: AT, bytes: 141 * GIB, isReset: true }];
+  const sizes = { [AT]: { exact: 142 * GIB } };
+  expect(evidenceOf(expected, { ...fill, result }, null, [], sizes)).toMatchObject([
+    { library, expectedBytes: 142 * GIB, reportedBytes: 141 * GIB },
+  ]);
 });
 
 describe("the largest results", () => {

@@ -1,9 +1,10 @@
 import { AmdUuid, NvidiaUuid, PciAddress } from "../../shared/gpu-memory.ts";
+import { type HostGpuSizes, knownGpuBytes } from "../../shared/gpu-sizes.ts";
 import type { TaskId } from "../../shared/ids.ts";
 import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 import { drawBlocks } from "./draw-blocks.ts";
 import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
-import { type DriverLibrary, type GpuEvidence, LEAST_QUESTIONS } from "./verdict.ts";
+import { type DriverLibrary, type GpuEvidence, LEAST_QUESTIONS, statedBytes } from "./verdict.ts";
 
 /** The input and the result of a finished task `node.gpu_fill`, from the task's row in the database. */
 export interface Filled {
@@ -15,9 +16,11 @@ export interface Challenged {
   readonly input: TaskInput<"node.gpu_challenge">;
   readonly result: TaskResult<"node.gpu_challenge">;
 }
-/** A GPU in the host's inventory, and whether the reset of this GPU succeeded. */
+/** A GPU that the reset named, and whether the reset of this GPU succeeded. */
 export interface ExpectedGpu {
   readonly uuid: string;
+  readonly address: string;
+  /** The size of the GPU's memory as the host stated it with the reset. */
   readonly bytes: number | null;
   readonly isReset: boolean;
 }
@@ -45,6 +48,7 @@ export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
     order.push(gpu);
     expected.push({
       uuid: gpu.uuid,
+      address: gpu.pci_address,
       bytes: typeof mib === "number" ? mib * 2 ** 20 : null,
       isReset: outcome === "ok",
     });
@@ -108,15 +112,18 @@ export const evidenceOf = (
   filled: Filled | null,
   challenged: Challenged | null,
   checked: readonly CheckedAnswers[],
+  sizes: HostGpuSizes,
 ): GpuEvidence[] =>
-  expected.map(({ uuid, bytes, isReset }) => {
+  expected.map(({ uuid, address, bytes: reportedBytes, isReset }) => {
     const commitment = filled?.result.commitments.find((one) => one.uuid === uuid) ?? null;
     const wasAsked = challenged?.input.gpus.some((one) => one.uuid === uuid) === true;
     const answered = challenged?.result.gpus.find((one) => one.uuid === uuid) ?? null;
     const answers = wasAsked && answered !== null && answered.answers.length > 0 ? checkedOf(checked, uuid) : null;
     const clear = filled?.result.clears?.find((one) => one.uuid === uuid) ?? null;
     const release = answered?.release ?? null;
-    return { uuid, expectedBytes: bytes, isReset, commitment, answers, release, clear, library: libraryOf(filled) };
+    const expectedBytes = knownGpuBytes(sizes, address, statedBytes({ reportedBytes, commitment, clear }));
+    const library = libraryOf(filled);
+    return { uuid, expectedBytes, reportedBytes, isReset, commitment, answers, release, clear, library };
   });
 
 /** An agent that could not compare the library with a package, for example because no package owns it, says null. */

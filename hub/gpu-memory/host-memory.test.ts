@@ -21,6 +21,7 @@ const facts = (more: Partial<HostMemoryFacts> = {}): HostMemoryFacts => ({
   challenged: null,
   checked: [],
   required: { level: "reset_only", share: 0.95 },
+  sizes: { "0000:3b:00.0": { window: 64 * 2 ** 20 }, "0000:c1:00.0": { window: 64 * 2 ** 20 } },
   host: { at: new Date(0), agentVersion: "1", bootId: "b", image: null, secureBoot: "unknown" },
   ...more,
 });

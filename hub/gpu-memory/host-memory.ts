@@ -1,3 +1,4 @@
+import type { HostGpuSizes } from "../../shared/gpu-sizes.ts";
 import type { RecordGpu } from "../../shared/sanitization-record.ts";
 import type { Statement } from "../../shared/sanitization-sentences.ts";
 import type { TaskResult } from "../../shared/tasks/index.ts";
@@ -15,6 +16,8 @@ export interface HostMemoryFacts {
   readonly checked: readonly CheckedAnswers[];
   readonly required: GpuRequirement;
   readonly host: ClaimingHost;
+  /** The sizes of the GPUs' memory according to the hub's inventory. */
+  readonly sizes: HostGpuSizes;
 }
 
 export interface HostMemory {
@@ -30,9 +33,9 @@ export interface HostMemory {
 
 /** Judges each GPU that the reset named, and words the claim about its memory (decision C2). */
 export function judgeHostMemory(facts: HostMemoryFacts): HostMemory {
-  const { scrub, filled, challenged, checked, required, host } = facts;
+  const { scrub, filled, challenged, checked, required, host, sizes } = facts;
   const { expected } = gpusOfScrub(scrub);
-  const judged = evidenceOf(expected, filled, challenged, checked).map((evidence) => ({
+  const judged = evidenceOf(expected, filled, challenged, checked, sizes).map((evidence) => ({
     evidence,
     verdict: gpuVerdict(evidence),
   }));

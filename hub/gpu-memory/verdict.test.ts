@@ -32,6 +32,7 @@ const RELEASE: GpuRelease = { zeroed_bytes: 990_000, nonzero_units: 0, answer_ms
 const GOOD: GpuEvidence = {
   uuid: UUID,
   expectedBytes: TOTAL,
+  reportedBytes: TOTAL,
   isReset: true,
   commitment: COMMITMENT,
   answers: { uuid: UUID, asked: 64, correct: 64 },
@@ -56,6 +57,7 @@ const CLEAR: GpuClear = {
 const CLEARED: GpuEvidence = {
   uuid: AMD,
   expectedBytes: 192 * GIB,
+  reportedBytes: 192 * GIB,
   isReset: true,
   commitment: null,
   answers: null,
@@ -76,7 +78,7 @@ describe("the verdict on memory that the kernel's driver cleared", () => {
     const asked = { uuid: AMD, asked: 64, correct: 64 };
     expect(gpuVerdict({ ...CLEARED, answers: asked, release: RELEASE }).level).toBe("overwritten");
     expect(gpuVerdict({ ...CLEARED, isReset: false }).level).toBe("overwritten");
-    expect(gpuVerdict({ ...CLEARED, expectedBytes: 380 * GIB }).share).toBe(0.5);
+    expect(gpuVerdict({ ...CLEARED, expectedBytes: 200 * GIB }).share).toBe(0.95);
   });
 
   it("needs the whole of a memory that is smaller than the usual sample", () => {
@@ -175,6 +177,34 @@ describe("gpuVerdict", () => {
     expect(gpuVerdict({ ...GOOD, ...change, isReset: false }).level).toBeNull();
   });
 
+  it("does not believe a host that states less memory than the hub knows, whoever on the host states it", () => {
+    const small = {
+      reportedBytes: 1_000,
+      commitment: { ...COMMITMENT, allocated_bytes: 1_000, total_bytes: 1_000, visible_bytes: 1_000 },
+      release: { ...RELEASE, zeroed_bytes: 1_000 },
+    };
+    const verdict = gpuVerdict({ ...GOOD, ...small });
+    expect(verdict).toMatchObject({ level: "reset_only", share: 0, ofBytes: TOTAL });
+    expect(verdict.reasons).toEqual([
+      `GPU ${UUID} states 1000 bytes of memory, and had ${TOTAL} bytes before the tenant's use.`,
+    ]);
+    expect(gpuVerdict({ ...GOOD, ...small, reportedBytes: 0.9 * TOTAL }).share).toBe(0.001);
+    const cleared = { ...CLEAR, total_bytes: 64 * 2 ** 20, cleared_bytes: 64 * 2 ** 20 };
+    expect(gpuVerdict({ ...CLEARED, reportedBytes: null, clear: cleared }).level).toBe("reset_only");
+  });
+
+  it("claims overwritten at most if only the host states the size, and the claim says so", () => {
+    const unknown = { ...GOOD, expectedBytes: null };
+    const verdict = gpuVerdict(unknown);
+    expect(verdict).toMatchObject({ level: "overwritten", share: 0.99 });
+    expect(verdict.reasons.join()).toContain("the size is the word of the host alone");
+    const host = { at: new Date(0), agentVersion: "1", bootId: "b", image: null, secureBoot: "on" } as const;
+    const gaps = (evidence: GpuEvidence) => gpuClaim(host, evidence, gpuVerdict(evidence), "seed").not_covered.join();
+    expect(gaps(unknown)).toContain("memory of the GPU that the host did not state");
+    expect(gaps({ ...CLEARED, expectedBytes: null })).toContain("memory of the GPU that the host did not state");
+    expect(gaps(GOOD) + gaps(CLEARED)).not.toContain("did not state");
+  });
+
   it("needs enough questions for challenge_verified", () => {
     const few = { uuid: UUID, asked: LEAST_QUESTIONS - 1, correct: LEAST_QUESTIONS - 1 };
     expect(gpuVerdict({ ...GOOD, answers: few })).toMatchObject({ level: "overwritten" });
@@ -185,9 +215,10 @@ describe("gpuVerdict", () => {
       gpuVerdict({
         ...GOOD,
         expectedBytes: expected,
+        reportedBytes: null,
         commitment: { ...COMMITMENT, total_bytes: total, visible_bytes: visible },
       }).share;
-    expect(share(2_000_000, TOTAL, 995_000)).toBe(0.495);
+    expect(share(1_100_000, TOTAL, 995_000)).toBe(0.9);
     expect(share(null, 1_100_000, 995_000)).toBe(0.9);
     expect(share(null, null, 990_000)).toBe(1);
   });
@@ -200,6 +231,7 @@ describe("gpuVerdict", () => {
     const evidence = fc.record({
       uuid: fc.constant(UUID),
       expectedBytes: fc.constantFrom(null, TOTAL, 2 * TOTAL),
+      reportedBytes: fc.constantFrom(null, 1, TOTAL),
       isReset: fc.boolean(),
       library: fc.constantFrom("as_packaged", "unchecked", "changed"),
       commitment: fc.option(
@@ -235,6 +267,8 @@ describe("gpuVerdict", () => {
         const level = rank(whole);
         expect(rank({ ...whole, isReset: false })).toBeLessThanOrEqual(level);
         expect(rank({ ...whole, commitment: null })).toBeLessThanOrEqual(level);
+        expect(rank({ ...whole, expectedBytes: null })).toBeLessThanOrEqual(GPU_LEVELS.indexOf("overwritten"));
+        expect(rank({ ...whole, expectedBytes: 2 * TOTAL })).toBeLessThanOrEqual(Math.min(level, 0));
         expect(rank({ ...whole, library: "changed" })).toBeLessThanOrEqual(Math.min(level, 0));
         expect(rank({ ...whole, release: null })).toBeLessThanOrEqual(level);
         expect(rank({ ...whole, answers: { uuid: UUID, asked: 64, correct: 0 } })).toBeLessThanOrEqual(level);

@@ -7,8 +7,12 @@ export type GpuClaimLevel = (typeof GPU_LEVELS)[number];
 /** The evidence about one GPU of a host after the GPU's cleaning. */
 export interface GpuEvidence {
   readonly uuid: string;
-  /** The size of the GPU's memory in bytes according to the inventory; null if the inventory does not name a size. */
+  /**
+   * The size of the GPU's memory in bytes according to the hub's inventory from before the tenant's use; null if the hub does not know the size.
+   */
   readonly expectedBytes: number | null;
+  /** The size that the GPU's reset reported after the tenant's use; null if it reported none. */
+  readonly reportedBytes: number | null;
   readonly isReset: boolean;
   readonly commitment: GpuCommitment | null;
   readonly answers: CheckedAnswers | null;
@@ -31,7 +35,8 @@ export interface GpuVerdict {
   /** The overwritten share of the GPU's memory, from 0 to 1. */
   readonly share: number;
   /**
-   * The size in bytes of the memory of which `share` is a part. The hub takes the largest size that inventory, management library and driver state.
+   * The size in bytes of the memory of which `share` is a part. The hub takes the largest size that inventory, reset, management library and driver
+   * state.
    */
   readonly ofBytes: number;
   /** The reasons why the claim about the GPU's memory has no higher level (decision C2), as texts for a person. */
@@ -50,22 +55,47 @@ export interface GpuRequirement {
 export const LEAST_QUESTIONS = 64;
 
 export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
-  const { uuid, commitment, clear, isReset } = evidence;
-  const sizes = [evidence.expectedBytes, commitment?.total_bytes, commitment?.visible_bytes, clear?.total_bytes];
-  const ofBytes = Math.max(0, ...sizes.map((size) => size ?? 0));
-  const contradictions =
-    clear === null ? whyNotOverwritten(evidence, ofBytes) : whyNotCleared(evidence, clear, ofBytes);
-  const bytes = clear?.cleared_bytes ?? commitment?.allocated_bytes;
+  const { uuid, clear, isReset } = evidence;
+  const stated = statedBytes(evidence);
+  const ofBytes = Math.max(stated, evidence.expectedBytes ?? 0);
+  const contradictions = [
+    ...(bytesOf(evidence) === undefined ? [] : whyTooSmall(evidence, stated)),
+    ...(clear === null ? whyNotOverwritten(evidence, ofBytes) : whyNotCleared(evidence, clear, ofBytes)),
+  ];
+  const bytes = bytesOf(evidence);
   if (bytes === undefined || contradictions.length > 0) {
     const reasons = isReset ? contradictions : [...contradictions, `GPU ${uuid} was not reset.`];
     return { uuid, level: isReset ? "reset_only" : null, share: 0, ofBytes, reasons };
   }
   const share = bytes / ofBytes;
   if (clear !== null) return { uuid, level: "overwritten", share, ofBytes, reasons: [onlyCleared(uuid)] };
-  const unverified = whyNotVerified(evidence.answers, uuid);
+  const unverified = whyNotVerified(evidence);
   const level = unverified === null ? "challenge_verified" : "overwritten";
   return { uuid, level, share, ofBytes, reasons: unverified === null ? [] : [unverified] };
 }
+
+/** Returns the largest size of the GPU's memory that the host states after the tenant's use, in bytes; 0 if the host states none. */
+export function statedBytes({
+  reportedBytes,
+  commitment,
+  clear,
+}: Pick<GpuEvidence, "reportedBytes" | "commitment" | "clear">): number {
+  const sizes = [reportedBytes, commitment?.total_bytes, commitment?.visible_bytes, clear?.total_bytes];
+  return Math.max(0, ...sizes.map((size) => size ?? 0));
+}
+
+const bytesOf = ({ clear, commitment }: GpuEvidence): number | undefined =>
+  clear?.cleared_bytes ?? commitment?.allocated_bytes;
+
+/**
+ * The part of its known memory that a GPU must state at least. Error correction takes up to 7 % of the memory of some GPUs, and another version of the
+ * driver may count its own memory differently.
+ */
+const LEAST_STATED = 0.9;
+const whyTooSmall = ({ uuid, expectedBytes: expected }: GpuEvidence, stated: number): string[] =>
+  expected === null || stated >= LEAST_STATED * expected
+    ? []
+    : [`GPU ${uuid} states ${stated} bytes of memory, and had ${expected} bytes before the tenant's use.`];
 
 /**
  * Returns the reasons why a GPU does not reach the level `overwritten`. A wrong answer excludes the level `overwritten`, because a wrong answer
@@ -127,11 +157,14 @@ function whyNotCleared({ uuid, commitment }: GpuEvidence, clear: GpuClear, ofByt
   return reasons;
 }
 
-function whyNotVerified(answers: CheckedAnswers | null, uuid: string): string | null {
+const sizeUnknown = (uuid: string): string =>
+  `The hub has no size of the memory of GPU ${uuid} from before the tenant's use, so the size is the word of the host alone.`;
+
+function whyNotVerified({ answers, uuid, expectedBytes }: GpuEvidence): string | null {
   if (answers === null) return `GPU ${uuid} answered no challenge.`;
   if (answers.asked < LEAST_QUESTIONS)
     return `GPU ${uuid} answered only ${answers.asked} questions, and ${LEAST_QUESTIONS} are needed.`;
-  return null;
+  return expectedBytes === null ? sizeUnknown(uuid) : null;
 }
 
 /**

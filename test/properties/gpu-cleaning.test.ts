@@ -10,12 +10,15 @@ import { SanitizationRecord } from "../../shared/sanitization-record.ts";
 import { TASKS, type TaskInput, type TaskResult } from "../../shared/tasks/index.ts";
 import { GpuHost, gpuUuid, hasCompiler, PCI_ADDRESS } from "../fakes/gpu/gpu-host.ts";
 import { resetOf, resultOnCleanHost } from "../support/agent-results.ts";
-import { clean, playDecommissionedAgent } from "../support/decommission-world.ts";
+import { clean, knowGpuMemory, playDecommissionedAgent } from "../support/decommission-world.ts";
 import { fillMemory, memoryUuid } from "../support/gpu-memory-agent.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 import { nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
+
+/** The memory of a GPU as the stand-in for NVIDIA's driver states it. */
+const STAND_IN_BYTES = 12 * 2 ** 20;
 
 let rig: OnboardingRig;
 let started = 0;
@@ -149,7 +152,8 @@ describe("the overwrite of GPU memory", () => {
   });
 
   it("reaches challenge_verified by one fill and one challenge, and the record claims it for each GPU", async () => {
-    const { id } = await start("challenge_verified");
+    const { id, nodeId } = await start("challenge_verified");
+    await knowGpuMemory(rig, nodeId, 64 * SAMPLE_BLOCK_BYTES);
     const driver = agent(played({ blocks: 64 }));
     expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
     expect(await tasksOf(id)).toEqual(["node.gpu_fill", "node.gpu_challenge"]);
@@ -158,6 +162,17 @@ describe("the overwrite of GPU memory", () => {
     expect(gpus[0]).toMatchObject({ level: "challenge_verified", share: 1, required_level: "challenge_verified" });
     expect(claims.filter((claim) => claim.includes("answered 64 questions"))).toHaveLength(8);
     expect(required).toContainEqual({ type: "node.gpu_challenge", step: null });
+  });
+
+  it.each([
+    ["states less memory than its inventory before the tenant", 4 * 64 * SAMPLE_BLOCK_BYTES + 1, "had 16777217 bytes"],
+    ["alone states how much memory a GPU has", null, "the size is the word of the host alone"],
+  ])("does not reach challenge_verified on a host that %s", async (_what, bytes, says) => {
+    const { id, nodeId } = await start("challenge_verified");
+    if (bytes !== null) await knowGpuMemory(rig, nodeId, bytes);
+    const failed = await agent(played({ blocks: 64 })).drive(id);
+    expect(failed).toMatchObject({ stage: "overwrite_gpu_memory", failureCode: "cleaning_failed" });
+    expect(failed.failureMessage).toContain(says);
   });
 
   it.each<[string, Agent, string]>([
@@ -358,6 +373,7 @@ describe.skipIf(!hasCompiler)("the overwrite by the agent's own handlers (SKIPPE
       // The stand-in for NVIDIA's driver gives the agent's worker only two thirds of each GPU's memory.
       const { id, nodeId } = await start("challenge_verified", { gpu_claim_percent: 60 });
       await rig.test.database.db.update(nodes).set({ gpusTotal: 1 }).where(eq(nodes.id, nodeId));
+      await knowGpuMemory(rig, nodeId, STAND_IN_BYTES, [PCI_ADDRESS]);
       const driver = agent(handled);
       expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
       const { verdict, gpus } = await recordOf(id);

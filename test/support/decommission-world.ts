@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { and, eq, getTableColumns, inArray, ne, sql } from "../../hub/db/orm.ts";
+import { keepInventory } from "../../hub/db/queries/node-inventories.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import { agentSessions, nodeDecommissions, nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
@@ -11,6 +12,7 @@ import { resultOnCleanHost } from "./agent-results.ts";
 import { onboardedWith, writeBaseline } from "./allocatable-node.ts";
 import { nodeInService } from "./node-in-service.ts";
 import { NVIDIA_SKU, type OnboardingRig } from "./onboarding-rig.ts";
+import { inventoryOf } from "./running-host.ts";
 import { certify } from "./signing-agent.ts";
 
 /** The modes of a decommission that take a node out of service with the agent's help. */
@@ -63,6 +65,18 @@ export async function requireMemory(
     await onboardedWith(tx, { nodeId, siteId: rig.siteId, profileId, hostname });
   });
 }
+const EIGHT = Array.from({ length: 8 }, (_, number) => `0000:0${number}:00.0`);
+/** Keeps an inventory of the node's host that names a GPU with `bytes` of memory at each address, as the host reported before a tenant's use. */
+export async function knowGpuMemory(
+  rig: OnboardingRig,
+  nodeId: NodeId,
+  bytes: number,
+  addresses: readonly string[] = EIGHT,
+): Promise<void> {
+  const gpus = addresses.map((bus) => ({ vendor: "NVIDIA Corporation", model: "H100", bus, memory_bytes: bytes }));
+  await keepInventory(rig.test.database.db, nodeId, { ...inventoryOf({ bootId: "boot", uuid: "", macs: [] }), gpus });
+}
+
 type GpuLevel = ProfileCreate["gpu_claim_level"];
 
 /** Starts the cleaning of an active node. With `level`, the node has NVIDIA GPUs and a profile whose `gpu_claim_level` is `level`. */

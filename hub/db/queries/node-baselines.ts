@@ -65,6 +65,14 @@ const ofInstalledSystem = sql`a.generation > coalesce((
  * turnover is complete, although a reimage has already replaced the tenant's system.
  */
 const touchesSystem = sql`(a.status not in ('ending', 'ended') or ${ofInstalledSystem})`;
+/** True if a tenant may use, or have used, the system that the node's host runs now. */
+export async function isUsedByTenant(db: Db | Tx, nodeId: NodeId): Promise<boolean> {
+  const { rows } = await db.execute<{ used: boolean }>(
+    sql`select exists (select 1 from allocations a where a.node_id = ${nodeId} and ${touchesSystem}) as used`,
+  );
+  return rows[0]?.used !== false;
+}
+
 const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and ${touchesSystem}`;
 
 /**

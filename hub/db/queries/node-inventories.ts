@@ -1,14 +1,38 @@
+import { type HostGpuSizes, withSizes } from "../../../shared/gpu-sizes.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
 import { and, eq, sql } from "../orm.ts";
 import { agentSessions, nodeInventories } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { isUsedByTenant } from "./node-baselines.ts";
 
+/**
+ * Keeps the newest inventory of the node's host. The sizes of GPUs count only from an inventory of a system that no tenant has used, because a tenant
+ * with the rights of root could change what the agent reads.
+ */
 export async function keepInventory(db: Db | Tx, nodeId: NodeId, inventory: Inventory): Promise<void> {
+  const isOwn = inventory.gpus.length > 0 && !(await isUsedByTenant(db, nodeId));
+  const sizes = isOwn ? { gpuSizes: withSizes((await readOwnSizes(db, nodeId)) ?? {}, inventory.gpus) } : {};
   await db
     .insert(nodeInventories)
-    .values({ nodeId, inventory })
-    .onConflictDoUpdate({ target: nodeInventories.nodeId, set: { inventory, reportedAt: sql`now()` } });
+    .values({ nodeId, inventory, ...sizes })
+    .onConflictDoUpdate({ target: nodeInventories.nodeId, set: { inventory, reportedAt: sql`now()`, ...sizes } });
+}
+
+async function readOwnSizes(db: Db | Tx, nodeId: NodeId): Promise<HostGpuSizes | null> {
+  const [row] = await db
+    .select({ gpuSizes: nodeInventories.gpuSizes })
+    .from(nodeInventories)
+    .where(eq(nodeInventories.nodeId, nodeId));
+  return row?.gpuSizes ?? null;
+}
+
+/**
+ * Reads how much memory each GPU of the node's host has according to inventories from before a tenant's use. If a hub of an older version kept no
+ * sizes, the newest inventory decides.
+ */
+export async function readGpuSizes(db: Db | Tx, nodeId: NodeId): Promise<HostGpuSizes> {
+  return (await readOwnSizes(db, nodeId)) ?? withSizes({}, (await readInventory(db, nodeId))?.gpus ?? []);
 }
 
 /** The inventory that the agent of the node's open session sent; null if the stored inventory is of another boot, and so perhaps of another host. */

@@ -1,3 +1,4 @@
+import type { HostGpuSizes } from "../../../shared/gpu-sizes.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { index, jsonb, pgTable, sql, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
@@ -12,6 +13,11 @@ export const nodeInventories = pgTable(
     searchTerms: jsonb("search_terms").generatedAlwaysAs(
       sql`lower((jsonb_path_query_array(inventory, '$.interfaces[*].mac') || jsonb_path_query_array(inventory, '$.disks[*].serial') || jsonb_path_query_array(inventory, '$.system.uuid'))::text)::jsonb`,
     ),
+    /**
+     * The largest sizes of the GPUs' memory that inventories from before a tenant's use had. The column is null if no such inventory came since the
+     * column exists.
+     */
+    gpuSizes: jsonb("gpu_sizes").$type<HostGpuSizes>(),
     reportedAt: at("reported_at").notNull().default(sql`now()`),
   },
   (t) => [index("node_inventories_search_idx").using("gin", t.searchTerms)],

@@ -1,3 +1,4 @@
+import type { HostGpuSizes } from "../../../shared/gpu-sizes.ts";
 import type { TaskId } from "../../../shared/ids.ts";
 import { TASKS, type TaskResult } from "../../../shared/tasks/index.ts";
 import type { Task } from "../../db/schema/index.ts";
@@ -59,6 +60,7 @@ export function hostMemoryOf(
   tasks: { readonly scrub: Task | null; readonly fill: Task | null; readonly challenge: Task | null },
   check: GpuMemoryCheck | null,
   image: string | null,
+  sizes: HostGpuSizes,
 ): HostMemory | null {
   const scrub = scrubbedOf(tasks.scrub);
   if (scrub === null) return null;
@@ -72,6 +74,7 @@ export function hostMemoryOf(
     challenged: challengedOf(challenge),
     checked: check?.checked ?? [],
     required: requiredOf(context),
+    sizes,
     host: {
       at: (challenge ?? fill ?? tasks.scrub)?.finishedAt ?? new Date(0),
       agentVersion: check?.agent_version ?? "of an unknown version",

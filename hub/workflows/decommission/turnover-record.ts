@@ -12,6 +12,7 @@ import { TASKS } from "../../../shared/tasks/index.ts";
 import { type DecommissionStage, STAGES_OF_MODE } from "../../../shared/workflow-status.ts";
 import { readDeployedImage } from "../../db/queries/deployed-images.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
+import { readGpuSizes } from "../../db/queries/node-inventories.ts";
 import { newestOfEachType } from "../../db/queries/task-reads.ts";
 import type { Tenancy } from "../../db/queries/tenancies.ts";
 import { readWorkflow } from "../../db/queries/workflows.ts";
@@ -162,6 +163,7 @@ async function memoryOf(tx: Tx, context: TurnoverContext, tasks: readonly Task[]
     { scrub, fill, challenge: newest("node.gpu_challenge") },
     context.state.gpu_memory ?? null,
     await readDeployedImage(tx, context.node.id, context.node.generation),
+    await readGpuSizes(tx, context.node.id),
   );
 }
 

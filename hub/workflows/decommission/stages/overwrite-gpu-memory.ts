@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import type { TaskInput } from "../../../../shared/tasks/index.ts";
+import { readGpuSizes } from "../../../db/queries/node-inventories.ts";
 import { newestTaskOf } from "../../../db/queries/task-reads.ts";
 import type { Task } from "../../../db/schema/index.ts";
 import type { CheckedAnswers } from "../../../gpu-memory/expected-answers.ts";
@@ -196,7 +197,13 @@ async function verdict(
     agent_version: session?.agentVersion ?? "of an unknown version",
     boot_id: session?.bootId ?? "unknown",
   };
-  const memory = hostMemoryOf(context, { scrub, fill, challenge }, check, null);
+  const memory = hostMemoryOf(
+    context,
+    { scrub, fill, challenge },
+    check,
+    null,
+    await readGpuSizes(services.db, context.node.id),
+  );
   const steps = [...filled.result.steps, ...(challenged?.result.steps ?? [])];
   const reasons = [
     ...steps.filter(({ outcome }) => outcome !== "ok").map(({ target, message }) => `${target}: ${message}`),

@@ -1,0 +1,1 @@
+ALTER TABLE "node_inventories" ADD COLUMN "gpu_sizes" jsonb;
