@@ -13,7 +13,7 @@ export const AGENT: PackageSpec = {
   ],
   home: "agent",
   sources: ["agent", "shared"],
-  npm: ["ws", "zod", "systeminformation", "execa", "@rgrove/parse-xml", "koffi"],
+  npm: ["ws", "zod", "systeminformation", "@rgrove/parse-xml", "koffi"],
   binaries: { amd64: ["@koromix/koffi-linux-x64"], arm64: ["@koromix/koffi-linux-arm64"] },
   commands: { "muster-agent": "agent/main.ts" },
   // A small young generation in V8 saves memory of the agent. With V8's default size of the young generation, Node.js reserves more memory at the

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostFolder } from "../../test/fakes/hub/host-folder.ts";
 import { until } from "../../test/support/until.ts";
+import { messageOf } from "../message-of.ts";
+import { toolsOf } from "./exec.ts";
 import { readProcess } from "./workers/processes.ts";
 
 const PATIENT = { timeoutMs: 60_000 };
@@ -31,6 +33,24 @@ describe("an attempt to run a tool", () => {
       stdout: "a b|$(id)|told\nLC_ALL MUSTER_ROOT PATH PWD ",
       stderr: "words\n",
     });
+  });
+
+  it("of the agent's own process gets the same environment, and its result has no last newline", async () => {
+    process.env["NODE_OPTIONS_OF_A_TENANT"] = "x";
+    tool('printf "%s|" "$@"; cat; env | cut -d= -f1 | sort; echo words >&2; exit 7');
+    const ran = await host.system.run("tool", ["a b", "$(id)"], 60_000, Buffer.from("told\n"));
+    delete process.env["NODE_OPTIONS_OF_A_TENANT"];
+    expect(ran).toEqual({ exitCode: 7, stdout: "a b|$(id)|told\nLC_ALL\nMUSTER_ROOT\nPATH\nPWD", stderr: "words" });
+  });
+
+  it.each([
+    ["is not there", null, /^There is no tool below /],
+    ["cannot be started", "#!/no/such/interpreter\n", /tool could not be run: /],
+    ["was ended by a signal", "#!/bin/sh\necho why >&2; kill -9 $$\n", /^tool was ended by SIGKILL. why$/],
+    ["writes without end", "#!/bin/sh\nexec cat /dev/zero\n", /^tool wrote more than 1000000 bytes and was stopped.$/],
+  ])("of the agent's own process throws an error if the tool %s", async (_what, script, message) => {
+    if (script !== null) host.write("usr/bin/tool", script, 0o755);
+    await expect(host.system.run("tool", [], 60_000)).rejects.toThrow(message);
   });
 
   it("tells a tool that is not installed, or that the kernel does not start", async () => {
@@ -132,12 +152,14 @@ class FrozenDisk {
 }
 
 describe("a tool that hangs in the kernel", () => {
-  it("is abandoned after SIGKILL, and its process and place are told (SKIPPED where no file system can be frozen)", async (context) => {
+  it("is abandoned after SIGKILL, also by the agent's own process, and its process and place are told (SKIPPED where no file system can be frozen)", async (context) => {
     const disk = new FrozenDisk();
     try {
       context.skip(!disk.isFrozen, "no file system can be frozen here");
       tool(`echo x > ${disk.mount}/file`);
+      const own = toolsOf(host.root, HASTY.graceMs)("tool", [], HASTY.timeoutMs).catch(messageOf);
       const ran = await host.system.attempt("tool", [], HASTY);
+      expect(await own).toMatch(/^tool did not end within 3000 ms. Its process \d+ is stuck in the kernel \(state D/);
       expect(ran).toMatchObject({ kind: "hung", state: "D", isAlive: true, wchan: expect.stringMatching(/\w/) });
       const { pid } = ran as { pid: number };
       expect(readProcess(pid)?.state).toBe("D");

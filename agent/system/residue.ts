@@ -12,6 +12,7 @@ import {
 } from "../../shared/residue/snapshot.ts";
 import { messageOf } from "../message-of.ts";
 import { itemsFor } from "./residue/read-item.ts";
+import { toolEnvironment } from "./tool-process.ts";
 import { isSystemdAt } from "./workers/launch.ts";
 
 /**
@@ -79,7 +80,7 @@ function startChild(
   return spawn(command, [...args, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
     // The child process that reads residue gets only the environment variables that the host's tools need.
-    env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+    env: toolEnvironment("/"),
   });
 }
 

@@ -88,7 +88,7 @@ export default {
     only(
       "agent-imports",
       "^agent/",
-      ["^agent/", "^shared/", NODE, `${NPM}(ws|@types/ws|zod|systeminformation|execa|@rgrove/parse-xml|koffi)/`],
+      ["^agent/", "^shared/", NODE, `${NPM}(ws|@types/ws|zod|systeminformation|@rgrove/parse-xml|koffi)/`],
       "The agent ships alone, to hosts it must not weigh down; the hub's code is not there.",
     ),
     never(
