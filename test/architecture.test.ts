@@ -51,6 +51,18 @@ const ONE_PLACE = [
   { what: "a log line", shape: /JSON[.]stringify[(][{] time: /, home: "shared/log.ts" },
 ];
 
+/**
+ * The only files of the agent that read the wall clock, which somebody may step at any moment: for times that people read, and for comparisons with
+ * stored times. Deadlines and durations use the monotonic clock (`performance.now()`).
+ */
+const WALL_CLOCK = [
+  "agent/agent.ts",
+  "agent/bootstrap-status.ts",
+  "agent/gpu/kernel-faults.ts",
+  "agent/readiness.ts",
+  "agent/system/storage/purge-disk.ts",
+];
+
 async function sourceFiles(): Promise<string[]> {
   const perFolder = await Promise.all(
     CODE_FOLDERS.map(async (folder) => {
@@ -163,6 +175,14 @@ describe("every source file", async () => {
     const found: string[] = [];
     for (const file of production) if (shape.test(await readFile(join(ROOT, file), "utf8"))) found.push(file);
     expect(found).toEqual([home]);
+  });
+
+  it("of the agent reads the wall clock only if it is on the list", async () => {
+    const agent = files.filter((name) => name.startsWith("agent/") && !/[.](test|fixture)[.]ts$/.test(name));
+    const found: string[] = [];
+    for (const file of agent)
+      if (/Date[.]now|new Date[(][)]/.test(await readFile(join(ROOT, file), "utf8"))) found.push(file);
+    expect(found.sort()).toEqual(WALL_CLOCK);
   });
 
   it("has no default export unless a tool requires it", async () => {

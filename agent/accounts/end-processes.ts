@@ -57,11 +57,11 @@ export async function endProcesses(
   const afterTerm = await waitUntilNone(table, isOwned, timing.termMs, timing.lookEveryMs, signal);
   if (afterTerm.length === 0) return { found: first.length, killed: 0, survivors: [] };
   const killed = new Set<string>();
-  const deadline = Date.now() + timing.killMs;
+  const deadline = performance.now() + timing.killMs;
   for (let emptyReads = 0; ; ) {
     const left = await runningOf(table, isOwned);
     emptyReads = left.length === 0 ? emptyReads + 1 : 0;
-    if (emptyReads >= 2 || Date.now() >= deadline)
+    if (emptyReads >= 2 || performance.now() >= deadline)
       return { found: Math.max(first.length, killed.size), killed: killed.size, survivors: left };
     for (const one of left) killed.add(`${one.pid}/${one.startTicks}`);
     if (left.length > 0) await killAll(table, left, ownership);
@@ -91,11 +91,11 @@ async function waitUntilNone(
   everyMs: number,
   signal: AbortSignal,
 ): Promise<HostProcess[]> {
-  const deadline = Date.now() + withinMs;
+  const deadline = performance.now() + withinMs;
   for (let emptyReads = 0; ; ) {
     const left = await runningOf(table, isOwned);
     emptyReads = left.length === 0 ? emptyReads + 1 : 0;
-    if (emptyReads >= 2 || Date.now() >= deadline) return left;
+    if (emptyReads >= 2 || performance.now() >= deadline) return left;
     await sleep(everyMs, undefined, { signal });
   }
 }

@@ -98,7 +98,7 @@ class PosixRemoval {
     this.#looked += 1;
     if (this.#looked % ALIVE_EVERY === 0) this.#revocation.alive();
     if (this.#looked > this.#bounds.objects) this.#stop(`the step looks at ${this.#bounds.objects} objects at most`);
-    else if (Date.now() > this.#limits.deadline) this.#stop("the time for the step is over");
+    else if (performance.now() > this.#limits.deadline) this.#stop("the time for the step is over");
     return this.stopped !== null;
   }
 

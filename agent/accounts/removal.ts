@@ -9,6 +9,6 @@ const REMOVAL_MS = 30 * 60_000;
 
 export const removalLimits = ({ signal, alive }: Revocation): RemovalLimits => ({
   signal,
-  deadline: Date.now() + REMOVAL_MS,
+  deadline: performance.now() + REMOVAL_MS,
   onProgress: alive,
 });

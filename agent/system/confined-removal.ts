@@ -15,7 +15,7 @@ export interface Removal {
 
 export interface RemovalLimits {
   readonly signal: AbortSignal;
-  /** The time when the removal gives up, as a value of `Date.now()`. */
+  /** The time when the removal gives up, as a value of `performance.now()`. */
   readonly deadline: number;
   /**
    * The uid of a file's or folder's owner decides whether the agent may remove it. Without `mayRemove`, the agent may remove every file and folder.
@@ -92,7 +92,7 @@ class ConfinedRemoval {
 
   async removeEntry(folder: OpenFolder, name: Buffer, path: string, depth: number): Promise<boolean> {
     this.#limits.signal.throwIfAborted();
-    if (Date.now() > this.#limits.deadline) return this.#leave(path, "the time for the removal is over");
+    if (performance.now() > this.#limits.deadline) return this.#leave(path, "the time for the removal is over");
     const mount = this.#mounts.get(path);
     if (mount !== undefined) return this.#leave(path, `a file system of type ${mount} is mounted there`);
     const entry = folder.entry(name);
@@ -143,10 +143,10 @@ class ConfinedRemoval {
         } else refused.push({ name, code });
         if (refused.length >= ENTRIES_UNLOCKED_AT_ONCE) break;
         this.#limits.signal.throwIfAborted();
-        if (Date.now() > this.#limits.deadline) break;
+        if (performance.now() > this.#limits.deadline) break;
       }
       if (await this.#removeRefused(folder, path, depth, refused)) removedSome = true;
-      if (Date.now() > this.#limits.deadline) return;
+      if (performance.now() > this.#limits.deadline) return;
     }
   }
 
@@ -175,7 +175,7 @@ class ConfinedRemoval {
   }
 
   async #emptyMoved(folder: OpenFolder, path: string, depth: number): Promise<void> {
-    for (let moved = 0; moved !== this.#moved && Date.now() <= this.#limits.deadline; ) {
+    for (let moved = 0; moved !== this.#moved && performance.now() <= this.#limits.deadline; ) {
       moved = this.#moved;
       await this.#empty(folder, path, depth);
     }
