@@ -9,6 +9,7 @@ import { readProcess } from "./workers/processes.ts";
 
 /** The major number of the memory devices, such as /dev/zero (1:5). */
 const MEMORY = new Set([1]);
+const THREAD_HOLDER = join(import.meta.dirname, "../../test/support/thread-holder.py");
 const isRoot = process.getuid?.() === 0;
 
 let host: HostFolder;
@@ -99,6 +100,19 @@ describe.skipIf(!isRoot)("processes that hold a device (SKIPPED without root)", 
     const pid = await start("python3", "-c", LEADERLESS, "/dev/zero");
     await until("the first thread has ended", () => (readProcess(pid)?.state === "Z" ? true : undefined));
     expect(walk().holders).toMatchObject([{ pid, devices: ["1:5"] }]);
+  });
+
+  it("are found if only one thread has the device open, under the number of another file", async (context) => {
+    context.skip(spawnSync("python3", ["-V"]).status !== 0, "python3 is not installed");
+    const pid = await start("python3", THREAD_HOLDER, "/dev/zero", "open");
+    expect(walk()).toMatchObject({ holders: [{ pid, devices: ["1:3", "1:5"] }], unreadable: [] });
+  });
+
+  it("are found if only one thread has the device open, which covers a file of another thread", async (context) => {
+    context.skip(spawnSync("unshare", ["--mount", "python3", "-V"]).status !== 0, "no private mounts, or no python3");
+    host.write("file", "text");
+    const pid = await start("unshare", "--mount", "python3", THREAD_HOLDER, "/dev/zero", "covered", host.path("file"));
+    expect(walk()).toMatchObject({ holders: [{ pid, devices: ["1:5"] }], unreadable: [] });
   });
 
   it("are not confused with processes that hold files, pipes, or devices of another number", async () => {

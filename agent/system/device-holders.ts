@@ -1,7 +1,8 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
+import { descriptorTables } from "./descriptor-tables.ts";
 import { isNetworkMount, parseMounts } from "./mounts.ts";
-import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
+import { parseStat } from "./proc-stat.ts";
 
 export interface DeviceHolder {
   readonly pid: number;
@@ -87,25 +88,15 @@ function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[
     }
   };
   const hanging = networkMounts(process);
-  for (const folder of descriptorFolders(process))
-    for (const fd of readdirSync(folder)) {
-      const path = join(folder, fd);
+  for (const table of descriptorTables(process, "path_and_mount"))
+    for (const fd of table?.descriptors ?? []) {
+      const path = join(process, table?.folder ?? "", fd);
       // The link target of a socket, pipe or anonymous inode is no path, so the descriptor cannot be a device.
-      if (isPath(path) && !hanging.ids.has(mountIdOf(join(folder, "..", "fdinfo", fd)))) look(path);
+      if (isPath(path) && !hanging.ids.has(mountIdOf(join(path, "../../fdinfo", fd)))) look(path);
     }
   const maps = readFileSync(join(process, "maps"), "utf8");
   for (const range of mappedFiles(maps, hanging.devices)) look(join(process, "map_files", range));
   return [...found].sort();
-}
-
-/**
- * The folders of /proc that list a process's descriptors. If the first thread of a process has ended, Linux lists the process's descriptors only in
- * the folders of its other threads.
- */
-function descriptorFolders(process: string): string[] {
-  const stat = parseStat(readFileSync(join(process, "stat"), "latin1"));
-  if (!hasFirstThreadEnded(stat)) return [join(process, "fd")];
-  return readdirSync(join(process, "task")).map((thread) => join(process, "task", thread, "fd"));
 }
 
 /** False for a descriptor that is gone. The kernel shows no path of more than 4,095 bytes, so a tenant may hide a device behind such a path. */

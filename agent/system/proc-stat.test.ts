@@ -18,6 +18,15 @@ threading.Thread(target=lambda: time.sleep(1000)).start()
 ctypes.CDLL(None).pthread_exit(None)
 `;
 
+const readingOf = ({ root, system }: HostFolder): Reading => ({
+  root,
+  tenant: null,
+  run: system.run,
+  digest: (text) => text,
+  signal: new AbortController().signal,
+  pauseMs: 0,
+});
+
 describe("the facts of a process in /proc", () => {
   it("are found after a name with spaces and parentheses", () => {
     const text = `4711 (a) S (b\n) D 17 4711 4710 34816 4711 4194304 0 0 0 0 0 0 0 0 20 0 3 0 99 0 0\n`;
@@ -64,14 +73,7 @@ describe("the facts of a process in /proc", () => {
 
       mkdirSync(host.path("proc"), { recursive: true });
       symlinkSync(`/proc/${pid}`, join(host.root, "proc", String(pid)));
-      const reading: Reading = {
-        root: host.root,
-        tenant: null,
-        run: host.system.run,
-        digest: (text) => text,
-        signal: new AbortController().signal,
-        pauseMs: 0,
-      };
+      const reading = readingOf(host);
       expect(await readProcesses(reading)).toMatchObject([
         {
           pid,
@@ -87,5 +89,25 @@ describe("the facts of a process in /proc", () => {
       host.remove();
     }
     expect(isLeaderAlive({ pid, start_ticks: "1" })).toBe(false);
+  });
+
+  it("show a file that only one thread of a process has open", async (context) => {
+    context.skip(spawnSync("python3", ["-V"]).status !== 0, "python3 is not installed");
+    const host = new HostFolder();
+    const script = join(import.meta.dirname, "../../test/support/thread-holder.py");
+    const child = spawn("python3", [script, "/dev/zero", "open"], { stdio: ["pipe", "pipe", "inherit"] });
+    try {
+      await once(child.stdout, "data");
+      symlinkSync(`/proc/${child.pid}`, join(host.root, "proc", String(child.pid)));
+      const found = await openFilesOf(readingOf(host), child.pid ?? -1);
+      expect(found.map(({ target }) => target)).toEqual(expect.arrayContaining(["/dev/null", "/dev/zero"]));
+      expect(
+        found.filter(({ target }) => target.startsWith("pipe:")).length,
+        "shared descriptors are told once",
+      ).toBeLessThan(5);
+    } finally {
+      child.kill("SIGKILL");
+      host.remove();
+    }
   });
 });

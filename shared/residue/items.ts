@@ -163,7 +163,7 @@ export const RESIDUE_ITEMS = {
     rule: "same",
     reads: "/etc/modprobe.d, /etc/modules-load.d, /var/lib/dkms, added folders of /lib/modules",
   },
-  ebpf: { title: "eBPF programs", rule: "no_more", reads: "/sys/fs/bpf, /proc/*/fd" },
+  ebpf: { title: "eBPF programs", rule: "no_more", reads: "/sys/fs/bpf, /proc/*/fd and /proc/*/task/*/fd" },
   firewall: { title: "Firewall", rule: "same", reads: "nft list ruleset, iptables-save" },
   network: {
     title: "Interfaces, routes, rules and queues",
@@ -226,7 +226,11 @@ export const RESIDUE_ITEMS = {
     rule: "same",
     reads: "/proc/driver/nvidia, nvidia-smi -q -x, partitions of AMD GPUs",
   },
-  gpu_holders: { title: "Processes that hold a GPU", rule: "no_more", reads: "/proc/*/fd, by device number" },
+  gpu_holders: {
+    title: "Processes that hold a GPU",
+    rule: "no_more",
+    reads: "/proc/*/fd and /proc/*/task/*/fd, by device number",
+  },
   rdma: {
     title: "RDMA",
     rule: "no_more",

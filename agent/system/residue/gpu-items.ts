@@ -73,11 +73,11 @@ export async function readGpuHolders(reading: Reading): Promise<ResidueEntry[]> 
     const mounts = await ownMounts(reading);
     for (const pid of await pidsOf(reading)) {
       reading.signal.throwIfAborted();
-      for (const { fd, target } of await openFilesOf(reading, pid)) {
+      for (const { descriptor, target } of await openFilesOf(reading, pid, "path_and_mount")) {
         // The file system of such a file is unknown, so a look at the file may hang.
         if (target === LONG_TARGET) throw new Unreadable(`Process ${pid} has ${target.slice(1)} open.`);
         if (!target.startsWith("/") || foreignMountOf(mounts, target) !== null) continue;
-        if (!(await isDeviceOf(majors, join(reading.root, "proc", String(pid), "fd", fd)))) continue;
+        if (!(await isDeviceOf(majors, descriptor))) continue;
         names.push(`${await textOf(reading, `/proc/${pid}/comm`)} holds ${target}`);
       }
     }

@@ -1,5 +1,7 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as breathe } from "node:timers/promises";
+import { descriptorTables, type Sameness } from "../descriptor-tables.ts";
 import { hasEnded, hasFirstThreadEnded, type ProcStat, parseStat } from "../proc-stat.ts";
 import type { Reading } from "./reading.ts";
 
@@ -17,6 +19,9 @@ export interface Process {
   /** The path of a process's program, or null for a kernel thread. */
   readonly exe: string | null;
 }
+
+/** For how many milliseconds the walk over the threads of a process may run before the child process looks at its deadlines. */
+const SLICE_MS = 10;
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 export const isGone = (error: unknown): boolean => codeOf(error) === "ENOENT" || codeOf(error) === "ESRCH";
@@ -100,23 +105,45 @@ async function programOf(folder: string, pid: number): Promise<string | null> {
 /** Stands for the target of a descriptor whose path has more than 4,095 bytes, because no link in /proc can show such a path. */
 export const LONG_TARGET = "/(a path of more than 4,095 bytes)";
 
-/** Returns a process's open files, each with the descriptor's number and target. A process that has ended has no open files. */
-export async function openFilesOf({ root }: Reading, pid: number): Promise<{ fd: string; target: string }[]> {
-  const own = join(root, "proc", String(pid));
+export interface OpenFile {
+  /** The path of the descriptor in /proc. */
+  readonly descriptor: string;
+  readonly target: string;
+}
+
+/**
+ * Returns the open files of a process, also of its threads with descriptors of their own. A process that has ended has no open files. `sameness` says
+ * how `openFilesOf` knows that threads share their descriptors.
+ */
+export async function openFilesOf(reading: Reading, pid: number, sameness: Sameness = "path"): Promise<OpenFile[]> {
+  const own = join(reading.root, "proc", String(pid));
   try {
-    const folder = join(await runningFolder(own, parseStat(await readFile(join(own, "stat"), "utf8"))), "fd");
-    const found: { fd: string; target: string }[] = [];
-    for (const fd of await readdir(folder)) {
-      try {
-        found.push({ fd, target: await readlink(join(folder, fd)) });
-      } catch (error) {
-        if (codeOf(error) === "ENAMETOOLONG") found.push({ fd, target: LONG_TARGET });
-        else if (!isGone(error)) throw error;
+    const found: OpenFile[] = [];
+    let sliceEnd = performance.now() + SLICE_MS;
+    for (const table of descriptorTables(own, sameness)) {
+      for (const fd of table?.descriptors ?? []) {
+        const descriptor = join(own, table?.folder ?? "", fd);
+        const target = await targetOf(descriptor);
+        if (target !== null) found.push({ descriptor, target });
       }
+      if (performance.now() < sliceEnd) continue;
+      await breathe();
+      reading.signal.throwIfAborted();
+      sliceEnd = performance.now() + SLICE_MS;
     }
     return found;
   } catch (error) {
     if (isGone(error) || (pid === 1 && codeOf(error) === "EACCES")) return [];
+    throw error;
+  }
+}
+
+async function targetOf(descriptor: string): Promise<string | null> {
+  try {
+    return await readlink(descriptor);
+  } catch (error) {
+    if (codeOf(error) === "ENAMETOOLONG") return LONG_TARGET;
+    if (isGone(error)) return null;
     throw error;
   }
 }

@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { hasEnded, hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
+
+export interface DescriptorTable {
+  /** The folder of /proc with the descriptors, relative to the process's folder: `fd`, or `task/<tid>/fd`. */
+  readonly folder: string;
+  readonly descriptors: readonly string[];
+}
+
+/**
+ * By which facts two descriptors with the same number count as one. A path alone is not enough for a caller that looks at files, because a tenant may
+ * mount a device over a file that another thread has open.
+ */
+export type Sameness = "path" | "path_and_mount";
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);
+const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
+
+/**
+ * Lists the descriptors of a process from its folder in /proc. The threads of a process usually share one table of descriptors, but every thread may
+ * leave the shared table by unshare(CLONE_FILES), and `fd` then lacks what the thread opens. The kernel does not tell Node.js which threads share a
+ * table. `descriptorTables` therefore compares the tables, yields each different table once, and yields null for each thread whose table it has
+ * already yielded, so that the caller can pause. If the first thread has ended, only the folders of the other threads list descriptors.
+ */
+export function* descriptorTables(process: string, sameness: Sameness): Generator<DescriptorTable | null> {
+  const stat = parseStat(readFileSync(join(process, "stat"), "latin1"));
+  const seen = new Set<string>();
+  const hasOthers = stat.threads > 1 && !hasEnded(stat);
+  if (!hasFirstThreadEnded(stat)) {
+    const descriptors = readdirSync(join(process, "fd"));
+    yield { folder: "fd", descriptors };
+    if (hasOthers) seen.add(digestOf(join(process, "fd"), descriptors, sameness));
+  }
+  if (!hasOthers) return;
+  for (const thread of readdirSync(join(process, "task"))) {
+    if (thread === basename(process)) continue;
+    const folder = join("task", thread, "fd");
+    const descriptors = namesIfThere(join(process, folder));
+    const digest = digestOf(join(process, folder), descriptors, sameness);
+    yield seen.has(digest) ? null : { folder, descriptors };
+    seen.add(digest);
+  }
+}
+
+/** A thread that has ended has no descriptors. */
+function namesIfThere(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
+
+function digestOf(folder: string, descriptors: readonly string[], sameness: Sameness): string {
+  const facts = descriptors.map((fd) => {
+    const target = targetOf(folder, fd);
+    return `${fd} ${target} ${sameness === "path_and_mount" && target.startsWith("/") ? mountOf(folder, fd) : ""}`;
+  });
+  return createHash("sha256").update(facts.join("\0")).digest("hex");
+}
+
+/** A target of more than 4,095 bytes, which no link in /proc can show, is different in each table. */
+function targetOf(folder: string, fd: string): string {
+  try {
+    return readlinkSync(join(folder, fd));
+  } catch (error) {
+    if (codeOf(error) === "ENAMETOOLONG") return `a long path in ${folder}`;
+    if (isGone(error)) return "";
+    throw error;
+  }
+}
+
+function mountOf(folder: string, fd: string): string {
+  try {
+    return /^mnt_id:\s*(\d+)$/m.exec(readFileSync(join(dirname(folder), "fdinfo", fd), "latin1"))?.[1] ?? "";
+  } catch (error) {
+    if (isGone(error)) return "";
+    throw error;
+  }
+}
