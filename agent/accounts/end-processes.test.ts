@@ -19,7 +19,8 @@ async function end(onTerm: string, termMs: number) {
   const { pid, stdout } = child;
   if (stdout === null) throw new Error("The shell has no output.");
   await once(stdout, "data");
-  const ownership = { owns: (one: { pid: number }) => one.pid === pid, isOwnUid: () => false, slice: null };
+  const owns = (one: { pid: number }): boolean => one.pid === pid;
+  const ownership = { owns, isOwnUid: () => false, slice: null, release: async () => null };
   const timing = { termMs, killMs: 60_000, lookEveryMs: 20 };
   return endProcesses(processTableOf("/"), ownership, new AbortController().signal, timing);
 }
@@ -35,10 +36,10 @@ function stepTheClock(stepMs: number): void {
 
 it("A process has its whole time to end although the wall clock is stepped forward", async () => {
   stepTheClock(DAY_MS);
-  expect(await end("sleep 0.5; exit 0", 60_000)).toEqual({ found: 1, killed: 0, survivors: [] });
+  expect(await end("sleep 0.5; exit 0", 60_000)).toEqual({ found: 1, killed: 0, survivors: [], limit: null });
 });
 
 it("A process that ignores SIGTERM is killed although the wall clock is stepped back", async () => {
   stepTheClock(-DAY_MS);
-  expect(await end("", 200)).toEqual({ found: 1, killed: 1, survivors: [] });
+  expect(await end("", 200)).toEqual({ found: 1, killed: 1, survivors: [], limit: null });
 });

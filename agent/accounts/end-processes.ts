@@ -17,6 +17,10 @@ export interface Ownership {
   readonly isOwnUid: (uid: number) => boolean;
   /** The uid whose cgroup of login sessions contains only processes that `endProcesses` may end, or null if no uid has one. */
   readonly slice: number | null;
+  /**
+   * Ends what processes wait for that survived SIGKILL, for example the FUSE connections of their users. Returns what limited the attempt, or null.
+   */
+  readonly release: (survivors: readonly HostProcess[]) => Promise<string | null>;
 }
 const MOST_UIDS_AT_ONCE = 64;
 
@@ -24,6 +28,8 @@ export interface Ended {
   readonly found: number;
   readonly killed: number;
   readonly survivors: readonly HostProcess[];
+  /** What limited `Ownership.release`, or null. */
+  readonly limit: string | null;
 }
 
 /** Returns the running processes for which `isOwned` returns true, without the agent and its ancestors. */
@@ -55,15 +61,19 @@ export async function endProcesses(
   const first = await runningOf(table, isOwned);
   for (const one of first) table.signal(one, "SIGTERM");
   const afterTerm = await waitUntilNone(table, isOwned, timing.termMs, timing.lookEveryMs, signal);
-  if (afterTerm.length === 0) return { found: first.length, killed: 0, survivors: [] };
+  if (afterTerm.length === 0) return { found: first.length, killed: 0, survivors: [], limit: null };
   const killed = new Set<string>();
+  const keyOf = ({ pid, startTicks }: HostProcess): string => `${pid}/${startTicks}`;
+  let limit: string | null = null;
   const deadline = performance.now() + timing.killMs;
   for (let emptyReads = 0; ; ) {
     const left = await runningOf(table, isOwned);
     emptyReads = left.length === 0 ? emptyReads + 1 : 0;
     if (emptyReads >= 2 || performance.now() >= deadline)
-      return { found: Math.max(first.length, killed.size), killed: killed.size, survivors: left };
-    for (const one of left) killed.add(`${one.pid}/${one.startTicks}`);
+      return { found: Math.max(first.length, killed.size), killed: killed.size, survivors: left, limit };
+    const survivors = left.filter((one) => killed.has(keyOf(one)));
+    if (survivors.length > 0) limit = await ownership.release(survivors);
+    for (const one of left) killed.add(keyOf(one));
     if (left.length > 0) await killAll(table, left, ownership);
     await sleep(timing.lookEveryMs, undefined, { signal });
   }
@@ -101,13 +111,16 @@ async function waitUntilNone(
 }
 
 /**
- * Each process that did not end is named with the kernel function in which it waits. A process in state D ends only when its wait in the kernel ends.
+ * Each process that did not end is named with the thread that did not end, and with the kernel function in which the thread waits. A thread in state D
+ * ends only when its wait in the kernel ends. The first thread of the process may have ended before.
  */
 export const survivorText = (table: ProcessTable, survivors: readonly HostProcess[]): string =>
   survivors
     .slice(0, 10)
     .map(({ pid, comm, state }) => {
-      const wait = table.waitsIn(pid);
-      return `${comm} (pid ${pid}, state ${state}${wait === "" || wait === "0" ? "" : `, waits in ${wait}`})`;
+      const stuck = table.stuckThread(pid);
+      const thread = stuck === null || stuck.tid === pid ? "" : `, thread ${stuck.tid}`;
+      const wait = stuck === null || stuck.waitsIn === "" ? "" : `, waits in ${stuck.waitsIn}`;
+      return `${comm} (pid ${pid}${thread}, state ${stuck?.state ?? state}${wait})`;
     })
     .join(", ");

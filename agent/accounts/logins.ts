@@ -3,6 +3,7 @@ import type { HostProcess } from "../system/processes.ts";
 import type { System } from "../system/system.ts";
 import { parseAccounts } from "./account-files.ts";
 import { type Ended, type EndTiming, endProcesses, runningOf, survivorText } from "./end-processes.ts";
+import { fuseRelease } from "./fuse.ts";
 import { cleaningStep, namesIn } from "./step.ts";
 import { CUT_WRITE, SUDOERS_FOLDER, sudoersFile, uncheckedSudoersFile } from "./sudoers.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
@@ -105,7 +106,9 @@ export async function endTenantProcesses(revocation: Revocation, timing?: EndTim
     const message = found.length === 0 ? "There is no process." : `These processes would be ended: ${names}.`;
     return { step: cleaningStep("processes", target, "planned", message, { found: found.length }), survivors: null };
   }
-  const ownership = { owns, isOwnUid: (uid: number) => ownsUid(tenant, uid), slice: tenant.uid };
+  const isOwnUid = (uid: number): boolean => ownsUid(tenant, uid);
+  const release = fuseRelease(system);
+  const ownership = { owns, isOwnUid, slice: tenant.uid, release: () => release(isOwnUid) };
   const ended: Ended = await endProcesses(system.processes, ownership, signal, timing);
   const evidence = { found: ended.found, killed: ended.killed, survivors: ended.survivors.length };
   if (ended.survivors.length === 0)
@@ -113,9 +116,10 @@ export async function endTenantProcesses(revocation: Revocation, timing?: EndTim
       step: cleaningStep("processes", target, "ok", "No process of the tenant runs.", evidence),
       survivors: null,
     };
-  const survivors = survivorText(system.processes, ended.survivors);
+  const limit = ended.limit === null ? "" : ` ${ended.limit}`;
+  const survivors = `${survivorText(system.processes, ended.survivors)}.${limit}`;
   return {
-    step: cleaningStep("processes", target, "failed", `These processes did not end: ${survivors}.`, evidence),
+    step: cleaningStep("processes", target, "failed", `These processes did not end: ${survivors}`, evidence),
     survivors,
   };
 }

@@ -19,8 +19,8 @@ export interface AttemptOptions {
   readonly timeoutMs: number;
   /** How many milliseconds the tool may take to end after SIGTERM, and as many after SIGKILL. */
   readonly graceMs?: number;
-  /** Text for the tool's standard input, which is empty by default. */
-  readonly input?: string;
+  /** Text or bytes for the tool's standard input, which is empty by default. */
+  readonly input?: string | Uint8Array;
   /** With `latin1`, each byte of the tool's output is one character of `stdout`. Without `latin1`, the agent reads the tool's output as UTF-8. */
   readonly encoding?: "utf8" | "latin1";
 }

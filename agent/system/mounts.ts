@@ -64,6 +64,16 @@ const NETWORK =
 export const isNetworkMount = (mount: Pick<Mount, "type"> | undefined): boolean =>
   mount !== undefined && NETWORK.test(mount.type) && mount.type !== "fusectl";
 
+/**
+ * The user who mounted a FUSE file system, or null for other file systems. `fuseblk`, the FUSE file system of a local disk, counts as a file system of
+ * the site.
+ */
+export function fuseUserOf({ type, options }: Pick<Mount, "type" | "options">): number | null {
+  if (type !== "fuse" && !type.startsWith("fuse.")) return null;
+  const user = options.find((option) => /^user_id=\d+$/.test(option));
+  return user === undefined ? null : Number(user.slice("user_id=".length));
+}
+
 /** A path without the octal numbers that mountinfo and fstab have in place of spaces and line ends. */
 export const plainPath = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));

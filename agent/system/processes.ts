@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { containerRights } from "./container-rights.ts";
-import { parseStat } from "./proc-stat.ts";
+import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
 /** A process that /proc of the host shows may run in an inner namespace of processes or users. */
 export interface HostProcess {
@@ -36,8 +36,15 @@ export interface ProcessTable {
    */
   killSlice(uid: number): boolean;
   containerRights(process: HostProcess): ReturnType<typeof containerRights>;
-  /** Returns the kernel function in which a process waits, or an empty text if Linux does not tell the function. */
-  waitsIn(pid: number): string;
+  /** Returns a thread of a process that has not ended, or null if the process has ended. A thread that waits in the kernel goes first. */
+  stuckThread(pid: number): StuckThread | null;
+}
+
+interface StuckThread {
+  readonly tid: number;
+  readonly state: string;
+  /** The kernel function in which the thread waits, or an empty text if Linux does not tell the function. */
+  readonly waitsIn: string;
 }
 
 const NO_LOGIN_UID = 4_294_967_295;
@@ -94,7 +101,7 @@ export function processTableOf(root: string): ProcessTable {
       }
     },
     containerRights: ({ pid }) => containerRights(proc, pid),
-    waitsIn: (pid) => readProc(join(proc, String(pid), "wchan")) ?? "",
+    stuckThread: (pid) => stuckThread(join(proc, String(pid), "task")),
   };
 }
 
@@ -135,6 +142,27 @@ function readProcess(proc: string, pid: number): HostProcess | null {
     cgroups: cgroup.trimEnd().split("\n"),
     ...parseStat(stat),
   };
+}
+
+function stuckThread(tasks: string): StuckThread | null {
+  const alive = namesOf(tasks).flatMap((tid) => {
+    const text = readProc(join(tasks, tid, "stat"));
+    const stat = text === null ? null : parseStat(text);
+    return stat === null || hasFirstThreadEnded(stat) ? [] : [{ tid, state: stat.state }];
+  });
+  const stuck = alive.find(({ state }) => state === "D") ?? alive[0];
+  if (stuck === undefined) return null;
+  const wait = readProc(join(tasks, stuck.tid, "wchan"))?.trim() ?? "";
+  return { tid: Number(stuck.tid), state: stuck.state, waitsIn: wait === "0" ? "" : wait };
+}
+
+function namesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
 }
 
 /** `readProc` returns null if the process has ended, or if the kernel lacks the file of /proc. */

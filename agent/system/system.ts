@@ -19,6 +19,7 @@ import {
   renameFile,
   writeAtomically,
 } from "./files.ts";
+import { abortFuse } from "./fuse-connections.ts";
 import { makeHome } from "./home.ts";
 import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
@@ -59,6 +60,8 @@ export interface System {
   /** Removes a file or folder without following symbolic links or entering mounts, and returns the paths that are left. */
   removeConfined(path: string, limits: RemovalLimits): Promise<Removal>;
   mounts(): Promise<readonly Mount[]>;
+  /** Aborts the FUSE connections of the users for whom `isTheirs` returns true, or returns null if the host does not show FUSE connections. */
+  abortFuse(isTheirs: (uid: number) => boolean): number | null;
   disks(): DiskPicture;
   readonly processes: ProcessTable;
   freeBytes(path: string): Promise<number>;
@@ -102,6 +105,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
         await run("xargs", ["-0", "chattr", "-f", "-i", "-a", "--"], UNLOCK_TIMEOUT_MS, paths);
       }),
     mounts: () => readMounts(root),
+    abortFuse: (isTheirs) => abortFuse(root, isTheirs),
     disks: () => readDiskPicture(root),
     processes: processTableOf(root),
     freeBytes: (path) => freeBytes(at(path)),

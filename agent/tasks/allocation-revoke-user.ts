@@ -98,7 +98,7 @@ async function attempt(
 const survive = ({ login_user }: Input, survivors: string): TaskReply<Type> => ({
   ok: false,
   error: "processes_survive",
-  message: `Processes of ${login_user} did not end after SIGKILL: ${survivors}. The account is locked and still there. Reboot the host.`,
+  message: `Processes of ${login_user} did not end after SIGKILL: ${survivors} The account is locked and still there. Reboot the host.`,
 });
 
 /** Returns why the account with the tenant's login name is not Muster's, or null if it is. */

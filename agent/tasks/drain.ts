@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { TaskHandlers, TaskInput, TaskReply, TaskResult } from "../../shared/tasks/index.ts";
 import { type ClosedBy, planDrain } from "../accounts/drain-plan.ts";
 import { END_TIMING, endProcesses } from "../accounts/end-processes.ts";
+import { releaseOfSurvivors } from "../accounts/fuse.ts";
 import { isHuman } from "../accounts/human-uid.ts";
 import { endSession, type LoginSession, readAllSessions, readSessions, usersOf } from "../accounts/login-sessions.ts";
 import { holdsTerminalOf } from "../accounts/terminals.ts";
@@ -114,7 +115,8 @@ async function empty(
       message: `Sessions of ${usersOf(left).join(", ")} are still open after ${input.deadline_seconds} s. Ask them to log out, or drain with force.`,
     };
   for (const { id } of left) if (id !== null) await endSession(system, id);
-  const ownership = { owns: holdsTerminalOf(isHuman), isOwnUid: () => false, slice: null };
+  const release = releaseOfSurvivors(system, isHuman);
+  const ownership = { owns: holdsTerminalOf(isHuman), isOwnUid: () => false, slice: null, release };
   await endProcesses(system.processes, ownership, run.signal, { ...END_TIMING, killMs: timing.endWithinMs });
   const survivors = await waitForSessions(
     system,

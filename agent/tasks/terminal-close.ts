@@ -3,6 +3,7 @@ import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import type { TERMINAL_STEPS } from "../../shared/tasks/terminal-close.ts";
 import { parseAccounts } from "../accounts/account-files.ts";
 import { END_TIMING, type EndTiming, endProcesses, runningOf, survivorText } from "../accounts/end-processes.ts";
+import { releaseOfSurvivors } from "../accounts/fuse.ts";
 import { isHuman } from "../accounts/human-uid.ts";
 import { isSystemdRunning, toolFault } from "../accounts/logins.ts";
 import { cleaningStep, namesIn } from "../accounts/step.ts";
@@ -33,8 +34,10 @@ export const terminalClose =
       if (fault !== null) faults.push(fault);
     }
     // `endProcesses` also ends processes of an ended login session, because the login manager may leave them alive.
-    const ownership = { owns: onTerminal, isOwnUid: () => false, slice: null };
+    const release = releaseOfSurvivors(system, isTheirs);
+    const ownership = { owns: onTerminal, isOwnUid: () => false, slice: null, release };
     const ended = await endProcesses(system.processes, ownership, run.signal, timing);
+    if (ended.limit !== null) faults.push(ended.limit);
     const left = (await sessionsOf(system, isTheirs)) ?? [];
     const survivors = [
       ...left.filter((id) => sessions?.includes(id)).map((id) => `session ${id}`),

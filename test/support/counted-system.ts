@@ -1,7 +1,10 @@
 import type { System } from "../../agent/system/system.ts";
 
 /** The operations of `System` that change the host. */
-const CHANGES = ["run", "write", "remove", "removeTree", "rename", "makeHome", "writeOwned", "removeConfined"] as const;
+const CHANGES = [
+  ...(["run", "attempt", "write", "remove", "removeTree", "rename", "makeHome"] as const),
+  ...(["writeOwned", "removeConfined"] as const),
+];
 
 /**
  * Returns the host's `System`, which calls `before` with the number of the change, counted from 1, before each call that changes the host. The host's

@@ -35,7 +35,10 @@ mount --bind "$NODE" $W/node
 cp -a /etc/. $W/etc
 ln -s ../mail $W/spool/mail
 mount -t tmpfs -o mode=755 tenant-world $W/dev
-for node in null zero full random urandom tty; do touch $W/dev/$node; mount --bind /dev/$node $W/dev/$node; done
+for node in null zero full random urandom tty fuse; do
+  if [ -e /dev/$node ]; then touch $W/dev/$node; mount --bind /dev/$node $W/dev/$node; fi
+done
+mount -t fusectl fusectl /sys/fs/fuse/connections || true
 mkdir $W/dev/pts $W/dev/shm $W/dev/mqueue
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts $W/dev/pts
 ln -s pts/ptmx $W/dev/ptmx

@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TaskReply } from "../../../shared/tasks/index.ts";
+import { fuseServer, lookAt, waitsForItself } from "../../support/fuse-server.ts";
 import { type GrantOrder, granted, grantOrder } from "../../support/tenant-orders.ts";
 import { TenantWorld } from "../../support/tenant-world.ts";
 
 const lacks = TenantWorld.lacks();
 const V1_FREEZER = "/sys/fs/cgroup/freezer";
+const hasFuse = existsSync("/dev/fuse");
 const hasFreezer = existsSync(`${V1_FREEZER}/cgroup.procs`);
 
 /** Returns a Python program that takes the tenant's uid and then runs the lines of `then`. */
@@ -153,6 +155,57 @@ time.sleep(1000)`);
     expect(await alive(`^Uid:.*\\b${uid}\\b`)).not.toBe("");
     expect((await revoke(other)).ok).toBe(true);
   });
+
+  describe.skipIf(!hasFuse)(
+    `of a FUSE file system${hasFuse ? "" : " (skipped: this machine has no /dev/fuse)"}`,
+    () => {
+      const setUp = async (): Promise<{ order: GrantOrder; uid: number; folder: string }> => {
+        const order = grantOrder();
+        const uid = await granted(world, order);
+        const folder = `/run/${order.login_user}`;
+        await world.sh(`mkdir -m 777 ${folder}`);
+        return { order, uid, folder };
+      };
+
+      it.each([
+        ["by the file system fusectl", "mountpoint -q /sys/fs/fuse/connections"],
+        ["by umount --force without the file system fusectl", "umount /sys/fs/fuse/connections"],
+      ])("a server that waits for its own file system, %s", async (_how, prepare) => {
+        const { order, uid, folder } = await setUp();
+        await world.start(fuseServer({ folder, uid, program: waitsForItself(folder) }));
+        await world.sh(prepare);
+        const step = evidenceOf(await revoke(order, { TEST_KILL_MS: "10000" }));
+        await world.sh("mountpoint -q /sys/fs/fuse/connections || mount -t fusectl fusectl /sys/fs/fuse/connections");
+        expect(step).toMatchObject({ outcome: "ok", evidence: { survivors: 0, killed: 1 } });
+        expect(await alive(`^Uid:.*\\b${uid}\\b`)).not.toMatch(/State:\s+[^ZX]/);
+      });
+
+      it("but leaves the site's file system alone, and names the thread of the tenant that waits for it", async () => {
+        const { order, uid, folder } = await setUp();
+        const program = `
+if os.fork() == 0:
+  os.close(device); os.setgroups([]); os.setgid(${uid}); os.setuid(${uid})
+  ${lookAt(folder)}
+  time.sleep(1000)
+os.read(device, 1 << 20)
+open("${world.folder}/outside/server", "w").write(str(os.getpid()))
+print("ready", flush=True)
+time.sleep(1000)`;
+        await world.start(fuseServer({ folder, uid: 0, program }));
+        const reply = await revoke(order, { TEST_KILL_MS: "1500" });
+        expect(reply).toMatchObject({ ok: false, error: "processes_survive" });
+        const named = /python3 \(pid (\d+), thread (\d+), state D, waits in [a-z_]+\)/.exec(
+          reply.ok ? "" : reply.message,
+        );
+        expect(named?.[1]).toBeDefined();
+        expect(named?.[2]).not.toBe(named?.[1]);
+        expect(await world.sh(`grep -c ' ${folder} ' /proc/self/mountinfo`)).toBe("1");
+        await world.sh(`kill -9 $(cat $W/outside/server)`);
+        expect(evidenceOf(await revoke(order))).toMatchObject({ outcome: "ok", evidence: { survivors: 0 } });
+        await world.sh(`umount ${folder}`);
+      });
+    },
+  );
 
   const why = hasFreezer
     ? ""
