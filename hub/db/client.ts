@@ -48,7 +48,7 @@ const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
 /** Makes the pool of database connections, which opens no connection before the first statement. */
 export function openDatabase(options: DatabaseOptions): Database {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
-  const pool = new ServersPool(new Servers(options.url), {
+  const pool = new ServersPool(Servers.of(options.url), {
     max: options.poolSize,
     application_name: options.applicationName,
     connectionTimeoutMillis: timeouts.connectMs,

@@ -6,9 +6,10 @@ import { Servers } from "./servers.ts";
  * of the URL once. If none can be used, the error is that of the first server, which is the primary server in most URLs.
  */
 export async function connectOnce(url: string, applicationName: string): Promise<Client> {
-  const servers = new Servers(url);
+  const servers = Servers.of(url);
   const faults: unknown[] = [];
   for (let tries = 0; tries < servers.count; tries += 1) {
+    const isFirst = servers.isAtFirst;
     const client = new (servers.connections())({
       application_name: applicationName,
       connectionTimeoutMillis: 10_000,
@@ -20,7 +21,8 @@ export async function connectOnce(url: string, applicationName: string): Promise
       await client.connect();
       return client;
     } catch (error) {
-      faults.push(error);
+      if (isFirst) faults.unshift(error);
+      else faults.push(error);
       // The connection failed, so a failure to close it says nothing more.
       await client.end().catch(() => undefined);
     }

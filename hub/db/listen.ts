@@ -54,7 +54,7 @@ export function listen(options: ListenOptions): Listener {
 
 async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady: () => void): Promise<void> {
   let failures = 0;
-  const servers = new Servers(options.url);
+  const servers = Servers.of(options.url);
   while (!signal.aborted) {
     const error = await listenOnce(signal, { ...options, servers }, () => {
       failures = 0;

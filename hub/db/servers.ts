@@ -37,20 +37,34 @@ class StandbyError extends Error {
   readonly code = "25006";
 }
 
+/** The time limit for a connection to one of several servers, of which another one may answer. */
+const ONE_OF_SEVERAL_MS = 5_000;
+
 /**
  * Chooses the server for new connections. After a failed connection, the next connection tries the next server, so a hub whose server is gone finds the
- * new primary server by itself. Each user of connections has a `Servers` of its own.
+ * new primary server by itself. All users of one DATABASE_URL in a process share what one of them has found.
  */
 export class Servers {
   readonly #urls: readonly string[];
   #at = 0;
   readonly #faults = new WeakSet<Error>();
-  constructor(url: string) {
+  readonly #open = new Map<Client, string>();
+  private constructor(url: string) {
     this.#urls = serversOf(url);
+  }
+
+  static of(url: string): Servers {
+    const servers = ofUrl.get(url) ?? new Servers(url);
+    ofUrl.set(url, servers);
+    return servers;
   }
 
   get count(): number {
     return this.#urls.length;
+  }
+
+  get isAtFirst(): boolean {
+    return this.#at === 0;
   }
 
   /** Returns the class of connections for a pool, or for one connection. Each new connection goes to the server of the moment. */
@@ -60,7 +74,9 @@ export class Servers {
       readonly #url: string;
       constructor(config?: string | ClientConfig) {
         const url = servers.#urls[servers.#at] ?? "";
-        super({ ...(typeof config === "object" ? config : {}), connectionString: url });
+        const given = typeof config === "object" ? config : {};
+        const limit = servers.count > 1 ? { connectionTimeoutMillis: ONE_OF_SEVERAL_MS } : {};
+        super({ ...given, ...limit, connectionString: url });
         this.#url = url;
         // The server may end a session with the packet that accepts the login, or while `#mustTakeWrites` asks. At that moment no user of the connection
         // listens yet, and pg's event 'error' without a listener ends the hub's process. The next statement on such a connection fails.
@@ -78,6 +94,8 @@ export class Servers {
         return undefined;
       }
       async #connect(): Promise<Client> {
+        servers.#open.set(this, this.#url);
+        this.once("end", () => servers.#open.delete(this));
         try {
           await super.connect();
           if (servers.count > 1) await this.#mustTakeWrites();
@@ -99,6 +117,18 @@ export class Servers {
     };
   }
 
+  /**
+   * Ends all connections to the server of `silent`, a connection on which the server has not answered, so that their users connect again, if need be
+   * to another server. Without `drop`, each user would wait for its own time limit.
+   */
+  drop(silent: Client): void {
+    const url = this.#open.get(silent);
+    if (url === undefined) return;
+    this.#leave(url);
+    const error = new Error("The database server is silent, so the hub has ended its connections to the server");
+    for (const [client, of] of this.#open) if (of === url) client.connection.stream.destroy(error);
+  }
+
   /** True if the error says that no connection to a server was made. A pool whose connections are all in use fails with another error. */
   couldNotConnect(error: unknown): boolean {
     return error instanceof Error && (this.#faults.has(error) || this.couldNotConnect(error.cause));
@@ -109,6 +139,8 @@ export class Servers {
     if (this.#urls[this.#at] === url) this.#at = (this.#at + 1) % this.#urls.length;
   }
 }
+
+const ofUrl = new Map<string, Servers>();
 
 type Connected = (error: Error | undefined, client: PoolClient | undefined, release: (error?: unknown) => void) => void;
 

@@ -4,6 +4,7 @@ import { type Database, openDatabase } from "../db/client.ts";
 import type { OnCommitted } from "../db/committed.ts";
 import { startEmbeddedPostgres } from "../db/embedded/embedded-postgres.ts";
 import { migrateAtStart, SchemaBehind } from "../db/migrate.ts";
+import { watchServer } from "../db/server-watch.ts";
 import { databaseFault } from "./database-fault.ts";
 
 export interface DatabaseSettings {
@@ -64,6 +65,8 @@ export async function startDatabase(
     ...(onCommitted === undefined ? {} : { onCommitted }),
   });
   closers.push(() => opened.close());
+  const watch = watchServer({ url, applicationName, log: log.with({ part: "database" }) });
+  closers.push(() => watch.close());
   await withDatabaseFault(settings, url, () => opened.pool.query("select 1"));
   return { opened, url, kind };
 }

@@ -19,6 +19,8 @@ export async function startApiBehindProxy(): Promise<{
   const proxy = await promise;
   const close = async (): Promise<void> => {
     proxy.decide = () => "pass";
+    proxy.silent = false;
+    proxy.cutAll();
     await api.close();
     await proxy.close();
   };

@@ -15,6 +15,8 @@ export interface PostgresProxy {
   readonly met: Readonly<Record<Moment, Record<Fault, number>>>;
   /** The proxy asks `decide` at each COMMIT, and at the end of each other SQL statement, what to do with the statement. */
   decide: (moment: Moment) => Fate;
+  /** While `silent` is true, connections open and stay open, but no byte passes, as after a power loss of the server. */
+  silent: boolean;
   cutAll(): void;
   close(): Promise<void>;
 }
@@ -45,6 +47,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     }
     const messages = new Messages();
     client.on("data", (chunk: Buffer) => {
+      if (proxy.silent) return;
       for (const message of messages.take(chunk)) {
         if (stalled) return;
         const moment = momentOf(message);
@@ -60,7 +63,11 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
       }
     });
     // PostgreSQL answers after an SQL statement has taken effect, so the proxy cuts the connection at the first byte of the answer.
-    upstream.on("data", (chunk: Buffer) => (answersLost ? cut() : client.write(chunk)));
+    upstream.on("data", (chunk: Buffer) => {
+      if (proxy.silent) return;
+      if (answersLost) cut();
+      else client.write(chunk);
+    });
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -75,6 +82,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     url: url.href,
     met,
     decide: () => "pass",
+    silent: false,
     cutAll,
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

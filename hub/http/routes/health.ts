@@ -6,6 +6,7 @@ import { SiteId } from "../../../shared/ids.ts";
 import { isMigrated } from "../../db/migrate.ts";
 import { requestPoll } from "../../db/queries/maas-site-watches.ts";
 import { SECRET_ERRORS } from "../../secrets/port.ts";
+import { within } from "../../timing/pause.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite } from "./maas-sites.ts";
 
@@ -27,6 +28,9 @@ const live = readRoute({
   read: async () => ({ status: "ok" as const }),
 });
 
+/** A balancer marks a hub as down that does not answer a check, so a hub says within this time that its database is silent. */
+const READY_WITHIN_MS = 2_000;
+
 const ready = readRoute({
   operationId: "getReadiness",
   method: "GET",
@@ -40,9 +44,10 @@ const ready = readRoute({
   status: 200,
   response: z.strictObject({ status: z.literal("ok"), secret_store: StoreCode }),
   read: async ({ deps }) => {
-    const migrated = await isMigrated(deps.db).catch((error: unknown) => {
+    const migrated = await within(READY_WITHIN_MS, isMigrated(deps.db)).catch((error: unknown) => {
       throw new ApiError("unavailable", "The hub's database does not answer.", { cause: error });
     });
+    if (migrated === null) throw new ApiError("unavailable", "The hub's database does not answer.");
     if (!migrated)
       throw new ApiError("unavailable", "The hub's database is older than this hub. Restart the hub to migrate it.");
     return { status: "ok" as const, secret_store: deps.secretStore().code };

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isMigrated } from "../../../hub/db/migrate.ts";
 import { sql } from "../../../hub/db/orm.ts";
+import { within } from "../../../hub/timing/pause.ts";
 import { startApiBehindProxy } from "../../support/api-behind-proxy.ts";
 import type { ApiHarness } from "../../support/api-harness.ts";
 import type { PostgresProxy } from "../../support/postgres-proxy.ts";
@@ -50,5 +51,12 @@ describe("the API during database trouble", () => {
     expect([await isMigrated(db), await ready()]).toEqual([false, 503]);
     proxy.decide = () => "lost_before";
     expect(await ready()).toBe(503);
+
+    proxy.decide = () => "pass";
+    await db.execute(sql`update drizzle.__drizzle_migrations set created_at = 9999999999999`);
+    expect(await ready()).toBe(200);
+    proxy.silent = true;
+    // The time limit of a statement is far longer than a balancer waits.
+    expect(await within(20_000, ready())).toBe(503);
   });
 });
