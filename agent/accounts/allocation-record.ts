@@ -1,19 +1,14 @@
 import { z } from "zod";
+import { FIRST_TENANT_UID as FIRST_UID, LAST_TENANT_UID as LAST_UID } from "../../shared/tenant-uids.ts";
 import type { System } from "../system/system.ts";
 import { parseAccounts, parseGroups } from "./account-files.ts";
 
 const FOLDER = "/var/lib/muster/agent/allocations";
 /**
- * The file with the next uid for a tenant's account, which disappears when the host gets a new image. Until a host gets a new image, no two of its
- * tenants get one uid, so no tenant owns files of an earlier tenant.
+ * The file with the next uid for a tenant's account. No two tenants of a host get one uid, so no tenant owns files of an earlier tenant. The file
+ * disappears when the host gets a new image, so the hub then names the lowest uid.
  */
 const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
-/**
- * The first uid that the agent gives to a tenant's account. People and images of the site use uids from 1000, `systemd-homed` uses uids from 60001,
- * and subordinate uids begin at 100000 (systemd's UIDS-GIDS).
- */
-const FIRST_UID = 20_000;
-const LAST_UID = 59_999;
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
@@ -62,11 +57,11 @@ export async function writeRecord(system: System, record: AllocationRecord): Pro
 }
 
 /**
- * Returns a uid that no account or group of the host has, and that no earlier allocation had. The agent stores the next uid on disk before it uses a
- * uid, so that a killed agent never gives a uid twice.
+ * Returns a uid that no account or group of the host has, and that no earlier allocation had. The uid is not below `lowest`, which the hub knows from
+ * earlier systems of the machine. The agent stores the next uid on disk before it uses a uid, so that a killed agent never gives a uid twice.
  */
-export async function takeUid(system: System): Promise<number> {
-  const start = (await readJson(system, NEXT_UID, NextUid))?.next_uid ?? FIRST_UID;
+export async function takeUid(system: System, lowest = FIRST_UID): Promise<number> {
+  const start = Math.max(lowest, (await readJson(system, NEXT_UID, NextUid))?.next_uid ?? FIRST_UID);
   const records = await Promise.all(
     (await system.list(FOLDER))
       .filter((name) => name.endsWith(".json"))
@@ -87,7 +82,7 @@ export async function takeUid(system: System): Promise<number> {
     await system.write(NEXT_UID, `${JSON.stringify({ next_uid: uid + 1 })}\n`, 0o600);
     return uid;
   }
-  throw new Error(`All uids up to ${LAST_UID} were given since the host's last image. Reimage the host.`);
+  throw new Error(`All uids up to ${LAST_UID} were given to tenants of this host. Allocate another host.`);
 }
 
 export async function isNamed(system: System, database: "passwd" | "group", key: string): Promise<boolean> {

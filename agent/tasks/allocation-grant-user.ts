@@ -132,7 +132,7 @@ async function ensureRecord(system: System, input: Input): Promise<AllocationRec
   const record: AllocationRecord = {
     allocation_id: input.allocation_id,
     login_user: input.login_user,
-    uid: await takeUid(system),
+    uid: await takeUid(system, input.lowest_uid),
     home: `/home/${input.login_user}`,
     state: "granting",
   };

@@ -7,6 +7,7 @@ import { databaseNow } from "../db/queries/clock.ts";
 import { readSite } from "../db/queries/maas-sites.ts";
 import { readSku } from "../db/queries/skus.ts";
 import { enqueueTask } from "../db/queries/tasks.ts";
+import { reserveUid } from "../db/queries/tenant-uids.ts";
 import type { AllocationRow, Node, Task } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { tellAllocation } from "../node/allocation-moves.ts";
@@ -62,10 +63,12 @@ export async function queueGrant(
     grantsRoot,
   }: Pick<AllocationRow, "id" | "nodeId" | "loginUser" | "sshKeys" | "grantsRoot">,
 ): Promise<Task> {
+  const lowest = await reserveUid(tx, nodeId);
+  const account = { allocation_id: id, login_user: loginUser, ssh_keys: sshKeys, root: grantsRoot };
   const { task } = await enqueueTask(tx, {
     nodeId,
     type: "allocation.grant_user",
-    input: { allocation_id: id, login_user: loginUser, ssh_keys: sshKeys, root: grantsRoot, plan: false },
+    input: { ...account, plan: false, ...(lowest === null ? {} : { lowest_uid: lowest }) },
     idempotencyKey: `allocation.grant_user/${id}/${randomUUID()}`,
     deadlineSeconds: GRANT_DEADLINE_SECONDS,
   });

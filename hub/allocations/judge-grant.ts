@@ -33,6 +33,12 @@ export function judgeGrant(task: Grant | null): GrantVerdict {
   return { to: "active", message: "The account is made, and the tenant can log in" };
 }
 
+/** Returns the uid that the agent gave to the tenant's account, also if a later step failed; null if no result names a uid. */
+export function grantedUid(task: Pick<Task, "state" | "result"> | null): number | null {
+  if (task?.state !== "succeeded") return null;
+  return TASKS["allocation.grant_user"].result.safeParse(task.result).data?.uid ?? null;
+}
+
 const BY_CODE: Readonly<Record<string, string>> = {
   account_exists:
     "Release the allocation, and allocate the node with another login user. Or remove the account on the host, then grant the allocation again.",

@@ -11,6 +11,7 @@ import {
   noteAllocationProblem,
 } from "../db/queries/allocations.ts";
 import { readTask } from "../db/queries/task-reads.ts";
+import { keepUid } from "../db/queries/tenant-uids.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { beginEnding, moveAllocation } from "../node/allocation-moves.ts";
 import type { Countersign } from "../node/store-record.ts";
@@ -18,7 +19,7 @@ import type { WakeSignal } from "../timing/wake-signal.ts";
 import { wheneverDue } from "../timing/whenever-due.ts";
 import { recordLostHost } from "../workflows/decommission/record-lost-host.ts";
 import { continueEnding } from "./end-allocation.ts";
-import { judgeGrant } from "./judge-grant.ts";
+import { grantedUid, judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
 
 const EVERY_MS = 2_000;
@@ -103,7 +104,10 @@ async function settleGrant(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
   if (!(await isSettledGrant(tx, id))) return 0;
   const { grantTaskId } = allocation;
-  const verdict = judgeGrant(grantTaskId === null ? null : await readTask(tx, grantTaskId));
+  const task = grantTaskId === null ? null : await readTask(tx, grantTaskId);
+  const uid = grantedUid(task);
+  if (uid !== null) await keepUid(tx, allocation.nodeId, uid);
+  const verdict = judgeGrant(task);
   const { to, message } = verdict;
   const error = verdict.to === "failed" ? { errorCode: verdict.code, errorMessage: message } : {};
   await moveAllocation(tx, allocation, { from: "granting", to }, { owner: BY_HUB.actor, message, ...error });

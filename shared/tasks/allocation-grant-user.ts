@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LoginUser } from "../linux-user.ts";
 import { SshPublicKey } from "../ssh-key.ts";
+import { FIRST_TENANT_UID, LAST_TENANT_UID } from "../tenant-uids.ts";
 import { cleaningStepsNamed } from "./cleaning-step.ts";
 import { defineTask } from "./define-task.ts";
 
@@ -8,7 +9,7 @@ export const GRANT_STEPS = ["record", "group", "account", "home", "keys", "sudo"
 
 /**
  * Makes a tenant's account on the host (architecture 14.1), with a home, SSH keys, and sudo rights if the allocation grants them. The uid and the
- * group of the tenant's account have belonged to no earlier allocation. The task `allocation.grant_user` is not destructive: a second run finds what
+ * group of the tenant's account have belonged to no earlier allocation of the machine. The task `allocation.grant_user` is not destructive: a second run finds what
  * the first run made, and changes nothing.
  */
 export const grantUser = defineTask({
@@ -22,6 +23,15 @@ export const grantUser = defineTask({
     ssh_keys: z.array(SshPublicKey).min(1).max(32),
     root: z.boolean(),
     plan: z.boolean(),
+    /**
+     * The lowest uid that the account may get, because tenants of an earlier system of the machine had the uids below. Their files may still be on
+     * data disks. The order has the field only after such tenants, because an older agent does not know it.
+     */
+    lowest_uid: z
+      .int()
+      .min(FIRST_TENANT_UID)
+      .max(LAST_TENANT_UID + 1)
+      .exactOptional(),
   }),
   result: z.strictObject({
     /** `uid` is null if the order has `plan: true` and the host has no account for the allocation yet. */

@@ -42,6 +42,7 @@ export * from "./report-tokens.ts";
 export * from "./sanitization-records.ts";
 export * from "./skus.ts";
 export * from "./tasks.ts";
+export * from "./tenant-uids.ts";
 export * from "./webhooks.ts";
 export * from "./workflow-events.ts";
 export * from "./workflow-subjects.ts";

@@ -1,0 +1,63 @@
+import type { NodeId } from "../../../shared/ids.ts";
+import { FIRST_TENANT_UID, LAST_TENANT_UID } from "../../../shared/tenant-uids.ts";
+import { eq, inArray, sql } from "../orm.ts";
+import { nodeMaasState, nodes, tenantUids } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+import { readInventory } from "./node-inventories.ts";
+
+/** The largest step of the highest uid by one grant, so that a host with a false report cannot use up the uids of its machine. */
+const MOST_SKIPPED = 1_000;
+
+interface Machine {
+  readonly names: readonly string[];
+  /** The node with its generation, which stands for the system that the host runs now. */
+  readonly system: string;
+}
+
+/** Returns all names by which the hub knows the machine of a node, in one order, so that two transactions lock the rows in the same order. */
+async function machineOf(tx: Tx, nodeId: NodeId): Promise<Machine> {
+  const [row] = await tx
+    .select({ generation: nodes.generation, systemId: nodeMaasState.maasSystemId })
+    .from(nodes)
+    .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
+    .where(eq(nodes.id, nodeId));
+  const uuid = (await readInventory(tx, nodeId))?.system.uuid.trim().toLowerCase() ?? "";
+  const names = [
+    `node:${nodeId}`,
+    ...(row?.systemId == null ? [] : [`maas:${row.systemId}`]),
+    ...(uuid === "" ? [] : [`uuid:${uuid}`]),
+  ];
+  return { names: names.toSorted(), system: `${nodeId}/${row?.generation ?? 0}` };
+}
+
+/**
+ * Reserves a uid for the next tenant's account on the node's machine, above each uid of an earlier tenant. `reserveUid` returns the lowest uid that
+ * the agent may take, or null if the agent of the present system made all earlier accounts and knows their uids itself.
+ */
+export async function reserveUid(tx: Tx, nodeId: NodeId): Promise<number | null> {
+  const { names, system } = await machineOf(tx, nodeId);
+  const known = await tx
+    .select()
+    .from(tenantUids)
+    .where(inArray(tenantUids.machine, [...names]))
+    .orderBy(tenantUids.machine)
+    .for("update");
+  const lowest = Math.max(FIRST_TENANT_UID, ...known.map(({ highestUid }) => highestUid + 1));
+  const highestUid = Math.min(lowest, LAST_TENANT_UID);
+  await tx
+    .insert(tenantUids)
+    .values(names.map((machine) => ({ machine, highestUid, madeBy: system })))
+    .onConflictDoUpdate({ target: tenantUids.machine, set: { highestUid: sql`excluded.highest_uid` } });
+  return known.every((row) => row.madeBy === system) ? null : lowest;
+}
+
+/** Keeps the uid that the agent gave to a tenant's account, so that no later tenant of the machine gets the uid. */
+export async function keepUid(tx: Tx, nodeId: NodeId, uid: number): Promise<void> {
+  if (uid < FIRST_TENANT_UID || uid > LAST_TENANT_UID) return;
+  const { names, system } = await machineOf(tx, nodeId);
+  const highest = sql`greatest(${tenantUids.highestUid}, least(${uid}::int, ${tenantUids.highestUid} + ${MOST_SKIPPED}))`;
+  await tx
+    .update(tenantUids)
+    .set({ highestUid: highest, madeBy: system })
+    .where(inArray(tenantUids.machine, [...names]));
+}
