@@ -1,6 +1,7 @@
 import { fuseUserOf, type Mount } from "../system/mounts.ts";
 import type { HostProcess } from "../system/processes.ts";
 import type { System } from "../system/system.ts";
+import { removableFuse } from "./fuse-mounts.ts";
 
 const TOOL_TIMEOUT_MS = 20_000;
 const NO_FUSECTL =
@@ -32,6 +33,28 @@ export function releaseOfSurvivors(
 ): (survivors: readonly HostProcess[]) => Promise<string | null> {
   const release = fuseRelease(system);
   return (survivors) => release((uid) => isTheirs(uid) && survivors.some(({ uids }) => uids.includes(uid)));
+}
+
+/**
+ * Unmounts the FUSE file systems that users mounted, also outside their homes, after their processes have ended. A mount of the site stays. Returns
+ * how many FUSE mounts were there, and the reasons of failures.
+ */
+export async function unmountFuse(
+  system: System,
+  isTheirs: (uid: number) => boolean,
+  signal: AbortSignal,
+): Promise<{ found: number; faults: string[] }> {
+  const tried = new Set<string>();
+  const faults: string[] = [];
+  for (;;) {
+    signal.throwIfAborted();
+    const mount = removableFuse(await system.mounts(), "/", isTheirs).find(({ id }) => !tried.has(id));
+    if (mount === undefined) return { found: tried.size, faults };
+    tried.add(mount.id);
+    // With `--force` the kernel aborts the connection first, and with `--lazy` inner mounts of the same users go with the outer mount.
+    const fault = await unmount(system, mount, ["--force", "--lazy"]);
+    if (fault !== null) faults.push(fault);
+  }
 }
 
 /**

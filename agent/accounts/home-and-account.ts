@@ -1,21 +1,27 @@
 import { unfinishedHome } from "../system/home.ts";
+import { isWithin } from "../system/mounts.ts";
 import { parseAccounts, parseGroups } from "./account-files.ts";
+import { removableFuse } from "./fuse-mounts.ts";
 import { tool } from "./logins.ts";
 import { removalLimits } from "./removal.ts";
 import { cleaningStep } from "./step.ts";
-import type { Revocation, RevokeStep } from "./tenant.ts";
+import { ownsUid, type Revocation, type RevokeStep } from "./tenant.ts";
 import { type RemovedJournals, removeUserJournals } from "./user-journals.ts";
 
 /**
- * Removes the tenant's home, and the journals in which journald keeps the messages of the tenant's programs. The agent leaves a file system that is
- * mounted below a tenant's home, because its files may belong to another computer.
+ * Removes the tenant's home, and the journals in which journald keeps the messages of the tenant's programs. The agent leaves a file system that
+ * the site mounted below a tenant's home, because its files may belong to another computer.
  */
 export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const { home } = tenant;
-  const mounts = (await system.mounts()).filter(({ path }) => path === home || path.startsWith(`${home}/`));
+  const all = await system.mounts();
+  // The step `processes` unmounts the tenant's own FUSE mounts, so in a plan they prevent nothing.
+  const own = plan ? removableFuse(all, home, (uid) => ownsUid(tenant, uid)) : [];
+  const mounts = all.filter((mount) => isWithin(mount.path, home) && !own.includes(mount));
   const mounted = mounts.map(({ path, type }) => `${Buffer.from(path, "latin1").toString()} (${type})`).join(", ");
-  const has = (await system.entry(home)) !== null;
+  // Root may not look at a FUSE mount of the tenant, and the look may never end. A home with a mount exists.
+  const has = mounts.length + own.length > 0 || (await system.entry(home)) !== null;
   const journals = await removeUserJournals(revocation);
   if (plan) {
     const message = has ? "The home would be removed." : "There is no home.";

@@ -3,7 +3,7 @@ import type { HostProcess } from "../system/processes.ts";
 import type { System } from "../system/system.ts";
 import { parseAccounts } from "./account-files.ts";
 import { type Ended, type EndTiming, endProcesses, runningOf, survivorText } from "./end-processes.ts";
-import { fuseRelease } from "./fuse.ts";
+import { fuseRelease, unmountFuse } from "./fuse.ts";
 import { cleaningStep, namesIn } from "./step.ts";
 import { CUT_WRITE, SUDOERS_FOLDER, sudoersFile, uncheckedSudoersFile } from "./sudoers.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
@@ -111,11 +111,14 @@ export async function endTenantProcesses(revocation: Revocation, timing?: EndTim
   const ownership = { owns, isOwnUid, slice: tenant.uid, release: () => release(isOwnUid) };
   const ended: Ended = await endProcesses(system.processes, ownership, signal, timing);
   const evidence = { found: ended.found, killed: ended.killed, survivors: ended.survivors.length };
-  if (ended.survivors.length === 0)
-    return {
-      step: cleaningStep("processes", target, "ok", "No process of the tenant runs.", evidence),
-      survivors: null,
-    };
+  if (ended.survivors.length === 0) {
+    // The FUSE mounts of ended servers would make the later steps fail, which name each mount that is left in their folders.
+    const fuse = await unmountFuse(system, isOwnUid, signal);
+    const faults = fuse.faults.length === 0 ? "" : ` FUSE mounts of the tenant are left: ${namesIn(fuse.faults, 3)}`;
+    const message = `No process of the tenant runs.${faults}`;
+    const step = cleaningStep("processes", target, "ok", message, { ...evidence, fuse_mounts: fuse.found });
+    return { step, survivors: null };
+  }
   const limit = ended.limit === null ? "" : ` ${ended.limit}`;
   const survivors = `${survivorText(system.processes, ended.survivors)}.${limit}`;
   return {

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TaskReply } from "../../../shared/tasks/index.ts";
+import { fuseServer } from "../../support/fuse-server.ts";
 import { type GrantOrder, granted, grantOrder } from "../../support/tenant-orders.ts";
 import { TenantWorld } from "../../support/tenant-world.ts";
 
@@ -233,6 +234,31 @@ print("ready", flush=True)`);
         const again = await revoke(order);
         expect(again).toMatchObject({ ok: true, result: { uid } });
         expect(stepOf(again, "home")).toMatchObject({ outcome: "ok" });
+        expect(await traces(order, uid)).toBe("");
+      });
+
+      it("FUSE file systems of the tenant go, and a FUSE file system of the site stays", async (context) => {
+        if ((await world.sh("test -e /dev/fuse && echo yes || echo no")) === "no")
+          context.skip("there is no /dev/fuse");
+        const order = grantOrder();
+        const uid = await granted(world, order);
+        const [home, runtime] = [homeOf(order), `/run/user/${uid}`];
+        const folders = [`${home}/own`, `${home}/own too`, runtime];
+        await world.sh(`mkdir -p '${folders.join("' '")}' ${home}/site; chown -R ${uid} ${home} ${runtime}`);
+        const program = 'print("ready", flush=True)\ntime.sleep(1000)';
+        for (const folder of folders) await world.start(fuseServer({ folder, uid, program }));
+        await world.start(fuseServer({ folder: `${home}/site`, uid: 0, program }));
+        const reply = await revoke(order);
+        expect(stepOf(reply, "processes")).toMatchObject({ outcome: "ok", evidence: { fuse_mounts: 3 } });
+        expect(stepOf(reply, "runtime_folder")).toMatchObject({ outcome: "ok" });
+        expect(stepOf(reply, "home")).toMatchObject({
+          outcome: "failed",
+          evidence: { mounts: 1 },
+          message: expect.stringMatching(/site: a file system of type fuse.mtst is mounted/),
+        });
+        expect(await world.sh(`ls -A ${home}; grep -c fuse.mtst /proc/self/mountinfo`)).toBe("site\n1");
+        await world.sh(`umount --lazy ${home}/site`);
+        expect(stepOf(await revoke(order), "home")).toMatchObject({ outcome: "ok" });
         expect(await traces(order, uid)).toBe("");
       });
 

@@ -1,0 +1,29 @@
+import { fuseUserOf, isWithin, type Mount } from "../system/mounts.ts";
+
+/**
+ * Returns the FUSE mounts in a folder that users made themselves, without those whose unmounting would also change a mount of somebody else. Outer
+ * mounts stand before inner mounts. The list of mounts decides, because a look at a mount may never end.
+ */
+export function removableFuse(mounts: readonly Mount[], folder: string, isTheirs: (uid: number) => boolean): Mount[] {
+  const byId = new Map(mounts.map((mount) => [mount.id, mount]));
+  const isOwn = (mount: Mount): boolean => {
+    const user = fuseUserOf(mount);
+    return user !== null && isTheirs(user);
+  };
+  const above = (mount: Mount): Set<string> => {
+    const ids = new Set<string>();
+    for (let at = byId.get(mount.parent); at !== undefined && !ids.has(at.id); at = byId.get(at.parent)) ids.add(at.id);
+    return ids;
+  };
+  const others = mounts.filter((mount) => !isOwn(mount));
+  return mounts
+    .filter((mount) => isOwn(mount) && isWithin(mount.path, folder))
+    .filter((mount) => {
+      const outer = above(mount);
+      // A mount that contains the path, and on which the FUSE mount does not stand, hides the FUSE mount.
+      return others.every(
+        (other) => !above(other).has(mount.id) && (!isWithin(mount.path, other.path) || outer.has(other.id)),
+      );
+    })
+    .sort((one, other) => one.path.length - other.path.length);
+}
