@@ -95,14 +95,19 @@ describe.skipIf(!isRoot)("the removal of a tenant's shared memory (SKIPPED witho
     });
   });
 
-  it("fails for a name that is not UTF-8", async () => {
-    const path = Buffer.concat([Buffer.from(`${host.path("dev/shm")}/`), Buffer.from([0xff])]);
-    writeFileSync(path, "");
-    chownSync(path, UID, UID);
-    expect(await removePosixIpc(revocation())).toMatchObject({
-      outcome: "failed",
-      message: expect.stringContaining("the name is not UTF-8"),
-      evidence: { left: 1 },
-    });
+  it("removes names that are not UTF-8, also in a folder of such a name, and nothing of others", async () => {
+    const inShm = (...bytes: number[]): Buffer =>
+      Buffer.concat([Buffer.from(`${host.path("dev/shm")}/`), Buffer.from(bytes)]);
+    for (const folder of [inShm(0xfd), inShm(0xfc)]) mkdirSync(folder);
+    chownSync(inShm(0xfd), UID, UID);
+    for (const file of [inShm(0xff), inShm(0xfd, 0x2f, 0xff), inShm(0xfc, 0x2f, 0xff)]) {
+      writeFileSync(file, "");
+      chownSync(file, UID, UID);
+    }
+    writeFileSync(inShm(0xfe), "");
+    expect(await removePosixIpc(revocation())).toMatchObject({ outcome: "ok", evidence: { found: 3, left: 0 } });
+    const names = readdirSync(host.path("dev/shm"), { encoding: "buffer" }).map((name) => name.toString("latin1"));
+    expect(names.sort()).toEqual(["shared", "\xfc", "\xfe"]);
+    expect(readdirSync(inShm(0xfc))).toEqual([]);
   });
 });

@@ -74,8 +74,6 @@ class PosixRemoval {
   async #clearEntry(path: string, depth: number): Promise<boolean> {
     const { system, tenant, plan } = this.#revocation;
     const entry = await system.entry(path);
-    // `system.entry` finds no file whose name is not UTF-8, so the file's owner is unknown.
-    if (entry === null && path.includes("\ufffd")) this.#leave(path, "the name is not UTF-8");
     if (entry === null) return false;
     if (!ownsUid(tenant, entry.uid)) {
       if (entry.kind === "folder" && depth < DEEPEST_SHARED_FOLDER) await this.clear(path, depth + 1);

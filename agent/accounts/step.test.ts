@@ -29,6 +29,7 @@ describe("a cleaning step of the agent", () => {
   });
 
   it("shows no control characters", () => {
+    expect(plain("a\udcff", 100)).toBe("a\\xff");
     expect(plain("a\u001b[2J\nb\u202ec\ud800", 100)).toBe("a?[2J?b?c\ufffd");
     expect(plain("abcdef", 6)).toBe("abcdef");
     expect(plain("abcdefg", 6)).toBe("abcde…");

@@ -1,5 +1,6 @@
 import { type CleaningStep, MOST_EVIDENCE_KEYS } from "../../shared/tasks/cleaning-step.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
+import { shownName } from "../system/byte-names.ts";
 
 const MAX_TARGET = 256;
 const MAX_MESSAGE = 512;
@@ -33,7 +34,9 @@ const told = (text: string, length: number): string => plain(withoutCredentials(
 
 /** Cuts a text to `length` characters, without control characters and halves of surrogate pairs. */
 export function plain(text: string, length: number): string {
-  const clean = text.toWellFormed().replace(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/gu, "?");
+  const clean = shownName(text)
+    .toWellFormed()
+    .replace(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/gu, "?");
   return clean.length <= length ? clean : `${clean.slice(0, length - 1).toWellFormed()}…`.slice(0, length);
 }
 

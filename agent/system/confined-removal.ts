@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lstat, opendir, rename, rmdir, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { bytesOfName, textOfName } from "./byte-names.ts";
 import { OpenFolder, realParent } from "./confined.ts";
 import { isMissing } from "./files.ts";
 import { readMounts } from "./mounts.ts";
@@ -54,11 +55,11 @@ export async function removeConfined(
   try {
     const mounts = new Map((await readMounts("/")).map((mount) => [mount.path, mount.type]));
     const run = new ConfinedRemoval(limits, unlock, mounts, await folder.mountId());
-    const name = Buffer.from(basename(path));
+    const name = bytesOfName(basename(path));
     // The check of an entry's owner and the entry's removal go through one descriptor, so they concern the same entry.
     if (limits.mayRemove !== undefined && !(await isAllowed(folder.entry(name), limits.mayRemove)))
       return { removed: 0, unlocked: 0, left: [], leftCount: 0 };
-    const real = Buffer.from(join(parent, basename(path))).toString("latin1");
+    const real = bytesOfName(join(parent, basename(path))).toString("latin1");
     await run.removeEntry(folder, name, real, 0);
     return run.result();
   } finally {
@@ -224,7 +225,7 @@ interface Refused {
   readonly code: string;
 }
 const innerPath = (path: string, name: Buffer): string => `${path}/${name.toString("latin1")}`;
-const textOf = (path: string): string => Buffer.from(path, "latin1").toString("utf8");
+const textOf = (path: string): string => textOfName(Buffer.from(path, "latin1"));
 
 async function failureOf(operation: Promise<void>): Promise<string | null> {
   try {

@@ -1,6 +1,7 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readdir, readFile, realpath, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { bytesOfName, textOfName } from "./byte-names.ts";
 import { isMissing } from "./files.ts";
 
 /**
@@ -19,7 +20,7 @@ export class OpenFolder {
    */
   static async at(root: string, path: string): Promise<OpenFolder | null> {
     const real = await realParent(root, path);
-    return real === null ? null : OpenFolder.#open(join(real, basename(path)));
+    return real === null ? null : OpenFolder.#open(bytesOfName(join(real, basename(path))));
   }
 
   static async #open(path: string | Buffer): Promise<OpenFolder | null> {
@@ -75,7 +76,7 @@ const DOT_DOT = Buffer.from("..");
 export async function realParent(root: string, path: string): Promise<string | null> {
   let parent: string;
   try {
-    parent = await realpath(join(root, dirname(path)));
+    parent = textOfName(await realpath(bytesOfName(join(root, dirname(path))), { encoding: "buffer" }));
   } catch (error) {
     if (isMissing(error)) return null;
     throw error;
@@ -95,7 +96,7 @@ export interface Entry {
 }
 export async function entryAt(root: string, path: string): Promise<Entry | null> {
   try {
-    const { uid, gid, mode, ...found } = await lstat(join(root, path)).then((stats) => ({
+    const { uid, gid, mode, ...found } = await lstat(bytesOfName(join(root, path))).then((stats) => ({
       uid: stats.uid,
       gid: stats.gid,
       mode: stats.mode & 0o7777,

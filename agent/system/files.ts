@@ -1,7 +1,21 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { chmod, mkdir, open, opendir, readdir, readFile, realpath, rename, rm, stat, statfs } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  open,
+  opendir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  statfs,
+  unlink,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { bytesOfName, textOfName } from "./byte-names.ts";
 
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT";
@@ -41,7 +55,9 @@ export async function writeAtomically(file: string, text: string, mode: number):
 }
 
 export async function removeFile(file: string): Promise<void> {
-  await rm(file, { force: true });
+  await unlink(bytesOfName(file)).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+  });
 }
 
 /** Renames a file inside a folder, and returns when the new name is on disk. */
@@ -74,22 +90,26 @@ export async function isPresent(file: string): Promise<boolean> {
   );
 }
 
+/** Returns the sorted names in a folder. Bytes of a name that are not UTF-8 are in the text as `textOfName` tells. */
 export async function listFolder(folder: string): Promise<string[]> {
   try {
-    return (await readdir(folder)).sort();
+    return (await readdir(bytesOfName(folder), { encoding: "buffer" })).map(textOfName).sort();
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;
   }
 }
 
+/** Node.js gives the names of a folder as bytes for these options, although its types do not say so. */
+const BUFFERS = { bufferSize: 512, encoding: "buffer" } as never;
+
 /** Returns the names of at most `most` entries of a folder, in the disk's order, and none for a missing folder. */
 export async function listSome(folder: string, most: number): Promise<string[]> {
   const names: string[] = [];
   try {
-    for await (const { name } of await opendir(folder, { bufferSize: 512 })) {
+    for await (const { name } of await opendir(bytesOfName(folder), BUFFERS)) {
       if (names.length >= most) break;
-      names.push(name);
+      names.push(textOfName(name as unknown as Buffer));
     }
   } catch (error) {
     if (isMissing(error)) return [];

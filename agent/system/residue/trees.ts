@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { lstat, open, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { MOST_ENTRIES, type ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { bytesOfName } from "../byte-names.ts";
 import { isMissing } from "../files.ts";
 import type { Mount } from "../mounts.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
@@ -61,11 +62,7 @@ async function* thingsOf(
     return;
   }
   const value = await describeFile(join(reading.root, path));
-  if (value === null) {
-    // Node.js cannot open a file whose name is not UTF-8, so only the file's name becomes a snapshot entry.
-    if (path.includes("\ufffd")) yield { path, value: "a name that is not UTF-8" };
-    return;
-  }
+  if (value === null) return;
   if (!value.startsWith("folder ")) {
     yield { path, value };
     return;
@@ -83,7 +80,8 @@ async function* thingsOf(
 }
 
 /** Describes a file by kind, mode, owner, and content or target, or returns null without a file. */
-export async function describeFile(file: string): Promise<string | null> {
+export async function describeFile(path: string): Promise<string | null> {
+  const file = bytesOfName(path);
   try {
     const stats = await lstat(file);
     const rights = `${(stats.mode & 0o7777).toString(8)} ${stats.uid}:${stats.gid}`;
@@ -91,7 +89,7 @@ export async function describeFile(file: string): Promise<string | null> {
     if (stats.isDirectory()) return `folder ${rights}`;
     if (!stats.isFile()) return `special ${(stats.mode & 0o170000).toString(8)} ${rights} ${stats.rdev}`;
     if (stats.size > MAX_FILE_BYTES)
-      throw new Unreadable(`${file} has ${stats.size} bytes, which is too much to read.`);
+      throw new Unreadable(`${path} has ${stats.size} bytes, which is too much to read.`);
     return `file ${rights} ${await hashFile(file)}`;
   } catch (error) {
     if (isMissing(error)) return null;
@@ -100,7 +98,7 @@ export async function describeFile(file: string): Promise<string | null> {
 }
 
 /** By the flags of `open`, the agent does not wait if a pipe has replaced the file. */
-async function hashFile(file: string): Promise<string> {
+async function hashFile(file: Buffer): Promise<string> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const hash = createHash("sha256");
