@@ -5,7 +5,7 @@ import type { TaskId } from "../../shared/ids.ts";
 import { STORAGE_LIMITS, storageCleanupSeconds } from "../../shared/storage-works.ts";
 import { TASKS, type TaskInput } from "../../shared/tasks/index.ts";
 import { DiskHost, mayLoop } from "../../test/fakes/disks/disk-host.ts";
-import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
+import { KEEP_COMPILE_CACHE, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
 import { startChild } from "../../test/support/purge-agent.ts";
 import { until } from "../../test/support/until.ts";
@@ -16,6 +16,7 @@ import { storageCleanup } from "../tasks/storage-cleanup.ts";
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
 /** The tests replace `systemd-run` by a program that starts a command in a separate session, so that the command outlives the agent. */
 const SYSTEMD_RUN = `#!/bin/sh
+${KEEP_COMPILE_CACHE}
 while [ "$1" != -- ]; do shift; done; shift
 setsid "$@" < /dev/null >> "$MUSTER_ROOT/state/worker-log" 2>&1 &
 `;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { gpuScrub as spec } from "../../shared/tasks/gpu-scrub.ts";
 import { NvidiaHost, PCI } from "../../test/fakes/gpu/nvidia-host.ts";
-import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
+import { KEEP_COMPILE_CACHE, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
 import { until } from "../../test/support/until.ts";
 import { systemAt } from "../system/system.ts";
@@ -11,7 +11,8 @@ import { gpuScrub } from "./gpu-scrub.ts";
 
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
 const SERVICES = ["nvidia-persistenced", "nvidia-dcgm"];
-const SYSTEMD_RUN = `while [ "$1" != -- ]; do echo "$1" >> "$MUSTER_ROOT/state/properties"; shift; done; shift
+const SYSTEMD_RUN = `${KEEP_COMPILE_CACHE}
+while [ "$1" != -- ]; do echo "$1" >> "$MUSTER_ROOT/state/properties"; shift; done; shift
 echo started >> "$MUSTER_ROOT/state/workers"
 setsid "$@" < /dev/null >> "$MUSTER_ROOT/state/worker-log" 2>&1 &`;
 

@@ -4,13 +4,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TASKS, type TaskInput } from "../../shared/tasks/index.ts";
 import type { SampledDisk } from "../../shared/tasks/sample-disks.ts";
 import { DiskHost, mayLoop } from "../../test/fakes/disks/disk-host.ts";
-import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
+import { KEEP_COMPILE_CACHE, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
 import { systemAt } from "../system/system.ts";
 import { sampleDisks } from "./sample-disks.ts";
 
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
 const SYSTEMD_RUN = `#!/bin/sh
+${KEEP_COMPILE_CACHE}
 while [ "$1" != -- ]; do shift; done; shift
 setsid "$@" < /dev/null >> "$MUSTER_ROOT/state/worker-log" 2>&1 &
 `;

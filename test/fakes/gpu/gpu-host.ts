@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { execaSync } from "execa";
 import { type System, systemAt } from "../../../agent/system/system.ts";
 import { readProcess } from "../../../agent/system/workers/processes.ts";
-import { HostFolder, quietAgentLog } from "../hub/host-folder.ts";
+import { HostFolder, KEEP_COMPILE_CACHE, quietAgentLog } from "../hub/host-folder.ts";
 
 const SOURCES = {
   cuda: join(import.meta.dirname, "libcuda.c"),
@@ -27,10 +27,12 @@ const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
 const AGENT_PROGRAM = [process.execPath, join(import.meta.dirname, "../../../agent/main.ts")];
 
 /**
- * A stand-in for systemd-run, which starts the given program in a new session and ends the program at its deadline. As under systemd, the program
+ * A stand-in for systemd-run, which starts the given worker in a new session and ends it at its deadline. The deadline counts from the start of the
+ * worker's work, so that a loaded computer does not end a worker before its work. As under systemd, the program
  * outlives the process that called the stand-in for systemd-run.
  */
-const SYSTEMD_RUN = `deadline=600
+const SYSTEMD_RUN = `${KEEP_COMPILE_CACHE}
+deadline=600
 while [ "$1" != -- ]; do
   case $1 in --property=RuntimeMaxSec=*) deadline=\${1##*=} ;; esac
   shift
@@ -38,8 +40,9 @@ done
 shift
 setsid "$@" >>"$MUSTER_ROOT/worker.log" 2>&1 </dev/null &
 unit=$!
-setsid sh -c 'tenths=$(($2 * 10)); while kill -0 $1 && [ $tenths -gt 0 ]; do sleep 0.1; tenths=$((tenths - 1)); done; kill $1; sleep 1; kill -9 $1' \\
-  sh $unit $deadline >/dev/null 2>&1 </dev/null &
+for folder; do :; done
+setsid sh -c 'while kill -0 $1 && [ ! -e "$3/started.json" ]; do sleep 0.1; done; tenths=$(($2 * 10)); while kill -0 $1 && [ $tenths -gt 0 ]; do sleep 0.1; tenths=$((tenths - 1)); done; kill $1; sleep 1; kill -9 $1' \\
+  sh $unit $deadline "$folder" >/dev/null 2>&1 </dev/null &
 exit 0`;
 
 export const hasCompiler =
