@@ -29,14 +29,15 @@ export const plainly: Interrupt = async (look) => {
 };
 
 /**
- * Moves the workflow's timestamps into the past by its planned wait, as if MAAS or the secret store were away. After five runs of a stage during an
- * outage, the timestamps move by twenty times the planned wait, so that a long outage takes few runs.
+ * Moves the workflow's timestamps into the past by its planned wait, as if MAAS or the secret store were away. After twelve runs of a stage during an
+ * outage, the timestamps move by ten times the planned wait, so that a long outage takes few runs. The first twelve runs cover an outage of five
+ * minutes, which must not reach a stage's deadline in one move.
  */
 const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
   db.execute(sql`
     with waits as (
       select id, greatest(wake_at - now(), interval '0')
-        * case when (state #>> '{$engine,absence,looks}')::int > 5 then 20 else 1 end as for from workflows
+        * case when (state #>> '{$engine,absence,looks}')::int > 12 then 10 else 1 end as for from workflows
       where id = ${id} and state #>> '{$engine,absence,since}' is not null and status in ('running', 'compensating'))
     update workflows w set
       stage_entered_at = stage_entered_at - waits.for,
