@@ -26,6 +26,7 @@ const CARRIED_OUT = {
   forceDecommission: "/api/v1/admin/decommissions/{id}/force",
   releaseNode: "/api/v1/admin/nodes/{id}/release",
   removeNode: "/api/v1/admin/nodes/{id}/remove",
+  restartCleanOnboarding: "/api/v1/admin/onboardings/{id}/restart-clean",
   unbindNodeMachine: "/api/v1/admin/nodes/{id}/unbind-machine",
 };
 /** The hub may have approvals of operations that this page does not know, for example of a newer hub. */
