@@ -21,6 +21,7 @@ import { measureHubStart } from "./hub-start.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
 import { describeMachine } from "./machine.ts";
 import { measureMetrics } from "./metrics.ts";
+import { measureSoftReset } from "./soft-reset.ts";
 import { measureStageMoves } from "./stage-moves.ts";
 import { measureSweep } from "./sweep.ts";
 import { measureTakeover } from "./takeover.ts";
@@ -46,6 +47,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   adoption: () => measureAdoption(join(stateDir, "adoption")),
   audit: () => measureAudit(join(stateDir, "audit")),
   metrics: () => measureMetrics(join(stateDir, "metrics")),
+  "soft-reset": () => measureSoftReset(join(stateDir, "reset")),
   "empty-folder": async () => measureEmptyFolder(join(stateDir, "empty")),
   hostile: async () => measureHostile(join(stateDir, "hostile"), await freePort()),
   "agent-memory": async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
