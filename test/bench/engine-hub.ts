@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabase } from "../../hub/db/client.ts";
 import { sql } from "../../hub/db/orm.ts";
+import { watchServer } from "../../hub/db/server-watch.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { startWatcher } from "../../hub/watcher/watcher.ts";
 import { startWorkflowRunner } from "../../hub/workflows/engine/runner.ts";
@@ -28,6 +29,7 @@ let first: { statements: number; at: number } | null = null;
 let last = 0;
 
 const database = openDatabase({ url: databaseUrl, poolSize: 12, applicationName: "muster-bench", log });
+const watch = watchServer({ url: databaseUrl, applicationName: "muster-bench", log });
 const runner = startWorkflowRunner({
   db: database.db,
   inTx: database.inTx,
@@ -65,6 +67,7 @@ const watcher =
 process.once("SIGTERM", async () => {
   const idle = first ?? { statements: statements(), at: performance.now() };
   const idlePerSecond = idle.statements / ((idle.at - startedAt) / 1000);
+  await watch.close();
   await watcher?.close();
   await runner.close();
   await database.db.execute(

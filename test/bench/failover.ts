@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
+import type { Binaries } from "../../hub/db/embedded/binaries.ts";
 import { migrate } from "../../hub/db/migrate.ts";
 import { sql } from "../../hub/db/orm.ts";
 import { quietLog } from "../support/log.ts";
@@ -15,8 +16,9 @@ const ROUNDS = 5;
 const DUE = Array.from({ length: 3_000 }, (_, index) => index * 20);
 
 /**
- * Measures a failover: how soon after `kill -9` of the primary PostgreSQL server two hubs move workflows on the promoted standby server. The benchmark
- * promotes the standby server at once. Without an installed PostgreSQL with `pg_basebackup` there is no figure.
+ * Measures a failover: how soon two hubs move workflows on the promoted standby server after `kill -9` of the primary PostgreSQL server, or after
+ * SIGSTOP of all its processes, which leaves connections open and silent as a power loss does. The benchmark promotes the standby
+ * server at once. Without an installed PostgreSQL with `pg_basebackup` there is no figure.
  */
 export async function measureFailover(stateDir: string): Promise<Figure[]> {
   const programs = await pairPrograms();
@@ -24,12 +26,24 @@ export async function measureFailover(stateDir: string): Promise<Figure[]> {
     process.stderr.write("SKIPPED: no PostgreSQL with pg_basebackup is installed (Debian package postgresql)\n");
     return [];
   }
+  return [
+    ...(await measureRounds(programs, join(stateDir, "killed"), "kill -9", (pair) => pair.killPrimary())),
+    ...(await measureRounds(programs, join(stateDir, "silent"), "SIGSTOP", (pair) => pair.hangPrimary())),
+  ];
+}
+
+async function measureRounds(
+  programs: Binaries,
+  stateDir: string,
+  loss: string,
+  lose: (pair: PostgresPair) => Promise<void>,
+): Promise<Figure[]> {
   const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const folder = join(stateDir, String(round));
     const pair = await startPostgresPair(programs, folder);
     try {
-      rounds.push(await failOver(pair, folder));
+      rounds.push(await failOver(pair, folder, () => lose(pair)));
     } finally {
       await pair.stop();
     }
@@ -43,8 +57,8 @@ export async function measureFailover(stateDir: string): Promise<Figure[]> {
     ];
   };
   return [
-    ...figures("from kill -9 until the standby server is promoted", ({ promoted }) => promoted),
-    ...figures("from kill -9 until moves go on", ({ moved }) => moved),
+    ...figures(`from ${loss} until the standby server is promoted`, ({ promoted }) => promoted),
+    ...figures(`from ${loss} until moves go on`, ({ moved }) => moved),
   ];
 }
 
@@ -53,7 +67,7 @@ interface Round {
   readonly moved: number;
 }
 
-async function failOver(pair: PostgresPair, stateDir: string): Promise<Round> {
+async function failOver(pair: PostgresPair, stateDir: string, lose: () => Promise<void>): Promise<Round> {
   await migrate(pair.url);
   const database = openDatabase({ url: pair.url, poolSize: 2, applicationName: "muster-bench-reader", log: quietLog });
   const bench = { url: pair.url, database, stateDir };
@@ -67,12 +81,12 @@ async function failOver(pair: PostgresPair, stateDir: string): Promise<Round> {
       );
       return rows.length === hubs.length ? true : undefined;
     });
-    const killedAt = Date.now();
-    await pair.killPrimary();
+    const lostAt = Date.now();
+    await lose();
     await pair.promote();
     const promotedAt = Date.now();
     const movedAt = await firstMove(pair.standbyUrl, promotedAt);
-    return { promoted: (promotedAt - killedAt) / 1000, moved: (movedAt - killedAt) / 1000 };
+    return { promoted: (promotedAt - lostAt) / 1000, moved: (movedAt - lostAt) / 1000 };
   } finally {
     for (const { child } of hubs) child.kill("SIGKILL");
     await Promise.all(hubs.map(({ child }) => child.gone));

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { type Binaries, findBinaries } from "../../hub/db/embedded/binaries.ts";
@@ -18,6 +18,8 @@ export interface PostgresPair {
   readonly standbyUrl: string;
   /** Kills the primary server with SIGKILL. */
   killPrimary(): Promise<void>;
+  /** Stops all processes of the primary server with SIGSTOP, so that its connections stay open and are silent, as after a power loss. */
+  hangPrimary(): Promise<void>;
   /** Makes the standby server the primary server. */
   promote(): Promise<void>;
   stop(): Promise<void>;
@@ -78,14 +80,26 @@ export async function startPostgresPair(programs: Binaries, stateDir: string): P
     const postmaster = await readPostmaster(folder);
     if (postmaster !== undefined) process.kill(postmaster.pid, "SIGKILL");
   };
+  const hung: number[] = [];
   return {
     url: `postgres://${at.username}:${at.password}@${at.host},${standby.host}${at.pathname}${at.search}`,
     standbyUrl: standby.href,
     killPrimary: () => killAt(join(stateDir, "postgres/cluster/data")),
+    hangPrimary: async () => {
+      const postmaster = await readPostmaster(join(stateDir, "postgres/cluster/data"));
+      if (postmaster === undefined) throw new Error("The primary server does not run.");
+      const { pid } = postmaster;
+      // A stopped postmaster starts no process that would be missed.
+      process.kill(pid, "SIGSTOP");
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+      hung.push(pid, ...children);
+      for (const child of children) process.kill(child, "SIGSTOP");
+    },
     promote: async () => {
       await ask(standby.href, "select pg_promote(true, 60)");
     },
     stop: async () => {
+      for (const pid of hung) process.kill(pid, "SIGKILL");
       await killAt(data).catch(() => undefined);
       await primary.stop();
     },
