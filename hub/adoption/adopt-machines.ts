@@ -59,7 +59,7 @@ export async function adoptMachines(
     one.verdict.outcome === "adopted" && !request.plan ? { ...one, nodeId: NodeId.parse(randomUUID()) } : one,
   );
   if (!request.plan) await write(tx, { site, profile, sku, adoptedBy }, adopted.filter(isNew), facts);
-  return answer(siteId, request, adopted);
+  return answer(siteId, request, sku, adopted);
 }
 
 type Judged = AdoptableMachine & { readonly nodeId: NodeId | null; readonly verdict: AdoptionVerdict };
@@ -169,13 +169,13 @@ async function write(tx: Tx, asked: Asked, all: readonly New[], facts: MaasFacts
   for (const heir of heirs) if (inherit.has(heir.nodeId)) await inheritHealthOverrides(tx, heir);
 }
 
-function answer(siteId: SiteId, request: AdoptionCreate, judged: readonly Judged[]): AdoptionCreated {
+function answer(siteId: SiteId, request: AdoptionCreate, sku: Sku, judged: readonly Judged[]): AdoptionCreated {
   const known = new Set(judged.flatMap(({ machine }) => [`id ${machine.systemId}`, `name ${machine.hostname}`]));
   const unknown = [
     ...(request.system_ids ?? []).filter((id) => !known.has(`id ${id}`)).map((id) => unknownMachine(id, null)),
     ...(request.hostnames ?? []).filter((name) => !known.has(`name ${name}`)).map((name) => unknownMachine(null, name)),
   ];
-  const machines = [...judged.map(toMachine), ...unknown];
+  const machines = [...judged.map((one) => toMachine(one, sku)), ...unknown];
   const count = (outcome: string): number => machines.filter((one) => one.outcome === outcome).length;
   const kinds = new Map<AdoptionDifferenceKind, number>();
   for (const { differences } of machines)
@@ -193,12 +193,17 @@ function answer(siteId: SiteId, request: AdoptionCreate, judged: readonly Judged
 }
 
 type Line = AdoptionCreated["machines"][number];
-const toMachine = ({ machine, nodeId, boundTo, verdict }: Judged): Line => ({
+
+const GPUS_UNKNOWN =
+  "Not compared with the SKU: MAAS names no GPUs. The hub compares them when the agent has reported (condition adoption.gpus).";
+
+const toMachine = ({ machine, nodeId, boundTo, verdict }: Judged, { gpusTotal }: Sku): Line => ({
   system_id: machine.systemId,
   hostname: machine.hostname,
   outcome: verdict.outcome,
   node_id: boundTo?.id ?? nodeId,
   node_status: boundTo?.status ?? (nodeId === null ? null : "bootstrap_issued"),
+  gpus: verdict.outcome === "exists" ? null : { expected: gpusTotal, found: "unknown", message: GPUS_UNKNOWN },
   differences: [...verdict.differences],
   refusals: [...verdict.refusals],
 });
@@ -212,6 +217,7 @@ function unknownMachine(systemId: string | null, hostname: string | null): Line 
     outcome: "refused",
     node_id: null,
     node_status: null,
+    gpus: null,
     differences: [],
     refusals,
   };

@@ -18,6 +18,7 @@ import { DIAGNOSTICS_HELP, writeDiagnostics } from "./diagnostics.ts";
 import { withIds } from "./names.ts";
 import { forPeople, helpText, overviewText, plain } from "./output.ts";
 import { Away, call, DEADLINE_MS, fetchFrom, flagText, Refused, read, type Target, targetOf } from "./request.ts";
+import { refuseMistyped } from "./setting-names.ts";
 
 const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster help [command]
@@ -164,6 +165,7 @@ async function runOffline(argv: readonly string[]): Promise<boolean> {
 }
 
 async function main(argv: readonly string[]): Promise<void> {
+  refuseMistyped(process.env);
   if (await runOffline(argv)) return;
   if (LOGIN.some((one) => argv[0] === one || (argv[0] === "help" && argv[1] === one))) {
     const { runLogin } = await import("./login.ts");

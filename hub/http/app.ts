@@ -1,4 +1,5 @@
-import { Hono } from "hono";
+import { randomUUID } from "node:crypto";
+import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { ApiError, problemBody } from "../../shared/api/errors.ts";
 import { asyncApiDocument } from "../events/asyncapi.ts";
@@ -14,7 +15,7 @@ import { FailedLogins } from "./failed-logins.ts";
 import { openApiDocument } from "./openapi.ts";
 import { asApiError, problemResponse } from "./problem.ts";
 import { RefusedRequests } from "./refused-requests.ts";
-import { register, requestIdOf } from "./register.ts";
+import { register } from "./register.ts";
 import { ROUTES } from "./routes/index.ts";
 import { servePage } from "./serve-page.ts";
 import { registerSignIn } from "./sign-in-routes.ts";
@@ -22,6 +23,27 @@ import { sourceAddress } from "./source-address.ts";
 import { TokenBudgets } from "./token-budgets.ts";
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
+
+const CLIENT_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** The id that the client gave the request. It is no request id of the hub, because two clients may choose the same id. */
+function clientRequestId(c: Context<Env>): string | null {
+  const given = c.req.header("x-request-id");
+  return given !== undefined && CLIENT_REQUEST_ID.test(given) ? given : null;
+}
+
+function nameRequest(c: Context<Env>): void {
+  c.header("x-request-id", c.get("requestId"));
+  const given = clientRequestId(c);
+  if (given !== null) c.header("x-client-request-id", given);
+}
+
+function beginRequest(c: Context<Env>, { proxies }: ApiDependencies): void {
+  c.set("requestId", randomUUID());
+  const socket = c.env?.incoming?.socket.remoteAddress;
+  c.set("address", sourceAddress(socket, c.req.header("x-forwarded-for"), proxies ?? null));
+  nameRequest(c);
+}
 
 /**
  * Each request first gets a request id and a body limit. After the body limit, the function `register` checks the request's authentication, budget,
@@ -31,10 +53,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   const app = new Hono<Env>();
   const refused = new RefusedRequests(deps);
   app.use(async (c, next) => {
-    c.set("requestId", requestIdOf(c.req.header("x-request-id")));
-    const socket = c.env?.incoming?.socket.remoteAddress;
-    c.set("address", sourceAddress(socket, c.req.header("x-forwarded-for"), deps.proxies ?? null));
-    c.header("x-request-id", c.get("requestId"));
+    beginRequest(c, deps);
     // No cache may store an answer of the admin API, because only an operator may see the answer.
     c.header("cache-control", "no-store");
     await next();
@@ -47,11 +66,12 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
     if (known.code === "internal_error" || known.code === "unavailable")
       deps.log.error("request failed", {
         request_id: c.get("requestId"),
+        ...(clientRequestId(c) === null ? {} : { client_request_id: clientRequestId(c) }),
         method: c.req.method,
         route: c.req.routePath,
         error,
       });
-    c.header("x-request-id", c.get("requestId"));
+    nameRequest(c);
     return problemResponse(
       c,
       problemBody(known, { instance: c.req.path, request_id: c.get("requestId") }),

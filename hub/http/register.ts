@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { APPROVAL_HEADER } from "../../shared/api/approvals.ts";
@@ -21,11 +21,6 @@ import { parse } from "./problem.ts";
 import { type Call, Produced, type Route, sourceOf, takesIdempotencyKey, Versioned } from "./route.ts";
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
-
-export const requestIdOf = (given: string | undefined): string =>
-  given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
-
 /** Rewrites a path parameter such as `{id}` in the notation of the Hono framework, `:id`. */
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 

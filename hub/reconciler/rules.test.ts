@@ -365,6 +365,14 @@ describe("a node that was adopted and waits for its agent", () => {
     expect(text(waits, { status: 4, statusName: "Ready" })).toContain("although its node was adopted from it");
   });
 
+  it("is told to be removed before its host has enrolled, because the hub has nothing to drain there", () => {
+    const gone = [{ absent: true }, { owner: "bob" }, ...CODES.map((status) => ({ status }))];
+    const told = gone.flatMap((machine) => text(waits, machine)?.match(/(?:drain and )?remove the node/gi) ?? []);
+    expect(told.length).toBeGreaterThan(4);
+    expect(told.filter((words) => /drain/i.test(words))).toEqual([]);
+    expect(text({ ...waits, status: "enrolling" }, { absent: true })).toContain("Drain and remove the node");
+  });
+
   it("gets no task for its host even if an agent is connected, because nobody has proven which host it is", () => {
     const connected = { ...waits, status: "enrolling", agentConnected: true, agentSeenAt: NOW } as const;
     expect(said(connected, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);

@@ -170,6 +170,11 @@ const though = ({ status, awaitsAgent }: NodeFacts): string =>
     ? "although its node was adopted from it"
     : `although its node ${status === "quarantined" ? "was in service and is quarantined because of this" : `is ${status}`}`;
 
+/** What takes the node out of the fleet: a node whose host never enrolled has nothing to drain (`MAY_BEGIN`). */
+const takeOut = ({ status }: NodeFacts): string =>
+  status === "bootstrap_issued" ? "remove the node" : "drain and remove the node";
+const atStart = (words: string): string => words.replace(/^./, (letter) => letter.toUpperCase());
+
 /**
  * Returns the drift that keeps the node from being in service. Returns null if the machine is deployed and, as far as the hub knows, still runs the
  * node's own system.
@@ -183,7 +188,7 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
       rule: "machine_deleted",
       severity: "critical",
       ...quarantine,
-      message: `${name} is gone from MAAS ${though(node)}. Drain and remove the node, then onboard the host again.`,
+      message: `${name} is gone from MAAS ${though(node)}. ${atStart(takeOut(node))}, then onboard the host again.`,
     };
   const meaning = MEANING_OF[machine.status];
   if (meaning === undefined)
@@ -200,21 +205,21 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
         rule: meaning,
         severity: "critical",
         ...quarantine,
-        message: `${is}: it was released outside of any operation. Look at what ran there; then drain and remove the node, and onboard the host again.`,
+        message: `${is}: it was released outside of any operation. Look at what ran there; then ${takeOut(node)}, and onboard the host again.`,
       };
     case "redeployed_outside":
       return {
         rule: meaning,
         severity: "critical",
         ...quarantine,
-        message: `${is}: somebody deploys it anew, and what ran there is lost. Drain and remove the node, and onboard the host again.`,
+        message: `${is}: somebody deploys it anew, and what ran there is lost. ${atStart(takeOut(node))}, and onboard the host again.`,
       };
     case "hardware_failure":
       return {
         rule: meaning,
         severity: "critical",
         ...quarantine,
-        message: `${is}: MAAS found it failing. Read the machine's results in MAAS, have it repaired, then drain and remove the node, or return it to service once it is deployed again.`,
+        message: `${is}: MAAS found it failing. Read the machine's results in MAAS, have it repaired, then ${takeOut(node)}, or return it to service once it is deployed again.`,
       };
     case "recommissioned_outside":
     case "rescue_mode":
@@ -250,7 +255,7 @@ function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: Policy
   return {
     ...finding,
     action: "quarantine",
-    message: `${is}: it was released and deployed anew outside of any operation. Drain and remove the node; onboard the host again once its owner has released it.`,
+    message: `${is}: it was released and deployed anew outside of any operation. ${atStart(takeOut(node))}; onboard the host again once its owner has released it.`,
   };
 }
 

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { LOG_LEVELS } from "../../shared/log.ts";
+import { nearest } from "../../shared/nearest-name.ts";
 import { Secret } from "../../shared/secret.ts";
 import { syslogTarget } from "../audit/syslog-sink.ts";
 import { databaseUrlFault } from "../db/servers.ts";
@@ -13,7 +14,6 @@ import type { TlsPaths } from "../http/tls-files.ts";
 import type { SecretsSettings } from "../secrets/open.ts";
 import type { SignInSettings } from "../sign-in/open-sign-in.ts";
 import type { TraceSettings } from "../traces/export-traces.ts";
-import { nearest } from "./nearest-name.ts";
 import { signInEnv, signInSettings } from "./sign-in-settings.ts";
 import { traceEnv, traceSettings } from "./trace-settings.ts";
 

@@ -93,6 +93,8 @@ export const AdoptionCreated = z.strictObject({
       /** `node_id` is null for a machine that is refused, and in a plan also for a machine that would be adopted. */
       node_id: NodeId.nullable(),
       node_status: NodeStatus.nullable(),
+      /** Adoption compares no GPUs, because MAAS names none. Null for a machine that is a node already or that Muster does not know. */
+      gpus: z.strictObject({ expected: z.int(), found: z.literal("unknown"), message: z.string() }).nullable(),
       differences: z.array(Difference),
       refusals: z.array(Refusal),
     }),

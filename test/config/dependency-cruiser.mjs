@@ -173,7 +173,7 @@ export default {
     only(
       "hub-cli-imports",
       "^hub/cli/",
-      ["^hub/cli/", "^shared/(sanitization-verify|audit-chain)[.]ts$", `${NPM}(zod|openid-client)/`, NODE],
+      ["^hub/cli/", "^shared/(sanitization-verify|audit-chain|nearest-name)[.]ts$", `${NPM}(zod|openid-client)/`, NODE],
       "The command line must fit a hub of another version: all that it knows of one is the API's description, and signed documents, whose form is fixed.",
     ),
     never(

@@ -134,6 +134,11 @@ describe.each(["3.5.12", "3.7.3"] as const)("running machines of MAAS %s", (vers
     expect(codesOf(refused)).toEqual(["difference"]);
     const some = await world.adopt({ ...body, accept_differences: kinds.slice(1) });
     expect(some.body.machines[0].refusals[0].message).toContain("(hardware_sync_off)");
+    // The hub has compared no GPUs, and must not look as if it had.
+    expect(some.body.machines[0].gpus).toMatchObject({
+      found: "unknown",
+      message: expect.stringContaining("adoption.gpus"),
+    });
     const accepted = await world.adopt({ ...body, accept_differences: kinds });
     expect(accepted.body).toMatchObject({ adopted: 1, refused: 0 });
     const { adoption } = await world.node(accepted.body.machines[0].node_id);

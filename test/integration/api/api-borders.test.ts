@@ -214,13 +214,18 @@ describe("the borders of the admin API", () => {
     expect((await api.ask("GET", `${SITES}?limit=0`)).problem.errors?.[0]?.pointer).toBe("/limit");
   });
 
-  it("returns a request id with each answer, and accepts a valid one from the client", async () => {
-    expect((await api.ask("GET", "/healthz", undefined, { "x-request-id": "abc-1" })).headers.get("x-request-id")).toBe(
-      "abc-1",
-    );
-    expect(
-      (await api.ask("GET", "/healthz", undefined, { "x-request-id": "a b\tc" })).headers.get("x-request-id"),
-    ).toMatch(/^[0-9a-f-]{36}$/);
+  it("gives each request an id of its own, and returns the id of the client beside it if it is a valid one", async () => {
+    const ids = async (given: string) => {
+      const { headers } = await api.ask("GET", "/healthz", undefined, { "x-request-id": given });
+      return [headers.get("x-request-id"), headers.get("x-client-request-id")];
+    };
+    for (const path of ["/healthz", "/api/v1/admin/nodes?limit=0"]) {
+      const { headers } = await api.ask("GET", path, undefined, { "x-request-id": "abc-1" });
+      expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+      expect(headers.get("x-client-request-id")).toBe("abc-1");
+    }
+    for (const bad of ["a b\tc", "x".repeat(65)])
+      expect(await ids(bad)).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), null]);
   });
 
   it("replays the answer to a repeated Idempotency-Key, and refuses the key for another request", async () => {

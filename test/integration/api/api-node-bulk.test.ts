@@ -161,18 +161,19 @@ describe("a verb on many nodes", () => {
 
   it("applies the verb to every matching node, with an audit entry for each, and repeats the answer for one key", async () => {
     const filter = { status: ["active", "offline"], hostname_prefix: "c1" };
-    const headers = { "idempotency-key": "warm-1", "x-request-id": "bulk-1" };
+    const headers = { "idempotency-key": "warm-1" };
     const first = await bulk("quarantine", { filter, expected_count: ACTIVE }, headers);
     expect(first.body).toMatchObject({ plan: false, matched: ACTIVE, applied: ACTIVE, refused: 0, refused_by: [] });
     expect(await statuses()).toEqual({ quarantined: ACTIVE, enrolling: 3, retired: 1 });
+    const requestId = first.headers.get("x-request-id");
     const entries = await audited("quarantineNode");
     const change = { prior: { status: "active" }, expected: { status: "quarantined" } };
     const ids = first.body.nodes.map((node: { node_id: string }) => `nodes/${node.node_id}`).toSorted();
-    expect(entries).toEqual(ids.map((target: string) => ({ target, reason, details: change, request_id: "bulk-1" })));
-    const own = (await audited("applyToNodes")).filter((one) => one.request_id === "bulk-1");
+    expect(entries).toEqual(ids.map((target: string) => ({ target, reason, details: change, request_id: requestId })));
+    const own = (await audited("applyToNodes")).filter((one) => one.request_id === requestId);
     const details = { verb: "quarantine", plan: false, filter, matched: ACTIVE, applied: ACTIVE, refused: 0 };
-    expect(own).toEqual([{ target: `maas-sites/${siteId}`, reason, details, request_id: "bulk-1" }]);
-    const told = moved.filter(({ asker }) => asker?.name === "admin" && asker.requestId === "bulk-1");
+    expect(own).toEqual([{ target: `maas-sites/${siteId}`, reason, details, request_id: requestId }]);
+    const told = moved.filter(({ asker }) => asker?.name === "admin" && asker.requestId === requestId);
     expect(told.map(({ nodeId }) => `nodes/${nodeId}`).toSorted()).toEqual(ids);
     const after = await everything();
     const again = await bulk("quarantine", { filter, expected_count: ACTIVE }, headers);

@@ -52,6 +52,12 @@ describe("the command line", () => {
     expect(task.stdout).toMatch(/^with --type node\.heartbeat_check:\n {4}--input {2}.*"nonce": string.*, needed$/m);
   });
 
+  it("refuses a mistyped name of a setting, and so never runs with another token than the operator named", async () => {
+    const { exitCode, stdout, stderr } = await muster(["list-skus"], { MUSTER_TOKENFILE: "/nonexistent" });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+    expect(stderr).toContain("There is no setting MUSTER_TOKENFILE. Did you mean MUSTER_TOKEN_FILE?");
+  });
+
   it("ends without a word if the reader of its output ends early", async () => {
     const piped = `"$node" "$main" list-nodes --all | true; printf '%s %s' "\${PIPESTATUS[0]}" "\${PIPESTATUS[1]}"`;
     const env = { ...process.env, MUSTER_URL: url, MUSTER_TOKEN: api.admin, node: process.execPath, main: MAIN };
