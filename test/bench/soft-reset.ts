@@ -64,7 +64,8 @@ async function measureRounds(bench: Bench, stateDir: string): Promise<Round[]> {
     await ensureSku(rig.api, SKU);
     await rig.api.onboard({ site_id: site.siteId, profile_id: site.profileId, sku_id: SKU.id, ...host });
     const rounds: Round[] = [];
-    for (let round = 0; round < ROUNDS; round += 1) rounds.push(await resetOnce(rig, bench, await schedulableNode(rig)));
+    for (let round = 0; round < ROUNDS; round += 1)
+      rounds.push(await resetOnce(rig, bench, await schedulableNode(rig)));
     return rounds;
   } finally {
     await rig.stop();
@@ -72,11 +73,10 @@ async function measureRounds(bench: Bench, stateDir: string): Promise<Round[]> {
 }
 
 const schedulableNode = (rig: Rig): Promise<NodeId> =>
-  until(
-    "the node can be allocated",
-    async () => (await rig.api.nodes()).find(({ schedulable }) => schedulable)?.id,
-    { timeoutMs: 240_000, everyMs: 20 },
-  );
+  until("the node can be allocated", async () => (await rig.api.nodes()).find(({ schedulable }) => schedulable)?.id, {
+    timeoutMs: 240_000,
+    everyMs: 20,
+  });
 
 async function resetOnce(rig: Rig, bench: Bench, nodeId: NodeId): Promise<Round> {
   const request = { node_id: nodeId, tenant: "bench", login_user: "ada", ssh_keys: [SSH_KEY] };
