@@ -23,8 +23,8 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
+          testTimeout: 1_200_000,
+          hookTimeout: 600_000,
           isolate: false,
           include: [
             "{agent,hub,shared,cloud-init,packaging}/**/*.test.ts",
@@ -40,8 +40,8 @@ export default defineConfig({
           isolate: false,
           include: ["test/db/**/*.test.ts"],
           exclude,
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
+          testTimeout: 1_200_000,
+          hookTimeout: 600_000,
         },
       },
       {
@@ -50,8 +50,8 @@ export default defineConfig({
           isolate: false,
           include: ["test/properties/**/*.test.ts"],
           exclude,
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
+          testTimeout: 1_200_000,
+          hookTimeout: 600_000,
         },
       },
       {
@@ -60,8 +60,8 @@ export default defineConfig({
           isolate: false,
           include: ["test/integration/**/*.test.ts"],
           exclude,
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
+          testTimeout: 1_200_000,
+          hookTimeout: 600_000,
         },
       },
       {
@@ -69,13 +69,19 @@ export default defineConfig({
           name: "packages",
           include: ["test/packages/**/*.test.ts"],
           exclude,
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
+          testTimeout: 1_200_000,
+          hookTimeout: 600_000,
         },
       },
-      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 600_000 } },
+      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 1_200_000 } },
       {
-        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 600_000, hookTimeout: 300_000 },
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          exclude,
+          testTimeout: 1_200_000,
+          hookTimeout: 600_000,
+        },
       },
     ],
   },

@@ -42,7 +42,7 @@ describe("one host from its BMC's address to active", () => {
           throw new Error(`${onboarding.error_code}: ${onboarding.error_message}`);
         return onboarding.status === "completed" ? onboarding : undefined;
       },
-      { timeoutMs: 120_000, everyMs: 200 },
+      { timeoutMs: 480_000, everyMs: 200 },
     );
     const ended = done.events.filter((event) => event.status === "succeeded" || event.status === "skipped");
     expect(new Set(ended.map((event) => event.stage))).toEqual(new Set(ONBOARDING_STAGES));
@@ -94,7 +94,7 @@ describe("one host from its BMC's address to active", () => {
           if (now?.status.startsWith("failed")) throw new Error(`${now.error_code}: ${now.error_message}`);
           return now?.status === "completed" ? now : undefined;
         },
-        { timeoutMs: 60_000, everyMs: 100 },
+        { timeoutMs: 480_000, everyMs: 100 },
       );
 
     mkdirSync(join(hostFolder, "run/sessions"), { recursive: true });

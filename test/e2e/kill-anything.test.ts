@@ -66,7 +66,7 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
     }
 
     await until("all eight hosts are active", async () => ((await active()) === HOSTS.length ? true : undefined), {
-      timeoutMs: 180_000,
+      timeoutMs: 480_000,
       everyMs: 500,
       explain: () => tellUnfinished(rig.api, stateDir),
     });

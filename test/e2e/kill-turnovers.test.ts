@@ -109,7 +109,7 @@ describe.skipIf(obstacle !== null)("kill -9 of the hub and of agents while hosts
         const now = await rig.api.nodes();
         return now.length === HOSTS.length && now.every(({ schedulable }) => schedulable) ? now : undefined;
       },
-      { timeoutMs: 240_000, everyMs: 300 },
+      { timeoutMs: 480_000, everyMs: 300 },
     );
   }
 
@@ -186,7 +186,7 @@ describe.skipIf(obstacle !== null)("kill -9 of the hub and of agents while hosts
         if (all.length === HOSTS.length && all.every(({ status }) => status === "completed")) return "all completed";
         throw new Error(all.map((one) => `${one.mode} in ${one.current_stage}: ${one.waiting_for}`).join("; "));
       },
-      { timeoutMs: 180_000, everyMs: 500 },
+      { timeoutMs: 480_000, everyMs: 500 },
     );
 
   const recordsOf = ({ id }: NodeSummary) =>

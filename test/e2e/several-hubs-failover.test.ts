@@ -39,12 +39,12 @@ describe.skipIf(programs === null)("two hubs on two PostgreSQL servers, of which
         expect(now.filter(({ status }) => status === "completed")).toEqual([]);
         return now.some(({ current_stage }) => DEPLOYING.has(current_stage)) ? true : undefined;
       },
-      { timeoutMs: 240_000, everyMs: 300 },
+      { timeoutMs: 480_000, everyMs: 300 },
     );
     await pair.killPrimary();
     await untilHubsAnswer(rig, 503);
     await pair.promote();
     await untilHubsAnswer(rig, 200);
     await expectBatchOutlived(batch, pair.standbyUrl);
-  }, 600_000);
+  }, 1_200_000);
 });

@@ -75,12 +75,12 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
         "another hub has done some of the work, or all of it is done",
         async () => (await hubsThatWorked()) > worked || (await activeNodes()) === HOSTS.length || undefined,
         // An agent that a hub has refused at the wrong moment may wait for a minute or two before it tries again.
-        { timeoutMs: 240_000, explain },
+        { timeoutMs: 480_000, explain },
       );
     }
 
     await until("all eight hosts are active", async () => (await activeNodes()) === HOSTS.length || undefined, {
-      timeoutMs: 180_000,
+      timeoutMs: 480_000,
       everyMs: 500,
       explain,
     });
@@ -105,7 +105,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
         const seen = await rig.api.call(BatchDetail, "GET", batches).catch(() => null);
         return seen?.paused === null || (seen?.counts.running ?? 0) > 0 ? undefined : (seen ?? undefined);
       },
-      { timeoutMs: 120_000, everyMs: 250 },
+      { timeoutMs: 480_000, everyMs: 250 },
     );
     expect(stopped).toMatchObject({ failed: 1, done: false, paused: { by: null } });
     expect(stopped.paused?.reason).toContain("1 host of the batch has failed");
@@ -157,7 +157,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
           const seen = await readBatch(db, "decommission", id);
           return seen?.done ? seen : undefined;
         },
-        { timeoutMs: 120_000, everyMs: 250 },
+        { timeoutMs: 480_000, everyMs: 250 },
       );
       expect(batch, JSON.stringify(batch.failures)).toMatchObject({ total: HOSTS.length, succeeded: HOSTS.length });
       for (const { hub, pid } of victims) {

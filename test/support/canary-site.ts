@@ -197,7 +197,7 @@ export class CanarySite {
           `${now.hostname} is ${now.status} in ${now.current_stage}: ${now.waiting_for}; ${now.error_message}`,
         );
       },
-      { timeoutMs: 90_000, everyMs: 100 },
+      { timeoutMs: 480_000, everyMs: 100 },
     );
     if (!ended.status.startsWith(how))
       throw new Error(`${ended.hostname} is ${ended.status}, not ${how}: ${ended.error_code}: ${ended.error_message}`);

@@ -49,7 +49,7 @@ const Allocation = z.looseObject({
 });
 type Allocation = z.output<typeof Allocation>;
 const Baseline = z.looseObject({ state: z.string(), unreadable: z.array(z.unknown()) });
-const PATIENCE = { timeoutMs: 240_000, everyMs: 100 };
+const PATIENCE = { timeoutMs: 480_000, everyMs: 100 };
 
 export class CanaryDecommissions {
   readonly #world: CanarySite;

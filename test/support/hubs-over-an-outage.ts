@@ -36,7 +36,7 @@ export async function expectBatchOutlived({ rig, hosts, pids }: BatchOverAnOutag
     "all hosts are active",
     async () =>
       (await rig.api.nodes()).filter((node) => node.status === "active").length === hosts ? true : undefined,
-    { timeoutMs: 240_000, everyMs: 300 },
+    { timeoutMs: 480_000, everyMs: 300 },
   );
   expect(rig.hubs.map((hub) => hub.pid())).toEqual(pids);
   const counters = await readCounters(rig.maas.control);

@@ -184,7 +184,7 @@ async function answersReady(url: string): Promise<void> {
   await until(
     `${url} answers /readyz`,
     async () => ((await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok ? true : undefined),
-    { timeoutMs: 90_000, everyMs: 100 },
+    { timeoutMs: 480_000, everyMs: 100 },
   );
 }
 

@@ -8,7 +8,7 @@ export async function until<T>(
   look: () => Promise<T | undefined> | T | undefined,
   options: { timeoutMs?: number; everyMs?: number; signal?: AbortSignal; explain?: () => Promise<string> } = {},
 ): Promise<T> {
-  const deadline = Date.now() + (options.timeoutMs ?? 120_000);
+  const deadline = Date.now() + (options.timeoutMs ?? 240_000);
   let lastError: unknown;
   for (;;) {
     options.signal?.throwIfAborted();
