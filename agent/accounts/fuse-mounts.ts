@@ -15,14 +15,15 @@ export function removableFuse(mounts: readonly Mount[], folder: string, isTheirs
     for (let at = byId.get(mount.parent); at !== undefined && !ids.has(at.id); at = byId.get(at.parent)) ids.add(at.id);
     return ids;
   };
-  const others = mounts.filter((mount) => !isOwn(mount));
+  // A tenant may have a thousand mounts, so `above` runs once for each mount of somebody else.
+  const others = mounts.filter((mount) => !isOwn(mount)).map((mount) => ({ ...mount, above: above(mount) }));
   return mounts
     .filter((mount) => isOwn(mount) && isWithin(mount.path, folder))
     .filter((mount) => {
       const outer = above(mount);
       // A mount that contains the path, and on which the FUSE mount does not stand, hides the FUSE mount.
       return others.every(
-        (other) => !above(other).has(mount.id) && (!isWithin(mount.path, other.path) || outer.has(other.id)),
+        (other) => !other.above.has(mount.id) && (!isWithin(mount.path, other.path) || outer.has(other.id)),
       );
     })
     .sort((one, other) => one.path.length - other.path.length);

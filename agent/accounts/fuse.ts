@@ -4,6 +4,10 @@ import type { System } from "../system/system.ts";
 import { removableFuse } from "./fuse-mounts.ts";
 
 const TOOL_TIMEOUT_MS = 20_000;
+/** After this time `fuseRelease` starts no further umount. Its next call continues. */
+const RELEASE_MS = 30_000;
+/** After this time `unmountFuse` starts no further umount, because a tenant may have made a thousand mounts whose servers hang. */
+const UNMOUNT_MS = 10 * 60_000;
 const NO_FUSECTL =
   "The file system fusectl is not mounted at /sys/fs/fuse/connections, so FUSE connections could only be aborted by umount --force.";
 
@@ -15,9 +19,11 @@ export function fuseRelease(system: System): (isTheirs: (uid: number) => boolean
   const forced = new Set<string>();
   return async (isTheirs) => {
     if (system.abortFuse(isTheirs) !== null) return null;
+    const deadline = performance.now() + RELEASE_MS;
     for (const mount of await system.mounts()) {
       const user = fuseUserOf(mount);
       if (user === null || !isTheirs(user) || forced.has(mount.id)) continue;
+      if (performance.now() > deadline) break;
       forced.add(mount.id);
       // Without `--lazy` the mount may stay, but its connection is aborted.
       await unmount(system, mount, ["--force"]);
@@ -46,8 +52,11 @@ export async function unmountFuse(
 ): Promise<{ found: number; faults: string[] }> {
   const tried = new Set<string>();
   const faults: string[] = [];
+  const deadline = performance.now() + UNMOUNT_MS;
   for (;;) {
     signal.throwIfAborted();
+    if (performance.now() > deadline)
+      return { found: tried.size, faults: [...faults, "The time for the unmounting is over."] };
     const mount = removableFuse(await system.mounts(), "/", isTheirs).find(({ id }) => !tried.has(id));
     if (mount === undefined) return { found: tried.size, faults };
     tried.add(mount.id);

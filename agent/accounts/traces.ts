@@ -1,3 +1,4 @@
+import { isWithin } from "../system/mounts.ts";
 import { withoutSubIds } from "./account-files.ts";
 import { isSystemdRunning, toolFault } from "./logins.ts";
 import { removalLimits } from "./removal.ts";
@@ -12,7 +13,7 @@ export async function removeRuntimeFolder(revocation: Revocation): Promise<Revok
   const { system, tenant, plan } = revocation;
   const folder = `/run/user/${tenant.uid}`;
   const mountsThere = async (): Promise<string[]> =>
-    (await system.mounts()).map(({ path }) => path).filter((path) => path === folder || path.startsWith(`${folder}/`));
+    (await system.mounts()).map(({ path }) => path).filter((path) => isWithin(path, folder));
   const mounts = await mountsThere();
   const evidence = { mounts: mounts.length };
   // Root may not look at a FUSE mount of the tenant, and the look may never end. A folder with a mount exists.

@@ -1,19 +1,12 @@
 import { join } from "node:path";
 import { isPresent } from "./files.ts";
-import { runToolAt } from "./tool-process.ts";
+import { type HungTool, runToolAt } from "./tool-process.ts";
 
 export type Attempt =
   | { readonly kind: "ended"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
   /** The host does not have the tool that the agent wants to run, or the kernel did not start it. */
   | { readonly kind: "missing"; readonly message: string }
-  /** The tool that the agent ran did not end within `timeoutMs`. If `isAlive` is true, the tool hangs in the kernel and survived SIGKILL. */
-  | {
-      readonly kind: "hung";
-      readonly pid: number;
-      readonly state: string;
-      readonly wchan: string;
-      readonly isAlive: boolean;
-    };
+  | HungTool;
 
 export interface AttemptOptions {
   readonly timeoutMs: number;

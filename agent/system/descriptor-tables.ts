@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
+import { codeOf, isGone, mountIdOf, namesIfThere } from "./proc-files.ts";
 import { hasEnded, hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
 export interface DescriptorTable {
@@ -14,9 +15,6 @@ export interface DescriptorTable {
  * mount a device over a file that another thread has open.
  */
 export type Sameness = "path" | "path_and_mount";
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);
-const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
 
 /**
  * Lists the descriptors of a process from its folder in /proc. The threads of a process usually share one table of descriptors, but every thread may
@@ -44,20 +42,16 @@ export function* descriptorTables(process: string, sameness: Sameness): Generato
   }
 }
 
-/** A thread that has ended has no descriptors. */
-function namesIfThere(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
+/** Yields the paths of all descriptors of a process in /proc, relative to the process's folder: `fd/<n>`, or `task/<tid>/fd/<n>`. */
+export function* descriptorsOf(process: string, sameness: Sameness): Generator<string> {
+  for (const table of descriptorTables(process, sameness))
+    if (table !== null) for (const descriptor of table.descriptors) yield join(table.folder, descriptor);
 }
 
 function digestOf(folder: string, descriptors: readonly string[], sameness: Sameness): string {
   const facts = descriptors.map((fd) => {
     const target = targetOf(folder, fd);
-    return `${fd} ${target} ${sameness === "path_and_mount" && target.startsWith("/") ? mountOf(folder, fd) : ""}`;
+    return `${fd} ${target} ${sameness === "path_and_mount" && target.startsWith("/") ? mountIdOf(join(folder, fd)) : ""}`;
   });
   return createHash("sha256").update(facts.join("\0")).digest("hex");
 }
@@ -68,15 +62,6 @@ function targetOf(folder: string, fd: string): string {
     return readlinkSync(join(folder, fd));
   } catch (error) {
     if (codeOf(error) === "ENAMETOOLONG") return `a long path in ${folder}`;
-    if (isGone(error)) return "";
-    throw error;
-  }
-}
-
-function mountOf(folder: string, fd: string): string {
-  try {
-    return /^mnt_id:\s*(\d+)$/m.exec(readFileSync(join(dirname(folder), "fdinfo", fd), "latin1"))?.[1] ?? "";
-  } catch (error) {
     if (isGone(error)) return "";
     throw error;
   }

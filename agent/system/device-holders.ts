@@ -1,7 +1,8 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { descriptorTables } from "./descriptor-tables.ts";
+import { descriptorsOf } from "./descriptor-tables.ts";
 import { isNetworkMount, parseMounts } from "./mounts.ts";
+import { codeOf, isGone, mountIdOf } from "./proc-files.ts";
 import { parseStat } from "./proc-stat.ts";
 
 export interface DeviceHolder {
@@ -23,10 +24,6 @@ export interface HolderWalk {
   /** The pids of processes whose open files are unreadable, so that a process may hold a device unseen. */
   readonly unreadable: readonly number[];
 }
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);
-/** True if an error says that a process, descriptor or mapping disappeared while the agent read /proc. */
-const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
 
 /**
  * True for the error of a user's FUSE file system that root may not read, or of a FUSE file system without its server. A user's FUSE file system is
@@ -88,12 +85,11 @@ function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[
     }
   };
   const hanging = networkMounts(process);
-  for (const table of descriptorTables(process, "path_and_mount"))
-    for (const fd of table?.descriptors ?? []) {
-      const path = join(process, table?.folder ?? "", fd);
-      // The link target of a socket, pipe or anonymous inode is no path, so the descriptor cannot be a device.
-      if (isPath(path) && !hanging.ids.has(mountIdOf(join(path, "../../fdinfo", fd)))) look(path);
-    }
+  for (const descriptor of descriptorsOf(process, "path_and_mount")) {
+    const path = join(process, descriptor);
+    // The link target of a socket, pipe or anonymous inode is no path, so the descriptor cannot be a device.
+    if (isPath(path) && !hanging.ids.has(mountIdOf(path))) look(path);
+  }
   const maps = readFileSync(join(process, "maps"), "utf8");
   for (const range of mappedFiles(maps, hanging.devices)) look(join(process, "map_files", range));
   return [...found].sort();
@@ -120,8 +116,6 @@ function textIfThere(file: string): string {
     throw error;
   }
 }
-
-const mountIdOf = (file: string): string => /^mnt_id:\s*(\d+)$/m.exec(textIfThere(file))?.[1] ?? "";
 
 /**
  * The mounts of network file systems that a process sees. The agent does not look at files of network file systems, because a look waits as long as

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { isPresent } from "./files.ts";
-import { GRACE_MS, runToolAt, type ToolEnd } from "./tool-process.ts";
+import { GRACE_MS, type HungTool, runToolAt, type ToolEnd } from "./tool-process.ts";
 
 export interface Ran {
   readonly exitCode: number;
@@ -56,7 +56,7 @@ function faultOf(end: ToolEnd, tool: string, timeoutMs: number): string | null {
   }
 }
 
-const stuckText = ({ pid, state, wchan }: { pid: number; state: string; wchan: string }): string =>
+const stuckText = ({ pid, state, wchan }: HungTool): string =>
   `Its process ${pid} is stuck in the kernel (state ${state}${wchan === "" ? "" : `, in ${wchan}`}) and survived SIGKILL. The agent waits for it no longer. Restart the host if the process stays.`;
 
 const withoutLastNewline = (text: string): string => text.replace(/\r?\n$/, "");

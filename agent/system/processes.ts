@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { containerRights } from "./container-rights.ts";
+import { isGone, namesIfThere } from "./proc-files.ts";
 import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
 /** A process that /proc of the host shows may run in an inner namespace of processes or users. */
@@ -145,7 +146,7 @@ function readProcess(proc: string, pid: number): HostProcess | null {
 }
 
 function stuckThread(tasks: string): StuckThread | null {
-  const alive = namesOf(tasks).flatMap((tid) => {
+  const alive = namesIfThere(tasks).flatMap((tid) => {
     const text = readProc(join(tasks, tid, "stat"));
     const stat = text === null ? null : parseStat(text);
     return stat === null || hasFirstThreadEnded(stat) ? [] : [{ tid, state: stat.state }];
@@ -154,15 +155,6 @@ function stuckThread(tasks: string): StuckThread | null {
   if (stuck === undefined) return null;
   const wait = readProc(join(tasks, stuck.tid, "wchan"))?.trim() ?? "";
   return { tid: Number(stuck.tid), state: stuck.state, waitsIn: wait === "0" ? "" : wait };
-}
-
-function namesOf(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
 }
 
 /** `readProc` returns null if the process has ended, or if the kernel lacks the file of /proc. */
@@ -174,9 +166,6 @@ function readProc(file: string): string | null {
     throw error;
   }
 }
-
-const isGone = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ESRCH");
 
 function isDelivered(send: () => void): boolean {
   try {

@@ -16,14 +16,16 @@ export type ToolEnd =
     }
   /** The kernel did not start the tool. */
   | { readonly kind: "not_started"; readonly message: string }
-  /** The tool did not end within `timeoutMs`. If `isAlive` is true, the tool hangs in the kernel and survived SIGKILL. */
-  | {
-      readonly kind: "hung";
-      readonly pid: number;
-      readonly state: string;
-      readonly wchan: string;
-      readonly isAlive: boolean;
-    };
+  | HungTool;
+
+/** The tool did not end within `timeoutMs`. If `isAlive` is true, the tool hangs in the kernel and survived SIGKILL. */
+export interface HungTool {
+  readonly kind: "hung";
+  readonly pid: number;
+  readonly state: string;
+  readonly wchan: string;
+  readonly isAlive: boolean;
+}
 
 export interface ToolOptions {
   readonly timeoutMs: number;

@@ -48,8 +48,8 @@ const SKEW_MS = 5 * 60_000;
 
 /**
  * Returns what counts as the row of a lost certificate; null if the certificate stays unknown. The caller has checked that the hub's CA issued the
- * certificate for the node. The row of an accepted certificate is stored later by `fitsGeneration`, because only the agent's hello or renewal says to which
- * generation of the node the certificate belongs.
+ * certificate for the node. The row of an accepted certificate is stored later by `fitsGeneration`, because only the agent's hello or renewal says to
+ * which generation of the node the certificate belongs.
  */
 export async function findLostCertificate(
   { db, inTx, ca, log }: LostDependencies,

@@ -55,14 +55,14 @@ export interface GpuRequirement {
 export const LEAST_QUESTIONS = 64;
 
 export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
-  const { uuid, clear, isReset } = evidence;
+  const { uuid, commitment, clear, isReset } = evidence;
   const stated = statedBytes(evidence);
   const ofBytes = Math.max(stated, evidence.expectedBytes ?? 0);
+  const bytes = clear?.cleared_bytes ?? commitment?.allocated_bytes;
   const contradictions = [
-    ...(bytesOf(evidence) === undefined ? [] : whyTooSmall(evidence, stated)),
+    ...(bytes === undefined ? [] : whyTooSmall(evidence, stated)),
     ...(clear === null ? whyNotOverwritten(evidence, ofBytes) : whyNotCleared(evidence, clear, ofBytes)),
   ];
-  const bytes = bytesOf(evidence);
   if (bytes === undefined || contradictions.length > 0) {
     const reasons = isReset ? contradictions : [...contradictions, `GPU ${uuid} was not reset.`];
     return { uuid, level: isReset ? "reset_only" : null, share: 0, ofBytes, reasons };
@@ -83,9 +83,6 @@ export function statedBytes({
   const sizes = [reportedBytes, commitment?.total_bytes, commitment?.visible_bytes, clear?.total_bytes];
   return Math.max(0, ...sizes.map((size) => size ?? 0));
 }
-
-const bytesOf = ({ clear, commitment }: GpuEvidence): number | undefined =>
-  clear?.cleared_bytes ?? commitment?.allocated_bytes;
 
 /**
  * The part of its known memory that a GPU must state at least. Error correction takes up to 7 % of the memory of some GPUs, and another version of the

@@ -9,8 +9,8 @@ export const GRANT_STEPS = ["record", "group", "account", "home", "keys", "sudo"
 
 /**
  * Makes a tenant's account on the host (architecture 14.1), with a home, SSH keys, and sudo rights if the allocation grants them. The uid and the
- * group of the tenant's account have belonged to no earlier allocation of the machine. The task `allocation.grant_user` is not destructive: a second run finds what
- * the first run made, and changes nothing.
+ * group of the tenant's account have belonged to no earlier allocation of the machine. The task `allocation.grant_user` is not destructive: a second
+ * run finds what the first run made, and changes nothing.
  */
 export const grantUser = defineTask({
   type: "allocation.grant_user",

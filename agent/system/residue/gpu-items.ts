@@ -1,8 +1,9 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { isGone } from "../proc-files.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
-import { isGone, LONG_TARGET, openFilesOf, pidsOf } from "./processes.ts";
+import { LONG_TARGET, openFilesOf, pidsOf } from "./processes.ts";
 import { linesOf, namesIn, presences, type Reading, readText, settled, textOf, Unreadable, valued } from "./reading.ts";
 
 const NVIDIA_SMI_TIMEOUT_MS = 60_000;

@@ -2,9 +2,10 @@ import { readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { type Mount, parseMounts } from "../mounts.ts";
+import { isGone } from "../proc-files.ts";
 import { withoutRandomParts } from "./entry-name.ts";
 import { ownMounts } from "./foreign-mounts.ts";
-import { isGone, pidsOf } from "./processes.ts";
+import { pidsOf } from "./processes.ts";
 import { namesIn, presences, type Reading, settled, textOf, Unreadable, valued } from "./reading.ts";
 import { isReadOnlyDisk } from "./walked-mounts.ts";
 

@@ -2,6 +2,7 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { descriptorTables, type Sameness } from "../descriptor-tables.ts";
+import { codeOf, isGone } from "../proc-files.ts";
 import { hasEnded, hasFirstThreadEnded, type ProcStat, parseStat } from "../proc-stat.ts";
 import type { Reading } from "./reading.ts";
 
@@ -22,9 +23,6 @@ export interface Process {
 
 /** For how many milliseconds the walk over the threads of a process may run before the child process looks at its deadlines. */
 const SLICE_MS = 10;
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
-export const isGone = (error: unknown): boolean => codeOf(error) === "ENOENT" || codeOf(error) === "ESRCH";
 
 export async function pidsOf({ root }: Reading): Promise<number[]> {
   const names = await readdir(join(root, "proc"));

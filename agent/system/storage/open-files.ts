@@ -1,14 +1,16 @@
 import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { descriptorTables } from "../descriptor-tables.ts";
+import { descriptorsOf } from "../descriptor-tables.ts";
 import { parseMounts } from "../mounts.ts";
 import { codeOf, openNamed } from "./descriptors.ts";
 
 /** A process may use a file or folder by a descriptor, as its working folder or root, or as a mapping into its memory. */
 export interface OpenFile {
   readonly pid: number;
-  /** The kind of use is a name in the process's folder of /proc: `fd/` with a descriptor's number (`task/<tid>/fd/`
-   * for a descriptor that only one thread has), `cwd`, `root`, or the addresses of a mapping. */
+  /**
+   * The kind of use is a name in the process's folder of /proc: `fd/` with a descriptor's number (`task/<tid>/fd/` for a descriptor that only one
+   * thread has), `cwd`, `root`, or the addresses of a mapping.
+   */
   readonly use: string;
   /** The path of the file, or `LONG_PATH`. */
   readonly path: string;
@@ -97,11 +99,7 @@ function longUse(pid: number, use: string, device: string | null): OpenFile[] {
 function usesOf(pid: string): [string, string][] | null {
   const folder = join("/proc", pid);
   try {
-    const tables = [...descriptorTables(folder, "path")];
-    const descriptors = tables.flatMap((table) =>
-      (table?.descriptors ?? []).map((fd) => join(table?.folder ?? "", fd)),
-    );
-    const links = [...descriptors, "cwd", "root"].flatMap((use): [string, string][] => {
+    const links = [...descriptorsOf(folder, "path"), "cwd", "root"].flatMap((use): [string, string][] => {
       const target = targetOf(join(folder, use));
       return target === null ? [] : [[use, target]];
     });
