@@ -73,6 +73,17 @@ it("the next node of the same machine goes on, by the machine in MAAS or by the 
   expect(await reserve(await node("other"))).toBeNull();
 });
 
+it("a UUID that many hosts report joins no machines, so that they do not use up one another's uids", async () => {
+  const hosts = [await node("one-of-many"), await node("two-of-many"), await node("three-of-many")] as const;
+  for (const id of hosts)
+    await keepInventory(test.database.db, id, inventoryOf({ bootId: "b", uuid: "0300-02", macs: [] }));
+  const [own, other] = hosts;
+  for (const id of [own, other]) expect(await reserve(id)).toBeNull();
+  await keep(other, 20_900);
+  await reimage(own);
+  expect(await reserve(own)).toBe(20_001);
+});
+
 it("a host with a false report uses up only some of its uids, and all used uids stop the next account", async () => {
   const id = await node();
   await reserve(id);

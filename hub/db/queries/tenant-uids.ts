@@ -1,7 +1,7 @@
 import type { NodeId } from "../../../shared/ids.ts";
 import { FIRST_TENANT_UID, LAST_TENANT_UID } from "../../../shared/tenant-uids.ts";
 import { eq, inArray, sql } from "../orm.ts";
-import { nodeMaasState, nodes, tenantUids } from "../schema/index.ts";
+import { nodeInventories, nodeMaasState, nodes, tenantUids } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 import { readInventory } from "./node-inventories.ts";
 
@@ -14,7 +14,10 @@ interface Machine {
   readonly system: string;
 }
 
-/** Returns all names by which the hub knows the machine of a node, in one order, so that two transactions lock the rows in the same order. */
+/**
+ * Returns all names by which the hub knows the machine of a node, in one order, so that two transactions lock the rows in the same order. A UUID that
+ * many nodes report names no machine, because some makers give one UUID to all their machines, and these would use up one another's uids.
+ */
 async function machineOf(tx: Tx, nodeId: NodeId): Promise<Machine> {
   const [row] = await tx
     .select({ generation: nodes.generation, systemId: nodeMaasState.maasSystemId })
@@ -25,9 +28,19 @@ async function machineOf(tx: Tx, nodeId: NodeId): Promise<Machine> {
   const names = [
     `node:${nodeId}`,
     ...(row?.systemId == null ? [] : [`maas:${row.systemId}`]),
-    ...(uuid === "" ? [] : [`uuid:${uuid}`]),
+    ...(uuid === "" || (await isOfMany(tx, uuid)) ? [] : [`uuid:${uuid}`]),
   ];
   return { names: names.toSorted(), system: `${nodeId}/${row?.generation ?? 0}` };
+}
+
+/** A machine that MAAS has listed anew has two nodes until its old node is removed. */
+const MOST_NODES_OF_A_MACHINE = 2;
+/** True if more nodes than one machine has, without the deleted ones, have the UUID in their inventories. */
+async function isOfMany(tx: Tx, uuid: string): Promise<boolean> {
+  const { rows } = await tx.execute<{ many: boolean }>(sql`
+    select count(*) > ${MOST_NODES_OF_A_MACHINE} as many from ${nodeInventories} i join ${nodes} n on n.id = i.node_id
+    where i.search_terms ? ${uuid} and lower(trim(i.inventory #>> '{system,uuid}')) = ${uuid} and n.status <> 'deleted'`);
+  return rows[0]?.many !== false;
 }
 
 /**
