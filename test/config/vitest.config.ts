@@ -2,6 +2,8 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./longest-first.ts";
 
+/** Time limits in milliseconds, which only a hang reaches. */
+const LIMITS = { testTimeout: 1_200_000, hookTimeout: 600_000 };
 const exclude = ["**/node_modules/**", "**/.muster/**"];
 
 /**
@@ -23,8 +25,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          testTimeout: 1_200_000,
-          hookTimeout: 600_000,
+          ...LIMITS,
           isolate: false,
           include: [
             "{agent,hub,shared,cloud-init,packaging}/**/*.test.ts",
@@ -40,8 +41,7 @@ export default defineConfig({
           isolate: false,
           include: ["test/db/**/*.test.ts"],
           exclude,
-          testTimeout: 1_200_000,
-          hookTimeout: 600_000,
+          ...LIMITS,
         },
       },
       {
@@ -50,8 +50,7 @@ export default defineConfig({
           isolate: false,
           include: ["test/properties/**/*.test.ts"],
           exclude,
-          testTimeout: 1_200_000,
-          hookTimeout: 600_000,
+          ...LIMITS,
         },
       },
       {
@@ -60,8 +59,7 @@ export default defineConfig({
           isolate: false,
           include: ["test/integration/**/*.test.ts"],
           exclude,
-          testTimeout: 1_200_000,
-          hookTimeout: 600_000,
+          ...LIMITS,
         },
       },
       {
@@ -69,18 +67,16 @@ export default defineConfig({
           name: "packages",
           include: ["test/packages/**/*.test.ts"],
           exclude,
-          testTimeout: 1_200_000,
-          hookTimeout: 600_000,
+          ...LIMITS,
         },
       },
-      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 1_200_000 } },
+      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, ...LIMITS } },
       {
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           exclude,
-          testTimeout: 1_200_000,
-          hookTimeout: 600_000,
+          ...LIMITS,
         },
       },
     ],

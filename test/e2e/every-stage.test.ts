@@ -8,7 +8,7 @@ import { HubProblem } from "../support/hub-api.ts";
 import { newHubFolder } from "../support/hub-state.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, listRoce, seedSite } from "../support/seed-site.ts";
-import { until } from "../support/until.ts";
+import { LONG_WAIT_MS, until } from "../support/until.ts";
 
 describe("one host from its BMC's address to active", () => {
   const stateDir = newHubFolder("muster-host-");
@@ -42,7 +42,7 @@ describe("one host from its BMC's address to active", () => {
           throw new Error(`${onboarding.error_code}: ${onboarding.error_message}`);
         return onboarding.status === "completed" ? onboarding : undefined;
       },
-      { timeoutMs: 480_000, everyMs: 200 },
+      { timeoutMs: LONG_WAIT_MS, everyMs: 200 },
     );
     const ended = done.events.filter((event) => event.status === "succeeded" || event.status === "skipped");
     expect(new Set(ended.map((event) => event.stage))).toEqual(new Set(ONBOARDING_STAGES));
@@ -94,7 +94,7 @@ describe("one host from its BMC's address to active", () => {
           if (now?.status.startsWith("failed")) throw new Error(`${now.error_code}: ${now.error_message}`);
           return now?.status === "completed" ? now : undefined;
         },
-        { timeoutMs: 480_000, everyMs: 100 },
+        { timeoutMs: LONG_WAIT_MS, everyMs: 100 },
       );
 
     mkdirSync(join(hostFolder, "run/sessions"), { recursive: true });

@@ -7,7 +7,7 @@ import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, seedSite } from "../support/seed-site.ts";
 import { readCounters } from "../support/simulator-counters.ts";
 import { tellUnfinished } from "../support/unfinished.ts";
-import { until } from "../support/until.ts";
+import { LONG_WAIT_MS, until } from "../support/until.ts";
 
 const HOSTS = demoHosts(8);
 const HUB_KILLS = 6;
@@ -66,7 +66,7 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
     }
 
     await until("all eight hosts are active", async () => ((await active()) === HOSTS.length ? true : undefined), {
-      timeoutMs: 480_000,
+      timeoutMs: LONG_WAIT_MS,
       everyMs: 500,
       explain: () => tellUnfinished(rig.api, stateDir),
     });

@@ -17,7 +17,7 @@ import { newHubFolder } from "../support/hub-state.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, ensureSku, seedSite } from "../support/seed-site.ts";
 import { readCounters } from "../support/simulator-counters.ts";
-import { until } from "../support/until.ts";
+import { LONG_WAIT_MS, until } from "../support/until.ts";
 
 const ADMIN = "/api/v1/admin";
 const SKU = { id: "cpu.256c", description: "256 CPUs", gpu_vendor: "none", gpus_total: 0 } as const;
@@ -109,7 +109,7 @@ describe.skipIf(obstacle !== null)("kill -9 of the hub and of agents while hosts
         const now = await rig.api.nodes();
         return now.length === HOSTS.length && now.every(({ schedulable }) => schedulable) ? now : undefined;
       },
-      { timeoutMs: 480_000, everyMs: 300 },
+      { timeoutMs: LONG_WAIT_MS, everyMs: 300 },
     );
   }
 
@@ -186,7 +186,7 @@ describe.skipIf(obstacle !== null)("kill -9 of the hub and of agents while hosts
         if (all.length === HOSTS.length && all.every(({ status }) => status === "completed")) return "all completed";
         throw new Error(all.map((one) => `${one.mode} in ${one.current_stage}: ${one.waiting_for}`).join("; "));
       },
-      { timeoutMs: 480_000, everyMs: 500 },
+      { timeoutMs: LONG_WAIT_MS, everyMs: 500 },
     );
 
   const recordsOf = ({ id }: NodeSummary) =>

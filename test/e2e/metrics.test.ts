@@ -17,7 +17,7 @@ import { type Rig, startRig } from "../support/rig.ts";
 import { type Sample, samplesOf } from "../support/scrape.ts";
 import { demoHosts, seedSite } from "../support/seed-site.ts";
 import { type ReceivedSpan, TraceCollector } from "../support/trace-collector.ts";
-import { until } from "../support/until.ts";
+import { LONG_WAIT_MS, until } from "../support/until.ts";
 import { newSecret } from "../support/webhook-receiver.ts";
 
 const HOSTS = demoHosts(2);
@@ -115,7 +115,7 @@ describe("the metrics and traces of a hub that onboards two hosts and drains one
           const nodes = (await rig.api.nodes()).filter((node) => node.status === "active");
           return nodes.length === HOSTS.length ? nodes : undefined;
         },
-        { timeoutMs: 480_000, everyMs: 500 },
+        { timeoutMs: LONG_WAIT_MS, everyMs: 500 },
       );
     const [first] = await active();
     await look();
@@ -127,7 +127,7 @@ describe("the metrics and traces of a hub that onboards two hosts and drains one
     start?.();
     await rig.hubReady();
     await rig.api.call(z.unknown(), "POST", `/api/v1/admin/nodes/${first?.id}/drain`, { reason: "the rack moves" });
-    await until("the hub serves the metrics again", () => scrape(), { timeoutMs: 480_000 });
+    await until("the hub serves the metrics again", () => scrape(), { timeoutMs: LONG_WAIT_MS });
     await rig.api.nodes();
     await ask(`${rig.apiUrl}/api/v1/admin/nodes`, "wrong".repeat(5));
     await askAgentListener(stateDir, "/nothing-here");
@@ -144,7 +144,7 @@ describe("the metrics and traces of a hub that onboards two hosts and drains one
         await look();
         return lacking().length === 0 || undefined;
       },
-      { timeoutMs: 480_000, everyMs: 500 },
+      { timeoutMs: LONG_WAIT_MS, everyMs: 500 },
     ).catch((error: unknown) => {
       expect(lacking(), String(error)).toEqual([]);
     });

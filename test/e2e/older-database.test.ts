@@ -9,14 +9,14 @@ import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { SimulatorControl } from "../support/simulator-control.ts";
 import { readCounters } from "../support/simulator-counters.ts";
-import { until } from "../support/until.ts";
+import { LONG_WAIT_MS, until } from "../support/until.ts";
 
 const ADMIN = "/api/v1/admin";
 const HOSTS = demoHosts(4);
 /** The hosts in service before the backup, the hosts whose onboarding was under way at the backup, and a host of which the backup knows nothing. */
 const [SERVING, UNDER_WAY, SINCE] = [HOSTS.slice(0, 2), HOSTS.slice(2, 3), HOSTS.slice(3)];
 const [DRAINED = "", RELEASED = ""] = SERVING.map(({ hostname }) => hostname);
-const PATIENT = { timeoutMs: 480_000, everyMs: 300 };
+const PATIENT = { timeoutMs: LONG_WAIT_MS, everyMs: 300 };
 const Event = z.looseObject({ type: z.string() });
 const Drift = z.looseObject({ items: z.array(z.looseObject({ node_id: z.string() })) });
 
@@ -144,5 +144,5 @@ describe("a database that is restored from a backup which is older than a batch 
       expect({ machine, commission, deploy }).toEqual({ machine, commission: 1, deploy: 1 });
     expect(withoutSyncs(after.machines)).toEqual(withoutSyncs(before.machines));
     expect((await rig.api.nodes()).map(({ hostname }) => hostname)).not.toContain(SINCE[0]?.hostname);
-  }, 1_200_000);
+  });
 });

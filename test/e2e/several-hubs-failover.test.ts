@@ -7,7 +7,7 @@ import { expectBatchOutlived, startBatch, untilHubsAnswer } from "../support/hub
 import { type PostgresPair, pairPrograms, startPostgresPair } from "../support/postgres-pair.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts } from "../support/seed-site.ts";
-import { until } from "../support/until.ts";
+import { LONG_WAIT_MS, until } from "../support/until.ts";
 
 const HOSTS = demoHosts(4);
 const DEPLOYING: ReadonlySet<string> = new Set(ONBOARDING_STAGES.slice(ONBOARDING_STAGES.indexOf("deploy_via_maas")));
@@ -39,12 +39,12 @@ describe.skipIf(programs === null)("two hubs on two PostgreSQL servers, of which
         expect(now.filter(({ status }) => status === "completed")).toEqual([]);
         return now.some(({ current_stage }) => DEPLOYING.has(current_stage)) ? true : undefined;
       },
-      { timeoutMs: 480_000, everyMs: 300 },
+      { timeoutMs: LONG_WAIT_MS, everyMs: 300 },
     );
     await pair.killPrimary();
     await untilHubsAnswer(rig, 503);
     await pair.promote();
     await untilHubsAnswer(rig, 200);
     await expectBatchOutlived(batch, pair.standbyUrl);
-  }, 1_200_000);
+  });
 });

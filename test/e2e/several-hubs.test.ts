@@ -12,7 +12,7 @@ import { demoHosts, seedSite } from "../support/seed-site.ts";
 import { SimulatorControl } from "../support/simulator-control.ts";
 import { readCounters } from "../support/simulator-counters.ts";
 import { tellUnfinished } from "../support/unfinished.ts";
-import { until } from "../support/until.ts";
+import { LONG_WAIT_MS, until } from "../support/until.ts";
 
 const HOSTS = demoHosts(8);
 const KILLS = 8;
@@ -75,12 +75,12 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
         "another hub has done some of the work, or all of it is done",
         async () => (await hubsThatWorked()) > worked || (await activeNodes()) === HOSTS.length || undefined,
         // An agent that a hub has refused at the wrong moment may wait for a minute or two before it tries again.
-        { timeoutMs: 480_000, explain },
+        { timeoutMs: LONG_WAIT_MS, explain },
       );
     }
 
     await until("all eight hosts are active", async () => (await activeNodes()) === HOSTS.length || undefined, {
-      timeoutMs: 480_000,
+      timeoutMs: LONG_WAIT_MS,
       everyMs: 500,
       explain,
     });
@@ -105,7 +105,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
         const seen = await rig.api.call(BatchDetail, "GET", batches).catch(() => null);
         return seen?.paused === null || (seen?.counts.running ?? 0) > 0 ? undefined : (seen ?? undefined);
       },
-      { timeoutMs: 480_000, everyMs: 250 },
+      { timeoutMs: LONG_WAIT_MS, everyMs: 250 },
     );
     expect(stopped).toMatchObject({ failed: 1, done: false, paused: { by: null } });
     expect(stopped.paused?.reason).toContain("1 host of the batch has failed");
@@ -157,7 +157,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
           const seen = await readBatch(db, "decommission", id);
           return seen?.done ? seen : undefined;
         },
-        { timeoutMs: 480_000, everyMs: 250 },
+        { timeoutMs: LONG_WAIT_MS, everyMs: 250 },
       );
       expect(batch, JSON.stringify(batch.failures)).toMatchObject({ total: HOSTS.length, succeeded: HOSTS.length });
       for (const { hub, pid } of victims) {

@@ -17,7 +17,7 @@ import { type Rig, startRig } from "./rig.ts";
 import { SecretSearch } from "./secret-search.ts";
 import { demoHosts, ensureSku, type SeededSite, SKU, seedSite } from "./seed-site.ts";
 import { SimulatorControl } from "./simulator-control.ts";
-import { until } from "./until.ts";
+import { LONG_WAIT_MS, until } from "./until.ts";
 import { newSecret, Receiver } from "./webhook-receiver.ts";
 
 const HOSTS = demoHosts(3);
@@ -197,7 +197,7 @@ export class CanarySite {
           `${now.hostname} is ${now.status} in ${now.current_stage}: ${now.waiting_for}; ${now.error_message}`,
         );
       },
-      { timeoutMs: 480_000, everyMs: 100 },
+      { timeoutMs: LONG_WAIT_MS, everyMs: 100 },
     );
     if (!ended.status.startsWith(how))
       throw new Error(`${ended.hostname} is ${ended.status}, not ${how}: ${ended.error_code}: ${ended.error_message}`);

@@ -15,7 +15,7 @@ import { agentPids } from "./agent-processes.ts";
 import { SSH_KEY } from "./allocatable-node.ts";
 import { CanaryHost, LOGIN_USER } from "./canary-host.ts";
 import type { CanarySite } from "./canary-site.ts";
-import { until } from "./until.ts";
+import { LONG_WAIT_MS, until } from "./until.ts";
 
 /** What an operator asks for in each mode of a decommission. The compiler reports a mode without a request. */
 const DECOMMISSION_REQUESTS: Readonly<Record<DecommissionMode, { readonly path: string; readonly body: object }>> = {
@@ -49,7 +49,7 @@ const Allocation = z.looseObject({
 });
 type Allocation = z.output<typeof Allocation>;
 const Baseline = z.looseObject({ state: z.string(), unreadable: z.array(z.unknown()) });
-const PATIENCE = { timeoutMs: 480_000, everyMs: 100 };
+const PATIENCE = { timeoutMs: LONG_WAIT_MS, everyMs: 100 };
 
 export class CanaryDecommissions {
   readonly #world: CanarySite;

@@ -4,7 +4,7 @@ import { findHistoryFaults } from "./claim-history.ts";
 import type { Rig } from "./rig.ts";
 import { type SeededSite, seedSite } from "./seed-site.ts";
 import { readCounters } from "./simulator-counters.ts";
-import { until } from "./until.ts";
+import { LONG_WAIT_MS, until } from "./until.ts";
 
 type Hosts = Parameters<typeof seedSite>[2];
 
@@ -36,7 +36,7 @@ export async function expectBatchOutlived({ rig, hosts, pids }: BatchOverAnOutag
     "all hosts are active",
     async () =>
       (await rig.api.nodes()).filter((node) => node.status === "active").length === hosts ? true : undefined,
-    { timeoutMs: 480_000, everyMs: 300 },
+    { timeoutMs: LONG_WAIT_MS, everyMs: 300 },
   );
   expect(rig.hubs.map((hub) => hub.pid())).toEqual(pids);
   const counters = await readCounters(rig.maas.control);

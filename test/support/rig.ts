@@ -7,7 +7,7 @@ import { HubApi } from "./hub-api.ts";
 import { knownSecrets, leaksInLogsBelow, SecretLeaked } from "./known-secrets.ts";
 import { type Supervised, supervise } from "./supervise.ts";
 import { startTcpFront, type TcpFront } from "./tcp-front.ts";
-import { until } from "./until.ts";
+import { LONG_WAIT_MS, until } from "./until.ts";
 
 export interface RigOptions {
   /** The folder with the data of the test environment, with which a later test environment on this folder continues. */
@@ -184,7 +184,7 @@ async function answersReady(url: string): Promise<void> {
   await until(
     `${url} answers /readyz`,
     async () => ((await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok ? true : undefined),
-    { timeoutMs: 480_000, everyMs: 100 },
+    { timeoutMs: LONG_WAIT_MS, everyMs: 100 },
   );
 }
 

@@ -1,3 +1,6 @@
+/** A limit in milliseconds for waits in which whole hosts are deployed or cleaned, on a machine that does other work too. */
+export const LONG_WAIT_MS = 480_000;
+
 /**
  * Polls until `look` returns a value other than undefined. The long time-out ends only a wait that can never succeed, because no test depends on
  * speed. An abort of `signal` ends the wait at once with the signal's reason, for example when another part of the test has failed. After a wait in

@@ -9,7 +9,7 @@ import type { WorkflowServices } from "../../../hub/workflows/services.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import { nextVerbOf } from "../../properties/converge.ts";
 import { countedOf, SCENARIOS, type Scenario, type Subject } from "../../properties/scenarios.ts";
-import { until } from "../../support/until.ts";
+import { LONG_WAIT_MS, until } from "../../support/until.ts";
 import { RECORD_FILES, readRecord } from "../../upgrade/load-record.ts";
 import { type TakenOver, takeOver } from "../../upgrade/take-over.ts";
 import type { UpgradeRecord } from "../../upgrade/upgrade-record.ts";
@@ -79,7 +79,7 @@ describe.each(RECORDS)("the state that the dead hub of $file left", ({ record })
         if (left.length === 0) return asked;
         throw new Error(left.map(told).join("; "));
       },
-      { timeoutMs: 480_000, everyMs: 200 },
+      { timeoutMs: LONG_WAIT_MS, everyMs: 200 },
     );
   const verb = (workflowId: WorkflowId, which: Verb) =>
     world.rig.services.inTx((tx) =>
