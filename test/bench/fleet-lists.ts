@@ -36,6 +36,7 @@ const LISTS: readonly Asked[] = [
   { what: "a condition, by status", filter: { condition: "agent.healthy:False" }, sort: "status" },
   { what: "a search for a part of a name", filter: { search: "0421" } },
   { what: "a search for a MAC address", filter: { search: "02:00:00:00:10:01" } },
+  { what: "a search for a serial number that only MAAS knows", filter: { search: "sys-4097" }, found: 1 },
 ];
 
 /** Measures the time of each round, and the processor time that the database needs for a round. */

@@ -33,6 +33,12 @@ async function seedNodes(db: Db, each: SQL): Promise<void> {
     from ${each}`);
   await db.execute(sql`insert into node_maas_state (node_id, site_id, maas_system_id, ipmi_ip, last_maas_ips)
     select ${id("bbbbbbbb")}, ${site}, 'x' || to_hex(n), '10.2.' || n / 250 || '.' || n % 250, array['10.1.' || n / 250 || '.' || n % 250] from ${each}`);
+  await db.execute(sql`insert into maas_machines (site_id, system_id, hostname, status, status_name, status_message, error_description, power_state, locked,
+      ip_addresses, details)
+    select ${site}, 'x' || to_hex(n), 'c' || n, 6, 'Deployed', '', '', 'on', false, array['10.1.' || n / 250 || '.' || n % 250],
+      jsonb_build_object('serial', 'SYS-' || n, 'hardware_uuid', ${id("bbbbbbbb")}, 'tags', array['gpu', 'h100'], 'pool', 'default', 'zone', 'default',
+        'macs', (select jsonb_agg('02:00:00:0' || i || ':' || substr(lpad(to_hex(n), 4, '0'), 1, 2) || ':' || substr(lpad(to_hex(n), 4, '0'), 3, 2)) from generate_series(0, 8) i))
+    from ${each}`);
   await db.execute(sql`insert into node_inventories (node_id, inventory)
     select ${id("bbbbbbbb")}, jsonb_build_object('system', jsonb_build_object('uuid', ${id("bbbbbbbb")}),
       'interfaces', (select jsonb_agg(jsonb_build_object('name', 'eth' || i, 'mac', '02:00:00:0' || i || ':' || substr(lpad(to_hex(n), 4, '0'), 1, 2) || ':' || substr(lpad(to_hex(n), 4, '0'), 3, 2)))

@@ -1,7 +1,7 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import { and, eq, inArray, ne, type SQL, sql } from "../orm.ts";
-import { nodes } from "../schema/index.ts";
+import { machineSearchTerms, nodes } from "../schema/index.ts";
 import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
 import { schedulableNodes } from "./schedulable-nodes.ts";
 
@@ -74,7 +74,10 @@ function spellings(text: string): string[] {
   return [...new Set([text, digits.replace(/(..)(?=.)/g, "$1:")])];
 }
 
-/** SQL that is true if a node's name, address, MAAS system id, MAC address, disk serial number or system UUID fits the text. */
+/**
+ * SQL that is true if a node's name, address, MAAS system id, MAC address, serial number or system UUID fits the text. A host whose agent has not yet
+ * reported its inventory is found by what MAAS knows about the node's machine.
+ */
 function fits(search: string): SQL {
   const text = search.toLowerCase();
   const whole = sql.param(spellings(text));
@@ -82,6 +85,8 @@ function fits(search: string): SQL {
     select s.node_id from node_maas_state s where starts_with(s.ipmi_ip, ${text}) or starts_with(s.maas_system_id, ${text})
       or exists (select 1 from unnest(s.last_maas_ips) ip where starts_with(ip, ${text}))
     union all select i.node_id from node_inventories i where i.search_terms ?| ${whole}::text[]
+    union all select s.node_id from maas_machines m join node_maas_state s on s.site_id = m.site_id and s.maas_system_id = m.system_id
+      where ${machineSearchTerms} ?| ${whole}::text[]
     union all select o.node_id from node_onboardings o where o.pxe_mac = any(${whole}::text[])))`;
 }
 

@@ -1,7 +1,13 @@
 import type { SiteId } from "../../../shared/ids.ts";
 import type { MachineDetails } from "../../../shared/machine-details.ts";
-import { boolean, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
+import { boolean, index, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
+
+/**
+ * SQL for the MAC addresses, the hardware UUID and the serial number of a machine in lower case, by which people look for a host. The text stays
+ * exactly as the index `maas_machines_search_idx` has it, because PostgreSQL uses an index of an expression only for the same expression.
+ */
+export const machineSearchTerms = sql`lower((jsonb_path_query_array("details", '$.macs[*]') || jsonb_path_query_array("details", '$.hardware_uuid') || jsonb_path_query_array("details", '$.serial'))::text)::jsonb`;
 
 /**
  * The last known state of each machine in MAAS, as the site's watcher read it. The table `maas_machines` stores only those fields of a machine that
@@ -37,6 +43,9 @@ export const maasMachines = pgTable(
     details: jsonb("details").$type<MachineDetails | Record<string, never>>().notNull().default({}),
     observedAt: at("observed_at").notNull().default(sql`now()`),
   },
-  (t) => [primaryKey({ columns: [t.siteId, t.systemId] })],
+  (t) => [
+    primaryKey({ columns: [t.siteId, t.systemId] }),
+    index("maas_machines_search_idx").using("gin", sql`(${machineSearchTerms})`),
+  ],
 );
 export type MaasMachineRow = typeof maasMachines.$inferSelect;

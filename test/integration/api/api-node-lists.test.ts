@@ -1,12 +1,14 @@
 /** The filters, the search, the order, the totals and the facets of nodes, and their locations, through the API. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sql } from "../../../hub/db/orm.ts";
-import { nodeInventories, nodeMaasState } from "../../../hub/db/schema/index.ts";
+import { matches } from "../../../hub/db/queries/node-filter.ts";
+import { nodeInventories, nodeMaasState, nodes } from "../../../hub/db/schema/index.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
-import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { type NodeId, SiteId } from "../../../shared/ids.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { addSchedulableNode } from "../../support/allocatable-node.ts";
-import { type ApiHarness, startApiWithSite } from "../../support/api-harness.ts";
-import { addNode } from "../../support/site-nodes.ts";
+import { type ApiHarness, seedApi, startApiWithSite } from "../../support/api-harness.ts";
+import { addMachine, addNode } from "../../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
 
@@ -133,5 +135,45 @@ describe("the list of nodes", () => {
     expect(created.status).toBe(202);
     const shown = await api.ask("GET", `/api/v1/admin/onboardings/${created.body.onboarding_id}`);
     expect(shown.body.location).toEqual(location);
+  });
+
+  it("finds a node by what only MAAS knows about its machine, at the machine's own site", async () => {
+    const { inTx, db } = api.database.database;
+    const other = SiteId.parse((await seedApi(api, "dc2")).siteId);
+    const macs = ["0c:42:a1:00:00:aa", "0c:42:a1:00:00:ab"];
+    const facts = JSON.stringify({ macs, hardware_uuid: "4C4C4544-0042", serial: "7HX2NB0" });
+    await inTx(async (tx) => {
+      for (const site of [siteId, other]) {
+        const host = { siteId: site, hostname: "g01u01" };
+        await addMachine(tx, { ...host, nodeId: await addNode(tx, host) }, { status: MAAS_STATUS.deployed });
+      }
+      await tx.execute(sql`update maas_machines set details = ${facts} where site_id = ${siteId}`);
+    });
+    const token = { name: "of-dc2", role: "viewer", site_ids: [other], expires_in_days: 1 };
+    const made = await api.ask("POST", "/api/v1/admin/tokens", token);
+    const ofOther = { authorization: `Bearer ${made.body.token}` };
+    expect((await api.ask("GET", `${NODES}?search=g01u01`, undefined, ofOther)).body.items).toHaveLength(1);
+    for (const search of ["0C-42-A1-00-00-AB", "4c4c4544-0042", "7hx2nb0"]) {
+      const found = await list(`search=${search}&include_total=true`);
+      expect(found, search).toMatchObject({ total: 1, items: [{ hostname: "g01u01", site_id: siteId }] });
+      const { body } = await api.ask("GET", `${NODES}/facets?search=${search}`);
+      expect(body).toMatchObject({ total: 1, facets: { site_id: { values: [{ value: siteId, count: 1 }] } } });
+      for (const path of [`${NODES}?include_total=true&`, `${NODES}/facets?`]) {
+        const hidden = await api.ask("GET", `${path}search=${search}`, undefined, ofOther);
+        expect(hidden.body.total, `${search} at another site`).toBe(0);
+      }
+    }
+    expect(await names("search=7HX2NB")).toEqual([]);
+
+    await db.execute(sql`insert into maas_machines (site_id, system_id, hostname, status, status_name, status_message, error_description, power_state,
+        locked, ip_addresses, details)
+      select ${siteId}, 'm' || n, 'm' || n, 6, '', '', '', 'on', false, '{}', jsonb_build_object('serial', 'S' || n) from generate_series(1, 2000) n`);
+    await db.execute(sql`analyze maas_machines`);
+    const query = db
+      .select()
+      .from(nodes)
+      .where(matches({ search: "7hx2nb0" }));
+    const { rows: plan } = await db.execute(sql`explain (format json) ${query}`);
+    expect(JSON.stringify(plan), "the search reads the machines by their index").toContain("maas_machines_search_idx");
   });
 });

@@ -1,0 +1,1 @@
+CREATE INDEX "maas_machines_search_idx" ON "maas_machines" USING gin ((lower((jsonb_path_query_array("details", '$.macs[*]') || jsonb_path_query_array("details", '$.hardware_uuid') || jsonb_path_query_array("details", '$.serial'))::text)::jsonb));
