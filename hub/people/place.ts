@@ -23,6 +23,7 @@ const WORDS: Readonly<Record<ObjectKind, string>> = {
   node: "node",
   onboarding: "onboarding",
   decommission: "decommission",
+  operation: "operation",
   onboarding_batch: "onboarding batch",
   decommission_batch: "decommission batch",
   allocation: "allocation",

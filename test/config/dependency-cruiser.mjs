@@ -282,7 +282,7 @@ export default {
       [
         "^hub/http/",
         "^hub/(audit|db|people|sign-in|node|adoption|allocations|secrets|reconciler|events|diagnostics|metrics)/",
-        "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
+        "^hub/workflows/((engine|timeline)/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
         "^shared/",

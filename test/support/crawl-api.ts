@@ -21,6 +21,7 @@ const IDS: Readonly<Record<string, string>> = {
   "onboarding-batches": "select id, site_id as site from onboarding_batches where kind = 'onboarding'",
   "decommission-batches": "select id, site_id as site from onboarding_batches where kind = 'decommission'",
   decommissions: "select decommission_id as id, site_id as site from node_decommissions",
+  operations: "select id, site_id as site from workflows",
   nodes: "select id, site_id as site from nodes",
   allocations: "select id, site_id as site, tenant from allocations",
   "sanitization-records":

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { OperationKind, OperationSort, OperationSummary } from "../../../shared/api/operations.ts";
-import type { BatchId, NodeId, SiteId } from "../../../shared/ids.ts";
+import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { StatusFilter } from "../../../shared/workflow-status.ts";
 import { and, count, eq, inArray, or, type SQL, sql } from "../orm.ts";
 import { nodeDecommissions, nodeOnboardings, type Workflow, workflows } from "../schema/index.ts";
@@ -141,6 +141,20 @@ export async function listOperations(
     .orderBy(...(down ? [sql`${key} desc`, sql`${workflows.id} desc`] : [sql`${key}`, sql`${workflows.id}`]))
     .limit(limit);
   return rows.map(({ cursor, ...one }) => ({ operation: toSummary(one), cursor }));
+}
+
+/** Returns the operation with the row of its workflow; null if no operation has the id. */
+export async function readOperationRow(
+  db: Db,
+  id: WorkflowId,
+): Promise<{ readonly operation: OperationSummary; readonly workflow: Workflow } | null> {
+  const [row] = await db
+    .select(columns)
+    .from(workflows)
+    .leftJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
+    .leftJoin(nodeDecommissions, eq(nodeDecommissions.decommissionId, workflows.id))
+    .where(and(eq(workflows.id, id), matches({})));
+  return row === undefined ? null : { operation: toSummary(row), workflow: row.workflow };
 }
 
 export async function countOperations(db: Db, filter: OperationFilter): Promise<number> {

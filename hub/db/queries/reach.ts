@@ -33,6 +33,11 @@ const OBJECTS = {
     sql`select array[site_id] as sites, null::text as tenant from node_onboardings where onboarding_id = ${id}::uuid`,
   decommission: (id: string) =>
     sql`select array[site_id] as sites, null::text as tenant from node_decommissions where decommission_id = ${id}::uuid`,
+  operation: (
+    id: string,
+  ) => sql`select array[w.site_id] as sites, null::text as tenant from workflows w where w.id = ${id}::uuid
+    and (exists (select from node_onboardings o where o.onboarding_id = w.id)
+      or exists (select from node_decommissions d where d.decommission_id = w.id))`,
   onboarding_batch: (id: string) => sql`select array[site_id] as sites, null::text as tenant from onboarding_batches
     where id = ${id}::uuid and kind = 'onboarding'`,
   decommission_batch: (id: string) => sql`select array[site_id] as sites, null::text as tenant from onboarding_batches

@@ -1,8 +1,18 @@
 import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { OperationTimeline, type UsualDuration } from "../../../shared/api/operation-timeline.ts";
 import { OperationList, OperationSort, operationFilterQuery } from "../../../shared/api/operations.ts";
 import { flag } from "../../../shared/api/query-values.ts";
+import { WorkflowId } from "../../../shared/ids.ts";
+import { databaseNow } from "../../db/queries/clock.ts";
+import {
+  type OperationHistory,
+  readOperationHistory,
+  readUsualDurations,
+} from "../../db/queries/operation-timeline.ts";
 import { countOperations, listOperations, type OperationFilter, operationCursor } from "../../db/queries/operations.ts";
 import type { Reach } from "../../db/queries/reach.ts";
+import { timelineOf } from "../../workflows/timeline/timeline.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute } from "../route.ts";
 
@@ -54,4 +64,48 @@ const listAllOperations = readRoute({
   },
 });
 
-export const operationRoutes = [listAllOperations];
+const readTimeline = readRoute({
+  operationId: "getOperationTimeline",
+  method: "GET",
+  path: "/api/v1/admin/operations/{id}/timeline",
+  tag: "operations",
+  summary:
+    "Read where an operation's time went, stage by stage, what it waits for, what comes next and how long that usually takes",
+  permission: "read",
+  right: "read_fleet",
+  place: { of: "operation", param: "id" },
+  params: z.strictObject({ id: WorkflowId }),
+  status: 200,
+  response: OperationTimeline,
+  read: async ({ params, deps }) => {
+    const history = await readOperationHistory(deps.db, params.id);
+    if (history === null) throw new ApiError("not_found", `There is no operation ${params.id}.`);
+    const [usual, now] = [await readUsualDurations(deps.db, history.operation), await databaseNow(deps.db)];
+    return toTimeline(history, usual, now);
+  },
+});
+
+function toTimeline(
+  { operation, deadline, undoing, events, cut }: OperationHistory,
+  usual: ReadonlyMap<string, UsualDuration>,
+  now: Date,
+): OperationTimeline {
+  const { operation_id, kind, status, node_id, site_id, hostname, requested_at, completed_at } = operation;
+  const past = events.map(({ occurredAt, ...event }) => ({ ...event, at: occurredAt }));
+  const stage = operation.current_stage;
+  return {
+    operation_id,
+    kind,
+    status,
+    node_id,
+    site_id,
+    hostname,
+    requested_at,
+    completed_at,
+    now: now.toISOString(),
+    ...timelineOf({ kind, status, stage, deadline, undoing, events: past, usual, now }),
+    cut,
+  };
+}
+
+export const operationRoutes = [listAllOperations, readTimeline];

@@ -1,5 +1,6 @@
 /** The list of operations of all kinds: its filters, orders, totals and pages; the overview; the history of a node. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { OperationTimeline } from "../../../shared/api/operation-timeline.ts";
 import type { OperationSummary } from "../../../shared/api/operations.ts";
 import type { Overview } from "../../../shared/api/overview.ts";
 import { SiteId } from "../../../shared/ids.ts";
@@ -196,6 +197,72 @@ describe("the list of operations", () => {
     }
     const { next_cursor: cursor } = await list("limit=1");
     expect((await api.ask("GET", `${PATH}?sort=requested_at&cursor=${cursor}`)).status).toBe(400);
+  });
+
+  it("shows where an operation's time went, and how long its stages usually take", async () => {
+    const { pool } = api.database.database;
+    const [drain] = (await list("kind=drain")).items;
+    const addEvents = (where: string, events: readonly (readonly [string, string, number])[]) =>
+      pool.query(
+        `insert into workflow_events (workflow_id, stage, attempt, status, message, fence, occurred_at)
+         select id, e.stage, 1, e.status, e.stage || ' ' || e.status, 1, now() - interval '1 hour' + make_interval(secs => e.at)
+         from workflows, unnest($1::text[], $2::text[], $3::float8[]) e (stage, status, at) where ${where} order by e.at`,
+        [events.map(([stage]) => stage), events.map(([, status]) => status), events.map(([, , at]) => at)],
+      );
+    // Two drains of the past: the drain took 10 and 30 seconds, and an hour in which a person was awaited does not count.
+    for (const took of [10, 30]) {
+      const { rows } = await pool.query<{ id: string }>(
+        `with drain as (select w as w, d as d from workflows w join node_decommissions d on d.decommission_id = w.id where w.id = $1),
+         copy as (select gen_random_uuid() as id, w, d from drain),
+         written as (insert into workflows select (jsonb_populate_record(w, jsonb_build_object('id', id, 'status', 'completed', 'completed_at', now()))).* from copy)
+         insert into node_decommissions select (jsonb_populate_record(d, jsonb_build_object('decommission_id', id))).* from copy
+         returning decommission_id as id`,
+        [drain?.operation_id],
+      );
+      await addEvents(`id = '${rows[0]?.id}'`, [
+        ["drain_node", "started", 0],
+        ["drain_node", "failed", took / 2],
+        ["drain_node", "started", 3_000],
+        ["drain_node", "waiting", 3_000 + took / 4],
+        ["drain_node", "succeeded", 3_000 + took / 2],
+      ]);
+    }
+    await pool.query("update workflows set stage = 'drain_node' where id = $1", [drain?.operation_id]);
+    await pool.query("delete from workflow_events where workflow_id = $1", [drain?.operation_id]);
+    await addEvents(`id = '${drain?.operation_id}'`, [
+      ["disable_node", "started", 0],
+      ["disable_node", "succeeded", 4],
+      ["drain_node", "started", 4],
+      ["drain_node", "waiting", 6],
+    ]);
+    const { status, body, problem } = await api.ask("GET", `${PATH}/${drain?.operation_id}/timeline`);
+    expect(status, JSON.stringify(problem)).toBe(200);
+    expect(body).toMatchObject({
+      kind: "drain",
+      hostname: "c02u01",
+      status: "running",
+      cut: false,
+      usual_seconds_left: null,
+    });
+    const stages = body.stages as OperationTimeline["stages"];
+    expect(stages.map(({ stage, state, usual }) => [stage, state, usual])).toEqual([
+      ["disable_node", "succeeded", null],
+      ["drain_node", "under_way", { runs: 2, median_seconds: 20, p90_seconds: 28 }],
+      ["retire_gpuaas_node", "expected", null],
+    ]);
+    expect(stages[0]?.duration_seconds).toBe(4);
+    expect(stages[1]?.segments.at(-1)).toMatchObject({
+      state: "waiting",
+      ended_at: null,
+      reason: "drain_node waiting",
+    });
+    expect(stages[1]?.deadline).toBe(drain?.stage_deadline);
+    const unknown = await api.ask("GET", `${PATH}/00000000-0000-4000-8000-000000000000/timeline`);
+    expect([unknown.status, unknown.problem?.code]).toEqual([404, "not_found"]);
+    await pool.query(
+      "delete from node_decommissions d using workflows w where w.id = d.decommission_id and w.status = 'completed'",
+    );
+    await pool.query("delete from workflows where status = 'completed'");
   });
 
   it("bounds the groups of the overview, and says how many it leaves out", async () => {

@@ -1,0 +1,106 @@
+import type { SegmentState } from "../../../shared/api/operation-timeline.ts";
+import { isFailed, type StageEventStatus, type WorkflowStatus } from "../../../shared/workflow-status.ts";
+
+/** An event of a workflow's stages, as the database keeps it. */
+export interface PastEvent {
+  readonly stage: string;
+  readonly attempt: number;
+  readonly status: StageEventStatus;
+  readonly message: string | null;
+  readonly at: Date;
+}
+
+export interface Segment {
+  readonly stage: string;
+  readonly state: SegmentState;
+  readonly attempt: number;
+  readonly began: Date;
+  /** Null while the segment goes on. */
+  readonly ended: Date | null;
+  readonly reason: string | null;
+}
+
+/**
+ * What a workflow is about after an event.
+ * - `forward`: it carries out its stages.
+ * - `halted`: a stage failed for good, or an operator's verb changed the course. Only the next event tells whether the workflow rested, waited for its turn,
+ *   or undid its stages.
+ * - `undoing`: it undoes its stages. The hub begins to undo a stage without an event, so the time before an event belongs to the event's stage.
+ */
+type Course = "forward" | "halted" | "undoing";
+
+const courseAfter = (course: Course, { status }: PastEvent): Course => {
+  if (status === "started") return "forward";
+  if (status === "failed" || status === "returned") return "halted";
+  return course === "forward" ? "forward" : "undoing";
+};
+
+/** What a workflow does after an event of a stage that it carries out. Null: the stage has ended. */
+const FORWARD: Readonly<Record<StageEventStatus, SegmentState | null>> = {
+  started: "working",
+  waiting: "waiting",
+  retrying: "retrying",
+  succeeded: null,
+  skipped: null,
+  failed: null,
+  returned: null,
+  compensated: null,
+};
+
+const TURN = "Waits for its turn";
+const changesCourse = ({ status }: PastEvent): boolean => status === "started" || status === "returned";
+
+interface Present {
+  readonly status: WorkflowStatus;
+  /** The stage that the workflow undoes now; null if it undoes none. */
+  readonly undoing: string | null;
+}
+
+type What = Pick<Segment, "state" | "stage" | "reason">;
+
+/** What the workflow did between the event and the next one. Null: the workflow did nothing, because it had ended, or went on at once. */
+function doneBetween(event: PastEvent, next: PastEvent, course: Course): What | null {
+  const { stage, message } = event;
+  if (course === "forward") {
+    if (event.status === "started" && next.status === "started") return { state: "waiting", stage, reason: TURN };
+    const state = FORWARD[event.status];
+    return state === null ? null : { state, stage, reason: state === "working" ? null : message };
+  }
+  if (!changesCourse(next)) return { state: "undoing", stage: next.stage, reason: undoReason(event) };
+  if (course === "undoing") return { state: "undoing", stage, reason: undoReason(event) };
+  if (event.status === "failed") return { state: "stopped", stage, reason: message };
+  return { state: "waiting", stage: next.stage, reason: TURN };
+}
+
+/** What the workflow does since its last event. */
+function doneSince(event: PastEvent, course: Course, { status, undoing }: Present): What | null {
+  const { stage, message } = event;
+  if (status === "compensating") return { state: "undoing", stage: undoing ?? stage, reason: undoReason(event) };
+  if (isFailed(status)) return { state: "stopped", stage, reason: message };
+  if (status === "pending") return { state: "waiting", stage, reason: TURN };
+  if (status !== "running") return null;
+  const state = course === "forward" ? FORWARD[event.status] : "waiting";
+  return { state: state ?? "working", stage, reason: state === "working" || state === null ? null : message };
+}
+
+const undoReason = ({ status, message }: PastEvent): string | null =>
+  status === "waiting" || status === "retrying" ? message : null;
+
+/**
+ * Divides a workflow's time into segments without gaps in which it did something. Every event ends a segment and begins the next one. The argument `events`
+ * is the workflow's history, oldest first. A segment without a duration is left out, unless it goes on.
+ */
+export function segmentsOf(events: readonly PastEvent[], present: Present): Segment[] {
+  const segments: Segment[] = [];
+  let course: Course = "forward";
+  events.forEach((event, index) => {
+    course = courseAfter(course, event);
+    const next = events[index + 1];
+    const ended = next?.at ?? null;
+    const what = next === undefined ? doneSince(event, course, present) : doneBetween(event, next, course);
+    if (what === null || (ended !== null && ended <= event.at)) return;
+    const { attempt } = what.state === "undoing" ? { attempt: next?.attempt ?? 1 } : event;
+    segments.push({ ...what, attempt, began: event.at, ended });
+  });
+  return segments;
+}

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { NodeId, SiteId, WorkflowId } from "../ids.ts";
+import { WorkflowStatus } from "../workflow-status.ts";
+import { OperationKind } from "./operations.ts";
+import { Timestamp } from "./values.ts";
+
+/**
+ * What an operation did during a part of its time.
+ * - `working`: a hub or a host carried out the stage.
+ * - `waiting`: the stage waited, for MAAS, the agent, a service that was away, or its turn. `reason` says for what.
+ * - `retrying`: the stage had failed and was to be tried again, or was being tried again. `reason` is the failure.
+ * - `undoing`: the hub undid what the stage had done.
+ * - `stopped`: the stage had failed for good, and the operation waited for a person.
+ */
+export const SEGMENT_STATES = ["working", "waiting", "retrying", "undoing", "stopped"] as const;
+export type SegmentState = (typeof SEGMENT_STATES)[number];
+
+const TimelineSegment = z.strictObject({
+  state: z.enum(SEGMENT_STATES),
+  attempt: z.int(),
+  began_at: Timestamp,
+  /** Null while the segment goes on. */
+  ended_at: Timestamp.nullable(),
+  reason: z.string().nullable(),
+});
+
+/** How a stage stands: `expected` has not begun yet, `undone` was carried out and then undone. */
+const TIMELINE_STATES = ["expected", "under_way", "succeeded", "skipped", "returned", "failed", "undone"] as const;
+
+const UsualDuration = z.strictObject({
+  /** The number of finished operations from which the durations come. */
+  runs: z.int(),
+  median_seconds: z.number(),
+  p90_seconds: z.number(),
+});
+export type UsualDuration = z.output<typeof UsualDuration>;
+
+export const TimelineStage = z.strictObject({
+  stage: z.string(),
+  state: z.enum(TIMELINE_STATES),
+  segments: z.array(TimelineSegment),
+  /** Seconds of all segments but `stopped`, because the time in which a person was awaited says nothing about the stage. */
+  duration_seconds: z.number(),
+  /** The deadline of the stage that is under way. */
+  deadline: Timestamp.nullable(),
+  /** The last message of the stage. */
+  message: z.string().nullable(),
+  /** How long the stage took in operations of the same kind at the same site; null if none of them is known. */
+  usual: UsualDuration.nullable(),
+});
+export type TimelineStage = z.output<typeof TimelineStage>;
+
+/** An operation's stages with the time that each of them took, in the order in which the operation entered them, and the stages that are still to come. */
+export const OperationTimeline = z.strictObject({
+  operation_id: WorkflowId,
+  kind: OperationKind,
+  status: WorkflowStatus,
+  node_id: NodeId,
+  site_id: SiteId.nullable(),
+  hostname: z.string(),
+  requested_at: Timestamp,
+  completed_at: Timestamp.nullable(),
+  /** The time of the answer by the clock of the database, by which a client measures the segments that go on. */
+  now: Timestamp,
+  stages: z.array(TimelineStage),
+  /** Seconds that the stage under way and the expected stages usually still take; null if unknown, or if the operation does not go on by itself. */
+  usual_seconds_left: z.number().nullable(),
+  /** True if the history was too long, so that the answer lacks its oldest events. */
+  cut: z.boolean(),
+});
+export type OperationTimeline = z.output<typeof OperationTimeline>;
