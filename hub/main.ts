@@ -39,6 +39,7 @@ import { type Facts, serveOperators } from "./startup/serve-operators.ts";
 import { siteClient, siteQuestions } from "./startup/site-services.ts";
 import { startAudit } from "./startup/start-audit.ts";
 import { startDatabase } from "./startup/start-database.ts";
+import { startFleetSamples } from "./startup/start-fleet-samples.ts";
 import { startRetention } from "./startup/start-retention.ts";
 import { WakeSignal } from "./timing/wake-signal.ts";
 import { exportTraces, NO_TRACES, type Traces } from "./traces/export-traces.ts";
@@ -276,6 +277,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   const days = { records: config.retentionDays, history: config.historyDays };
   const retention = startRetention({ db, inTx, log: log.with({ part: "retention" }), days });
   closers.push(() => retention.close());
+  const samples = startFleetSamples({ inTx, log: log.with({ part: "samples" }) });
+  closers.push(() => samples.close());
   const approvals = startApprovalExpiry({ inTx, log: log.with({ part: "approvals" }) });
   closers.push(() => approvals.close());
   const credentials = startCredentialWarnings({ inTx, log: log.with({ part: "credentials" }) });

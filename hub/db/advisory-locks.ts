@@ -45,6 +45,8 @@ export const LOCK_CLASSES = {
   sanitization_chain: 74_112,
   /** The lock `audit_chain` protects the end of the chain of audit entries. One hub at a time seals audit entries. */
   audit_chain: 74_113,
+  /** The lock `fleet_sample` lets one hub take the sample of a time. */
+  fleet_sample: 74_114,
   /** Requests that adopt machines run one after the other, so that no two of them adopt one machine (decision N8). */
   machine_adoption: 74_120,
 } as const;

@@ -309,6 +309,7 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     "workflow_id, stage, attempt, status, fence, occurred_at",
     sql`${id}, 's', 1, 'succeeded', 1, ${young}`,
   );
+  await fill("fleet_samples", "sampled_at, nodes, schedulable, waiting", sql`${young}, '{}', 0, 0`);
   await fill(
     "connection_attempts",
     "address, kind, detail, count, first_at, last_at",

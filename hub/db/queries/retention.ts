@@ -63,6 +63,7 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "webhook_deliveries", age: "records", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   { table: "connection_attempts", age: "records", outdated: (cutoff) => sql`t.last_at < ${cutoff}` },
   { table: "page_sessions", age: "records", outdated: (cutoff) => sql`t.expires_at < ${cutoff}` },
+  { table: "fleet_samples", age: "records", outdated: (cutoff) => sql`t.sampled_at < ${cutoff}` },
   { table: "readiness_signals", age: "records", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
   {
     table: "node_certificates",

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { Overview } from "../../../shared/api/overview.ts";
+import { OverviewHistory, OverviewHistoryQuery } from "../../../shared/api/overview-history.ts";
 import { databaseNow } from "../../db/queries/clock.ts";
 import { listCredentials } from "../../db/queries/credential-uses.ts";
 import { toBreaker } from "../../db/queries/drift-reads.ts";
+import { readFleetHistory } from "../../db/queries/fleet-samples.ts";
 import {
   countDrift,
   countNodesByStatus,
@@ -57,4 +59,20 @@ const getOverview = readRoute({
   },
 });
 
-export const overviewRoutes = [getOverview];
+const getHistory = readRoute({
+  operationId: "getOverviewHistory",
+  method: "GET",
+  path: "/api/v1/admin/overview/history",
+  tag: "operations",
+  summary:
+    "Read how many nodes had which status in the past, how many were schedulable, and how many operations waited for a person",
+  permission: "read",
+  right: "read_fleet",
+  place: "list",
+  query: OverviewHistoryQuery,
+  status: 200,
+  response: OverviewHistory,
+  read: ({ query: { hours, site_id: siteId }, actor, deps: { db } }) => readFleetHistory(db, actor, { hours, siteId }),
+});
+
+export const overviewRoutes = [getOverview, getHistory];
