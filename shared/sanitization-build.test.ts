@@ -6,8 +6,9 @@ import { canonicalJson } from "./json.ts";
 import { buildRecord, type RecordFacts } from "./sanitization-build.ts";
 import { anyFacts, cleanFacts, item, release, step, task } from "./sanitization-facts.fixture.ts";
 import { MOST_RECORD_BYTES, MOST_RECORD_TASKS, readSignable } from "./sanitization-format.ts";
-import { bytesOf, readRecord } from "./sanitization-record.ts";
+import { bytesOf, readRecord, type SanitizationRecord } from "./sanitization-record.ts";
 import { FORBIDDEN } from "./sanitization-sentences.ts";
+import { judge } from "./sanitization-verdict.ts";
 
 /** The facts of the turnover have texts and lists of the largest size that their schemas allow, filled with the given character. */
 function largest(character: string, outcome: "ok" | "failed" | "unsupported", tasks = MOST_RECORD_TASKS): RecordFacts {
@@ -97,6 +98,33 @@ describe("a record", () => {
     const [kept] = record.tasks;
     expect(kept?.steps.at(-1)).toMatchObject({ target: "last", outcome: "failed", message: "why" });
     expect(record.cut.map(({ what }) => what)).toEqual(["messages"]);
+  });
+
+  it("of an older hub, without the members of a certificate, is read and judged as before", () => {
+    const { record } = buildRecord(cleanFacts());
+    const { location, performed_by, validated_by, node, ...older } = record;
+    expect([location, performed_by, validated_by, node.property_number]).not.toContain(undefined);
+    const { property_number: _, ...oldNode } = node;
+    const text = canonicalJson({ ...older, node: oldNode });
+    expect(readRecord(text)).toEqual({ ...older, node: oldNode });
+    expect(judge(readRecord(text) as SanitizationRecord)).toEqual(judge(record));
+  });
+
+  it("names who cleaned and who validated, and nobody for a host that nobody cleaned", () => {
+    const of = (more: Partial<RecordFacts>) => {
+      const { performed_by, validated_by } = buildRecord(cleanFacts(more)).record;
+      return { performed_by, validated_by };
+    };
+    const system = { name: "Muster 0.2.0", title: "automatic system" };
+    const { finished_at: at } = cleanFacts();
+    const validated_by = { ...system, check: "rules 2 for the verdict of a sanitization record", at };
+    expect(of({})).toEqual({ performed_by: { ...system, by_order_of: "admin" }, validated_by });
+    const begun = { decommission_id: WorkflowId.parse(randomUUID()), mode: "soft_reset" };
+    expect(of({ without_turnover: { because: "node_removed", begun } })).toEqual({
+      performed_by: system,
+      validated_by,
+    });
+    expect(of({ without_turnover: { because: "node_removed", begun: null } })).toEqual({ validated_by });
   });
 
   it("that is not canonical, too large or of another shape is not read", () => {

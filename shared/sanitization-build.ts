@@ -1,4 +1,5 @@
 import { canonicalJson } from "./json.ts";
+import { partiesOf } from "./sanitization-certificate.ts";
 import { destinationOf } from "./sanitization-destination.ts";
 import { MOST_RECORD_BYTES, RECORD_FORMAT } from "./sanitization-format.ts";
 import { bytesOf, MOST_RESIDUE_NAMES, type ResidueItem, SanitizationRecord } from "./sanitization-record.ts";
@@ -19,6 +20,7 @@ export interface RecordFacts
     SanitizationRecord,
     | "record_id"
     | "node"
+    | "location"
     | "sequence"
     | "previous_sha256"
     | "allocation"
@@ -176,6 +178,7 @@ export function buildRecord(facts: RecordFacts): { readonly record: Sanitization
     ...same,
     format: RECORD_FORMAT,
     rules: 2,
+    ...partiesOf({ ...same, rules: 2 }),
     destination: destinationOf(same.operation.mode),
     signed_by_agent: unsigned_reason === null && same.agent !== null,
     unsigned_reason: unsigned_reason ?? (same.agent === null ? "the node has no agent with a certificate" : null),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Timestamp } from "./api/values.ts";
 import { NodeId, TaskId, WorkflowId } from "./ids.ts";
 import { canonicalJson } from "./json.ts";
+import { RecordLocation, RecordPerformer, RecordValidator } from "./sanitization-certificate.ts";
 import { DESTINATIONS } from "./sanitization-destination.ts";
 import { MOST_RECORD_BYTES, MOST_RECORD_TASKS, RECORD_FORMAT, RecordAgent, Sha256 } from "./sanitization-format.ts";
 import { CleaningSteps } from "./tasks/cleaning-step.ts";
@@ -236,7 +237,11 @@ export const SanitizationRecord = z.strictObject({
     vendor: Short.nullable(),
     product: Short.nullable(),
     system_uuid: Short.nullable(),
+    /** The asset tag of the node, which a certificate of NIST SP 800-88 calls the property number; absent if nobody had said it. */
+    property_number: Short.optional(),
   }),
+  /** `location` is absent if the hub no longer had the node, and in records of older hubs. */
+  location: RecordLocation.optional(),
   /** A node's sanitization records are numbered from 1 on, and each contains the SHA-256 of the record before it. */
   sequence: z.int().min(1),
   previous_sha256: Sha256.nullable(),
@@ -272,6 +277,10 @@ export const SanitizationRecord = z.strictObject({
   operation: z.strictObject({ decommission_id: WorkflowId, mode: Code, reason: Short, requested_by: Short }),
   /** Where the host and its media go after the operation. `destination` is absent in records of hubs that did not record it. */
   destination: z.enum(DESTINATIONS).optional(),
+  /** Who cleaned the host. `performed_by` is absent if nobody did, and in records of older hubs. */
+  performed_by: RecordPerformer.optional(),
+  /** Who validated the cleaning. `validated_by` is absent in records of older hubs. */
+  validated_by: RecordValidator.optional(),
   trust: z.enum(TRUST_LEVELS),
   /** How MAAS released the machine from the host's earlier system. `release` is absent if the host has kept its system. */
   release: RecordRelease.optional(),

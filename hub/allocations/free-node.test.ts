@@ -18,6 +18,7 @@ const NODE: Node = {
   room: null,
   rack: null,
   unit: null,
+  assetTag: null,
   locationVersion: 0,
   status: "active",
   onboardingMode: "maas",

@@ -49,6 +49,8 @@ function generalFacts({ node, allocation, operation, ...record }: SanitizationRe
     Record: record.record_id,
     Node: `${node.hostname} (${node.id}), generation ${node.generation}`,
     Machine: [node.vendor, node.product, node.system_id, node.system_uuid].filter((one) => one !== null).join(", "),
+    "Property number (asset tag)": node.property_number,
+    Location: locationOf(record),
     "Number in the node's chain": record.sequence,
     "SHA-256 of the record before": record.previous_sha256,
     Tenant: allocation === null ? "none" : `${allocation.tenant}, login user ${allocation.login_user}`,
@@ -59,11 +61,21 @@ function generalFacts({ node, allocation, operation, ...record }: SanitizationRe
     "How the tenant's use ended without a turnover": endOf(record),
     Operation: `${operation.mode} ${operation.decommission_id}, requested by ${operation.requested_by}: ${operation.reason}`,
     Destination: record.destination && `${record.destination}: ${DESTINATION_TEXTS[record.destination]}`,
+    "Cleaned by": performerOf(record),
+    "Validated by": validatorOf(record),
     Trust: record.trust,
     Began: record.started_at,
     Ended: record.finished_at,
   };
 }
+
+const locationOf = ({ location }: Pick<SanitizationRecord, "location">): string | undefined =>
+  location &&
+  `site ${location.site ?? "?"}, room ${location.room ?? "?"}, rack ${location.rack ?? "?"}, unit ${location.unit ?? "?"}`;
+const performerOf = ({ performed_by: by }: Pick<SanitizationRecord, "performed_by">): string | undefined =>
+  by && `${by.name} (${by.title})${by.by_order_of === undefined ? "" : `, by order of ${by.by_order_of}`}`;
+const validatorOf = ({ validated_by: by }: Pick<SanitizationRecord, "validated_by">): string | undefined =>
+  by && `${by.name} (${by.title}), by ${by.check}, at ${by.at}`;
 
 const endOf = ({ without_turnover: without }: Pick<SanitizationRecord, "without_turnover">): string | undefined =>
   without &&

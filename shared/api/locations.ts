@@ -15,6 +15,14 @@ export const Rack = PlaceName;
 /** The height unit of a host in its rack, counted from 1; the highest racks that are sold have fewer than 100 units. */
 const Unit = z.int().min(1).max(100);
 
+/** The number of a host in the inventory of its owner, as the label on the host has it. A certificate of NIST SP 800-88 calls it the property number. */
+export const AssetTag = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9]([A-Za-z0-9 ._/:#-]{0,62}[A-Za-z0-9])?$/,
+    "must begin and end with a letter or digit, and have letters, digits, spaces and the characters . _ / : # - between, 64 characters at most",
+  );
+
 /** Where a host stands at its site. A field is null if nobody has said it. */
 export const NodeLocation = z.strictObject({
   room: z.string().nullable(),
@@ -51,7 +59,17 @@ export const LocationsSet = z
   .strictObject({
     site_id: SiteId,
     items: z
-      .array(z.strictObject({ hostname: Hostname, ...placeFields }).superRefine(unitNeedsRack))
+      .array(
+        z
+          .strictObject({
+            hostname: Hostname,
+            ...placeFields,
+            asset_tag: AssetTag.nullable()
+              .describe("null removes the asset tag; without it the host keeps its asset tag")
+              .optional(),
+          })
+          .superRefine(unitNeedsRack),
+      )
       .min(1)
       .max(MOST_HOSTS)
       .describe("The hosts with their locations; a location replaces the whole earlier location of the host"),

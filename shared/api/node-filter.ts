@@ -39,7 +39,7 @@ export const nodeFilterQuery = {
     .min(1)
     .max(100)
     .describe(
-      "A part of the hostname; the beginning of an address or of a MAAS system id; a whole MAC address, serial number of the system or of a disk, or system UUID",
+      "A part of the hostname; the beginning of an address or of a MAAS system id; a whole MAC address, serial number of the system or of a disk, system UUID or asset tag",
     )
     .optional(),
   include_deleted: flag("Also deleted nodes").default("false"),

@@ -8,7 +8,7 @@ import { NodeAdoption } from "./adoptions.ts";
 import { NodeAllocation } from "./allocations.ts";
 import { BaselineState } from "./baselines.ts";
 import { Reason } from "./decommissions.ts";
-import { LocationGiven, NodeLocation } from "./locations.ts";
+import { AssetTag, LocationGiven, NodeLocation } from "./locations.ts";
 import { Hostname, Timestamp } from "./values.ts";
 
 const NodeCondition = z.strictObject({
@@ -29,6 +29,8 @@ export const NodeSummary = z.strictObject({
   port: z.int(),
   site_id: SiteId.nullable(),
   location: NodeLocation,
+  /** The number of the host in the inventory of its owner; null if nobody has said it. */
+  asset_tag: z.string().nullable(),
   region_code: z.string(),
   sku_id: z.string(),
   gpus_total: z.int(),
@@ -59,7 +61,12 @@ export const NodeList = z.strictObject({
 });
 
 /** The change of a node by a person. A location replaces the whole earlier location, and `{}` says that the location is not known. */
-export const NodePatch = z.strictObject({ location: LocationGiven.optional() });
+export const NodePatch = z.strictObject({
+  location: LocationGiven.optional(),
+  asset_tag: AssetTag.nullable()
+    .describe("The number of the host in the inventory of its owner; null removes it")
+    .optional(),
+});
 
 /**
  * A health override keeps new work off the node until a person removes it, or until its cause is gone (decision M9). Each source has at most one

@@ -75,13 +75,13 @@ function spellings(text: string): string[] {
 }
 
 /**
- * SQL that is true if a node's name, address, MAAS system id, MAC address, serial number or system UUID fits the text. A host whose agent has not yet
+ * SQL that is true if a node's name, asset tag, address, MAAS system id, MAC address, serial number or system UUID fits the text. A host whose agent has not yet
  * reported its inventory is found by what MAAS knows about the node's machine.
  */
 function fits(search: string): SQL {
   const text = search.toLowerCase();
   const whole = sql.param(spellings(text));
-  return sql`(strpos(${nodes.hostname}, ${text}) > 0 or starts_with(${nodes.host}, ${text}) or ${nodes.id} in (
+  return sql`(strpos(${nodes.hostname}, ${text}) > 0 or lower(${nodes.assetTag}) = ${text} or starts_with(${nodes.host}, ${text}) or ${nodes.id} in (
     select s.node_id from node_maas_state s where starts_with(s.ipmi_ip, ${text}) or starts_with(s.maas_system_id, ${text})
       or exists (select 1 from unnest(s.last_maas_ips) ip where starts_with(ip, ${text}))
     union all select i.node_id from node_inventories i where i.search_terms ?| ${whole}::text[]

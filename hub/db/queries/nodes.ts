@@ -124,8 +124,12 @@ export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }
 
-/** Without a location, `setNodeLocation` changes only the version of the node's location. */
-export async function setNodeLocation(tx: Tx, nodeId: NodeId, location: Partial<NodeLocation>): Promise<void> {
+/** Without a location and an asset tag, `setNodeLocation` changes only their version. */
+export async function setNodeLocation(
+  tx: Tx,
+  nodeId: NodeId,
+  location: Partial<NodeLocation & Pick<Node, "assetTag">>,
+): Promise<void> {
   await tx
     .update(nodes)
     .set({ ...location, locationVersion: sql`${nodes.locationVersion} + 1`, updatedAt: sql`now()` })
@@ -142,9 +146,11 @@ export async function takeLocationOfOnboarding(tx: Tx, nodeId: NodeId, id: Workf
 
 export interface PlacedHost extends NodeLocation {
   readonly hostname: string;
+  /** null removes the asset tag; without it the node keeps its asset tag. */
+  readonly asset_tag?: string | null | undefined;
 }
 
-/** Sets the locations of a site's nodes by their hostnames in one statement, and returns the nodes that the site has. */
+/** Sets the locations and asset tags of a site's nodes by their hostnames in one statement, and returns the nodes that the site has. */
 export async function setLocationsByHostname(
   tx: Tx,
   siteId: SiteId,
@@ -152,14 +158,17 @@ export async function setLocationsByHostname(
 ): Promise<Pick<Node, "id" | "hostname">[]> {
   const { rows } = await tx.execute<Pick<Node, "id" | "hostname">>(sql`
     with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(hosts)}::jsonb) as g (hostname text, room text, rack text, unit int)),
+      select g.*, item ? 'asset_tag' as is_tagged from jsonb_array_elements(${JSON.stringify(hosts)}::jsonb) item
+        cross join lateral jsonb_to_record(item) as g (hostname text, room text, rack text, unit int, asset_tag text)),
     found as (
-      select n.id, n.hostname, g.room, g.rack, g.unit from nodes n join given g on g.hostname = n.hostname
+      select n.id, n.hostname, g.room, g.rack, g.unit, case when g.is_tagged then g.asset_tag else n.asset_tag end as asset_tag
+      from nodes n join given g on g.hostname = n.hostname
       where n.site_id = ${siteId} and n.status <> 'deleted' order by n.id for no key update of n),
     changed as (
-      update nodes n set room = f.room, rack = f.rack, unit = f.unit, location_version = location_version + 1, updated_at = now()
+      update nodes n set room = f.room, rack = f.rack, unit = f.unit, asset_tag = f.asset_tag,
+        location_version = location_version + 1, updated_at = now()
       from found f
-      where n.id = f.id and (n.room, n.rack, n.unit) is distinct from (f.room, f.rack, f.unit))
+      where n.id = f.id and (n.room, n.rack, n.unit, n.asset_tag) is distinct from (f.room, f.rack, f.unit, f.asset_tag))
     select id, hostname from found`);
   return rows;
 }

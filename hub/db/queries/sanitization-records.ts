@@ -1,9 +1,11 @@
 import type { NodeId } from "../../../shared/ids.ts";
+import type { RecordLocation } from "../../../shared/sanitization-certificate.ts";
 import type { RecordVerdict } from "../../../shared/sanitization-record.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
 import { and, asc, desc, eq, gt, isNotNull, isNull, type SQL, sql } from "../orm.ts";
 import {
   agentSessions,
+  maasSites,
   nodeCertificates,
   nodeInventories,
   nodeMaasState,
@@ -58,6 +60,9 @@ export interface RecordSubject {
   readonly generation: number;
   readonly systemId: string | null;
   readonly inventory: unknown;
+  readonly assetTag: string | null;
+  /** `location` is null if the hub no longer has the node. */
+  readonly location: RecordLocation | null;
   readonly agent: {
     readonly version: string;
     readonly bootId: string;
@@ -70,12 +75,14 @@ export async function readRecordSubject(tx: Tx, nodeId: NodeId): Promise<RecordS
   const [row] = await tx
     .select({
       node: nodes,
+      site: maasSites.name,
       systemId: nodeMaasState.maasSystemId,
       inventory: nodeInventories.inventory,
       session: { version: agentSessions.agentVersion, bootId: agentSessions.bootId },
       certificate: { serial: nodeCertificates.serial, publicKeySha256: nodeCertificates.publicKeySha256 },
     })
     .from(nodes)
+    .leftJoin(maasSites, eq(maasSites.id, nodes.siteId))
     .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
     .leftJoin(nodeInventories, eq(nodeInventories.nodeId, nodes.id))
     .leftJoin(agentSessions, and(eq(agentSessions.nodeId, nodes.id), eq(agentSessions.generation, nodes.generation)))
@@ -93,7 +100,8 @@ export async function readRecordSubject(tx: Tx, nodeId: NodeId): Promise<RecordS
     .orderBy(desc(nodeCertificates.issuedAt))
     .limit(1);
   if (row === undefined) return null;
-  const { node, systemId, inventory, session, certificate } = row;
+  const { node, site, systemId, inventory, session, certificate } = row;
+  const { hostname, generation, assetTag, room, rack, unit } = node;
   const agent =
     session === null || certificate === null
       ? null
@@ -103,7 +111,8 @@ export async function readRecordSubject(tx: Tx, nodeId: NodeId): Promise<RecordS
           certificateSerial: certificate.serial,
           publicKeySha256: certificate.publicKeySha256,
         };
-  return { hostname: node.hostname, generation: node.generation, systemId, inventory: inventory ?? null, agent };
+  const location = { site, room, rack, unit };
+  return { hostname, generation, systemId, inventory: inventory ?? null, assetTag, location, agent };
 }
 
 /** True if the hub issued the certificate to the node, for the named key and generation, and nobody has revoked the certificate. */

@@ -27,7 +27,9 @@ export const nodes = pgTable(
     room: text("room"),
     rack: text("rack"),
     unit: integer("unit"),
-    /** The number of changes of the location by people, which is the version of the node for a change by a person. */
+    /** The number of the host in the inventory of its owner, which people look for and sanitization records name; null if nobody said it. */
+    assetTag: text("asset_tag"),
+    /** The number of changes of the location and the asset tag by people, which is the version of the node for a change by a person. */
     locationVersion: integer("location_version").notNull().default(0),
     status: text("status", { enum: NODE_STATUSES }).notNull(),
     onboardingMode: text("onboarding_mode", { enum: ONBOARDING_MODES }).notNull(),

@@ -1,22 +1,24 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { LocationsSet, LocationsWritten, type NodeLocation } from "../../../shared/api/locations.ts";
+import { LocationsSet, LocationsWritten } from "../../../shared/api/locations.ts";
 import { NodePatch, NodeSummary } from "../../../shared/api/nodes.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { readSite } from "../../db/queries/maas-sites.ts";
+import type { NodeRow } from "../../db/queries/node-reads.ts";
 import { lockNode, setLocationsByHostname, setNodeLocation } from "../../db/queries/nodes.ts";
 import { Versioned, writeRoute } from "../route.ts";
 import { mustFindNode, toSummary, versionOf } from "./nodes.ts";
 import { changedMeanwhile, mustMatch, unknownSite } from "./rows.ts";
 
-const placeOf = ({ room, rack, unit }: NodeLocation): NodeLocation => ({ room, rack, unit });
+/** What an audit entry says about the place of a host and about its asset tag. */
+const placeOf = ({ room, rack, unit, assetTag }: NodeRow["node"]) => ({ room, rack, unit, asset_tag: assetTag });
 
 const updateNode = writeRoute({
   operationId: "updateNode",
   method: "PATCH",
   path: "/api/v1/admin/nodes/{id}",
   tag: "nodes",
-  summary: "Change a node's location; the ETag is a version of the location only",
+  summary: "Change a node's location or asset tag; the ETag is a version of these two only",
   permission: "write",
   right: "operate_nodes",
   place: { of: "node", param: "id" },
@@ -29,7 +31,8 @@ const updateNode = writeRoute({
     const node = await lockNode(tx, params.id);
     if (node === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
     if (versionOf(node) !== expected) throw changedMeanwhile("node");
-    await setNodeLocation(tx, node.id, body.location ?? {});
+    const { location, asset_tag: assetTag } = body;
+    await setNodeLocation(tx, node.id, { ...location, ...(assetTag === undefined ? {} : { assetTag }) });
     const now = await mustFindNode(tx, node.id);
     return {
       body: new Versioned(toSummary(now), versionOf(now.node)),
@@ -43,7 +46,7 @@ const setNodeLocations = writeRoute({
   method: "POST",
   path: "/api/v1/admin/nodes/locations",
   tag: "nodes",
-  summary: "Set the locations of many hosts of a site by their hostnames, and tell what became of each",
+  summary: "Set the locations and asset tags of many hosts of a site by their hostnames, and tell what became of each",
   permission: "write",
   right: "operate_nodes",
   place: { of: "site", body: "site_id" },

@@ -34,6 +34,7 @@ export function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
     port: node.port,
     site_id: node.siteId,
     location: { room: node.room, rack: node.rack, unit: node.unit },
+    asset_tag: node.assetTag,
     region_code: node.regionCode,
     sku_id: node.sku,
     gpus_total: node.gpusTotal,

@@ -64,7 +64,7 @@ async function lostTurnover(tx: Tx, allocation: AllocationRow, because: Lost["be
   const release = taking === null ? undefined : await releaseBy(tx, taking, allocation);
   return {
     ...found,
-    withoutRow: { ...allocation, systemId: null, inventory: null, agent: null },
+    withoutRow: { ...allocation, systemId: null, inventory: null, assetTag: null, location: null, agent: null },
     without_turnover: {
       because,
       begun: begun === null ? null : { decommission_id: begun.decommissionId, mode: begun.mode },

@@ -1,10 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sql } from "../../../hub/db/orm.ts";
+import { eq, sql } from "../../../hub/db/orm.ts";
 import { revokeCertificates } from "../../../hub/db/queries/node-certificates.ts";
 import { removeOutdated } from "../../../hub/db/queries/retention.ts";
+import { nodes } from "../../../hub/db/schema/index.ts";
 import { recordTaskOf } from "../../../hub/node/prepare-record.ts";
+import { SiteId } from "../../../shared/ids.ts";
 import { canonicalJson } from "../../../shared/json.ts";
 import { readRecord, type SanitizationRecord } from "../../../shared/sanitization-record.ts";
 import { AgentHosts } from "../../support/agent-hosts.ts";
@@ -35,8 +37,21 @@ describe("a turnover with a real agent", () => {
   it("ends with a record that the agent signed, the hub countersigned and the node's chain contains", async () => {
     const first = await host.turnOver();
     expect(first).toMatchObject({ sequence: 1, verdict: "clean", signedByAgent: true, orderKey: rig.signer.publicKey });
+    const place = { room: "A", rack: "r7", unit: 12 };
+    const siteId = SiteId.parse(randomUUID());
+    await rig.db.execute(sql`insert into maas_sites (id, name, region_code, api_base_url, pxe_iface, pxe_vlan_vid, node_pxe_iface, deploy_user,
+        deploy_ssh_iface, upstream_dns_servers) values (${siteId}, 'dc1', 'r1', 'http://maas', 'e', 1, 'e', 'ubuntu', 'e', '{}')`);
+    await rig.db
+      .update(nodes)
+      .set({ ...place, siteId, assetTag: "INV-4711" })
+      .where(eq(nodes.id, host.nodeId));
     const second = await host.turnOver();
     expect(recordOf(second.text)).toMatchObject({ sequence: 2, previous_sha256: first.recordSha256, reasons: [] });
+    expect(recordOf(second.text)).toMatchObject({
+      node: { property_number: "INV-4711" },
+      location: { site: "dc1", ...place },
+    });
+    expect(recordOf(first.text).node).not.toHaveProperty("property_number");
     expect(second.recordSha256).toBe(sha256(second.text));
     expect(JSON.parse(second.countersignature)).toMatchObject({
       record_sha256: second.recordSha256,

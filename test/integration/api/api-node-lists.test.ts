@@ -121,6 +121,28 @@ describe("the list of nodes", () => {
     expect(twice.problem.errors?.[0]).toEqual({ pointer: "/items/1/hostname", message: "is named twice" });
   });
 
+  it("sets asset tags, by which a search finds a node, and keeps the tag of a host whose request names none", async () => {
+    const path = `${NODES}/${ids["c01u01"]}`;
+    const etag = async () => ({ "if-match": (await api.ask("GET", path)).headers.get("etag") ?? "" });
+    const set = await api.ask("PATCH", path, { asset_tag: "INV-4711/a" }, await etag());
+    expect(set).toMatchObject({ status: 200, body: { asset_tag: "INV-4711/a", location: { rack: null } } });
+    expect(await names("search=inv-4711/A")).toEqual(["c01u01"]);
+    expect(await names("search=INV-4711")).toEqual([]);
+    const many = async (tags: Record<string, string | null | undefined>) => {
+      const items = Object.entries(tags).map(([hostname, asset_tag]) => ({ hostname, rack: "r8", asset_tag }));
+      const { body } = await api.ask("POST", `${NODES}/locations`, { site_id: siteId, items });
+      expect(body).toMatchObject({ set: items.length, refused: 0 });
+      return (await list("rack=r8")).items.map((one: { asset_tag: string | null }) => one.asset_tag);
+    };
+    expect(await many({ c01u01: undefined, c01u02: "INV-2" })).toEqual(["INV-4711/a", "INV-2"]);
+    const before = await etag();
+    expect(await many({ c01u01: null, c01u02: "INV-2" })).toEqual([null, "INV-2"]);
+    expect(await etag(), "a change of the asset tag is a new version of the node").not.toEqual(before);
+    expect((await api.ask("PATCH", path, { asset_tag: " " }, await etag())).problem.errors).toMatchObject([
+      { pointer: "/asset_tag" },
+    ]);
+  });
+
   it("keeps the location of a request for an onboarding", async () => {
     const { default_profile_id } = (await api.ask("GET", `/api/v1/admin/maas-sites/${siteId}`)).body;
     const location = { room: "B", rack: "r2", unit: 3 };
