@@ -122,9 +122,11 @@ describe("hardware-sync reseed", () => {
   });
 
   it("never includes the token in a reply, even when a tool prints it", async () => {
-    host.tool("systemctl", `if [ "$1" = start ]; then cat "$MUSTER_ROOT/${CREDENTIALS}" >&2; exit 1; fi`);
+    // A part of the token without its name looks like no credential, so only the order tells that it is one.
+    const printed = `{ cat "$MUSTER_ROOT/${CREDENTIALS}"; echo "the rack refuses s3cret of 12345678"; } >&2`;
+    host.tool("systemctl", `if [ "$1" = start ]; then ${printed}; exit 1; fi`);
     const reply = await reseed();
-    expect(reply).toMatchObject({ error: "sync_failed", message: expect.stringContaining("endpoint") });
+    expect(reply).toMatchObject({ error: "sync_failed", message: expect.stringContaining("the rack refuses") });
     expect(JSON.stringify(reply)).not.toMatch(/12345678|key: \{of\}|s3cret/);
   });
 

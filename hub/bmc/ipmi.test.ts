@@ -1,5 +1,9 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, it } from "vitest";
-import { codeOf } from "./ipmi.ts";
+import { Secret } from "../../shared/secret.ts";
+import { codeOf, ipmiBmc } from "./ipmi.ts";
 
 /** Texts that ipmitool 1.8.19 prints with `-v`. */
 const SESSION = "Error: Unable to establish IPMI v2 / RMCP+ session";
@@ -17,3 +21,21 @@ it.each([
   ["Set Chassis Power Control to Up/On failed: Command not supported in present state", "action_failed"],
   ["", "action_failed"],
 ])("%s", (told, code) => expect(codeOf(told)).toBe(code));
+
+it("repeats no password that ipmitool printed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "muster-ipmitool-"));
+  const path = process.env["PATH"];
+  try {
+    writeFileSync(join(folder, "ipmitool"), '#!/bin/sh\necho "the BMC refuses $IPMI_PASSWORD" >&2\nexit 1\n');
+    chmodSync(join(folder, "ipmitool"), 0o755);
+    process.env["PATH"] = `${folder}:${path}`;
+    const login = { driver: "ipmi", address: "10.0.0.1", user: "ann", pass: new Secret("horse staple") } as const;
+    const { signal } = new AbortController();
+    await expect(ipmiBmc(login, { port: 623, signal }).power()).rejects.toThrow(
+      "did not carry out the command (power status: the BMC refuses [redacted])",
+    );
+  } finally {
+    process.env["PATH"] = path;
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

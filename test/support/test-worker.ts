@@ -9,7 +9,7 @@ import { TEST_WORK } from "./test-work.ts";
 const work = performer(TEST_WORK, async ({ starts, until, way }, run) => {
   appendFileSync(starts, "start\n");
   if (way === "crash") process.kill(process.pid, "SIGKILL");
-  if (way === "throw") throw new Error("the disk is on fire");
+  if (way === "throw") throw new Error("the disk is on fire, password=hunter2");
   if (way === "deaf") {
     process.removeAllListeners("SIGTERM");
     process.on("SIGTERM", () => undefined);

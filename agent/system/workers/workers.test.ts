@@ -108,11 +108,11 @@ describe("a work outside the agent's process", () => {
     expect(await first).toMatchObject({ ok: false, code: "deadline_passed" });
   });
 
-  it("reports the error of the work", async () => {
+  it("reports the error of the work without a secret", async () => {
     expect(await performTestWork(workers(), taskId, input("throw"))).toMatchObject({
       ok: false,
       code: "work_failed",
-      message: "the disk is on fire",
+      message: "the disk is on fire, password=[redacted]",
     });
   });
 

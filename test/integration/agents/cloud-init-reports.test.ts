@@ -88,6 +88,14 @@ describe("cloud-init's reports", () => {
     expect(await condition(nodeId, "cloud_init.done")).toMatchObject({ status: "True", reason: "Succeeded" });
   });
 
+  it("keep no report token that an error message repeats", async () => {
+    const { nodeId, token } = await reporting();
+    expect((await event(token, finish({ description: `POST to /cloud-init/${token} failed` }))).status).toBe(204);
+    const message = "cloud-init: SUCCESS, POST to /cloud-init/[redacted] failed";
+    expect(await condition(nodeId, "cloud_init.done")).toMatchObject({ message });
+    expect(JSON.stringify(await signalsOf(nodeId))).not.toContain(token);
+  });
+
   it("of an older generation are stored and not applied", async () => {
     const { nodeId, token } = await reporting();
     await rig.db.update(nodes).set({ generation: 2 }).where(eq(nodes.id, nodeId));

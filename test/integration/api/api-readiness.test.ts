@@ -53,6 +53,18 @@ describe("readiness of external systems over the API", () => {
       expect(rows).toEqual([{ action: "postReadinessSignal" }, { action: "postReadinessSignal" }]);
     });
 
+    it("keeps no credential of its message, neither as a condition nor as a signal", async () => {
+      const id = await addNode();
+      await post(id, signal({}, { message: "curl: Authorization: Bearer mN3kQ7xZt0aB4cD5eF6gH7 was refused" }));
+      const message = "curl: Authorization: Bearer [redacted] was refused";
+      expect(await conditionsOf(id)).toMatchObject([{ message }]);
+      const stored = await api.database.database.db
+        .select()
+        .from(readinessSignals)
+        .where(eq(readinessSignals.nodeId, id));
+      expect(stored).toMatchObject([{ conditions: [{ message }] }]);
+    });
+
     it("may use its own condition types up to a limit, until an operator clears them", async () => {
       const id = await addNode();
       const own = (from: number, count: number) => ({
