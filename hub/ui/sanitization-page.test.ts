@@ -17,9 +17,20 @@ const leavesOf = (value: unknown): string[] => {
   if (typeof value === "string" || typeof value === "number") return [String(value)];
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(leavesOf) : [];
 };
+const VALIDATION = {
+  validatedBy: "vera",
+  role: "operator",
+  isPerson: true,
+  title: "security officer",
+  result: "accepted",
+  reason: "compared with the rack",
+  recordSha256: "sha-of-validated-record",
+  createdAt: new Date("2026-11-28T09:00:00.000Z"),
+};
 const missingOn = (record: SanitizationRecord): string[] => {
-  const page = sanitizationPage(record, SIGNED);
-  return [...leavesOf(record), ...leavesOf(SIGNED)].filter(
+  const page = sanitizationPage(record, SIGNED, [VALIDATION]);
+  const { createdAt, ...validation } = VALIDATION;
+  return [...leavesOf(record), ...leavesOf(SIGNED), ...leavesOf(validation), createdAt.toISOString()].filter(
     (leaf) => !/[&<>"'\p{Cc}]/u.test(leaf) && !page.includes(leaf),
   );
 };

@@ -146,8 +146,38 @@ function signatureFacts({ format, rules, agent, unsigned_reason, hub }: Sanitiza
   });
 }
 
-/** Returns a sanitization record as an HTML page for printing, which has no script and loads nothing. */
-export function sanitizationPage(record: SanitizationRecord, signed: Signatures): string {
+/** What somebody found who validated the record. */
+interface Validation {
+  readonly validatedBy: string;
+  readonly role: string;
+  readonly isPerson: boolean;
+  readonly title: string | null;
+  readonly result: string;
+  readonly reason: string;
+  readonly recordSha256: string;
+  readonly createdAt: Date;
+}
+
+const validationRows = (validations: readonly Validation[]): Cell[][] =>
+  validations.map(({ validatedBy, isPerson, role, title, result, reason, recordSha256, createdAt }) => [
+    isPerson ? validatedBy : `${validatedBy} (a credential that may be in the hands of anybody)`,
+    title,
+    role,
+    result,
+    reason,
+    recordSha256,
+    createdAt.toISOString(),
+  ]);
+
+/**
+ * Returns a sanitization record as an HTML page for printing, which has no script and loads nothing. The page also shows the validations of the
+ * record, which the record itself does not contain.
+ */
+export function sanitizationPage(
+  record: SanitizationRecord,
+  signed: Signatures,
+  validations: readonly Validation[],
+): string {
   const { residue, verdict, reasons, claims, not_covered, cut } = record;
   return `<!doctype html>
 <html lang="en">
@@ -227,6 +257,13 @@ ${section(
   ),
 )}
 ${section("Signatures", signatureFacts(record, signed))}
+${section(
+  "Validations, which the hub keeps beside the record",
+  tableOf(
+    ["Validated by", "Title", "Role in Muster", "Result", "Reason", "SHA-256 of the record", "At"],
+    validationRows(validations),
+  ),
+)}
 </body>
 </html>
 `;

@@ -9,7 +9,7 @@ export const RIGHTS = {
   read_events: "read and follow domain events",
   read_allocations: "read allocations and sanitization records",
   report_signals: "report readiness signals, get the URLs for cloud-init's reports, and wake a site's watcher",
-  operate_nodes: "begin and change operations, and change nodes, tasks and breakers",
+  operate_nodes: "begin and change operations, change nodes, tasks and breakers, and validate sanitization records",
   allocate: "create, grant and end allocations",
   configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
   read_audit: "read the audit",

@@ -195,6 +195,10 @@ const ALLOCATIONS: Readonly<Record<string, Prepare>> = {
   createAllocation: async (world) => ({ body: await world.allocationRequest() }),
   releaseAllocation: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
   forceReleaseAllocation: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
+  validateSanitizationRecord: async (world) => ({
+    params: { id: await world.sanitizationRecord() },
+    body: { ...REASON, result: "accepted", title: "security officer" },
+  }),
   grantAllocation: async (world) => ({ params: { id: await world.failedAllocation() }, body: REASON }),
 };
 

@@ -9,6 +9,7 @@ import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/stat
 import { makeSchedulable, SSH_KEY } from "./allocatable-node.ts";
 import { type ApiHarness, type SeededApi, SITE_BODY, seedApi } from "./api-harness.ts";
 import { addMachine, addNodeInService, retireNode } from "./site-nodes.ts";
+import { storeUnsignedRecord } from "./unsigned-record.ts";
 import { addWaitingApproval } from "./waiting-approval.ts";
 import { HOOKS, newSecret } from "./webhook-receiver.ts";
 
@@ -262,6 +263,10 @@ export class WriteWorld {
 
   async allocation(): Promise<string> {
     return (await this.make("/allocations", await this.allocationRequest())).id;
+  }
+
+  async sanitizationRecord(): Promise<string> {
+    return storeUnsignedRecord(this.api.database, await this.node());
   }
 
   async failedAllocation(): Promise<string> {

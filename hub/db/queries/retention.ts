@@ -195,6 +195,8 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   report_tokens: "one for each node; removed with the node",
   sanitization_records:
     "one for each turnover and each lost host of a tenant, kept for ever as evidence; triggers of the table refuse to remove one",
+  sanitization_validations:
+    "at most twenty for each sanitization record, written by people; triggers of the table refuse to remove one",
   skus: "written by operators, one for each id",
   tenant_uids: "at most three for each machine; kept for ever, because files of a tenant may outlive the node",
   webhooks: "written by operators",

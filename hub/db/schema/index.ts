@@ -41,6 +41,7 @@ export * from "./readiness-signals.ts";
 export * from "./reconciler-breakers.ts";
 export * from "./report-tokens.ts";
 export * from "./sanitization-records.ts";
+export * from "./sanitization-validations.ts";
 export * from "./skus.ts";
 export * from "./tasks.ts";
 export * from "./tenant-uids.ts";

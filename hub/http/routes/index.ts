@@ -29,6 +29,7 @@ import { readinessRoutes } from "./readiness.ts";
 import { reconciliationRoutes } from "./reconciliation.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { sanitizationRecordRoutes } from "./sanitization-records.ts";
+import { sanitizationValidationRoutes } from "./sanitization-validations.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { siteCredentialRoutes } from "./site-credentials.ts";
 import { siteMoveRoutes } from "./site-move.ts";
@@ -54,6 +55,7 @@ export const ROUTES: readonly Route[] = [
   ...operationRoutes,
   ...allocationRoutes,
   ...sanitizationRecordRoutes,
+  ...sanitizationValidationRoutes,
   ...nodeRoutes,
   ...taskRoutes,
   ...manualNodeRoutes,

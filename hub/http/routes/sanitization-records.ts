@@ -15,11 +15,13 @@ import {
   listSanitizationRows,
   readSanitizationRecord,
 } from "../../db/queries/sanitization-records.ts";
+import { readValidations } from "../../db/queries/sanitization-validations.ts";
 import type { SanitizationRecordRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { sanitizationPage } from "../../ui/sanitization-page.ts";
 import { PageQuery, pageOf, pageQuery, readBefore, readCursor } from "../page.ts";
 import { readRoute } from "../route.ts";
+import { toValidation } from "./sanitization-validations.ts";
 
 const RecordParams = z.strictObject({ id: z.uuid() });
 const tag = "sanitization";
@@ -148,7 +150,7 @@ const getRecord = readRoute({
   method: "GET",
   path: `${path}/{id}`,
   tag,
-  summary: "Read a sanitization record: what was cleaned, what was not, and the verdict",
+  summary: "Read a sanitization record: what was cleaned, what was not, the verdict, and who has validated it",
   permission: "read",
   right: "read_allocations",
   place: { of: "record", param: "id" },
@@ -157,7 +159,8 @@ const getRecord = readRoute({
   response: SanitizationDetail,
   read: async ({ params, deps }) => {
     const row = await mustFindRecord(deps.db, params.id);
-    return { ...toSummary(row), record: recordOf(row) };
+    const validations = await readValidations(deps.db, params.id);
+    return { ...toSummary(row), record: recordOf(row), validations: validations.map(toValidation) };
   },
 });
 
@@ -191,7 +194,7 @@ const printRecord = readRoute({
   response: z.string(),
   read: async ({ params, deps }) => {
     const row = await mustFindRecord(deps.db, params.id);
-    return sanitizationPage(recordOf(row), row);
+    return sanitizationPage(recordOf(row), row, await readValidations(deps.db, params.id));
   },
 });
 

@@ -97,6 +97,61 @@ describe("a sanitization record", () => {
   });
 });
 
+describe("a validation of a sanitization record", () => {
+  const validate = (id: string, body: object) => api.ask("POST", `${PATH}/${id}/validations`, body);
+
+  it("is kept beside the record, shown with it and on its page, and in the audit", async () => {
+    const before = (await api.ask("GET", `${PATH}/${recordId}`)).body;
+    expect(before.validations).toEqual([]);
+    const asked = { result: "rejected", title: "security <officer>", reason: "the rack has another serial number" };
+    const { status, body } = await validate(recordId, asked);
+    expect(status).toBe(201);
+    const { record_sha256 } = before;
+    expect(body).toMatchObject({ ...asked, record_id: recordId, record_sha256, validated_by: "admin", role: "admin" });
+    await validate(recordId, { result: "accepted", reason: "the label was wrong" });
+    const after = (await api.ask("GET", `${PATH}/${recordId}`)).body;
+    expect(after.validations).toMatchObject([body, { result: "accepted", title: null }]);
+    expect({ ...after, validations: [] }).toEqual(before);
+    const text = await (await print(recordId)).text();
+    expect(text).toContain("<td>security &lt;officer&gt;</td>");
+    const { rows } = await api.database.database.pool.query(
+      "select details ->> 'validation_id' as validation from audit_logs where action = 'validateSanitizationRecord' and target = $1 order by id",
+      [`sanitization-records/${recordId}`],
+    );
+    expect(rows[0]).toEqual({ validation: body.id });
+  });
+
+  it("says whether the hub knows the person, which a token of an earlier hub does not tell", async () => {
+    const id = await storeUnsignedRecord(api.database, nodeId);
+    const pool = api.database.database.pool;
+    expect((await validate(id, { result: "accepted", reason: "seen" })).body.is_person).toBe(false);
+    expect(await (await print(id)).text()).toContain("admin (a credential that may be in the hands of anybody)");
+    await pool.query("update api_tokens set known_to = '{person:dora}' where name = 'admin'");
+    expect((await validate(id, { result: "accepted", reason: "seen" })).body.is_person).toBe(true);
+  });
+
+  it("is refused without a reason, of an unknown record, and beyond twenty of one record", async () => {
+    const id = await storeUnsignedRecord(api.database, nodeId);
+    expect((await validate(id, { result: "accepted" })).status).toBe(400);
+    expect((await validate(randomUUID(), { result: "accepted", reason: "seen" })).status).toBe(404);
+    for (let n = 0; n < 20; n += 1)
+      expect((await validate(id, { result: "accepted", reason: "seen" })).status).toBe(201);
+    expect((await validate(id, { result: "rejected", reason: "seen" })).problem).toMatchObject({ code: "conflict" });
+  });
+
+  it.each([
+    "update sanitization_validations set result = 'accepted'",
+    "delete from sanitization_validations",
+    "truncate sanitization_validations",
+  ])("is never changed or removed: %s", async (statement) => {
+    const pool = api.database.database.pool;
+    expect((await pool.query("select from sanitization_validations")).rowCount).toBeGreaterThan(0);
+    await expect(pool.query(statement)).rejects.toThrow(
+      "validations of sanitization records are never changed or removed",
+    );
+  });
+});
+
 describe("the page of a sanitization record", () => {
   it("shows the texts of a hostile host as text, and has no script", async () => {
     const answer = await print(recordId);

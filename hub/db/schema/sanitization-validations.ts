@@ -1,0 +1,33 @@
+import { API_ROLES } from "../../../shared/api/roles.ts";
+import { VALIDATION_RESULTS } from "../../../shared/api/sanitization.ts";
+import { boolean, check, index, pgTable, text, uuid } from "../orm.ts";
+import { createdAt, oneOf } from "./columns.ts";
+
+/**
+ * What people found who validated a sanitization record (decision C1). Triggers of the table refuse to change or remove a row, whoever asks. No column
+ * is a foreign key, because a validation outlives everything but its record, which nobody removes.
+ */
+export const sanitizationValidations = pgTable(
+  "sanitization_validations",
+  {
+    id: uuid("id").primaryKey(),
+    recordId: uuid("record_id").notNull(),
+    /** The SHA-256 of the text of the record, so that the validation is about exactly this text. */
+    recordSha256: text("record_sha256").notNull(),
+    validatedBy: text("validated_by").notNull(),
+    role: text("role", { enum: API_ROLES }).notNull(),
+    /** False if the caller's credential may be in the hands of anybody, as that of a machine. */
+    isPerson: boolean("is_person").notNull(),
+    /** The job title in the validator's own words; null if the validator named none. */
+    title: text("title"),
+    result: text("result", { enum: VALIDATION_RESULTS }).notNull(),
+    reason: text("reason").notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    check("sanitization_validations_role_check", oneOf("role", API_ROLES)),
+    check("sanitization_validations_result_check", oneOf("result", VALIDATION_RESULTS)),
+    index("sanitization_validations_record_idx").on(t.recordId, t.createdAt),
+  ],
+);
+export type SanitizationValidationRow = typeof sanitizationValidations.$inferSelect;
