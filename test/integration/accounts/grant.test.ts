@@ -174,6 +174,12 @@ describe.skipIf(lacks !== null)(`a grant on a real host${lacks === null ? "" : `
     expect(await granted(order())).toBeGreaterThan(second);
   });
 
+  it("takes no uid below the one that the hub names", async () => {
+    const lowest_uid = (await granted(order())) + 500;
+    expect(await granted(order({ lowest_uid }))).toBe(lowest_uid);
+    expect(await granted(order())).toBeGreaterThan(lowest_uid);
+  });
+
   it("takes no uid that an account or a group of the host has", async () => {
     const uid = await granted(order());
     await world.sh(`useradd --no-create-home --uid ${uid + 1} mtst-host; groupadd --gid ${uid + 2} mtst-hostgroup`);

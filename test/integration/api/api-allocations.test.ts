@@ -82,6 +82,19 @@ describe("the API of allocations", () => {
     expect((await eventsOf(id)).map(({ type }) => type)).toEqual(["node.allocation.started", "node.allocation.active"]);
   });
 
+  it("tells a new system of the machine the lowest uid, above that of the earlier tenant", async () => {
+    const nodeId = await addNode();
+    const orderOf = async ({ body }: Answer) =>
+      (await api.database.database.db.select().from(tasks).where(eq(tasks.id, body.grant_task_id)))[0]?.input;
+    const first = await create({ node_id: nodeId });
+    expect(await orderOf(first)).not.toHaveProperty("lowest_uid");
+    expect((await granted(first)).body.status).toBe("active");
+    await api.database.database.db.delete(allocations).where(eq(allocations.nodeId, nodeId));
+    await api.database.database.db.execute(sql`update tenant_uids set made_by = 'an earlier system'`);
+    // The agent reported the uid 30001, and the hub believes that the agent skipped 1000 uids at most.
+    expect(await orderOf(await create({ node_id: nodeId }))).toMatchObject({ lowest_uid: 21_001 });
+  });
+
   it("keeps the SSH keys out of events, audit and history", async () => {
     const answer = await create({ node_id: await addNode() });
     await granted(answer);
