@@ -4,7 +4,8 @@ import openapiTS, { astToString } from "openapi-typescript";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { NamedBy } from "../hub/cli/description.ts";
+import { NamedBy, operationsOf } from "../hub/cli/description.ts";
+import { shippedOperations } from "../hub/cli/table/shipped.ts";
 import { asyncApiDocument, eventTable } from "../hub/events/asyncapi.ts";
 import { openApiDocument } from "../hub/http/openapi.ts";
 import { ROUTES } from "../hub/http/routes/index.ts";
@@ -71,6 +72,12 @@ describe("the description of the API", () => {
 
   it("matches the committed docs/openapi.json; `npm run openapi` writes it", () => {
     expect(JSON.parse(readFileSync(COMMITTED, "utf8"))).toEqual(JSON.parse(JSON.stringify(document)));
+  });
+
+  it("matches the table of operations that ships with the command line; `npm run openapi` writes it", () => {
+    const described = operationsOf(JSON.parse(JSON.stringify(document)));
+    expect(described.length).toBeGreaterThan(100);
+    expect(shippedOperations()).toEqual(JSON.parse(JSON.stringify(described)));
   });
 
   it("names each operation once, with a summary, an answer's schema and a permission", () => {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import document from "../../docs/openapi.json" with { type: "json" };
-import { COMMON_FLAGS, readArguments, UsageError } from "./arguments.ts";
-import { flagOf, type Operation, operationsOf } from "./description.ts";
+import { COMMON_FLAGS, readArguments } from "./arguments.ts";
+import { type Operation, operationsOf } from "./description.ts";
+import { UsageError } from "./errors.ts";
+import { flagOf } from "./operation.ts";
 
 const OPERATIONS = operationsOf(document);
 

@@ -1,14 +1,8 @@
 import { parseArgs } from "node:util";
-import { type Field, flagOf, type Operation, typesOf } from "./description.ts";
+import type { Field, Operation } from "./description.ts";
+import { UsageError } from "./errors.ts";
+import { flagOf, typesOf } from "./operation.ts";
 import { typeText } from "./output.ts";
-
-/**
- * The error for a command line that the program `muster` cannot understand. A `UsageError` says how the operator must write the command, and `muster`
- * ends with exit status 2.
- */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
 
 /** The parts of the API request that an operator's command line describes. */
 export interface Asked {

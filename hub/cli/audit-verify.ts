@@ -4,10 +4,12 @@ import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { type ChainPoint, ChainVerifier, checkHead, SealedEntry, START } from "../../shared/audit-chain.ts";
-import { COMMON_FLAGS, UsageError } from "./arguments.ts";
+import { COMMON_FLAGS } from "./arguments.ts";
 import type { Operation } from "./description.ts";
-import { plain } from "./output.ts";
-import { call, DEADLINE_MS, Refused, targetOf } from "./request.ts";
+import { Refused, UsageError } from "./errors.ts";
+import { operationNamed } from "./operation.ts";
+import { plain } from "./output/plain.ts";
+import { call, DEADLINE_MS, targetOf } from "./request.ts";
 
 export const AUDIT_VERIFY_HELP = `muster audit verify [--file FILE ...] [--head=SEQUENCE:SHA256 ...] [--compare]
 Verify the hash chain over the audit entries: that no entry was changed, removed, reordered or cut off.
@@ -58,11 +60,8 @@ function headOf(text: string): ChainPoint {
   return { sequence: Number(sequence), entry_sha256: hash };
 }
 
-/** Runs `muster audit verify`. `describe` reads the API description of the hub, which a verification of files does not need. */
-export async function auditVerify(
-  argv: readonly string[],
-  describe: (url: string) => Promise<Operation[]>,
-): Promise<void> {
+/** Runs `muster audit verify`. */
+export async function auditVerify(argv: readonly string[], operations: readonly Operation[]): Promise<void> {
   const values = flagsOf(argv);
   const heads = (values.head ?? []).map(headOf);
   const files = values.file ?? [];
@@ -79,9 +78,8 @@ export async function auditVerify(
     online = [...heads, ...(last === null ? [] : [last])];
   }
   if (files.length === 0 || values.compare === true) {
-    const target = targetOf(values);
-    const operation = (await describe(target.url)).find(({ command }) => command === "verify-audit-logs");
-    if (operation === undefined) throw new UsageError("This hub's version offers no verification of the audit.");
+    const target = await targetOf(values, process.env);
+    const operation = operationNamed("verifyAuditLogs", operations);
     const ask = async (query: Readonly<Record<string, string>>) => {
       const invocation = { path: operation.path, query: new URLSearchParams(query), body: null };
       const response = await call(target, { method: operation.method, invocation, deadlineMs: DEADLINE_MS });

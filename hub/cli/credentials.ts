@@ -12,27 +12,10 @@ import {
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { z } from "zod";
-import { UsageError } from "./arguments.ts";
+import { UsageError } from "./errors.ts";
 
-const Text = z.string().min(1).max(65_536);
-const Login = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("token"), token: Text }),
-  z.strictObject({
-    kind: z.literal("provider"),
-    issuer: z.url(),
-    client_id: Text,
-    resource: z.string().nullable(),
-    access_token: Text,
-    /** The end of the access token's life in milliseconds since 1970, by the clock of this machine. */
-    expires_at: z.number(),
-    refresh_token: Text.nullable(),
-  }),
-]);
-export type Login = z.output<typeof Login>;
-export type ProviderLogin = Extract<Login, { kind: "provider" }>;
-const Credentials = z.strictObject({ version: z.literal(1), hubs: z.record(z.string(), Login) });
-type Credentials = z.output<typeof Credentials>;
+import type { Credentials, Login, ProviderLogin } from "./login-forms.ts";
+
 const EMPTY: Credentials = { version: 1, hubs: {} };
 
 /** An access token is renewed this long before its end, so that it does not end on its way to the hub. */
@@ -46,7 +29,7 @@ export const credentialsFile = (env: Readonly<Record<string, string | undefined>
   join(env["XDG_STATE_HOME"] || join(env["HOME"] || homedir(), ".local", "state"), "muster", "credentials.json");
 
 /** Reads the logins of this user. `readCredentials` refuses a file that other users can read, because they may already know the tokens in it. */
-function readCredentials(file: string): Credentials {
+async function readCredentials(file: string): Promise<Credentials> {
   let mode: number;
   let text: string;
   try {
@@ -60,6 +43,8 @@ function readCredentials(file: string): Credentials {
     throw new UsageError(
       `Other users of this machine may read or change ${file}, so the command does not use it. Remove the file, have its tokens revoked, and log in again.`,
     );
+  // Without logins a command does not load the schemas, which take longer than the rest of the program.
+  const { Credentials } = await import("./login-forms.ts");
   try {
     return Credentials.parse(JSON.parse(text));
   } catch {
@@ -67,11 +52,12 @@ function readCredentials(file: string): Credentials {
   }
 }
 
-export const readLogin = (file: string, hub: string): Login | null => readCredentials(file).hubs[hub] ?? null;
+export const readLogin = async (file: string, hub: string): Promise<Login | null> =>
+  (await readCredentials(file)).hubs[hub] ?? null;
 
 /** Stores or removes the login at a hub. A reader sees either the old or the new file. */
-export function writeLogin(file: string, hub: string, login: Login | null): void {
-  const { [hub]: _old, ...others } = readCredentials(file).hubs;
+export async function writeLogin(file: string, hub: string, login: Login | null): Promise<void> {
+  const { [hub]: _old, ...others } = (await readCredentials(file)).hubs;
   const next: Credentials = { version: 1, hubs: login === null ? others : { ...others, [hub]: login } };
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const fresh = `${file}.${process.pid}`;

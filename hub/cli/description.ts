@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { dashed } from "./dashed.ts";
 
 export const NamedBy = z.object({
   list: z.string(),
@@ -96,18 +97,6 @@ export interface Operation {
   readonly failureCounts: readonly string[];
 }
 
-export const typesOf = (schema: Schema): string[] => [
-  ...[schema.type ?? []].flat(),
-  ...(schema.anyOf ?? []).flatMap(typesOf),
-];
-
-export const namedBy = (schema: Schema): NamedBy | undefined =>
-  schema["x-named-by"] ?? (schema.anyOf ?? []).map(namedBy).find((by) => by !== undefined);
-
-const dashed = (name: string): string =>
-  name.replaceAll("_", "-").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-export const flagOf = (field: Pick<Field, "name">): string => dashed(field.name);
-
 const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
   Object.values(responses).flatMap(({ content }) => content?.["application/json"]?.schema ?? []);
 const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
@@ -135,8 +124,8 @@ const withoutProperties = ({ properties: _properties, required: _required, ...re
 const withoutConst = ({ const: _const, description: _ofOneForm, ...rest }: Schema): Schema => rest;
 
 /**
- * Reads the commands of `muster` from the hub's own API description. Because the commands come from the hub, `muster` offers only operations that the
- * hub supports.
+ * Reads the operations of an API description. The program ships with the operations of the API of its own version (`table/operations.json`), and reads
+ * the description of a hub only for a command that this table does not have.
  */
 export function operationsOf(document: unknown): Operation[] {
   const { paths, components } = ApiDescription.parse(document);

@@ -1,9 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { z } from "zod";
-import { readArguments, UsageError } from "./arguments.ts";
+import { readArguments } from "./arguments.ts";
 import type { Operation } from "./description.ts";
-import { plain } from "./output.ts";
-import { call, DEADLINE_MS, flagText, Refused, targetOf } from "./request.ts";
+import { Refused, UsageError } from "./errors.ts";
+import { operationNamed } from "./operation.ts";
+import { plain } from "./output/plain.ts";
+import { call, DEADLINE_MS, flagText, targetOf } from "./request.ts";
 
 /**
  * The parts of the hub's diagnostics document from which `muster diagnostics` makes its summary. The output file of `muster diagnostics` contains the
@@ -23,8 +25,7 @@ Write one file for support: the state of the hub, its database and its fleet, an
 
 /** Writes the hub's diagnostics to a file, and reports what is missing in them. */
 export async function writeDiagnostics(argv: readonly string[], operations: readonly Operation[]): Promise<void> {
-  const operation = operations.find(({ command }) => command === "get-diagnostics");
-  if (operation === undefined) throw new UsageError("This hub's version offers no diagnostics.");
+  const operation = operationNamed("getDiagnostics", operations);
   const { values, words } = readArguments(operation, argv);
   if (words.length > 0) throw new UsageError("diagnostics takes no arguments. See: muster help diagnostics");
   const given = flagText(values, "output");
@@ -32,7 +33,7 @@ export async function writeDiagnostics(argv: readonly string[], operations: read
     throw new UsageError("--output names a file here; the document is JSON in any case. See: muster help diagnostics");
   const { method, path } = operation;
   const invocation = { path, query: new URLSearchParams(), body: null };
-  const response = await call(targetOf(values), { method, invocation, deadlineMs: DEADLINE_MS });
+  const response = await call(await targetOf(values, process.env), { method, invocation, deadlineMs: DEADLINE_MS });
   const text = await response.text();
   const document = Document.parse(JSON.parse(text));
   const file = given ?? `muster-diagnostics-${document.taken_at.replace(/[:.]/g, "-")}.json`;

@@ -1,9 +1,11 @@
 import { parseArgs } from "node:util";
 import { z } from "zod";
-import { COMMON_FLAGS, UsageError } from "./arguments.ts";
-import { credentialsFile, type Login, readLogin, withLock, writeLogin } from "./credentials.ts";
-import { plain } from "./output.ts";
-import { addressOf, call, DEADLINE_MS, fetchFrom, Refused, read, type Target } from "./request.ts";
+import { COMMON_FLAGS } from "./arguments.ts";
+import { credentialsFile, readLogin, withLock, writeLogin } from "./credentials.ts";
+import { Refused, UsageError } from "./errors.ts";
+import type { Login } from "./login-forms.ts";
+import { plain } from "./output/plain.ts";
+import { addressOf, call, DEADLINE_MS, fetchFrom, read, type Target } from "./request.ts";
 
 const LOGIN_HELP = `muster login
 Log in at a hub, for the next commands of this user at that hub. The command prints an address and a code for a browser on any device.
@@ -54,11 +56,11 @@ function flagsOf(argv: readonly string[], command: string): Readonly<Record<stri
 
 async function logIn(argv: readonly string[]): Promise<void> {
   const flags = flagsOf(argv, "login");
-  const url = addressOf(flags);
+  const url = await addressOf(flags, process.env);
   const login = flags["with-token"] === true ? tokenFromInput() : await byProvider(url);
-  const { you } = await whoAmI({ url, token: tokenOf(login), login: null, noToken: null });
   const file = credentialsFile(process.env);
-  await withLock(file, async () => writeLogin(file, url, login));
+  const { you } = await whoAmI({ url, token: tokenOf(login), login: null, noToken: null, logins: file, note });
+  await withLock(file, () => writeLogin(file, url, login));
   process.stdout.write(`Logged in at ${url} as ${plain(you.name)} with the role ${plain(you.role)}.\n`);
 }
 
@@ -89,11 +91,11 @@ async function whoAmI(target: Target): Promise<z.output<typeof Status>> {
 }
 
 async function logOut(argv: readonly string[]): Promise<void> {
-  const url = addressOf(flagsOf(argv, "logout"));
+  const url = await addressOf(flagsOf(argv, "logout"), process.env);
   const file = credentialsFile(process.env);
   const login = await withLock(file, async () => {
-    const found = readLogin(file, url);
-    if (found !== null) writeLogin(file, url, null);
+    const found = await readLogin(file, url);
+    if (found !== null) await writeLogin(file, url, null);
     return found;
   });
   if (login === null) return void process.stdout.write(`There was no login at ${url}.\n`);

@@ -1,5 +1,7 @@
-import { type Asked, UsageError } from "./arguments.ts";
-import { type Field, flagOf, type NamedBy, namedBy, type Operation } from "./description.ts";
+import type { Asked } from "./arguments.ts";
+import type { Field, NamedBy, Operation } from "./description.ts";
+import { UnknownName, UsageError } from "./errors.ts";
+import { flagOf, namedBy } from "./operation.ts";
 import { forPeople } from "./output.ts";
 
 type Item = Readonly<Record<string, unknown>>;
@@ -8,6 +10,8 @@ interface Lists {
   /** Reads all items of an API list. The argument `asked` holds the parameters for the operation that lists the items. */
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
   readonly note: (text: string) => void;
+  /** The flag of a field, as the operator writes it. */
+  readonly flag?: (field: Pick<Field, "name">) => string;
 }
 
 /** An argument or flag of the command line that takes the id or the name of an object. */
@@ -40,7 +44,7 @@ export async function withIds(operation: Operation, given: Asked, lists: Lists):
     query: new URLSearchParams(given.query),
     body: isRecord(given.body) ? { ...given.body } : given.body,
   };
-  const places = placesOf(operation, asked);
+  const places = placesOf(operation, asked, lists.flag ?? flagOf);
   const ids = await Promise.all(places.map((place) => idOf(place, places, lists)));
   places.forEach((place, index) => void place.put(ids[index] ?? place.text));
   return asked;
@@ -49,7 +53,11 @@ export async function withIds(operation: Operation, given: Asked, lists: Lists):
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === "object" && !Array.isArray(value);
 
-function placesOf(operation: Operation, { words, query, body }: Asked): Place[] {
+function placesOf(
+  operation: Operation,
+  { words, query, body }: Asked,
+  flag: (field: Pick<Field, "name">) => string,
+): Place[] {
   const place = (
     field: Pick<Field, "schema">,
     label: string,
@@ -62,7 +70,7 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
   };
   /** Returns a place for each object that a field of the request body names; a field may name one object or several. */
   const ofBody = (field: Field): Place[] => {
-    const [label, value, { items }] = [`--${flagOf(field)}`, fields[field.name], field.schema];
+    const [label, value, { items }] = [`--${flag(field)}`, fields[field.name], field.schema];
     if (items === undefined || !Array.isArray(value))
       return place(field, label, value, (id) => void Object.assign(fields, { [field.name]: id }));
     const ids: unknown[] = [...value];
@@ -81,7 +89,7 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
       ),
     ),
     ...operation.query.flatMap((field) =>
-      place(field, `--${flagOf(field)}`, query.get(field.name), (id) => query.set(field.name, id)),
+      place(field, `--${flag(field)}`, query.get(field.name), (id) => query.set(field.name, id)),
     ),
     ...(operation.body ?? []).flatMap(ofBody),
   ];
@@ -156,7 +164,7 @@ function theOne({ label, by, text }: Place, list: Operation, items: readonly Ite
   const id = only?.[by.id];
   if (others.length === 0 && typeof id === "string") return id;
   const about = `${label}: ${by.name} ${text}`;
-  if (named.length === 0) throw new UsageError(`${about} is in no item of ${list.command}. Nothing was done.`);
+  if (named.length === 0) throw new UnknownName(`${about} is in no item of ${list.command}. Nothing was done.`);
   const why =
     meant.length > 0
       ? `is in ${meant.length} items of ${list.command}`

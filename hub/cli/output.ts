@@ -1,5 +1,6 @@
 import type { Field, Operation, Schema } from "./description.ts";
-import { flagOf, namedBy, typesOf } from "./description.ts";
+import { flagOf, namedBy, typesOf } from "./operation.ts";
+import { plain } from "./output/plain.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -63,12 +64,6 @@ const jsonText = (value: object): string => {
 /** The name `a.b` means field b in the nested record a. */
 const at = (row: Row, name: string): unknown =>
   name.split(".").reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
-/**
- * Replaces control characters in a text for the terminal. An answer of the hub may quote text of a host or an operator, and such text must not
- * control the terminal.
- */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-export const plain = (value: string): string => value.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
 const short = (value: string): string => (value.length > WIDEST ? `${value.slice(0, WIDEST - 1)}…` : value);
 
 function columnsOf(rows: readonly Row[]): string[] {

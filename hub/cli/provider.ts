@@ -1,6 +1,6 @@
 import * as client from "openid-client";
-import type { ProviderLogin } from "./credentials.ts";
-import { plain } from "./output.ts";
+import type { ProviderLogin } from "./login-forms.ts";
+import { plain } from "./output/plain.ts";
 
 /** What the hub says about its provider. */
 export interface ProviderOfHub {

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { setDefaultCACertificates } from "node:tls";
-import { type Invocation, UsageError } from "./arguments.ts";
-import { credentialsFile, isFresh, type ProviderLogin, readLogin, withLock, writeLogin } from "./credentials.ts";
+import type { Invocation } from "./arguments.ts";
+import { credentialsFile, isFresh, readLogin, withLock, writeLogin } from "./credentials.ts";
+import { Away, Refused, UsageError } from "./errors.ts";
+import type { ProviderLogin } from "./login-forms.ts";
 import { problemText } from "./output.ts";
 import { defaultToken } from "./token.ts";
 
@@ -17,14 +18,10 @@ export interface Target {
   readonly login: ProviderLogin | null;
   /** Says where the command looked for a token, if it has none. */
   readonly noToken: string | null;
-}
-
-export class Refused extends Error {
-  override readonly name = "Refused";
-}
-
-export class Away extends Error {
-  override readonly name = "Away";
+  /** The file with the logins of this user. */
+  readonly logins: string;
+  /** Tells the operator something while the command goes on. */
+  readonly note: (text: string) => void;
 }
 
 /** If no hub answers, the error of `fetchFrom` names the hub's address and the settings that give the address. */
@@ -35,7 +32,7 @@ export async function fetchFrom(url: string, path: string, request: RequestInit)
     const { message, cause } = error instanceof Error ? error : new Error(String(error));
     const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
     throw new Away(
-      `The hub at ${url} could not be reached (${why}). Check that it runs, and that --hub or MUSTER_URL is right. The commands and their help come from the hub.`,
+      `The hub at ${url} could not be reached (${why}). Check that it runs, and that --hub or MUSTER_URL is right.`,
     );
   }
 }
@@ -45,45 +42,55 @@ export const flagText = (values: Readonly<Record<string, unknown>>, name: string
   return typeof value === "string" ? value : undefined;
 };
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /** Returns the hub's address, and makes the command trust the CA that the operator names. */
-export function addressOf(values: Readonly<Record<string, unknown>>): string {
-  trustOnly(flagText(values, "ca-file") ?? process.env["MUSTER_CA_FILE"]);
-  return (flagText(values, "hub") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
+export async function addressOf(values: Readonly<Record<string, unknown>>, env: Environment): Promise<string> {
+  await trustOnly(flagText(values, "ca-file") ?? env["MUSTER_CA_FILE"]);
+  return (flagText(values, "hub") ?? env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
 }
 
-export function targetOf(values: Readonly<Record<string, unknown>>): Target {
-  const url = addressOf(values);
-  const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
-  const given = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
-  if (given !== undefined) return { url, token: given, login: null, noToken: null };
-  const login = readLogin(credentialsFile(process.env), url);
-  if (login?.kind === "token") return { url, token: login.token, login: null, noToken: null };
-  if (login !== null) return { url, token: null, login, noToken: null };
-  const found = defaultToken("/", process.env);
-  const token = found.ok ? found.token : null;
-  return { url, token, login: null, noToken: found.ok ? null : found.message };
+export async function targetOf(
+  values: Readonly<Record<string, unknown>>,
+  env: Environment,
+  note: (text: string) => void = noteToPerson,
+): Promise<Target> {
+  const url = await addressOf(values, env);
+  const logins = credentialsFile(env);
+  const target = { url, token: null, login: null, noToken: null, logins, note };
+  const file = flagText(values, "token-file") ?? env["MUSTER_TOKEN_FILE"];
+  const given = file === undefined ? env["MUSTER_TOKEN"] : read(file).trim();
+  if (given !== undefined) return { ...target, token: given };
+  const login = await readLogin(logins, url);
+  if (login?.kind === "token") return { ...target, token: login.token };
+  if (login !== null) return { ...target, login };
+  const found = defaultToken("/", env);
+  return found.ok ? { ...target, token: found.token } : { ...target, noToken: found.message };
 }
+
+const noteToPerson = (text: string): void => void process.stderr.write(text);
 
 /** Returns the token for a request. Only a command with an expired login loads the code of the renewal. */
-async function presentToken({ url, token, login }: Target): Promise<string | null> {
+async function presentToken({ url, token, login, logins: file }: Target): Promise<string | null> {
   if (login === null) return token;
   if (isFresh(login)) return login.access_token;
   const { renewLogin } = await import("./provider.ts");
-  const file = credentialsFile(process.env);
   return withLock(file, async () => {
     // Another command may have renewed the login, or logged out, while this command waited for the lock.
-    const now = readLogin(file, url);
+    const now = await readLogin(file, url);
     if (now?.kind !== "provider") return now?.token ?? null;
     if (isFresh(now)) return now.access_token;
     const renewed = await renewLogin(now);
-    writeLogin(file, url, renewed);
+    await writeLogin(file, url, renewed);
     return renewed.access_token;
   });
 }
 
 /** Makes the command trust only the CA that the operator names, and no CA of the operating system. */
-function trustOnly(caFile: string | undefined): void {
+async function trustOnly(caFile: string | undefined): Promise<void> {
   if (caFile === undefined || caFile === "") return;
+  // The module of TLS takes as long to load as Node.js itself takes to start.
+  const { setDefaultCACertificates } = await import("node:tls");
   try {
     setDefaultCACertificates([read(caFile)]);
   } catch (error) {
@@ -106,8 +113,12 @@ interface Question {
   readonly headers?: Readonly<Record<string, string>>;
   /** True if the hub stores the answer of the request under an idempotency key and can give the stored answer again. */
   readonly repeatable?: boolean;
+  /** The idempotency key of the request; without it a repeatable request gets a new key. */
+  readonly key?: string;
   /** The deadline of the request in milliseconds; undefined for a stream, which has no end. */
   readonly deadlineMs?: number;
+  /** Ends the request. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -125,6 +136,14 @@ function secondsToWait(response: Response): number {
   return response.status === 429 && seconds > 0 && seconds <= MOST_WAIT_SECONDS ? seconds : 0;
 }
 
+function endOf(deadlineMs: number | undefined, signal: AbortSignal | undefined): { signal?: AbortSignal } {
+  const ends = [
+    ...(deadlineMs === undefined ? [] : [AbortSignal.timeout(deadlineMs)]),
+    ...(signal === undefined ? [] : [signal]),
+  ];
+  return ends.length === 0 ? {} : { signal: AbortSignal.any(ends) };
+}
+
 /**
  * The command repeats a request only if the hub's answer says that the hub did nothing and when to send the request again. Both attempts of a request
  * carry one idempotency key; a new command gets a new key. After any failure except a refusal with a time to wait, the operator decides whether to
@@ -132,12 +151,12 @@ function secondsToWait(response: Response): number {
  */
 export async function call(
   target: Target,
-  { method, invocation, headers: own, repeatable, deadlineMs }: Question,
+  { method, invocation, headers: own, repeatable, key, deadlineMs, signal }: Question,
 ): Promise<Response> {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", ...own };
   const token = await presentToken(target);
   if (token !== null) headers["authorization"] = `Bearer ${token}`;
-  if (repeatable === true) headers["idempotency-key"] = randomUUID();
+  if (repeatable === true) headers["idempotency-key"] = key ?? randomUUID();
   if (invocation.body !== null) headers["content-type"] = "application/json";
   const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
   const send = (): Promise<Response> =>
@@ -145,12 +164,12 @@ export async function call(
       method,
       headers,
       ...(invocation.body === null ? {} : { body: JSON.stringify(invocation.body) }),
-      ...(deadlineMs === undefined ? {} : { signal: AbortSignal.timeout(deadlineMs) }),
+      ...endOf(deadlineMs, signal),
     });
   let response = await send();
   const wait = secondsToWait(response);
   if (wait > 0) {
-    process.stderr.write(`This token has sent the hub too many requests; trying again in ${wait} s.\n`);
+    target.note(`This token has sent the hub too many requests; trying again in ${wait} s.\n`);
     await response.body?.cancel();
     await pause(wait * 1000);
     response = await send();
@@ -158,5 +177,5 @@ export async function call(
   if (response.ok) return response;
   const problem = problemText(response.status, await response.json().catch(() => null));
   const advice = target.login === null ? (target.noToken ?? "") : "If your login has ended, run: muster login";
-  throw new Refused(response.status === 401 ? `${problem}${advice}` : problem);
+  throw new Refused(response.status === 401 ? `${problem}${advice}` : problem, response.status);
 }

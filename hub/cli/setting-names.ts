@@ -1,5 +1,5 @@
 import { nearest } from "../../shared/nearest-name.ts";
-import { UsageError } from "./arguments.ts";
+import { UsageError } from "./errors.ts";
 
 /** The settings that the command line reads from the environment. */
 const SETTINGS = [

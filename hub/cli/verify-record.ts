@@ -2,8 +2,9 @@ import { readFileSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import type { RecordFault, VerifiedRecord } from "../../shared/sanitization-verify.ts";
 import { KeptHeads, verifyChain, verifyHeads, verifyRecord } from "../../shared/sanitization-verify.ts";
-import { UsageError } from "./arguments.ts";
-import { plain } from "./output.ts";
+import { UsageError } from "./errors.ts";
+
+import { plain } from "./output/plain.ts";
 import { RECORD_CRYPTO } from "./record-crypto.ts";
 
 /**

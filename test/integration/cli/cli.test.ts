@@ -38,7 +38,7 @@ const file = (name: string, content: string): string => {
 
 describe("the command line", () => {
   it("has a command for every operation of the hub, and its help names the fields", async () => {
-    const { stdout } = await muster(["help"]);
+    const { stdout } = await muster(["help", "operations"]);
     const { body } = await api.ask("GET", "/api/v1/openapi.json");
     const operations = Object.values(body.paths).flatMap((methods) => Object.values(methods as object));
     for (const { operationId } of operations as { operationId: string }[])

@@ -1,0 +1,51 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Refused } from "./errors.ts";
+import { followEvents } from "./events.ts";
+import type { Hub } from "./hub.ts";
+
+/** Not every change has an event, for example a move to the next stage, so a command that waits also reads again after this time. */
+const AGAIN_MS = 10_000;
+/** A caller without the right to read events has to read more often. */
+const WITHOUT_EVENTS_MS = 3_000;
+/** Events that come together cause one reading. */
+const TOGETHER_MS = 150;
+
+/** Tells a command when to read the state again: after an event, and otherwise after some seconds. */
+export class Changes {
+  #raised = false;
+  #wake: (() => void) | null = null;
+  #againMs = AGAIN_MS;
+
+  /** Returns when the hub sends its events, so that no change after the first reading is missed. */
+  static async follow(hub: Hub, types: readonly string[], signal: AbortSignal): Promise<Changes> {
+    const changes = new Changes();
+    const raise = (): void => changes.#raise();
+    if (types.length === 0) changes.#againMs = WITHOUT_EVENTS_MS;
+    else
+      try {
+        await followEvents(hub, types, { heard: raise, lost: raise, signal });
+      } catch (error) {
+        // The hub serves a limited number of streams, and not every role may read events.
+        if (!(error instanceof Refused) || ![403, 429, 503].includes(error.httpStatus ?? 0)) throw error;
+        changes.#againMs = WITHOUT_EVENTS_MS;
+      }
+    return changes;
+  }
+
+  #raise(): void {
+    this.#raised = true;
+    this.#wake?.();
+  }
+
+  /** Waits for the next reason to read again, at most `atMostMs`. */
+  async next(atMostMs: number, signal: AbortSignal): Promise<void> {
+    const ended = new AbortController();
+    const either = AbortSignal.any([signal, ended.signal]);
+    this.#wake = () => ended.abort();
+    if (!this.#raised)
+      await pause(Math.min(atMostMs, this.#againMs), undefined, { signal: either }).catch(() => undefined);
+    this.#wake = null;
+    if (this.#raised) await pause(Math.min(atMostMs, TOGETHER_MS), undefined, { signal }).catch(() => undefined);
+    this.#raised = false;
+  }
+}

@@ -1,0 +1,30 @@
+import { age, col, type Noun, SITE, wide } from "./noun.ts";
+
+export const NODES = {
+  plural: "nodes",
+  singular: "node",
+  short: ["no"],
+  about: "hosts that Muster knows as nodes",
+  lists: ["listNodes"],
+  reads: ["getNode"],
+  id: "id",
+  label: "hostname",
+  columns: [
+    col("HOSTNAME", "hostname"),
+    col("STATUS", "status"),
+    col("SCHEDULABLE", "schedulable"),
+    SITE,
+    col("RACK", "location.rack"),
+    col("SKU", "sku_id"),
+    col("TENANT", "allocation.tenant"),
+    age("AGENT", "last_agent_contact_at"),
+    wide("ADDRESS", "host"),
+    wide("MAAS", "maas_system_id"),
+    wide("GENERATION", "generation"),
+    wide("VERSION", "agent_version"),
+    wide("CORDON", "cordon_reason"),
+    wide("WHY", "unschedulable_reasons"),
+    wide("ID", "id"),
+  ],
+  events: ["node.*"],
+} as const satisfies Noun;

@@ -1,0 +1,12 @@
+/** A program for tables takes a text with one of these beginnings for a formula, and would carry it out. */
+const FORMULA = /^[=+\-@\t\r]/;
+const NUMBER = /^[+-]?\d+([.]\d+)?$/;
+
+function field(text: string): string {
+  const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Returns rows as CSV by RFC 4180. A text that a program for tables would take for a formula gets an apostrophe before it. */
+export const csvText = (rows: readonly (readonly string[])[]): string =>
+  rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");

@@ -1,0 +1,56 @@
+import { type Command, Option } from "commander";
+import type { Field } from "../description.ts";
+import { namedBy, verbFlag } from "../operation.ts";
+import { FORMS } from "../output/form.ts";
+
+export type Flags = Readonly<Record<string, unknown>>;
+
+/** The flags of every verb that asks a hub. */
+export const addGeneral = (command: Command): Command =>
+  command
+    .optionsGroup("General flags:")
+    .option("--hub <url>", "the address of the hub (MUSTER_URL)")
+    .option("--token-file <file>", "the file with the API token (MUSTER_TOKEN_FILE)")
+    .option("--ca-file <file>", "the CA of the hub's https certificate, in PEM (MUSTER_CA_FILE)");
+
+/** The flags of a verb that prints objects. */
+export const addPrinting = (command: Command, forms: readonly string[] = FORMS): Command =>
+  command
+    .optionsGroup("Output:")
+    .addOption(new Option("-o, --output <form>", "the form of the answer").choices(forms).default(forms[0]))
+    .addOption(new Option("--color <when>", "colours of states").choices(["auto", "always", "never"]).default("auto"));
+
+/** A flag that may be repeated. */
+const more = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+
+/** Adds a flag for a filter, an order or a page of a list. */
+export function addFilter(command: Command, field: Field): void {
+  const { schema } = field;
+  const values = (schema.enum ?? []).map(String);
+  const about = [
+    schema.description ?? (namedBy(schema) === undefined ? "" : "a name or an id"),
+    values.length > 0 && values.join() !== "true,false" ? `(${values.join(", ")})` : "",
+  ];
+  const text = about.filter((one) => one !== "").join(" ");
+  if (values.join() === "true,false") {
+    command.option(`--${verbFlag(field)}`, text);
+    command.addOption(new Option(`--no-${verbFlag(field)}`).default(undefined).hideHelp());
+    return;
+  }
+  const place = namedBy(schema) === undefined ? "value" : "name";
+  command.addOption(new Option(`--${verbFlag(field)} <${place}>`, text).argParser(more));
+}
+
+/** The name under which the library keeps the value of a flag. */
+const keyOf = (field: Field): string => verbFlag(field).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** The query that the flags of filters give. Several values of a filter are separated by commas, as the API takes them. */
+export function queryOf(fields: readonly Field[], flags: Flags): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const field of fields) {
+    const value = flags[keyOf(field)];
+    if (Array.isArray(value)) query.set(field.name, value.join(","));
+    else if (typeof value === "boolean") query.set(field.name, String(value));
+  }
+  return query;
+}

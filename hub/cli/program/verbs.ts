@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+import type { Run } from "./run.ts";
+
+export interface Verb {
+  readonly about: string;
+  readonly group: string;
+  /** Adds arguments, flags and sub-commands to the verb's command. The code of a verb is loaded only if the command line names the verb. */
+  readonly load: () => Promise<(command: Command, run: Run) => void>;
+}
+
+const LOOK = "Look:";
+const HUB = "Program:";
+
+/** The verbs of the program, in the order of the help. */
+export const VERBS = {
+  get: {
+    about: "List objects, or show some of them",
+    group: LOOK,
+    load: async () => (await import("../verbs/get.ts")).add,
+  },
+  describe: {
+    about: "Show all about one object",
+    group: LOOK,
+    load: async () => (await import("../verbs/describe.ts")).add,
+  },
+  wait: {
+    about: "Wait until an object is in a state",
+    group: LOOK,
+    load: async () => (await import("../verbs/wait.ts")).add,
+  },
+  version: {
+    about: "Show the versions of this program and of the hub",
+    group: HUB,
+    load: async () => (await import("../verbs/version.ts")).add,
+  },
+} as const satisfies Record<string, Verb>;
+export type VerbName = keyof typeof VERBS;
+export const VERB_NAMES = Object.keys(VERBS) as VerbName[];
+export const isVerb = (name: string): name is VerbName => Object.hasOwn(VERBS, name);
+
+/** The commands with a parser and a help text of their own. */
+export const OWN = {
+  login: "Log in by a browser on any device, or by a token on standard input",
+  logout: "Forget a login",
+  audit: "Verify the audit, in the hub or in an exported file",
+  "verify-record": "Verify a sanitization record offline",
+  diagnostics: "Write one file for support, without secrets",
+} as const;
+export type OwnCommand = keyof typeof OWN;
+export const isOwn = (name: string): name is OwnCommand => Object.hasOwn(OWN, name);

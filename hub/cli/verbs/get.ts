@@ -1,0 +1,66 @@
+import type { Command } from "commander";
+import { Hub, type Item } from "../hub.ts";
+import type { Io } from "../io.ts";
+import { NOUN_LIST } from "../nouns/index.ts";
+import type { Noun } from "../nouns/noun.ts";
+import { plain } from "../output/plain.ts";
+import { printingOf, textOf } from "../output/print.ts";
+import { addFilter, addGeneral, addPrinting, type Flags } from "../program/flags.ts";
+import { nounCommand } from "../program/noun-command.ts";
+import type { Run } from "../program/run.ts";
+import { endOf, STATUS, type Status } from "../statuses.ts";
+import { filtersOf, readList, readOne } from "./read.ts";
+
+/** Adds a sub-command for each noun, with the filters of the noun's list as flags. */
+export function add(get: Command, run: Run): void {
+  for (const noun of NOUN_LIST) {
+    const command = nounCommand(get, noun).argument(
+      "[names...]",
+      `names or ids; without them, the list of ${noun.plural}`,
+    );
+    command.optionsGroup("Which:");
+    const { parent } = noun;
+    if (parent !== undefined) command.option(`--${parent.flag} <name>`, `the ${parent.flag} of the ${noun.plural}`);
+    for (const field of filtersOf(noun)) addFilter(command, field);
+    command.option("--all", "all pages of the list");
+    addPrinting(command)
+      .option("--columns <fields>", "the fields to show, separated by commas, for example hostname,location.rack")
+      .option("--no-headers", "leave out the line of headers");
+    addGeneral(command).action(async (names: string[], flags: Flags) => {
+      run.status = await show(noun, names, flags, run.io);
+    });
+  }
+}
+
+async function show(noun: Noun, names: readonly string[], flags: Flags, io: Io): Promise<Status> {
+  const printing = printingOf(flags, io);
+  const hub = await Hub.open(flags, io);
+  if (names.length > 0) return getNamed(noun, names, { flags, hub, io });
+  const { items, answer, more } = await readList(hub, noun, flags);
+  io.out(await textOf({ noun, items, answer }, printing, hub, io));
+  if (more) io.err(`There are more ${noun.plural}. Show all by --all, or fewer by a filter.\n`);
+  return STATUS.done;
+}
+
+/** Shows the objects of the names, and says for each name that no object has why there is none. */
+async function getNamed(
+  noun: Noun,
+  names: readonly string[],
+  { flags, hub, io }: { readonly flags: Flags; readonly hub: Hub; readonly io: Io },
+): Promise<Status> {
+  const items: Item[] = [];
+  let status: Status = STATUS.done;
+  for (const name of names) {
+    try {
+      items.push(await readOne(hub, noun, name, flags));
+    } catch (error) {
+      const [one, message] = endOf(error);
+      if (one !== STATUS.notFound || names.length === 1) throw error;
+      status = one;
+      io.err(plain(`${message.trimEnd()}\n`));
+    }
+  }
+  const answer = names.length === 1 ? items[0] : { items };
+  if (items.length > 0) io.out(await textOf({ noun, items, answer }, printingOf(flags, io), hub, io));
+  return status;
+}

@@ -1,0 +1,106 @@
+import { Changes } from "../changes.ts";
+import { Refused, UnknownName } from "../errors.ts";
+import { Hub, type Item } from "../hub.ts";
+import type { Io } from "../io.ts";
+
+import type { Noun } from "../nouns/noun.ts";
+import { plain } from "../output/plain.ts";
+import type { Flags } from "../program/flags.ts";
+
+import { STATUS, type Status } from "../statuses.ts";
+import { readOne } from "../verbs/read.ts";
+import type { Goal, Reached } from "./goal.ts";
+
+interface Wait {
+  readonly noun: Noun;
+  readonly names: readonly string[];
+  readonly goal: Goal;
+  readonly deadlineMs: number;
+  readonly flags: Flags;
+  readonly io: Io;
+}
+
+/** One object for which the command waits. */
+interface Waiting {
+  readonly name: string;
+  /** The id, once the object was read. Later readings use the id, because the name may get another object. */
+  id: string | null;
+  said: string;
+  reached: Reached;
+}
+
+/**
+ * Waits until all objects are in a state, with a line for each change. The command follows the hub's events first and reads the objects then, so that
+ * no change between the two is missed.
+ */
+export async function waitFor(wait: Wait): Promise<Status> {
+  const { noun, io } = wait;
+  const hub = await Hub.open(wait.flags, io);
+  const interrupted = io.interrupted();
+  const ended = new AbortController();
+  const deadline = performance.now() + wait.deadlineMs;
+  const all: Waiting[] = wait.names.map((name) => ({ name, id: null, said: "", reached: "no" }));
+  try {
+    const changes = await Changes.follow(hub, noun.events, AbortSignal.any([interrupted, ended.signal]));
+    for (;;) {
+      await Promise.all(all.filter(({ reached }) => reached === "no").map((one) => look(hub, wait, one)));
+      if (all.every(({ reached }) => reached !== "no")) return endOf(all);
+      const left = deadline - performance.now();
+      if (left <= 0) return stopped(wait, all, STATUS.deadline);
+      await changes.next(left, interrupted);
+      if (interrupted.aborted) return stopped(wait, all, STATUS.interrupted);
+    }
+  } finally {
+    ended.abort();
+  }
+}
+
+async function look(hub: Hub, { noun, goal, flags, io }: Wait, one: Waiting): Promise<void> {
+  const item = await present(hub, noun, one, flags, goal);
+  if (item !== null) one.id = String(item[noun.id] ?? one.id);
+  one.reached = goal.reached(item);
+  const line = `${one.name}: ${item === null ? "gone" : stateOf(item)}`;
+  if (line !== one.said) io.out(`${plain(line)}\n`);
+  one.said = line;
+}
+
+/** Reads an object; null if it is gone. A name that no object has from the start is a mistake, unless the command waits for that. */
+async function present(hub: Hub, noun: Noun, one: Waiting, flags: Flags, goal: Goal): Promise<Item | null> {
+  try {
+    return await readOne(hub, noun, one.id ?? one.name, flags);
+  } catch (error) {
+    const absent =
+      error instanceof UnknownName || (error instanceof Refused && [404, 410].includes(error.httpStatus ?? 0));
+    if (!absent || (one.id === null && goal.text !== "deleted")) throw error;
+    return null;
+  }
+}
+
+/** The state of an object as one line: its status, its stage, what it waits for, and what a person has to do. */
+function stateOf(item: Item): string {
+  const parts = [
+    item["status"] ?? item["state"] ?? (item["done"] === true ? "done" : "running"),
+    "succeeded" in item ? `${item["succeeded"]} of ${item["total"]} succeeded, ${item["failed"]} failed` : null,
+    item["current_stage"],
+    item["waiting_for"],
+    item["error_message"],
+    item["next_action"],
+  ];
+  return parts.filter((part) => part !== null && part !== undefined && part !== "").join(", ");
+}
+
+function endOf(all: readonly Waiting[]): Status {
+  const reached = all.filter((one) => one.reached === "yes").length;
+  return reached === all.length ? STATUS.done : reached === 0 ? STATUS.failed : STATUS.partly;
+}
+
+function stopped({ noun, goal, io }: Wait, all: readonly Waiting[], status: Status): Status {
+  const names = all.filter(({ reached }) => reached === "no").map(({ name }) => name);
+  const why = status === STATUS.deadline ? "The deadline has passed" : "Stopped waiting";
+  io.err(
+    plain(
+      `${why}; the work goes on. Wait again by: muster wait ${noun.singular} ${names.join(" ")} --for ${goal.text}\n`,
+    ),
+  );
+  return status;
+}
