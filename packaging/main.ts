@@ -7,11 +7,13 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
+import { z } from "zod";
+import { LICENSES } from "../hub/console/built-form.ts";
 import { VERSION } from "../shared/version.ts";
 import { COMPRESSIONS, type Compression, packDeb } from "./deb.ts";
-import { ARCHITECTURES, type Architecture } from "./package-spec.ts";
+import { ARCHITECTURES, type Architecture, type PackageSpec } from "./package-spec.ts";
 import { PACKAGES } from "./packages.ts";
-import { sbomName, sbomOf } from "./sbom.ts";
+import { Bundled, sbomName, sbomOf } from "./sbom.ts";
 import { RELEASE_KEYS, signPackages } from "./sign.ts";
 import { stageFiles } from "./stage-files.ts";
 
@@ -31,6 +33,14 @@ async function commitTime(): Promise<number> {
   if (given !== undefined) return Number(given);
   const { stdout } = await execa("git", ["-C", REPOSITORY, "log", "-1", "--format=%ct"]);
   return Number(stdout);
+}
+
+/** Reads which npm packages the built console of a package contains. */
+async function bundledIn(root: string, { home, console }: PackageSpec): Promise<z.output<typeof Bundled>[]> {
+  if (console === null) return [];
+  return z
+    .array(Bundled)
+    .parse(JSON.parse(await readFile(join(root, "usr/lib/muster", home, console, LICENSES), "utf8")));
 }
 
 const releaseKeys = async (): Promise<string[]> =>
@@ -72,7 +82,7 @@ async function build(): Promise<void> {
       await chmod(root, 0o755);
       const stage = { repository: REPOSITORY, root, spec, architecture, version: VERSION };
       await stageFiles(stage, made);
-      const about = { ...stage, sourceDateEpoch };
+      const about = { ...stage, sourceDateEpoch, bundled: await bundledIn(root, spec) };
       const sbom = `${JSON.stringify(sbomOf(about), null, 1)}\n`;
       await writeFile(join(root, "usr/share/doc", spec.name, "sbom.cdx.json"), sbom, { mode: 0o644 });
       await writeFile(join(out, sbomName(about)), sbom);

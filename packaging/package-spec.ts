@@ -6,6 +6,10 @@ export interface PackageSpec {
   readonly home: string;
   /** The folders of the repository with the sources of the package's program. */
   readonly sources: readonly string[];
+  /** Folders and files below `sources` that the package does not contain, because only a build or a browser uses them. */
+  readonly leavesOut: readonly string[];
+  /** The folder of the built console, which the build writes into the package; null for a package without a console. */
+  readonly console: string | null;
   /**
    * The npm packages that the package's program imports. The build automatically adds the dependencies of the npm packages that a program imports.
    */

@@ -23,12 +23,29 @@ export interface SbomOf {
   readonly version: string;
   /** The time of the repository's last commit, so that the same commit always gives the same bytes. */
   readonly sourceDateEpoch: number;
+  /** The npm packages whose code the built console contains. */
+  readonly bundled: readonly Bundled[];
 }
 
-export const sbomName = ({ spec, version, architecture }: SbomOf): string =>
+/** One npm package in the console's build, as the build names it in its file of licences. */
+export const Bundled = z.object({ name: z.string(), version: z.string() });
+type Bundled = z.output<typeof Bundled>;
+
+/** The same npm package may be in the console and beside it, and is one component. */
+function bundledPaths(packages: z.output<typeof Lockfile>["packages"], bundled: readonly Bundled[]): string[] {
+  return bundled.map(({ name, version }) => {
+    const path = Object.keys(packages).find(
+      (one) => one.endsWith(`node_modules/${name}`) && packages[one]?.version === version,
+    );
+    if (path === undefined) throw new Error(`package-lock.json has no ${name} ${version}, which the console contains`);
+    return path;
+  });
+}
+
+export const sbomName = ({ spec, version, architecture }: Omit<SbomOf, "bundled">): string =>
   `${spec.name}_${version}_${architecture}.cdx.json`;
 
-const debOf = (name: string, { version, architecture }: SbomOf) => ({
+const debOf = (name: string, { version, architecture }: Omit<SbomOf, "bundled">) => ({
   type: "application",
   "bom-ref": `pkg:deb/muster/${name}@${version}?arch=${architecture}`,
   name,
@@ -58,7 +75,11 @@ export function sbomOf(about: SbomOf): object {
       ...(license === undefined ? {} : { licenses: [{ expression: license }] }),
     };
   };
-  const paths = [...npmClosure(repository, spec.npm), ...binaries.map((name) => `node_modules/${name}`)];
+  const paths = new Set([
+    ...npmClosure(repository, spec.npm),
+    ...binaries.map((name) => `node_modules/${name}`),
+    ...bundledPaths(packages, about.bundled),
+  ]);
   return {
     bomFormat: "CycloneDX",
     specVersion: "1.6",
@@ -67,6 +88,6 @@ export function sbomOf(about: SbomOf): object {
       timestamp: new Date(sourceDateEpoch * 1000).toISOString(),
       component: debOf(spec.name, about),
     },
-    components: [...paths.map(component), ...spec.carries.map((name) => debOf(name, about))],
+    components: [...[...paths].map(component), ...spec.carries.map((name) => debOf(name, about))],
   };
 }

@@ -1,5 +1,7 @@
 import { chmod, cp, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { basename, dirname, extname, join } from "node:path";
+import { basename, dirname, extname, join, relative } from "node:path";
+import { execa } from "execa";
+import { LICENSES } from "../hub/console/built-form.ts";
 import { npmClosure } from "./npm-closure.ts";
 import { ARCHITECTURES, type Architecture, type PackageSpec } from "./package-spec.ts";
 import { RELEASE_KEYS } from "./sign.ts";
@@ -36,7 +38,8 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   const { repository, root, spec } = stage;
   const home = join(root, "usr/lib/muster", spec.home);
   await mkdir(home, { recursive: true });
-  for (const folder of spec.sources) await copySources(join(repository, folder), join(home, folder));
+  for (const folder of spec.sources) await copySources(stage, folder, join(home, folder));
+  if (spec.console !== null) await buildConsole(repository, join(home, spec.console));
   await copyNodeModules(stage, home);
   await copyRuntime(stage, home);
   // The written package.json tells Node.js that the package's sources are ES modules. The written package.json also tells a person the version of the
@@ -63,13 +66,22 @@ export async function stagePackagingFiles(stage: Stage, built: readonly string[]
   await normalizeModes(root);
 }
 
-async function copySources(from: string, to: string): Promise<void> {
-  await cp(from, to, { recursive: true, filter: (file) => !NOT_SHIPPED.test(file) });
+async function copySources({ repository, spec }: Stage, folder: string, to: string): Promise<void> {
+  const isSource = (file: string): boolean =>
+    !NOT_SHIPPED.test(file) && !spec.leavesOut.includes(relative(repository, file));
+  await cp(join(repository, folder), to, { recursive: true, filter: isSource });
   for (const file of await readdir(to, { recursive: true })) {
     if (extname(file) !== ".ts") continue;
     await writeFile(join(to, strippedName(file)), stripTypes(await readFile(join(to, file), "utf8")));
     await rm(join(to, file));
   }
+}
+
+/** Builds the console as a hub of a source checkout does: by the same program, in a process of its own. */
+async function buildConsole(repository: string, out: string): Promise<void> {
+  await mkdir(out, { recursive: true });
+  const program = join(repository, "hub/console/build/main.ts");
+  await execa(process.execPath, [program, out], { env: { NODE_ENV: "production" } });
 }
 
 async function copyNodeModules({ repository, spec, architecture }: Stage, home: string): Promise<void> {
@@ -105,7 +117,7 @@ async function writeDocs({ repository, root, spec }: Stage): Promise<void> {
   const folder = join(root, "usr/share/doc", spec.name);
   await mkdir(folder, { recursive: true });
   const home = `/usr/lib/muster/${spec.home}`;
-  const text = `${spec.name}: part of Muster.\nNode.js: ${home}/runtime/LICENSE\nnpm packages: the LICENSE file of each below ${home}/node_modules\n`;
+  const text = `${spec.name}: part of Muster.\nNode.js: ${home}/runtime/LICENSE\nnpm packages: the LICENSE file of each below ${home}/node_modules\n${spec.console === null ? "" : `npm packages in the console: ${home}/${spec.console}/${LICENSES}\n`}`;
   await writeFile(join(folder, "copyright"), text);
   await symlink("copyright", join(folder, "LICENSE"));
   for (const file of spec.docs) await cp(join(repository, "docs", file), join(folder, file));

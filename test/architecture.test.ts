@@ -74,7 +74,7 @@ async function sourceFiles(): Promise<string[]> {
   );
   return perFolder
     .flat()
-    .filter((file) => /[.](ts|mjs|sh)$/.test(file) && !/(^|\/)([.]muster|node_modules)\//.test(file));
+    .filter((file) => /[.](tsx?|mjs|sh)$/.test(file) && !/(^|\/)([.]muster|node_modules)\//.test(file));
 }
 
 describe("every source file", async () => {
@@ -109,7 +109,7 @@ describe("every source file", async () => {
   });
 
   it("and its folders have names in kebab-case", () => {
-    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*([.](test|fixture|config|error|happy|security))*[.](ts|mjs|sh)$/;
+    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*([.](test|fixture|config|error|happy|security))*[.](tsx?|mjs|sh)$/;
     const folder = /^[a-z0-9]+(-[a-z0-9]+)*$/;
     const bad = files.filter(
       (file) =>
@@ -240,6 +240,10 @@ const PLANTED = [
   ["hub/sign-in/serve.ts", 'import "../http/app.ts";', "people-imports"],
   ["hub/gateway/start.ts", 'import "../workflows/onboarding/stages/commission.ts";', "gateway-imports"],
   ["hub/node/wake.ts", 'import "../http/app.ts";', "node-imports"],
+  ["hub/console/app/direct.tsx", 'import "../../db/tables.ts";', "console-app-imports"],
+  ["hub/console/build/rows.ts", 'import "../../db/tables.ts";', "console-build-imports"],
+  ["hub/console/serve.ts", 'import "../db/tables.ts";', "console-imports"],
+  ["hub/http/app-code.ts", 'import "../console/app/main.tsx";', "console-code-apart"],
   ["hub/maas/again.ts", 'import "../main.ts";', "nobody-imports-main"],
   ["hub/db/fake.ts", 'import "../../test/fake.ts";', "no-test-code-in-production"],
   ["hub/maas/one.ts", 'import "./other.ts";', "no-cycles"],
@@ -251,6 +255,7 @@ const TARGETS = [
   "agent/system/gpu-memory/cuda-device.ts",
   "agent/system/gpu-memory/perform-overwrite.ts",
   "agent/system/workers/worker-program.ts",
+  "hub/console/app/main.tsx",
   "hub/startup/config.ts",
   "hub/main.ts",
   "hub/db/orm.ts",

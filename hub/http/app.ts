@@ -10,6 +10,7 @@ import { identify } from "../people/identify.ts";
 import { docsPage } from "../ui/docs-page.ts";
 import { statusPage } from "../ui/status-page.ts";
 import type { Env } from "./authorize.ts";
+import { registerConsole } from "./console-page.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -104,6 +105,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   app.get("/", (c) => servePage(c, statusPage));
   registerSignIn(app, deps, guard.failed);
   app.get("/docs", (c) => servePage(c, docsPage));
+  if (deps.console !== undefined) registerConsole(app, deps.console);
   app.notFound((c) => {
     const methods = ROUTES.filter((route) => matches(route.path, c.req.path)).map((route) => route.method);
     if (methods.length === 0)

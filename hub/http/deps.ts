@@ -5,6 +5,7 @@ import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
 import type { MaasFacts } from "../adoption/judge-machines.ts";
 import type { KeptHead } from "../audit/kept-heads.ts";
+import type { Console } from "../console/console.ts";
 import type { KnownRegion } from "../db/queries/known-region.ts";
 import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
@@ -77,5 +78,7 @@ export interface ApiDependencies {
   readonly approvalHours?: number | undefined;
   /** The request budgets of a token of the admin API, by default those of `hub/gateway/budgets.ts`; tests may set other budgets. */
   readonly tokenRates?: TokenRates | undefined;
+  /** The operators' console; an API without one, as in most tests, has nothing at `/console`. */
+  readonly console?: Console;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

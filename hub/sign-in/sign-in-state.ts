@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { Begun } from "./provider.ts";
 
 const Random = z.string().regex(/^[A-Za-z0-9_-]{16,128}$/);
-/** The part of the page's address after `#`, to which a browser returns. It can name no other server. */
-const Place = z.string().regex(/^#\/[\x21-\x7e]{0,512}$/);
+/** The part of an address to which a browser returns: after the `#` of the page, or below `/console/`. It can name no other server. */
+const Place = z.string().regex(/^(#\/|console\/)[\x21-\x7e]{0,512}$/);
 
 const Kept = z.strictObject({ state: Random, nonce: Random, verifier: Random, place: Place });
 /** A sign-in that a browser has begun: the values for the provider's answer, and the part of the page to which the browser returns. */

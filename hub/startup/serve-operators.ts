@@ -1,4 +1,5 @@
 import type { BlockList } from "node:net";
+import { Console } from "../console/console.ts";
 import { type HubFacts, watchEventLoop } from "../diagnostics/facts.ts";
 import { diagnosticsOf } from "../diagnostics/take.ts";
 import { EventFeed } from "../events/event-feed.ts";
@@ -78,8 +79,10 @@ export async function serveOperators(
       certificates: () => ({ hub_ca: options.caEnd(), admin_listener: tls?.notAfter() ?? null }),
     },
   });
+  const console = new Console({ stateDir: facts.stateDir, log: log.with({ part: "console" }) });
   const app = createAdminApp({
     ...options,
+    console,
     proxies: at.proxies,
     events,
     metrics,
@@ -99,6 +102,7 @@ export async function serveOperators(
       // The hub closes its event streams before it closes the server, because the server waits for the end of the streams.
       events.close();
       await server.close();
+      await console.close();
       await scraped?.close();
       await metrics.close();
       eventLoop.close();

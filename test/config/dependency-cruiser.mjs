@@ -1,23 +1,6 @@
-/** The imports that are allowed between folders. Tests (`*.test.ts`, `*.fixture.ts`, all of test/) import anything; `production` is all other code. */
-const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
-
-/** dependency-cruiser lists Node's own modules without "node:". The entry NODE in a list of allowed imports stands for all of Node's modules. */
-const NODE = Symbol("node");
-
-function only(name, from, allowed, comment) {
-  const paths = allowed.filter((entry) => entry !== NODE);
-  return {
-    name,
-    comment,
-    severity: "error",
-    from: { path: from, pathNot: TESTS },
-    to: { pathNot: paths, ...(allowed.includes(NODE) ? { dependencyTypesNot: ["core"] } : {}) },
-  };
-}
-
-function never(name, from, to, comment, { except = [] } = {}) {
-  return { name, comment, severity: "error", from: { path: from, pathNot: [TESTS, ...except] }, to: { path: to } };
-}
+/** The imports that are allowed between folders. */
+import { CONSOLE_IMPORTS } from "./console-imports.mjs";
+import { NODE, NPM, never, only, TESTS } from "./import-rule.mjs";
 
 /** Code that the agent's own process needs, although it is in a folder of the work that runs outside the agent (decision C6). */
 const AGENT_SIDE = [
@@ -31,7 +14,6 @@ const WORK_CODE = [
 ];
 
 const HUB_ANYWHERE = "^hub/(outbound|timing|metrics/counted|traces/current-stage)[/.]";
-const NPM = "node_modules/";
 const OF_CLI = `${NPM}(zod|openid-client|commander|yaml)/`;
 
 export default {
@@ -70,7 +52,7 @@ export default {
       name: "no-dev-packages-in-production",
       comment: "An installed hub or agent has no dev dependencies; the checkout that packages them has.",
       severity: "error",
-      from: { path: "^(agent|hub|shared|cloud-init)/", pathNot: TESTS },
+      from: { path: "^(agent|hub|shared|cloud-init)/", pathNot: [TESTS, "^hub/console/(app|build)/"] },
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"], dependencyTypesNot: ["type-only", "npm"] },
     },
     never(
@@ -285,7 +267,7 @@ export default {
         "^hub/(audit|db|people|sign-in|node|adoption|allocations|secrets|reconciler|events|diagnostics|metrics)/",
         "^hub/workflows/((engine|timeline)/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
-        "^hub/ui/",
+        "^hub/(console|ui)/",
         "^shared/",
         HUB_ANYWHERE,
         NPM,
@@ -383,6 +365,7 @@ export default {
       ["^shared/", "^hub/(maas/same-owner|reconciler/meanings|workflows/engine/(stage|workflow|retry|timeout))[.]ts$"],
       "Verdicts are functions of values, so that they can be tested as tables.",
     ),
+    ...CONSOLE_IMPORTS,
   ],
   options: {
     doNotFollow: { path: "node_modules" },

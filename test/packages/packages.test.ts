@@ -67,8 +67,16 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
       .map((path) => JSON.parse(readFileSync(join(homeOf(spec), path), "utf8")) as { name: string; version: string })
       .map((one) => `${one.name}@${one.version}`);
     const told = sbom.components.filter((one) => one["bom-ref"].startsWith("node_modules/"));
+    const licences =
+      spec.console === null ? "[]" : readFileSync(join(homeOf(spec), spec.console, "licenses.json"), "utf8");
+    const bundled = (JSON.parse(licences) as { name: string; version: string }[]).map(
+      (one) => `${one.name}@${one.version}`,
+    );
+    expect(bundled.some((one) => one.startsWith("react-dom@"))).toBe(spec.console !== null);
     const runtime = `node-linux-${ARCHITECTURES[architecture]}@${process.version.slice(1)}`;
-    expect(told.map((one) => `${one.name}@${one.version}`).sort()).toEqual([...brought, runtime].sort());
+    expect(told.map((one) => `${one.name}@${one.version}`).sort()).toEqual(
+      [...new Set([...brought, ...bundled, runtime])].sort(),
+    );
     expect(told.filter((one) => one.licenses === undefined)).toEqual([]);
     expect(readFileSync(join(folder, "a/SHA256SUMS"), "utf8")).toContain(beside);
   });

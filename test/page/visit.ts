@@ -13,6 +13,8 @@ const SIGN_IN = /\/sign-(in\/token|out)$/;
 export interface VisitOptions extends BrowserContextOptions {
   /** Matches the status or network error of requests that the test expects to fail. A failed request that `expects` does not match fails the test. */
   readonly expects?: RegExp;
+  /** The path of the first page of the visit. */
+  readonly path?: string;
 }
 
 /** Simulates one person at the operators' page, with a new browser profile, and collects everything that the browser reports. */
@@ -44,11 +46,15 @@ export class Visit {
     });
   }
 
-  static async begin(browser: Browser, url: string, { expects = /^never$/, ...options }: VisitOptions): Promise<Visit> {
+  static async begin(
+    browser: Browser,
+    url: string,
+    { expects = /^never$/, path = "/", ...options }: VisitOptions,
+  ): Promise<Visit> {
     const context = await browser.newContext({ locale: "en-GB", viewport: { width: 1280, height: 900 }, ...options });
     context.setDefaultTimeout(PATIENCE_MS);
     const visit = new Visit(await context.newPage(), url, expects);
-    await visit.page.goto(`${url}/`);
+    await visit.page.goto(`${url}${path}`);
     return visit;
   }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KeptHead } from "../../hub/audit/kept-heads.ts";
+import type { Console } from "../../hub/console/console.ts";
 import type { Database } from "../../hub/db/client.ts";
 import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
 import { createKeptLog, type LogRing } from "../../hub/diagnostics/log-ring.ts";
@@ -161,6 +162,8 @@ interface Options {
   readonly maasFacts?: ReadMaasFacts;
   readonly tokenRates?: TokenRates;
   readonly signIn?: SignInSettings;
+  /** The operators' console, which few tests need. */
+  readonly console?: Console;
 }
 
 /**
@@ -242,8 +245,9 @@ const asAtFirst = (): Pick<ApiHarness, "probeAnswer" | "auditHeads" | "patience"
   diagnosticsAsked: 0,
 });
 
-const insteadOf = ({ tokenRates, maasFacts }: Options) => ({
+const insteadOf = ({ tokenRates, maasFacts, console }: Options) => ({
   tokenRates,
+  ...(console === undefined ? {} : { console }),
   ...(maasFacts === undefined ? {} : { maasFacts }),
 });
 

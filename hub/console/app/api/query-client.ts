@@ -1,0 +1,43 @@
+import { MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import type { Topic } from "../live/topics.ts";
+import { HubError } from "./hub-error.ts";
+
+/** What the console does when the hub says that the session is over. The session's own code sets it. */
+let sessionEnded: () => void = () => undefined;
+export const onSessionEnded = (tell: () => void): void => {
+  sessionEnded = tell;
+};
+
+const noteRefusal = (error: unknown): void => {
+  if (error instanceof HubError && error.status === 401) sessionEnded();
+};
+
+/**
+ * The console asks nothing by itself: data is fresh until an event makes it stale. An answer of an absent hub is tried again when the event stream is
+ * back, so a query does not repeat itself.
+ */
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: noteRefusal }),
+  mutationCache: new MutationCache({ onError: noteRefusal }),
+  defaultOptions: {
+    queries: {
+      staleTime: Number.POSITIVE_INFINITY,
+      gcTime: 300_000,
+      retry: false,
+      refetchOnWindowFocus: false,
+      refetchOnReconnect: false,
+      networkMode: "always",
+    },
+    mutations: { retry: false, networkMode: "always" },
+  },
+});
+
+/**
+ * Describes a question to the hub. The topics of `about` say which events make the answer stale: kinds such as `nodes`, or one object such as
+ * `nodes/<id>`.
+ */
+export const question = <Data>(
+  about: readonly Topic[],
+  key: readonly unknown[],
+  ask: (signal: AbortSignal) => Promise<Data>,
+) => queryOptions({ queryKey: key, queryFn: ({ signal }) => ask(signal), meta: { about } });

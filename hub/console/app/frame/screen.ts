@@ -1,0 +1,23 @@
+import type { AnyRoute } from "@tanstack/react-router";
+import type { ComponentType } from "react";
+import type { Right } from "../api/session.ts";
+
+/** The groups of the navigation. A screen without a group is no entry of the navigation, for example the screen of one node. */
+export const GROUPS = ["Fleet", "Records", "Settings"] as const;
+
+export interface ScreenAbout {
+  readonly title: string;
+  /** The right without which the screen shows only that the right is missing, and the navigation leaves the screen out. */
+  readonly right: Right | "none";
+  readonly group?: (typeof GROUPS)[number];
+  /** The second key after `g` that opens the screen. */
+  readonly key?: string;
+  /** Loads the code of the screen, which exports the component `Page`. */
+  readonly load: () => Promise<{ readonly Page: ComponentType }>;
+}
+
+export interface Screen<R extends AnyRoute = AnyRoute> extends ScreenAbout {
+  readonly route: R;
+}
+
+export const screen = <R extends AnyRoute>(route: R, about: ScreenAbout): Screen<R> => ({ route, ...about });

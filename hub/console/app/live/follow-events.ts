@@ -1,0 +1,90 @@
+import { waitAfter } from "./backoff.ts";
+import { type LiveNews, readStream } from "./event-stream.ts";
+
+const LEADER = "muster-live-leader";
+const CHANNEL = "muster-live";
+/** A stream that ends in order is opened again at once, but never more often than this. */
+const SHORTEST_MS = 1_000;
+
+/** What the tabs of a browser tell each other. A tab that has just opened asks how the stream stands. */
+type TabMessage = LiveNews | { readonly kind: "ask" };
+
+/**
+ * Follows the hub's events. One tab of a browser, the leader, holds the stream and passes its news on to the others, because a browser opens only six
+ * connections to a server by HTTP/1.1. The browser gives the leader's lock to another tab when the leader closes.
+ */
+export function followEvents(hear: (news: LiveNews) => void): { stop(): void; tryNow(): void } {
+  const ending = new AbortController();
+  const channel = new BroadcastChannel(CHANNEL);
+  let cursor: string | null = null;
+  let standing: LiveNews | null = null;
+  let leads = false;
+  let wake = (): void => undefined;
+  const take = (news: LiveNews): void => {
+    if (news.kind === "changed") cursor = news.cursor;
+    else if (news.kind === "reset") cursor = null;
+    else standing = news;
+    hear(news);
+  };
+  const tell = (news: LiveNews): void => {
+    take(news);
+    channel.postMessage(news satisfies TabMessage);
+  };
+  channel.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
+    if (data.kind !== "ask") take(data);
+    else if (leads && standing !== null) channel.postMessage(standing satisfies TabMessage);
+  });
+  const lead = async (): Promise<void> => {
+    leads = true;
+    const pause = (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, ms);
+      });
+    await keepStream({ cursor: () => cursor, tell, pause, signal: ending.signal });
+  };
+  channel.postMessage({ kind: "ask" } satisfies TabMessage);
+  // A page of a hub that is neither on TLS nor on loopback has no locks, so each of its tabs has a stream.
+  const led = navigator.locks === undefined ? lead() : navigator.locks.request(LEADER, { signal: ending.signal }, lead);
+  // The wait for the lock ends with an error when this tab stops following.
+  led.catch(() => undefined);
+  return {
+    stop: () => {
+      ending.abort();
+      wake();
+      channel.close();
+    },
+    tryNow: () => wake(),
+  };
+}
+
+interface Keeper {
+  readonly cursor: () => string | null;
+  readonly tell: (news: LiveNews) => void;
+  readonly pause: (ms: number) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+async function keepStream({ cursor, tell, pause, signal }: Keeper): Promise<void> {
+  let failures = 0;
+  let awaySince: number | null = null;
+  const hear = (news: LiveNews): void => {
+    if (news.kind === "open") [failures, awaySince] = [0, null];
+    tell(news);
+  };
+  while (!signal.aborted) {
+    const { status } = await readStream(cursor(), hear, signal);
+    if (signal.aborted) return;
+    if (status === 401 || status === 403) return tell({ kind: "refused", status });
+    if (status === 410) tell({ kind: "reset" });
+    if (status === 200 || status === 410) {
+      await pause(SHORTEST_MS);
+      continue;
+    }
+    failures += 1;
+    awaySince ??= Date.now();
+    const wait = waitAfter(failures, Math.random());
+    tell({ kind: "away", since: awaySince, nextTry: Date.now() + wait });
+    await pause(wait);
+  }
+}

@@ -1,0 +1,89 @@
+import type { QueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, use, useEffect, useRef, useState } from "react";
+import { queryClient } from "../api/query-client.ts";
+import type { LiveNews } from "./event-stream.ts";
+import { followEvents } from "./follow-events.ts";
+import { EVERYTHING, isAbout, type Topic, topicsIn } from "./topics.ts";
+
+/** The screen asks again at most once in this time, and hubs with many consoles do not get all requests at once. */
+const GATHER_MS = 1_000;
+const JITTER_MS = 500;
+
+export type Standing =
+  | { readonly kind: "connecting" }
+  | { readonly kind: "live" }
+  | { readonly kind: "away"; readonly since: number; readonly nextTry: number }
+  | { readonly kind: "refused"; readonly status: number };
+
+interface Live {
+  readonly standing: Standing;
+  /** Tries at once to reach the hub. */
+  tryNow(): void;
+}
+
+const LiveContext = createContext<Live>({ standing: { kind: "connecting" }, tryNow: () => undefined });
+export const useLive = (): Live => use(LiveContext);
+
+/** Marks queries as stale. Those that a visible screen shows ask again; the others ask when a screen shows them. */
+function makeStale(client: QueryClient, changed: ReadonlySet<Topic>): void {
+  const refetchType = document.visibilityState === "visible" ? "active" : "none";
+  void client.invalidateQueries({ predicate: ({ meta }) => isAbout(topicsIn(meta), changed), refetchType });
+}
+
+/** Gathers the topics of many events into one refresh of the screen. */
+class Gathering {
+  readonly #topics = new Set<Topic>();
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  add(topics: readonly Topic[]): void {
+    for (const topic of topics) this.#topics.add(topic);
+    if (this.#topics.size === 0 || this.#timer !== null) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = null;
+        makeStale(queryClient, new Set(this.#topics));
+        this.#topics.clear();
+      },
+      GATHER_MS + Math.random() * JITTER_MS,
+    );
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+}
+
+const refetchStale = (): void => {
+  if (document.visibilityState === "visible") void queryClient.refetchQueries({ type: "active", stale: true });
+};
+
+/** Keeps what the screens show as new as the hub's events. Without an event the console asks nothing. */
+export function LiveProvider({ children }: { readonly children: ReactNode }): ReactNode {
+  const [standing, setStanding] = useState<Standing>({ kind: "connecting" });
+  const followed = useRef<ReturnType<typeof followEvents> | null>(null);
+  useEffect(() => {
+    const gathering = new Gathering();
+    let opened = false;
+    const hear = (news: LiveNews): void => {
+      if (news.kind === "changed") gathering.add(news.topics);
+      else if (news.kind === "reset") gathering.add([EVERYTHING]);
+      else if (news.kind === "open") open();
+      else setStanding(news);
+    };
+    const open = (): void => {
+      // What was asked before the stream opened may have missed an event. After an absence of the hub, what failed is asked again.
+      if (!opened) makeStale(queryClient, new Set([EVERYTHING]));
+      else void queryClient.refetchQueries({ predicate: ({ state }) => state.status === "error", type: "active" });
+      opened = true;
+      setStanding({ kind: "live" });
+    };
+    followed.current = followEvents(hear);
+    document.addEventListener("visibilitychange", refetchStale);
+    return () => {
+      followed.current?.stop();
+      gathering.stop();
+      document.removeEventListener("visibilitychange", refetchStale);
+    };
+  }, []);
+  return <LiveContext value={{ standing, tryNow: () => followed.current?.tryNow() }}>{children}</LiveContext>;
+}

@@ -1,0 +1,95 @@
+import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
+
+/** The console's own colour, from light to dark. White text is readable on the shades 6 to 9. */
+const BRAND: MantineColorsTuple = [
+  "#eef4fc",
+  "#d6e4f7",
+  "#adc8ee",
+  "#8fb6ea",
+  "#6b9fe3",
+  "#3f7bd0",
+  "#2a66bb",
+  "#2158a5",
+  "#1d4f91",
+  "#153a6c",
+];
+/** The greys of the dark scheme: text first, then borders, surfaces and the page. */
+const DARK: MantineColorsTuple = [
+  "#e4e8ee",
+  "#c3cad4",
+  "#a9b2bf",
+  "#7b8594",
+  "#3d4552",
+  "#2f3641",
+  "#232932",
+  "#16191f",
+  "#111318",
+  "#0c0e11",
+];
+
+const SYSTEM_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
+const small = { defaultProps: { size: "xs" } };
+
+/** One typographic scale, small and dense, and fonts of the operator's system: a hub at a closed site loads nothing from elsewhere. */
+export const theme = createTheme({
+  primaryColor: "brand",
+  primaryShade: { light: 7, dark: 6 },
+  colors: { brand: BRAND, dark: DARK },
+  fontFamily: SYSTEM_FONT,
+  fontFamilyMonospace: "ui-monospace, 'SFMono-Regular', 'Cascadia Mono', 'Liberation Mono', monospace",
+  fontSizes: { xs: "12px", sm: "13px", md: "14px", lg: "16px", xl: "20px" },
+  lineHeights: { xs: "1.35", sm: "1.4", md: "1.45", lg: "1.4", xl: "1.3" },
+  spacing: { xs: "6px", sm: "10px", md: "14px", lg: "20px", xl: "28px" },
+  defaultRadius: 4,
+  headings: {
+    fontFamily: SYSTEM_FONT,
+    fontWeight: "600",
+    sizes: {
+      h1: { fontSize: "20px", lineHeight: "1.3" },
+      h2: { fontSize: "15px", lineHeight: "1.4" },
+      h3: { fontSize: "14px", lineHeight: "1.4" },
+    },
+  },
+  cursorType: "pointer",
+  respectReducedMotion: true,
+  components: {
+    ActionIcon: { defaultProps: { size: "md", variant: "subtle", color: "gray" } },
+    Button: { ...small, styles: { label: { fontWeight: 500 } } },
+    Checkbox: small,
+    Input: small,
+    InputWrapper: small,
+    MultiSelect: small,
+    NumberInput: small,
+    PasswordInput: small,
+    SegmentedControl: small,
+    Select: small,
+    Switch: small,
+    TextInput: small,
+    Textarea: small,
+    Modal: {
+      defaultProps: { centered: false, transitionProps: { duration: 0 }, overlayProps: { backgroundOpacity: 0.45 } },
+    },
+    Drawer: { defaultProps: { transitionProps: { duration: 0 } } },
+    Menu: { defaultProps: { transitionProps: { duration: 0 }, shadow: "md" } },
+    Popover: { defaultProps: { transitionProps: { duration: 0 }, shadow: "md" } },
+    Tooltip: { defaultProps: { transitionProps: { duration: 0 }, openDelay: 300, multiline: true, maw: 360 } },
+  },
+});
+
+/** Mantine's own greys for secondary text have less contrast than WCAG AA asks for. */
+export const cssVariables: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-text": "#1a2029",
+    "--mantine-color-dimmed": "#525c69",
+    "--mantine-color-placeholder": "#616b78",
+    "--mantine-color-error": "#9b1c1c",
+    "--mantine-color-anchor": "#1d4f91",
+  },
+  dark: {
+    "--mantine-color-dimmed": "#a9b2bf",
+    "--mantine-color-placeholder": "#949eac",
+    "--mantine-color-error": "#ff9d94",
+    "--mantine-color-anchor": "#8fb6ea",
+  },
+});

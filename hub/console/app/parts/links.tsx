@@ -1,0 +1,49 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+/**
+ * Links to single objects. An object whose screen the console does not have yet is shown by the other page of the hub, so each kind of object has one
+ * place that knows where its screen is.
+ */
+const OTHER_PAGE = "/#/";
+
+export const shortId = (id: string): string => id.slice(0, 8);
+
+interface NamedProps {
+  readonly id: string;
+  readonly children?: ReactNode;
+}
+
+const ToOtherPage = ({ path, children }: { readonly path: string; readonly children: ReactNode }): ReactNode => (
+  <a href={`${OTHER_PAGE}${path}`}>{children}</a>
+);
+
+/** The address of a node's screen. */
+export const nodePath = (id: string): string => `${OTHER_PAGE}nodes/${id}`;
+
+export const NodeLink = ({ id, children }: NamedProps): ReactNode => (
+  <a href={nodePath(id)}>{children ?? <code>{shortId(id)}</code>}</a>
+);
+
+export const OperationLink = ({ id, kind, children }: NamedProps & { readonly kind: string }): ReactNode => (
+  <ToOtherPage path={`${kind === "onboarding" ? "onboardings" : "decommissions"}/${id}`}>
+    {children ?? <code>{shortId(id)}</code>}
+  </ToOtherPage>
+);
+
+export const ApprovalLink = ({ id, children }: NamedProps): ReactNode => (
+  <ToOtherPage path={`approvals/${id}`}>{children ?? <code>{shortId(id)}</code>}</ToOtherPage>
+);
+
+/** The nodes that a filter selects. */
+export const NodesLink = ({
+  search,
+  children,
+}: {
+  readonly search: Readonly<Record<string, unknown>>;
+  readonly children: ReactNode;
+}): ReactNode => (
+  <Link to="/nodes" search={search as never}>
+    {children}
+  </Link>
+);

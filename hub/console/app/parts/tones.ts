@@ -1,0 +1,57 @@
+/** What a status means for an operator. Each tone has one colour and one shape in the whole console. */
+export type Tone = "good" | "busy" | "attention" | "bad" | "over";
+
+const TONES: Readonly<Record<Tone, readonly string[]>> = {
+  good: ["active", "completed", "reconciled", "valid", "ok", "True", "granted", "used", "delivered", "clean", "closed"],
+  busy: [
+    "bootstrap_issued",
+    "enrolling",
+    "draining",
+    "removing",
+    "pending",
+    "running",
+    "compensating",
+    "granting",
+    "ending",
+    "approved",
+    "accepting",
+  ],
+  attention: ["failed_retryable", "paused", "warning", "Unknown", "incomplete", "stale"],
+  bad: [
+    "offline",
+    "quarantined",
+    "failed",
+    "failed_manual_intervention",
+    "refused",
+    "open",
+    "dead",
+    "not_clean",
+    "critical",
+    "high",
+    "False",
+  ],
+  over: [
+    "retired",
+    "deleted",
+    "cancelled",
+    "ended",
+    "expired",
+    "revoked",
+    "withdrawn",
+    "disabled",
+    "info",
+    "acknowledged",
+  ],
+};
+const TONE_OF = new Map(
+  Object.entries(TONES).flatMap(([tone, statuses]) => statuses.map((status) => [status, tone as Tone])),
+);
+
+/** The tone of a status of the API. A status that the console does not know, for example of a newer hub, is neutral. */
+export const toneOf = (status: string): Tone => TONE_OF.get(status) ?? "over";
+
+export const words = (name: string): string => name.replaceAll("_", " ");
+
+/** The word for a count: `1 node`, `2 nodes`. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

@@ -1,0 +1,190 @@
+import { Button, Modal, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, type ReactNode, useState } from "react";
+import { queryClient } from "../../api/query-client.ts";
+import { useSiteName } from "../../api/sites.ts";
+import { notify } from "../../frame/notice-list.ts";
+import { isAbout, topicsIn } from "../../live/topics.ts";
+import shared from "../../parts/parts.module.css";
+import { StatusBadge } from "../../parts/status-badge.tsx";
+import { counted } from "../../parts/tones.ts";
+import { applyToNodes, BULK_VERBS, type BulkAction, type BulkVerb, type SiteResult } from "./bulk-requests.ts";
+import type { NodesSearch } from "./node-questions.ts";
+import classes from "./nodes.module.css";
+import type { SiteChoice } from "./selection.ts";
+
+const MOST_REASON = 256;
+const MOST_AT_ONCE = 1_000;
+
+interface Props {
+  readonly verb: BulkVerb;
+  readonly choices: readonly SiteChoice[];
+  readonly count: number;
+  readonly search: NodesSearch;
+  readonly onClose: (done: boolean) => void;
+}
+
+/** Asks for the reason, shows what the verb would do to each node, and only then does it. */
+export function BulkDialog(props: Props): ReactNode {
+  const { verb, count, onClose } = props;
+  return (
+    <Modal
+      opened
+      size="lg"
+      onClose={() => onClose(false)}
+      title={`${BULK_VERBS[verb].title} ${counted(count, "node")}`}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <BulkForm {...props} />
+    </Modal>
+  );
+}
+
+const sumOf = (results: readonly SiteResult[], field: "applied" | "refused"): number =>
+  results.reduce((total, { result }) => total + result[field], 0);
+
+function useBulk({ verb, choices, search, onClose }: Props) {
+  const [plan, setPlan] = useState<readonly SiteResult[] | null>(null);
+  const preview = useMutation({
+    mutationFn: (action: BulkAction) => applyToNodes(action, choices, search, true),
+    onSuccess: setPlan,
+  });
+  const doing = useMutation({
+    mutationFn: (action: BulkAction) => applyToNodes(action, choices, search, false),
+    onSuccess: (results) => {
+      const refused = sumOf(results, "refused");
+      notify({
+        tone: refused > 0 ? "attention" : "good",
+        text: `${BULK_VERBS[verb].title}: done for ${counted(sumOf(results, "applied"), "node")}, refused for ${refused}.`,
+      });
+      onClose(true);
+    },
+    // What the preview showed is no longer true after a refusal, so the person looks again.
+    onError: () => setPlan(null),
+    onSettled: () =>
+      queryClient.invalidateQueries({ predicate: ({ meta }) => isAbout(topicsIn(meta), new Set(["nodes"])) }),
+  });
+  return { plan, preview, doing, forget: () => setPlan(null) };
+}
+
+function BulkForm(props: Props): ReactNode {
+  const { verb, choices, onClose } = props;
+  const [action, setAction] = useState<BulkAction>({ verb, reason: "", room: "", rack: "" });
+  const { plan, preview, doing, forget } = useBulk(props);
+  const change = (changed: Partial<BulkAction>): void => {
+    setAction({ ...action, ...changed });
+    forget();
+  };
+  const tooMany = choices.some(({ ids, expected }) => (ids?.length ?? expected ?? 0) > MOST_AT_ONCE);
+  const lacks =
+    action.reason.trim() === "" || (verb === "set_location" && action.room.trim() + action.rack.trim() === "");
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (lacks || tooMany) return;
+    if (plan === null) preview.mutate(action);
+    else doing.mutate(action);
+  };
+  const applies = plan === null ? 0 : sumOf(plan, "applied");
+  const error = doing.error ?? preview.error;
+  return (
+    <form onSubmit={submit}>
+      <p className={shared.dialogText}>{BULK_VERBS[verb].effect}</p>
+      {verb === "set_location" ? <LocationFields action={action} onChange={change} /> : null}
+      <TextInput
+        label="Reason, for the audit"
+        data-autofocus
+        required
+        withAsterisk={false}
+        maxLength={MOST_REASON}
+        autoComplete="off"
+        value={action.reason}
+        onChange={(event) => change({ reason: event.currentTarget.value })}
+      />
+      {tooMany ? (
+        <p className={shared.refusal}>One request takes at most 1,000 nodes of a site. Narrow the filter first.</p>
+      ) : null}
+      {plan === null ? null : <Preview plan={plan} />}
+      {error === null ? null : (
+        <div role="alert" className={shared.refusal}>
+          <p>{error.message}</p>
+          <p>Nothing was changed by the refused request. Look at the preview again before you go on.</p>
+        </div>
+      )}
+      <div className={shared.dialogFoot}>
+        <Button variant="default" onClick={() => onClose(false)}>
+          No
+        </Button>
+        {plan === null ? (
+          <Button type="submit" loading={preview.isPending} disabled={tooMany}>
+            Preview
+          </Button>
+        ) : (
+          <Button type="submit" loading={doing.isPending} disabled={applies === 0}>
+            {BULK_VERBS[verb].title} {counted(applies, "node")}
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+function LocationFields({
+  action,
+  onChange,
+}: {
+  readonly action: BulkAction;
+  readonly onChange: (changed: Partial<BulkAction>) => void;
+}): ReactNode {
+  return (
+    <div className={classes.fields}>
+      <TextInput
+        label="Room"
+        description="Empty: stays as it is"
+        value={action.room}
+        onChange={(event) => onChange({ room: event.currentTarget.value })}
+      />
+      <TextInput
+        label="Rack"
+        description="Empty: stays as it is"
+        value={action.rack}
+        onChange={(event) => onChange({ rack: event.currentTarget.value })}
+      />
+    </div>
+  );
+}
+
+/** What the verb would do: for how many nodes, and why not for the others. */
+function Preview({ plan }: { readonly plan: readonly SiteResult[] }): ReactNode {
+  const siteName = useSiteName();
+  return (
+    <div role="status" className={classes.preview}>
+      {plan.map(({ choice, result }) => (
+        <div key={choice.siteId}>
+          <h3 className={classes.previewSite}>{siteName(choice.siteId)}</h3>
+          <p>
+            <StatusBadge status="ok">{counted(result.applied, "node")}</StatusBadge> would change
+            {result.refused > 0 ? `, ${result.refused} would be refused:` : "."}
+          </p>
+          {result.refused_by.map(({ error_code: code, reason, count }) => (
+            <p key={`${code} ${reason}`} className={classes.refused}>
+              <StatusBadge status="refused">{counted(count, "node")}</StatusBadge> {reason}
+            </p>
+          ))}
+          <details>
+            <summary>The nodes</summary>
+            <ul className={classes.names}>
+              {result.nodes.map(({ node_id: id, hostname }) => (
+                <li key={id}>{hostname}</li>
+              ))}
+              {result.refusals.map(({ node_id: id, hostname, message }) => (
+                <li key={id}>
+                  {hostname ?? id}: {message}
+                </li>
+              ))}
+            </ul>
+          </details>
+        </div>
+      ))}
+    </div>
+  );
+}

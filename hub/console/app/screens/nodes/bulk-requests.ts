@@ -1,0 +1,100 @@
+import { api, onceOnly, read } from "../../api/client.ts";
+import type { Answer } from "../../api/schema.ts";
+import type { NodesSearch } from "./node-questions.ts";
+import type { SiteChoice } from "./selection.ts";
+
+export type BulkResult = Answer<"applyToNodes">;
+
+/** The verbs on many nodes that take effect at once. */
+export const BULK_VERBS = {
+  cordon: {
+    title: "Cordon",
+    effect: "New work stays off these nodes until they are uncordoned. Running work goes on.",
+  },
+  uncordon: { title: "Uncordon", effect: "Removes the cordons of these nodes that an operator has set." },
+  quarantine: {
+    title: "Quarantine",
+    effect: "Takes these nodes out of service, because a person knows of a fault. No new work comes to them.",
+  },
+  lift_quarantine: { title: "Lift quarantine", effect: "Brings these quarantined nodes back into service." },
+  activate: { title: "Activate", effect: "Brings these retired nodes back into service." },
+  set_location: {
+    title: "Set location",
+    effect: "Sets the room or the rack of these nodes, and removes the unit of a node whose rack changes.",
+  },
+} as const;
+export type BulkVerb = keyof typeof BULK_VERBS;
+
+export interface BulkAction {
+  readonly verb: BulkVerb;
+  readonly reason: string;
+  readonly room: string;
+  readonly rack: string;
+}
+
+export interface SiteResult {
+  readonly choice: SiteChoice;
+  readonly result: BulkResult;
+}
+
+const actionOf = ({ verb, reason, room, rack }: BulkAction) =>
+  verb === "set_location"
+    ? {
+        verb,
+        reason,
+        location: {
+          ...(room.trim() === "" ? {} : { room: room.trim() }),
+          ...(rack.trim() === "" ? {} : { rack: rack.trim() }),
+        },
+      }
+    : { verb, reason };
+
+/** Returns the filter of the address as a request for many nodes takes it. The site is a field of the request itself. */
+function filterOf(search: NodesSearch) {
+  const {
+    status,
+    sku_id,
+    schedulable,
+    room,
+    rack,
+    address,
+    failure_class,
+    condition,
+    search: text,
+    hostname_prefix,
+  } = search;
+  return {
+    ...(status === undefined ? {} : { status: [...status] as never }),
+    ...(sku_id === undefined ? {} : { sku_id: [...sku_id] }),
+    ...(schedulable === undefined ? {} : { schedulable: schedulable === "true" }),
+    ...(failure_class === undefined ? {} : { failure_class: [...failure_class] as never }),
+    ...Object.fromEntries(
+      Object.entries({ room, rack, address, condition, search: text, hostname_prefix }).filter(
+        ([, value]) => value !== undefined,
+      ),
+    ),
+  };
+}
+
+/**
+ * Sends one request for each site. The request for all that match says how many nodes the person has seen, and the hub refuses it if the filter matches
+ * another number by then.
+ */
+export async function applyToNodes(
+  action: BulkAction,
+  choices: readonly SiteChoice[],
+  search: NodesSearch,
+  plan: boolean,
+): Promise<SiteResult[]> {
+  const results: SiteResult[] = [];
+  for (const choice of choices) {
+    const selected =
+      choice.ids === null
+        ? { filter: filterOf(search), expected_count: choice.expected ?? 0 }
+        : { node_ids: [...choice.ids] };
+    const body = { site_id: choice.siteId, action: actionOf(action), plan, ...selected };
+    const headers = plan ? {} : onceOnly();
+    results.push({ choice, result: await read(api.POST("/api/v1/admin/nodes/bulk", { body, headers })) });
+  }
+  return results;
+}

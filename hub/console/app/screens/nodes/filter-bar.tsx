@@ -1,0 +1,139 @@
+import { Button, CloseButton, Switch, TextInput } from "@mantine/core";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useSiteName } from "../../api/sites.ts";
+import { Icon } from "../../look/icons.tsx";
+import { words } from "../../parts/tones.ts";
+import { FacetMenu } from "./facet-menu.tsx";
+import type { FacetName, Facets, NodesSearch } from "./node-questions.ts";
+import classes from "./nodes.module.css";
+
+const TYPING_MS = 250;
+
+/** The facets in the order of the bar. Of some filters the API takes several values, of others one. */
+const FACETS: readonly { readonly name: FacetName; readonly title: string; readonly several: boolean }[] = [
+  { name: "status", title: "Status", several: true },
+  { name: "schedulable", title: "Schedulable", several: false },
+  { name: "site_id", title: "Site", several: false },
+  { name: "sku_id", title: "SKU", several: true },
+  { name: "room", title: "Room", several: false },
+  { name: "rack", title: "Rack", several: false },
+  { name: "failure_class", title: "Failure", several: true },
+  { name: "condition", title: "Condition", several: false },
+];
+
+const SCHEDULABLE: Readonly<Record<string, string>> = { true: "yes", false: "no" };
+
+interface Props {
+  readonly search: NodesSearch;
+  readonly facets: Facets | undefined;
+  readonly onChange: (changes: Partial<NodesSearch>) => void;
+}
+
+/** The filters of the list. Each change is a change of the address. */
+export function FilterBar({ search, facets, onChange }: Props): ReactNode {
+  const siteName = useSiteName();
+  const nameOf = (name: FacetName, value: string): string => {
+    if (name === "site_id") return siteName(value);
+    if (name === "schedulable") return SCHEDULABLE[value] ?? value;
+    return name === "status" || name === "failure_class" ? words(value) : value;
+  };
+  return (
+    <search className={classes.filters} aria-label="Filters">
+      <SearchField
+        value={search.search ?? ""}
+        onChange={(text) => onChange({ search: text === "" ? undefined : text })}
+      />
+      {FACETS.map(({ name, title, several }) => {
+        const given = search[name];
+        return (
+          <FacetMenu
+            key={name}
+            title={title}
+            several={several}
+            values={facets?.facets[name].values ?? []}
+            more={facets?.facets[name].more ?? 0}
+            chosen={given === undefined ? [] : typeof given === "string" ? [given] : given}
+            nameOf={(value) => nameOf(name, value)}
+            onChange={(chosen) => onChange({ [name]: chosen.length === 0 ? undefined : several ? chosen : chosen[0] })}
+          />
+        );
+      })}
+      <Switch
+        label="Deleted"
+        checked={search.include_deleted === "true"}
+        onChange={(event) => onChange({ include_deleted: event.currentTarget.checked ? "true" : undefined })}
+      />
+      {hasFilter(search) ? (
+        <Button variant="subtle" onClick={() => onChange(NO_FILTER)}>
+          Clear all
+        </Button>
+      ) : null}
+    </search>
+  );
+}
+
+const NO_FILTER = {
+  search: undefined,
+  status: undefined,
+  schedulable: undefined,
+  site_id: undefined,
+  sku_id: undefined,
+  room: undefined,
+  rack: undefined,
+  failure_class: undefined,
+  condition: undefined,
+  address: undefined,
+  hostname_prefix: undefined,
+  include_deleted: undefined,
+} as const satisfies Partial<NodesSearch>;
+
+export const hasFilter = (search: NodesSearch): boolean =>
+  Object.keys(NO_FILTER).some((name) => search[name as keyof NodesSearch] !== undefined);
+
+/** What a person types goes into the address after a short pause, so that a word is one request. */
+function SearchField({
+  value,
+  onChange,
+}: {
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}): ReactNode {
+  const [typed, setTyped] = useState(value);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const sent = useRef(value);
+  useEffect(() => {
+    // The address has changed by a link or by the browser's way back.
+    if (value !== sent.current) setTyped(value);
+    sent.current = value;
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const send = (text: string): void => {
+    clearTimeout(timer.current);
+    sent.current = text.trim();
+    onChange(text.trim());
+  };
+  const type = (text: string): void => {
+    setTyped(text);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => send(text), TYPING_MS);
+  };
+  return (
+    <TextInput
+      className={classes.search}
+      aria-label="Search nodes"
+      placeholder="Hostname, address, MAC, serial number, MAAS id"
+      data-find
+      leftSection={<Icon name="find" size={14} />}
+      rightSection={
+        typed === "" ? null : <CloseButton size="sm" aria-label="Clear the search" onClick={() => type("")} />
+      }
+      value={typed}
+      onChange={(event) => type(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") send(typed);
+      }}
+      spellCheck={false}
+      autoComplete="off"
+    />
+  );
+}

@@ -1,0 +1,45 @@
+import { api, onceOnly, read, send } from "../api/client.ts";
+import { errorOf } from "../api/hub-error.ts";
+import type { Answer } from "../api/schema.ts";
+
+export type Approval = Answer<"getApproval">;
+
+/** The operations that the console can carry out once they are approved, each with its path in the API. All of them are POST. */
+const PATHS: Readonly<Record<string, string>> = {
+  adoptMachines: "/api/v1/admin/maas-sites/{id}/adoptions",
+  bindNodeMachine: "/api/v1/admin/nodes/{id}/bind-machine",
+  cleanNodeStorage: "/api/v1/admin/nodes/{id}/storage-cleanup",
+  createDecommissionBatch: "/api/v1/admin/decommissions/batch",
+  createMaasSiteProfile: "/api/v1/admin/maas-sites/{id}/profiles",
+  createOnboarding: "/api/v1/admin/onboardings",
+  createOnboardingBatch: "/api/v1/admin/onboardings/batch",
+  decommissionNode: "/api/v1/admin/nodes/{id}/decommission",
+  forceDecommission: "/api/v1/admin/decommissions/{id}/force",
+  releaseNode: "/api/v1/admin/nodes/{id}/release",
+  removeNode: "/api/v1/admin/nodes/{id}/remove",
+  restartCleanOnboarding: "/api/v1/admin/onboardings/{id}/restart-clean",
+  unbindNodeMachine: "/api/v1/admin/nodes/{id}/unbind-machine",
+};
+
+/** The hub may have approvals of operations that this console does not know, for example of a newer hub. */
+export const mayCarryOut = ({ operation }: Approval): boolean => Object.hasOwn(PATHS, operation);
+
+/** Sends an approved request again, as its requester, with its approval. */
+export async function carryOut({ id, operation, params, body }: Approval): Promise<void> {
+  const path = (PATHS[operation] ?? "").replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(params[name] ?? ""),
+  );
+  const headers = { "content-type": "application/json", "muster-approval": id, ...onceOnly() };
+  const url = new URL(path, location.origin);
+  const answer = await send(new Request(url, { method: "POST", headers, body: JSON.stringify(body ?? {}) }));
+  if (!answer.ok) throw errorOf(answer.status, await answer.json().catch(() => null));
+}
+
+export const withdraw = (id: string) =>
+  read(
+    api.POST("/api/v1/admin/approvals/{id}/refuse", {
+      params: { path: { id } },
+      headers: onceOnly(),
+      body: { reason: "withdrawn by the requester in the console" },
+    }),
+  );

@@ -1,0 +1,6 @@
+/** This program builds the console into the folder that its argument names. A hub of a source checkout and the packaging start the program. */
+import { buildConsole } from "./build-console.ts";
+
+const [out] = process.argv.slice(2);
+if (out === undefined) throw new Error("name the folder into which the console is built");
+await buildConsole(out);
