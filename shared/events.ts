@@ -215,6 +215,20 @@ export const EVENTS = {
       heard_at: z.string(),
     }),
   },
+  "node.readiness.lapsed": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "A time limit of the node's readiness policy has passed, so the node is not ready: a condition is `overdue` or its last report is `too_old`.",
+    data: z.strictObject({
+      node_id: z.string(),
+      hostname: z.string(),
+      condition: z.string(),
+      kind: z.enum(["overdue", "too_old"]),
+      since: z.string(),
+      message: z.string(),
+      next_action: z.string(),
+    }),
+  },
   "node.adopted": {
     subject: "nodes/{node_id}",
     meaning:

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { AllocationId, NodeId, WorkflowId } from "../../shared/ids.ts";
+import { AllocationId, NodeId, ProfileId, WorkflowId } from "../../shared/ids.ts";
+import type { ReadinessPolicy } from "../../shared/readiness-policy.ts";
 import type { Node } from "../db/schema/index.ts";
 import { type Candidate, obstaclesToAllocation } from "./free-node.ts";
 
@@ -25,6 +26,7 @@ const NODE: Node = {
   accessMethod: "node_agent",
   sshUsername: "root",
   generation: 1,
+  generationBeganAt: new Date(0),
   cordonReason: null,
   cordonOwner: null,
   quarantinedBy: null,
@@ -41,6 +43,8 @@ const condition = (type: string) => ({
   generation: 1,
   source: "agent" as const,
   observedAt: new Date(0),
+  receivedAt: new Date(0),
+  changedAt: new Date(0),
   expiresAt: null,
   stale: false,
 });
@@ -56,12 +60,19 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
     pastUnknown: false,
     baselineLack: [],
     policy: null,
+    now: new Date(0),
     gpuVendor: "nvidia",
     cursor: [],
     ...more,
   },
   heldBy: null,
 });
+const PROFILE = {
+  profileId: ProfileId.parse("44444444-4444-4444-8444-444444444444"),
+  profileName: "p",
+  readinessPolicy: [] as ReadinessPolicy,
+  softResetAfterRoot: false,
+} as const;
 const kinds = (one: Candidate, root = false) => obstaclesToAllocation(one, root).map(({ kind }) => kind);
 
 describe("what keeps a node from an allocation", () => {
@@ -95,7 +106,7 @@ describe("what keeps a node from an allocation", () => {
   });
 
   it("is a missing or incomplete baseline if a soft reset would clean the node", () => {
-    const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false, gpuClaimLevel: "reset_only" } as const;
+    const policy = { ...PROFILE, turnoverMode: "soft_reset", gpuClaimLevel: "reset_only" } as const;
     const bare = { baselineLack: null };
     expect(kinds(candidate({}, { ...bare, policy }))).toEqual(["no_baseline"]);
     expect(kinds(candidate({}, { ...bare, policy }), true)).toEqual([]);
@@ -107,7 +118,7 @@ describe("what keeps a node from an allocation", () => {
   });
 
   it("is a level of GPU memory that no cleaning reaches", () => {
-    const policy = { turnoverMode: "reimage", softResetAfterRoot: false, gpuClaimLevel: "overwritten" } as const;
+    const policy = { ...PROFILE, turnoverMode: "reimage", gpuClaimLevel: "overwritten" } as const;
     expect(kinds(candidate({}, { policy }))).toEqual([]);
     expect(kinds(candidate({}, { policy, gpuVendor: "none" }))).toEqual(["gpu_claim_impossible"]);
     expect(kinds(candidate({}, { policy, gpuVendor: null }), true)).toEqual(["gpu_claim_impossible"]);
@@ -115,7 +126,7 @@ describe("what keeps a node from an allocation", () => {
   });
 
   it("is root only if nothing can clean the node after a tenant with root", () => {
-    const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false, gpuClaimLevel: "reset_only" } as const;
+    const policy = { ...PROFILE, turnoverMode: "soft_reset", gpuClaimLevel: "reset_only" } as const;
     expect(kinds(candidate(), true)).toEqual(["root_not_allowed"]);
     expect(kinds(candidate({ onboardingMode: "manual" }, { policy }), true)).toEqual(["root_not_allowed"]);
     expect(kinds(candidate({ onboardingMode: "maas" }, { policy }), true)).toEqual([]);

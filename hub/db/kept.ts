@@ -20,6 +20,7 @@ export const KEPT_OF_A_NODE = {
     duplicate_identity: 20,
     agent_noisy: 50,
     condition_stale: 100,
+    readiness_lapsed: 100,
     /** The limit for events of type `status_changed` counts only the changes that the hub makes because of an agent's heartbeats. */
     status_changed: 200,
   },

@@ -10,9 +10,11 @@ import {
 } from "../db/queries/condition-watch.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvents } from "../db/queries/node-events.ts";
+import { newLapses } from "../db/queries/readiness-policies.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import { periodically } from "../timing/periodically.ts";
+import { tellLapses } from "./readiness-lapses.ts";
 
 const EVERY_MS = 5_000;
 /**
@@ -30,7 +32,7 @@ const AT_ONCE = 500;
 const MOST_STEPS = 20;
 
 /**
- * Finds expired conditions, reports each expired condition once, and wakes the workflows that wait on the node of an expired condition. Code that
+ * Finds expired conditions and passed time limits of readiness policies, reports each of them once, and wakes the workflows that wait on the node of an expired condition. Code that
  * reads a condition compares the condition's expiry with the clock, and does not rely on the sweep. An outage of the hubs must keep no work off a
  * node (decision F2). After an outage of the hubs, the sweep extends conditions that were valid before the outage, so that agents can repeat their
  * reports. Conditions that had expired before an outage of the hubs stay expired. Each step of the sweep of conditions is a transaction of its own,
@@ -54,13 +56,16 @@ async function oneStep(tx: Tx, graceSeconds: number, atOnce: number): Promise<{ 
     await extendConditions(tx, graceSeconds, atOnce);
     return { told: 0, more: true };
   }
-  const until = await endOfStep(tx, atOnce);
+  const expiries = await endOfStep(tx, atOnce);
+  const lapses = await newLapses(tx, expiries, atOnce);
+  const until = lapses.length < atOnce ? expiries : (lapses.at(-1)?.at ?? expiries);
   const stale = await newlyStale(tx, until);
   await recordNodeEvents(tx, stale.map(toNodeEvent));
   for (const condition of stale) await tell(tx, condition);
+  const lapsed = await tellLapses(tx, lapses);
   await wakeWorkflows(tx, [...new Set(stale.map(({ nodeId }) => waitKey.node(nodeId)))]);
   await lookedUntil(tx, until);
-  return { told: stale.length, more: until !== null };
+  return { told: stale.length + lapsed, more: until !== null };
 }
 
 const toNodeEvent = ({ nodeId, type, status, observedAt }: StaleCondition) =>

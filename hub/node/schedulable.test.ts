@@ -1,12 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { Bars } from "../../shared/condition-types.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
-import { barredBy, type ConditionFacts, type SchedulingFacts, schedulability } from "./schedulable.ts";
+import type { ConditionFacts } from "./readiness-verdict.ts";
+import { obstaclesOf, type SchedulingFacts, schedulability } from "./schedulable.ts";
 
 const NODE: SchedulingFacts = {
   status: "active",
   cordonReason: null,
   generation: 2,
+  policy: [],
+  begunAt: new Date("2026-01-01T10:00:00Z"),
+  now: new Date("2026-01-01T12:00:00Z"),
   hostClosed: false,
   tenant: null,
   overrides: [],
@@ -19,10 +22,14 @@ const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionF
   status: "True",
   reason: "Fine",
   generation: 2,
+  expiresAt: null,
+  receivedAt: new Date("2026-01-01T11:00:00Z"),
+  changedAt: new Date("2026-01-01T10:30:00Z"),
   stale: false,
   ...more,
 });
 const GOOD = [condition("agent.connected"), condition("agent.healthy"), condition("os.booted")];
+const MEND = "Read the condition's message in get-node, mend its cause on the host, and see that the agent runs";
 const reasons = (node: Partial<SchedulingFacts>, conditions: readonly ConditionFacts[] = GOOD) =>
   schedulability({ ...NODE, ...node }, conditions).reasons;
 const withHealthy = (more: Partial<ConditionFacts>) => [
@@ -78,31 +85,55 @@ describe("a node is schedulable", () => {
       "silent on its health",
       {},
       GOOD.filter((one) => one.type !== "agent.healthy"),
-      "agent.healthy was never reported",
+      `agent.healthy was never reported since this provisioning began at 2026-01-01T10:00:00.000Z. ${MEND}`,
     ],
-    ["ill", {}, withHealthy({ status: "False", reason: "DiskFull" }), "agent.healthy is False: DiskFull"],
-    ["of unknown health", {}, withHealthy({ status: "Unknown" }), "agent.healthy is Unknown: Fine"],
-    ["stale", {}, withHealthy({ stale: true }), "agent.healthy is stale"],
-    ["of an earlier provisioning", {}, withHealthy({ generation: 1 }), "agent.healthy is of an earlier provisioning"],
+    [
+      "ill",
+      {},
+      withHealthy({ status: "False", reason: "DiskFull" }),
+      `agent.healthy is False: DiskFull, since 2026-01-01T10:30:00.000Z. ${MEND}`,
+    ],
+    [
+      "of unknown health",
+      {},
+      withHealthy({ status: "Unknown" }),
+      `agent.healthy is Unknown: Fine, since 2026-01-01T10:30:00.000Z. ${MEND}`,
+    ],
+    [
+      "stale",
+      {},
+      withHealthy({ stale: true, expiresAt: new Date("2026-01-01T11:10:00Z") }),
+      `agent.healthy is stale since 2026-01-01T11:10:00.000Z. ${MEND}`,
+    ],
+    [
+      "of an earlier provisioning",
+      {},
+      withHealthy({ generation: 1 }),
+      `agent.healthy is of an earlier provisioning, and was not reported since this provisioning began at 2026-01-01T10:00:00.000Z. ${MEND}`,
+    ],
   ])("is not schedulable while it is %s", (_what, node, conditions, reason) => {
     expect(schedulability({ ...NODE, ...node }, conditions)).toEqual({ schedulable: false, reasons: [reason] });
   });
 });
 
-describe("a condition that may bar work", () => {
-  const STATUSES = ["True", "False", "Unknown"] as const;
-  const CASES = [
-    undefined,
-    condition("t", { generation: 1 }),
-    ...STATUSES.flatMap((status) => [false, true].map((stale) => condition("t", { status, stale }))),
-  ];
-  const told = (one: ConditionFacts | undefined) =>
-    one === undefined ? "missing" : one.generation !== 2 ? "old" : one.stale ? `stale ${one.status}` : one.status;
-  const letThrough = (bars: Bars) => CASES.filter((one) => barredBy("t", bars, one, 2) === null).map(told);
+describe("the readiness policy of a node's profile", () => {
+  const asks = (type: string) => ({ type, status: "True", max_age_seconds: null, deadline_seconds: 10_800 }) as const;
+  const policy = [{ all: [asks("fabric.ready")] }, { any: [asks("disk.ok"), asks("disk.waived")] }];
 
-  it("bars work except in the statuses that its rule allows; stale counts as Unknown, and Unknown bars", () => {
-    expect(letThrough("missing_or_not_true")).toEqual(["True"]);
-    expect(letThrough("not_true")).toEqual(["missing", "old", "True"]);
-    expect(letThrough("never")).toEqual(CASES.map(told));
+  it("names each lacking condition of a group all, and a group any as one obstacle", () => {
+    const disk = condition("disk.ok", { status: "False", reason: "Worn" });
+    expect(obstaclesOf({ ...NODE, policy }, [...GOOD, disk])).toEqual([
+      {
+        kind: "without_fabric.ready",
+        text: "fabric.ready was never reported since this provisioning began at 2026-01-01T10:00:00.000Z. The hub waits for a report until 2026-01-01T13:00:00.000Z. Let the system that reports it send a readiness signal of the node's present generation",
+      },
+      {
+        kind: "without_disk.ok_or_disk.waived",
+        text: "its profile needs one of disk.ok, disk.waived: disk.ok is False: Worn, since 2026-01-01T10:30:00.000Z. Read the condition's message in get-node, and mend its cause; the system that reports it then says so; disk.waived was never reported since this provisioning began at 2026-01-01T10:00:00.000Z. The hub waits for a report until 2026-01-01T13:00:00.000Z. Let the system that reports it send a readiness signal of the node's present generation",
+      },
+    ]);
+    expect(obstaclesOf({ ...NODE, policy }, [...GOOD, condition("fabric.ready"), condition("disk.waived")])).toEqual(
+      [],
+    );
   });
 });

@@ -1,11 +1,16 @@
-import { type Bars, CONDITION_TYPES, type ConditionRule } from "../../shared/condition-types.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { type BaselineLack, lacksNothing, toldLack } from "./baseline-lack.ts";
+import {
+  type ConditionFacts,
+  type Lacking,
+  type ReadinessFacts,
+  readinessOf,
+  toldLacking,
+} from "./readiness-verdict.ts";
 
-export interface SchedulingFacts {
+export interface SchedulingFacts extends ReadinessFacts {
   readonly status: NodeStatus;
   readonly cordonReason: string | null;
-  readonly generation: number;
   /** True if a drain closed the host to users, and nothing has shown since then that the host is open. */
   readonly hostClosed: boolean;
   /** The tenant of the node's open allocation, or null if the node has no open allocation. */
@@ -17,17 +22,6 @@ export interface SchedulingFacts {
   readonly baselineLack: BaselineLack;
   /** The reason why no cleaning of the node can reach the level of GPU memory cleaning that its profile requires; null if a cleaning can. */
   readonly claimImpossible: string | null;
-}
-export interface ConditionFacts {
-  readonly type: string;
-  readonly status: "True" | "False" | "Unknown";
-  readonly reason: string;
-  readonly generation: number;
-  /**
-   * True if the condition has expired, because nobody has reported the condition again in time. An expired condition counts as Unknown, whatever the
-   * last report said.
-   */
-  readonly stale: boolean;
 }
 
 /** A reason that keeps new work off a node: `kind` is one of a few names that a caller can count over many nodes, and `text` is for operators. */
@@ -64,12 +58,7 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
       kind: "health_override",
       text: `health override ${source}: ${reason}. When its cause is gone, remove it with remove-node-health-override`,
     });
-  for (const [type, { bars, tolerates }] of Object.entries<ConditionRule>(CONDITION_TYPES)) {
-    const said = conditions.find((one) => one.type === type);
-    if (tolerates !== undefined && said?.reason === tolerates) continue;
-    const text = barredBy(type, bars, said, node.generation);
-    if (text !== null) found.push({ kind: `without_${type}`, text });
-  }
+  found.push(...obstaclesOfReadiness(readinessOf(node, conditions).lacking));
   if (node.status === "active" && node.pastUnknown)
     found.push({
       kind: "past_unknown",
@@ -92,21 +81,21 @@ const NO_BASELINE =
 const INCOMPLETE_BASELINE =
   "so no soft reset could show that the host is clean after a tenant. Update its agent: the hub then takes a new baseline unless the node had a tenant. If it had one, reimage the node";
 
-/**
- * Returns the reason why a condition keeps work off a node; null if the condition allows work. A condition of an earlier generation counts as
- * missing.
- */
-export function barredBy(
-  type: string,
-  bars: Bars,
-  condition: ConditionFacts | undefined,
-  generation: number,
-): string | null {
-  if (bars === "never") return null;
-  if (condition === undefined || condition.generation !== generation) {
-    if (bars !== "missing_or_not_true") return null;
-    return condition === undefined ? `${type} was never reported` : `${type} is of an earlier provisioning`;
-  }
-  if (condition.stale) return `${type} is stale`;
-  return condition.status === "True" ? null : `${type} is ${condition.status}: ${condition.reason}`;
+const toldWithAction = (one: Lacking): string => `${toldLacking(one)}. ${one.nextAction}`;
+
+/** A group `any` is one obstacle, because one of its conditions is enough. Each other condition is an obstacle of its own. */
+function obstaclesOfReadiness(lacking: readonly Lacking[]): Obstacle[] {
+  const single = lacking.filter(({ of }) => of !== "any");
+  const groups = [...new Set(lacking.flatMap(({ of, group }) => (of === "any" && group !== null ? [group] : [])))];
+  return [
+    ...single.map((one) => ({ kind: `without_${one.type}`, text: toldWithAction(one) })),
+    ...groups.map((group) => {
+      const parts = lacking.filter((one) => one.of === "any" && one.group === group);
+      const types = [...new Set(parts.map(({ type }) => type))];
+      return {
+        kind: `without_${types.join("_or_")}`,
+        text: `its profile needs one of ${types.join(", ")}: ${parts.map(toldWithAction).join("; ")}`,
+      };
+    }),
+  ];
 }

@@ -1,6 +1,8 @@
+import { DEFAULT_POLICY } from "../../shared/readiness-policy.ts";
 import type { NodeRow } from "../db/queries/node-reads.ts";
 import { lackAtTurnover } from "./baseline-lack.ts";
 import { whyClaimImpossible } from "./gpu-claim.ts";
+import type { ReadinessFacts } from "./readiness-verdict.ts";
 import type { SchedulingFacts } from "./schedulable.ts";
 import type { TurnoverFacts } from "./turnover-mode.ts";
 
@@ -9,6 +11,14 @@ export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy
   grantsRoot: root,
   onboardingMode: node.onboardingMode,
   policy,
+});
+
+/** Returns the facts that decide, together with the node's conditions, whether the node is ready. */
+export const readinessFactsOf = ({ node, policy, now }: Pick<NodeRow, "node" | "policy" | "now">): ReadinessFacts => ({
+  policy: policy?.readinessPolicy ?? DEFAULT_POLICY,
+  generation: node.generation,
+  begunAt: node.generationBeganAt,
+  now,
 });
 
 /**
@@ -20,8 +30,8 @@ export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts 
   const claim = { level: policy?.gpuClaimLevel ?? null, vendor: gpuVendor, gpus: node.gpusTotal };
   return {
     status: node.status,
+    ...readinessFactsOf(row),
     cordonReason: node.cordonReason,
-    generation: node.generation,
     hostClosed,
     tenant: allocation?.tenant ?? null,
     overrides,

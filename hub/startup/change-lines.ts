@@ -38,6 +38,7 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "node.health_override.set": ["warn", "health override set"],
   "node.health_override.lifted": ["info", "health override lifted"],
   "node.condition.stale": ["warn", "condition of a node became stale"],
+  "node.readiness.lapsed": ["warn", "a time limit of a node's readiness policy has passed"],
   "node.adopted": ["info", "running host adopted"],
   "node.adoption.refused": ["warn", "agent of another host refused"],
   "node.machine.bound": ["info", "node bound to its machine"],

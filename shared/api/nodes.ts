@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { NodeId, SiteId } from "../ids.ts";
+import { NodeId, ProfileId, SiteId } from "../ids.ts";
 import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
 import { ONBOARDING_MODES } from "../onboarding-mode.ts";
 import { ConditionStatus } from "../readiness.ts";
+import { Lack, ReadinessPolicy } from "../readiness-policy.ts";
 import { NodeAdoption } from "./adoptions.ts";
 import { NodeAllocation } from "./allocations.ts";
 import { BaselineState } from "./baselines.ts";
@@ -19,6 +20,9 @@ const NodeCondition = z.strictObject({
   generation: z.int(),
   source: z.string(),
   observed_at: Timestamp,
+  /** When the newest report arrived, and when the condition got its status, both by the database's clock. */
+  received_at: Timestamp,
+  changed_at: Timestamp,
   expires_at: Timestamp.nullable(),
 });
 
@@ -106,8 +110,39 @@ const NodeEvent = z.strictObject({
   occurred_at: Timestamp,
 });
 
+/** A condition that keeps the node from being ready. */
+const LackingCondition = z.strictObject({
+  type: z.string(),
+  wants: z.enum(["True", "False"]),
+  kind: Lack,
+  /** The place of the condition's group in the policy, from 0 on; null for a condition that every node must have. */
+  group: z.int().nullable(),
+  group_kind: z.enum(["all", "any"]).nullable(),
+  status: ConditionStatus.nullable(),
+  reason: z.string().nullable(),
+  message: z.string(),
+  since: Timestamp,
+  /** The time after which a missing condition is overdue; null if nothing will change without a report. */
+  until: Timestamp.nullable(),
+  next_action: z.string(),
+});
+
+/** Whether the node's conditions let it take work. A ready node may still be cordoned, allocated or out of service, as `schedulable` says. */
+const NodeReadiness = z.strictObject({
+  ready: z.boolean(),
+  /** The readiness policy of the node's profile. A node without a profile has the empty policy, and both other fields are null. */
+  policy: z.strictObject({
+    profile_id: ProfileId.nullable(),
+    profile_name: z.string().nullable(),
+    groups: ReadinessPolicy,
+  }),
+  generation_began_at: Timestamp,
+  lacking: z.array(LackingCondition),
+});
+
 export const NodeDetail = z.strictObject({
   ...NodeSummary.shape,
+  readiness: NodeReadiness,
   conditions: z.array(NodeCondition),
   health_overrides: z.array(HealthOverride),
   inventory: Inventory.nullable(),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ProfileId, SiteId } from "../ids.ts";
+import { ReadinessPolicy } from "../readiness-policy.ts";
 import { GPU_LEVELS } from "../sanitization-record.ts";
 import { GPU_RESET_MEANS } from "../tasks/gpu-scrub.ts";
 import { DataShare, ListedDisks, ScratchFolder } from "../tasks/storage-cleanup.ts";
@@ -161,6 +162,9 @@ const profileFields = {
    * never releases the machine of a retired node automatically.
    */
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
+  readiness_policy: ReadinessPolicy.describe(
+    "Groups of conditions that a node must have before it is ready, besides those that every node must have",
+  ).default([]),
   second_person: z
     .array(SecondPerson)
     .max(SECOND_PERSON.length)

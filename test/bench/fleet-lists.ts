@@ -3,8 +3,12 @@ import { countFacets } from "../../hub/db/queries/node-facets.ts";
 import type { NodeFilter } from "../../hub/db/queries/node-filter.ts";
 import { countNodes, listNodeRows } from "../../hub/db/queries/node-reads.ts";
 import { schedulableNodes } from "../../hub/db/queries/schedulable-nodes.ts";
+import { maasSiteProfiles } from "../../hub/db/schema/index.ts";
 import type { Db } from "../../hub/db/tx.ts";
+import { profileColumns } from "../../hub/http/routes/profile-columns.ts";
 import type { NodeSort } from "../../shared/api/node-filter.ts";
+import { ProfileCreate } from "../../shared/api/profiles.ts";
+import { SiteId } from "../../shared/ids.ts";
 import { type Bench, percentile, withDatabase } from "./bench-hubs.ts";
 import { databaseCpuMs } from "./database-time.ts";
 import type { Figure } from "./figure.ts";
@@ -66,8 +70,31 @@ export const measureFleetLists = (stateDir: string): Promise<Figure[]> =>
     figures.push(
       await measured(db, "facets of two statuses", () => countFacets(db, { statuses: ["active", "offline"] })),
     );
-    return [...figures, ...(await measureRareNodes(db))];
+    return [...figures, ...(await measureRareNodes(db)), ...(await measureReadinessPolicy(db))];
   });
+
+/** Measures the list and the total of schedulable nodes while the profile of every node has a readiness policy with four requirements in two groups. */
+async function measureReadinessPolicy(db: Db): Promise<Figure[]> {
+  await db.execute(sql`delete from tasks where idempotency_key like 'closed-%'`);
+  const asks = (type: string) => ({ type, status: "True", max_age_seconds: 3_600, deadline_seconds: 3_600 });
+  const policy = [
+    { all: [asks("agent.healthy"), asks("os.booted")] },
+    { any: [asks("fabric.ready"), asks("cloud_init.done")] },
+  ];
+  const body = ProfileCreate.parse({ name: "policy", readiness_policy: policy });
+  const siteId = SiteId.parse("aaaaaaaa-0000-4000-8000-000000000000");
+  const [profile] = await db
+    .insert(maasSiteProfiles)
+    .values({ ...profileColumns(body), siteId })
+    .returning();
+  await db.execute(sql`update node_onboardings set profile_id = ${profile?.id}`);
+  await db.execute(sql`vacuum analyze`);
+  const what = "schedulable nodes, with a readiness policy of four requirements";
+  return [
+    await measureList(db, { what: `${what}, by hostname`, filter: { schedulable: true } }),
+    await measured(db, `total of ${what}`, () => countNodes(db, { schedulable: true })),
+  ];
+}
 
 /**
  * Measures the lists of nodes that few or no nodes match. The database must look at every node for them, and most nodes differ from the wanted ones only

@@ -15,13 +15,14 @@ import { FAILURE_CLASSES } from "../../shared/failures.ts";
 import { ProfileId, SiteId } from "../../shared/ids.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { READINESS_POLICIES } from "../support/generated-conditions.ts";
 import { bmcOf, type FleetWorld, generatedFleet, macOf, serialOf, writeFleet } from "../support/generated-fleet.ts";
 
 const SIZE = 60;
 const POLICIES = [
-  { turnover_mode: "soft_reset" },
+  { turnover_mode: "soft_reset", readiness_policy: READINESS_POLICIES[0] },
   { turnover_mode: "reimage" },
-  { turnover_mode: "soft_reset", gpu_claim_level: "overwritten" },
+  { turnover_mode: "soft_reset", gpu_claim_level: "overwritten", readiness_policy: READINESS_POLICIES[1] },
   { turnover_mode: "reimage", gpu_claim_level: "challenge_verified" },
 ];
 

@@ -17,63 +17,19 @@ import {
 } from "../../hub/db/schema/index.ts";
 import type { Tx } from "../../hub/db/tx.ts";
 import { ALLOCATION_STATUSES, type AllocationStatus } from "../../shared/allocation-status.ts";
-import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import { FAILURE_CLASSES } from "../../shared/failures.ts";
 import { AllocationId, NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "../../shared/ids.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
 import type { OnboardingMode } from "../../shared/onboarding-mode.ts";
 import { TASK_STATES } from "../../shared/task-state.ts";
 import { EMPTY_SNAPSHOT } from "./agent-results.ts";
+import { conditions, NEEDED, oftenUsual, USUAL } from "./generated-conditions.ts";
 
 /** The places to which generated nodes may belong: sites with a profile for each way in which the hub cleans a node. */
 export interface FleetWorld {
   readonly sites: readonly { readonly siteId: SiteId; readonly profiles: readonly ProfileId[] }[];
   readonly skus: readonly string[];
 }
-
-const oftenUsual = <T>(usual: T, other: fc.Arbitrary<T>) =>
-  fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other });
-
-interface Said {
-  readonly status: "True" | "False" | "Unknown";
-  readonly reason: string;
-  /** By how many generations the condition is older than the node. */
-  readonly behind: number;
-  readonly life: "endless" | "fresh" | "stale";
-}
-const USUAL: Said = { status: "True", reason: "Fine", behind: 0, life: "endless" };
-const condition: fc.Arbitrary<Said | null> = fc.option(
-  fc.record({
-    status: oftenUsual<Said["status"]>("True", fc.constantFrom("True", "False", "Unknown")),
-    reason: oftenUsual("Fine", fc.constant("MissingButAllowed")),
-    behind: oftenUsual(0, fc.constant(1)),
-    life: oftenUsual<Said["life"]>("endless", fc.constantFrom("fresh", "stale")),
-  }),
-  { freq: 2 },
-);
-/** A condition of a type that keeps work off a node only if it is False, with each reason and each status equally often. */
-const barring: fc.Arbitrary<Said | null> = fc.option(
-  fc.record({
-    status: fc.constantFrom<Said["status"]>("True", "False", "Unknown"),
-    reason: fc.constantFrom("Fine", "MissingButAllowed"),
-    behind: oftenUsual(0, fc.constant(1)),
-    life: fc.constantFrom<Said["life"]>("endless", "fresh", "stale"),
-  }),
-  { freq: 2 },
-);
-const NEEDED: readonly string[] = ["agent.connected", "agent.healthy", "os.booted"];
-const conditions: fc.Arbitrary<Readonly<Record<string, Said | null>>> = fc.record(
-  Object.fromEntries(
-    Object.keys(CONDITION_TYPES).map((type) => [
-      type,
-      NEEDED.includes(type)
-        ? oftenUsual<Said | null>(USUAL, condition)
-        : type === "network.roce"
-          ? barring
-          : oftenUsual<Said | null>(null, condition),
-    ]),
-  ),
-);
 
 const OPEN = ALLOCATION_STATUSES.filter((status) => status !== "ended");
 
@@ -144,7 +100,7 @@ const SCHEDULABLE: Partial<GeneratedNode> = {
   baseline: "whole",
   baselineBehind: 0,
   closings: [],
-  conditions: Object.fromEntries(NEEDED.map((type) => [type, USUAL])),
+  conditions: Object.fromEntries([...NEEDED, "fabric.ready", "disk.ok"].map((type) => [type, USUAL])),
 };
 /**
  * The past of an adopted node: whether somebody knows who used its host, which the first release of its machine ends, and how the hub cleans the node
@@ -243,7 +199,7 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
   const said = Object.entries(one.conditions).flatMap(([type, value]) => (value === null ? [] : [{ type, ...value }]));
   if (said.length > 0)
     await tx.insert(nodeConditions).values(
-      said.map(({ type, status, reason, behind, life }) => ({
+      said.map(({ type, status, reason, behind, life, age }) => ({
         nodeId: id,
         type,
         status,
@@ -252,6 +208,7 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
         generation: one.generation - behind,
         source: "agent",
         observedAt: sql`now()`,
+        receivedAt: sql`now() - make_interval(hours => ${age})`,
         expiresAt: life === "endless" ? null : sql`now() + make_interval(hours => ${life === "fresh" ? 9 : -9})`,
       })),
     );

@@ -2,7 +2,7 @@ import { CONDITION_TYPES, type ConditionSource, type ConditionType, ruleOf } fro
 import type { NodeId } from "../../../shared/ids.ts";
 import type { ConditionOf, ReportedCondition } from "../../../shared/readiness.ts";
 import { KEPT_OF_A_NODE } from "../kept.ts";
-import { and, asc, desc, eq, getTableColumns, inArray, sql } from "../orm.ts";
+import { and, asc, desc, eq, getTableColumns, inArray, type SQL, type SQLWrapper, sql } from "../orm.ts";
 import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
@@ -23,16 +23,25 @@ function asOfNow(row: ConditionNow): ConditionNow {
 /** True for the condition types that Muster itself defines, of which a node has at most one condition each. */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 
-/** `readConditionFacts` leaves out the messages of conditions to keep long lists small. */
+/**
+ * Reads the conditions of Muster's own types, and of the other given types, which are those that readiness policies ask for. `readConditionFacts` leaves
+ * out the messages of conditions to keep long lists small.
+ */
 export async function readConditionFacts(
   db: Db | Tx,
   nodeIds: readonly NodeId[],
+  types: readonly string[] = [],
 ): Promise<Omit<ConditionNow, "message">[]> {
   if (nodeIds.length === 0) return [];
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), message: sql<string>`''`, stale: isStale })
     .from(nodeConditions)
-    .where(and(inArray(nodeConditions.nodeId, [...nodeIds]), isKnownType));
+    .where(
+      and(
+        inArray(nodeConditions.nodeId, [...nodeIds]),
+        inArray(nodeConditions.type, [...new Set([...Object.keys(CONDITION_TYPES), ...types])]),
+      ),
+    );
   return rows.map(asOfNow);
 }
 
@@ -88,6 +97,16 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
 }
 
 /**
+ * The order of two reports about one moment: the worse status wins, whichever report arrives first. Without this order, the verdict about a node would
+ * depend on the order in which signals arrive.
+ */
+const badness = (status: SQLWrapper): SQL => sql`case ${status} when 'True' then 0 when 'Unknown' then 1 else 2 end`;
+
+/** A condition keeps the time of its last change as long as reports repeat its status in one generation, and none of them has expired. */
+const changedAt = sql`case when ${nodeConditions.generation} = excluded.generation and ${nodeConditions.status} = excluded.status
+  and coalesce(${nodeConditions.expiresAt} > now(), true) then ${nodeConditions.changedAt} else now() end`;
+
+/**
  * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future,
  * `writeConditions` stores the present time, so that a host's fast clock cannot block later reports.
  */
@@ -122,8 +141,11 @@ export async function writeConditions(
         source: sql`excluded.source`,
         observedAt: sql`excluded.observed_at`,
         expiresAt: sql`excluded.expires_at`,
+        receivedAt: sql`now()`,
+        changedAt,
       },
-      setWhere: sql`(${nodeConditions.generation}, ${nodeConditions.observedAt}) <= (excluded.generation, excluded.observed_at)
+      setWhere: sql`(${nodeConditions.generation}, ${nodeConditions.observedAt}, ${badness(nodeConditions.status)})
+          <= (excluded.generation, excluded.observed_at, ${badness(sql`excluded.status`)})
         or (${nodeConditions.generation} = excluded.generation and ${nodeConditions.expiresAt} <= now())`,
     });
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
@@ -150,7 +172,10 @@ export async function writeOwnCondition(
   await tx
     .insert(nodeConditions)
     .values({ ...values, nodeId: node.id, expiresAt })
-    .onConflictDoUpdate({ target: [nodeConditions.nodeId, nodeConditions.type], set: { ...values, expiresAt } });
+    .onConflictDoUpdate({
+      target: [nodeConditions.nodeId, nodeConditions.type],
+      set: { ...values, expiresAt, receivedAt: sql`now()`, changedAt },
+    });
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 

@@ -1,4 +1,4 @@
-import type { NodeId } from "../../../shared/ids.ts";
+import type { NodeId, ProfileId } from "../../../shared/ids.ts";
 import { eq, sql } from "../orm.ts";
 import { type MaasSiteProfile, maasSiteProfiles, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -6,18 +6,24 @@ import { profileOf } from "./decommissions.ts";
 
 export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot" | "gpuClaimLevel">;
 
+/** What a node's profile says about the node after its onboarding. */
+export interface NodePolicy extends TurnoverPolicy, Pick<MaasSiteProfile, "readinessPolicy"> {
+  readonly profileId: ProfileId;
+  readonly profileName: string;
+}
+
 /**
- * Returns how the hub cleans the given nodes between two tenants (decision C4), as the nodes' profiles say. The map that `turnoverPolicies` returns
- * has no entry for a node of manual mode, which has no profile.
+ * Returns what the profiles of the given nodes say about their readiness and about their cleaning between two tenants (decision C4). The map that
+ * `nodePolicies` returns has no entry for a node of manual mode, which has no profile.
  */
-export async function turnoverPolicies(
-  db: Db | Tx,
-  nodeIds: readonly NodeId[],
-): Promise<ReadonlyMap<NodeId, TurnoverPolicy>> {
+export async function nodePolicies(db: Db | Tx, nodeIds: readonly NodeId[]): Promise<ReadonlyMap<NodeId, NodePolicy>> {
   if (nodeIds.length === 0) return new Map();
   const rows = await db
     .select({
       nodeId: nodes.id,
+      profileId: maasSiteProfiles.id,
+      profileName: maasSiteProfiles.name,
+      readinessPolicy: maasSiteProfiles.readinessPolicy,
       turnoverMode: maasSiteProfiles.turnoverMode,
       softResetAfterRoot: maasSiteProfiles.softResetAfterRoot,
       gpuClaimLevel: maasSiteProfiles.gpuClaimLevel,
@@ -27,3 +33,12 @@ export async function turnoverPolicies(
     .where(sql`${nodes.id} = any(${sql.param([...nodeIds])}::uuid[])`);
   return new Map(rows.map(({ nodeId, ...policy }) => [nodeId, policy]));
 }
+
+/** Returns the types of the conditions that the policies ask for. */
+export const typesIn = (policies: Iterable<NodePolicy>): string[] => [
+  ...new Set(
+    [...policies].flatMap(({ readinessPolicy }) =>
+      readinessPolicy.flatMap(({ all = [], any = [] }) => [...all, ...any].map(({ type }) => type)),
+    ),
+  ),
+];

@@ -16,6 +16,7 @@ import {
   type Sku,
   skus,
 } from "../schema/index.ts";
+import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 import { type OpenAllocation, openAllocationsOf } from "./allocations.ts";
 import { closedHosts } from "./closed-hosts.ts";
@@ -24,7 +25,7 @@ import { baselineLack } from "./node-baselines.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
 import { matches, type NodeFilter } from "./node-filter.ts";
 import { listHealthOverrides } from "./node-health-overrides.ts";
-import { type TurnoverPolicy, turnoverPolicies } from "./node-profiles.ts";
+import { type NodePolicy, nodePolicies, typesIn } from "./node-profiles.ts";
 import { cursorSql, isAfter, orderSql } from "./node-sorts.ts";
 
 export interface NodeRow {
@@ -38,8 +39,10 @@ export interface NodeRow {
   readonly pastUnknown: boolean;
   /** The residue items that the baseline of the node's present generation lacks; null if the node has no baseline (architecture 14.4). */
   readonly baselineLack: readonly string[] | null;
-  /** The rules of the node's profile for cleaning the node after a tenant; null for a node without a profile. */
-  readonly policy: TurnoverPolicy | null;
+  /** The rules of the node's profile for the node's readiness and its cleaning after a tenant; null for a node without a profile. */
+  readonly policy: NodePolicy | null;
+  /** The time of the database at which the node was read. */
+  readonly now: Date;
   /** The GPU vendor of the node's SKU; null if the hub does not know the SKU. */
   readonly gpuVendor: Sku["gpuVendor"] | null;
   /** The cursor after the node in the list's order. */
@@ -79,6 +82,7 @@ export async function listNodeRows(
       baselineLack,
       pastUnknown: pastIsUnknown(sql`${nodes.id}`),
       gpuVendor: skus.gpuVendor,
+      now: sql`now()`.mapWith(toDate),
       cursor: cursorSql(sort),
     })
     .from(nodes)
@@ -89,10 +93,10 @@ export async function listNodeRows(
     .where(inArray(nodes.id, page))
     .orderBy(...order);
   const ids = rows.map((row) => row.node.id);
-  const conditions = await readConditionFacts(db, ids);
+  const policies = await nodePolicies(db, ids);
+  const conditions = await readConditionFacts(db, ids, typesIn(policies.values()));
   const closed = await closedHosts(db, ids);
   const allocations = await openAllocationsOf(db, ids);
-  const policies = await turnoverPolicies(db, ids);
   const overrides = await listHealthOverrides(db, ids);
   return rows.map((row) => ({
     ...row,

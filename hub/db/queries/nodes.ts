@@ -38,7 +38,7 @@ const followingGeneration = sql`greatest(${nodes.generation} + 1,
 export async function nextGenerations(tx: Tx, nodeIds: readonly NodeId[]): Promise<void> {
   await tx
     .update(nodes)
-    .set({ generation: followingGeneration, updatedAt: sql`now()` })
+    .set({ generation: followingGeneration, generationBeganAt: sql`now()`, updatedAt: sql`now()` })
     .where(sql`${nodes.id} = any(${sql.param([...nodeIds])}::uuid[])`);
 }
 
@@ -98,7 +98,7 @@ export async function setNodeCordon(
 export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
   const [row] = await tx
     .update(nodes)
-    .set({ generation: followingGeneration, updatedAt: sql`now()` })
+    .set({ generation: followingGeneration, generationBeganAt: sql`now()`, updatedAt: sql`now()` })
     .where(eq(nodes.id, nodeId))
     .returning({ generation: nodes.generation });
   if (row === undefined) throw new Error(`node ${nodeId} is gone`);
@@ -106,7 +106,14 @@ export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
 }
 
 export async function setGeneration(tx: Tx, nodeId: NodeId, generation: number): Promise<void> {
-  await tx.update(nodes).set({ generation, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
+  await tx
+    .update(nodes)
+    .set({
+      generation,
+      generationBeganAt: sql`case when ${nodes.generation} = ${generation} then ${nodes.generationBeganAt} else now() end`,
+      updatedAt: sql`now()`,
+    })
+    .where(eq(nodes.id, nodeId));
 }
 
 export async function setNodeMode(

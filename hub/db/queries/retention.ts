@@ -34,10 +34,10 @@ const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
 const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
 /**
- * A node's status changes count as history, whoever made them. The events of stale conditions explain status changes, so retention keeps both kinds
- * of events for the same time.
+ * A node's status changes count as history, whoever made them. The events of stale conditions and of passed time limits explain status changes, so
+ * retention keeps these kinds of events for the same time.
  */
-const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale"];
+const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale", "readiness_lapsed"];
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 
@@ -85,13 +85,16 @@ export const RETENTION: readonly RetentionRule[] = [
         select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at
           and (${isPlan("t")} or not ${isPlan("newer")})))`,
   },
-  // Retention removes old conditions of types that Muster does not define, and all conditions of nodes that were deleted before the cutoff.
+  // Retention removes old conditions of types that Muster does not define, and all conditions of nodes that were deleted before the cutoff. A condition
+  // that a readiness policy asks for stays, because without it a node would stop being ready.
   {
     table: "node_conditions",
     age: "records",
     outdated: (
       cutoff,
-    ) => sql`(t.observed_at < ${cutoff} and t.type <> all(${sql.param(Object.keys(CONDITION_TYPES))}::text[]))
+    ) => sql`(t.observed_at < ${cutoff} and t.type <> all(${sql.param(Object.keys(CONDITION_TYPES))}::text[])
+        and not exists (select from maas_site_profiles p where jsonb_path_exists(
+          p.readiness_policy, '$[*].*[*].type ? (@ == $type)', jsonb_build_object('type', t.type))))
       or ${ofGoneNode(cutoff)}`,
   },
   { table: "node_inventories", age: "records", outdated: ofGoneNode },

@@ -4,6 +4,7 @@ import { type SQL, sql } from "../orm.ts";
 import { knowsComparedItems } from "../schema/index.ts";
 import { profileOf } from "./decommissions.ts";
 import { nodesOfUnknownPast } from "./node-adoptions.ts";
+import { nodesWithoutPolicy } from "./readiness-policies.ts";
 import { isPlan } from "./tasks.ts";
 
 /** SQL that is true if the condition `c` has not expired. */
@@ -37,7 +38,7 @@ const noneBars = (
 ): SQL => sql`not exists (select ${about} and c.type = any(${sql.param([...types])}::text[])
   and ${isOfNow} and (c.status <> 'True' or c.expires_at <= now()) and not (${isTolerated}))`;
 
-/** SQL that is true if the conditions of the node `m` let it take new work, as `barredBy` of hub/node/schedulable.ts decides. */
+/** SQL that is true if the conditions of the node `m` let it take new work, as `barredBy` of hub/node/readiness-verdict.ts decides. */
 const conditions: SQL = sql.join(
   [
     ...RULES.flatMap(([type, rule]) => (rule.bars === "missing_or_not_true" ? [isFulfilled(type, rule)] : [])),
@@ -83,6 +84,7 @@ export const schedulableNodes: SQL = sql`(
       and (m.id in (select a.node_id from allocations a where a.status <> 'ended')) is not true
       and (m.id in (select h.node_id from node_health_overrides h)) is not true
       and (m.id in ${nodesOfUnknownPast}) is not true
+      and (m.id in ${nodesWithoutPolicy}) is not true
       and ${conditions}
     offset 0) m
   where ${canMeetClaim} and ${hasNeededBaseline} and ${isOpen})`;

@@ -1,9 +1,10 @@
 import { SECOND_PERSON, type SecondPerson } from "../../../shared/api/approvals.ts";
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import type { ReadinessPolicy } from "../../../shared/readiness-policy.ts";
 import { GPU_LEVELS } from "../../../shared/sanitization-record.ts";
 import { GPU_RESET_MEANS } from "../../../shared/tasks/gpu-scrub.ts";
 import { TURNOVER_MODES } from "../../../shared/workflow-status.ts";
-import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../orm.ts";
+import { boolean, check, integer, jsonb, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
@@ -62,6 +63,8 @@ export const maasSiteProfiles = pgTable(
     powerOffTimeoutSeconds: integer("power_off_timeout_seconds").notNull(),
     /** The seconds between a node's retirement and the release of its machine; null if only a person may ask for the release. */
     retiredReleaseAfterSeconds: integer("retired_release_after_seconds"),
+    /** Which conditions a node must have before it is ready, besides those that every node must have. */
+    readinessPolicy: jsonb("readiness_policy").$type<ReadinessPolicy>().notNull().default([]),
     /** What waits for a second person on the hosts of the profile (decision I11). */
     secondPerson: text("second_person").array().$type<SecondPerson[]>().notNull().default(sql`'{}'`),
     status: text("status", { enum: ["active", "disabled"] })

@@ -17,6 +17,10 @@ export const nodeConditions = pgTable(
     generation: integer("generation").notNull(),
     source: text("source").notNull(),
     observedAt: at("observed_at").notNull(),
+    /** When the newest report arrived, by the database's clock, because the clock of a host may be wrong by hours. */
+    receivedAt: at("received_at").notNull().default(sql`now()`),
+    /** When the condition got its status in its generation, by the database's clock. */
+    changedAt: at("changed_at").notNull().default(sql`now()`),
     /**
      * The time when the condition becomes stale, by the lifetime of the condition's type (`shared/condition-types.ts`). If `expires_at` is null, the
      * condition is valid until a newer report replaces it.

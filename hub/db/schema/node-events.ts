@@ -30,6 +30,7 @@ export const nodeEvents = pgTable(
         "health_override_set",
         "health_override_removed",
         "condition_stale",
+        "readiness_lapsed",
         "allocation",
         "machine_bound",
         "machine_unbound",

@@ -36,6 +36,8 @@ export const nodes = pgTable(
     accessMethod: text("access_method").notNull().default("node_agent"),
     sshUsername: text("ssh_username").notNull().default("root"),
     generation: integer("generation").notNull().default(0),
+    /** The deadlines of a readiness policy count from this time. */
+    generationBeganAt: at("generation_began_at").notNull().default(sql`now()`),
     cordonReason: text("cordon_reason"),
     cordonOwner: text("cordon_owner"),
     /** The owner of the node's quarantine, which is `operator` if a person took the quarantine over, and null without a quarantine. */

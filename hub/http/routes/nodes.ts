@@ -18,6 +18,7 @@ import { toAdoption } from "./adoption-rows.ts";
 import { toBaselineState } from "./baseline-rows.ts";
 import { toHealthOverride } from "./health-override-rows.ts";
 import { toNodeFilter } from "./node-filter-query.ts";
+import { toReadiness } from "./readiness-rows.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
@@ -122,6 +123,7 @@ const getNode = readRoute({
     const { conditions, inventory, machine, events } = await readNodeDetails(deps.db, row.node, row.maasSystemId);
     const detail = {
       ...toSummary(row),
+      readiness: toReadiness(row),
       conditions: conditions.map((condition) => ({
         type: condition.type,
         status: condition.status,
@@ -130,6 +132,8 @@ const getNode = readRoute({
         generation: condition.generation,
         source: condition.source,
         observed_at: condition.observedAt.toISOString(),
+        received_at: condition.receivedAt.toISOString(),
+        changed_at: condition.changedAt.toISOString(),
         expires_at: condition.expiresAt?.toISOString() ?? null,
       })),
       health_overrides: row.overrides.map(toHealthOverride),

@@ -49,6 +49,7 @@ const COLUMNS = {
   release_timeout_seconds: "releaseTimeoutSeconds",
   power_off_timeout_seconds: "powerOffTimeoutSeconds",
   retired_release_after_seconds: "retiredReleaseAfterSeconds",
+  readiness_policy: "readinessPolicy",
   second_person: "secondPerson",
 } as const satisfies Record<keyof ProfileCreate, keyof MaasSiteProfile>;
 

@@ -52,6 +52,7 @@ export const PROFILE_FIELDS: Readonly<Record<keyof ProfileCreate, "scripts" | "d
   release_timeout_seconds: "plain",
   power_off_timeout_seconds: "plain",
   retired_release_after_seconds: "plain",
+  readiness_policy: "plain",
   second_person: "rule",
 };
 

@@ -2,7 +2,7 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 import { setTurnover } from "../../db/queries/allocations.ts";
-import { turnoverPolicies } from "../../db/queries/node-profiles.ts";
+import { nodePolicies } from "../../db/queries/node-profiles.ts";
 import { hadRootBy } from "../../db/queries/tenancies.ts";
 import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -56,7 +56,7 @@ async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, alloc
     );
   const grantsRoot = hadRootBy(allocation);
   if (mode !== "soft_reset" || !grantsRoot) return;
-  const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
+  const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;
   if (turnoverMode({ grantsRoot, onboardingMode: node.onboardingMode, policy }) !== "reimage") return;
   throw new ApiError(
     "conflict",

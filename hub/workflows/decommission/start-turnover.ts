@@ -1,5 +1,5 @@
 import type { WorkflowId } from "../../../shared/ids.ts";
-import { turnoverPolicies } from "../../db/queries/node-profiles.ts";
+import { nodePolicies } from "../../db/queries/node-profiles.ts";
 import { hadRootBy } from "../../db/queries/tenancies.ts";
 import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -19,7 +19,7 @@ export async function startTurnover(
   allocation: Pick<AllocationRow, "grantsRoot" | "rootBy">,
   { reason, forced, actor }: Ending,
 ): Promise<WorkflowId> {
-  const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
+  const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;
   const mode = turnoverMode({ grantsRoot: hadRootBy(allocation), onboardingMode: node.onboardingMode, policy });
   const asked = { reason, agent_wait_seconds: forced ? 0 : AGENT_WAIT_SECONDS };
   const request =

@@ -190,7 +190,11 @@ describe("readiness of external systems over the API", () => {
       expect(message).toBe(
         `The last report of this condition came at ${observed_at} and expired at ${expires_at}. It said True (Healthy): All is well`,
       );
-      expect((await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons).toContain("agent.healthy is stale");
+      const { unschedulable_reasons: reasons, readiness } = (await api.ask("GET", `${NODES}/${id}`)).body;
+      expect(reasons.join()).toContain(`agent.healthy is stale since ${expires_at}. `);
+      expect(readiness.lacking).toContainEqual(
+        expect.objectContaining({ type: "agent.healthy", kind: "stale", since: expires_at }),
+      );
     });
 
     it("must name an existing node and an id that no other node has used", async () => {

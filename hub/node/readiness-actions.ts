@@ -1,0 +1,33 @@
+import { CONDITION_TYPES, type ConditionType } from "../../shared/condition-types.ts";
+import type { Lack } from "../../shared/readiness-policy.ts";
+
+/** What an operator does about a condition of Muster's own type that keeps work off a node. */
+const ABOUT: Readonly<Record<ConditionType, string>> = {
+  "agent.connected":
+    "Look at the service muster-agent on the host, and whether the host reaches the hub's agent listener",
+  "agent.identity": "Find the second host that uses the node's identity, and enroll the right host again",
+  "agent.healthy": "Read the condition's message in get-node, mend its cause on the host, and see that the agent runs",
+  "os.booted": "Look at the host's console, and let the agent, cloud-init or the provisioning system report the boot",
+  "bootstrap.site": "Read the log of the first boot on the host, and reimage the node if its bootstrap did not end",
+  "bootstrap.muster": "Read the log of the first boot on the host, and reimage the node if its bootstrap did not end",
+  "network.roce":
+    "Correct the site's RoCE rows of the host, and reimage the node, or change roce_required of its profile",
+  "adoption.identity": "Enroll the agent on the host that is the node's machine in MAAS",
+  "adoption.gpus": "Compare the host's GPUs with the node's SKU",
+  "agent.noisy": "Find out what makes the agent send more than its budget",
+  "cloud_init.done": "Read cloud-init's log on the host",
+};
+
+/** What an operator does about a condition that an external system reports. */
+const FOREIGN: Readonly<Record<Lack, string>> = {
+  missing: "Let the system that reports it send a readiness signal of the node's present generation",
+  older_generation: "Let the system that reports it send a readiness signal of the node's present generation",
+  overdue: "Find out why the system that reports it has sent no readiness signal of the node's present generation",
+  stale: "Let the system that reports it send a readiness signal again",
+  too_old: "Let the system that reports it send a readiness signal again, more often than max_age_seconds",
+  wrong_status: "Read the condition's message in get-node, and mend its cause; the system that reports it then says so",
+};
+
+const isOwn = (type: string): type is ConditionType => Object.hasOwn(CONDITION_TYPES, type);
+
+export const nextActionAbout = (type: string, kind: Lack): string => (isOwn(type) ? ABOUT[type] : FOREIGN[kind]);
