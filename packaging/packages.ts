@@ -51,6 +51,7 @@ export const HUB: PackageSpec = {
     "@opentelemetry/sdk-trace",
     "@peculiar/x509",
     "commander",
+    "csv-parse",
     "drizzle-orm",
     "execa",
     "hono",

@@ -22,6 +22,7 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
  */
 export const COMMON_FLAGS = {
   hub: { type: "string" },
+  context: { type: "string" },
   "token-file": { type: "string" },
   "ca-file": { type: "string" },
   output: { type: "string" },

@@ -1,20 +1,11 @@
-import {
-  chmodSync,
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { UsageError } from "./errors.ts";
 
 import type { Credentials, Login, ProviderLogin } from "./login-forms.ts";
+import { privateText, writePrivate } from "./private-file.ts";
 
 const EMPTY: Credentials = { version: 1, hubs: {} };
 
@@ -22,27 +13,13 @@ const EMPTY: Credentials = { version: 1, hubs: {} };
 const EARLY_MS = 30_000;
 export const isFresh = ({ expires_at }: ProviderLogin): boolean => Date.now() < expires_at - EARLY_MS;
 
-/** The bits of a file's mode by which its group and others may use the file. */
-const FOR_OTHERS = 0o077;
-
 export const credentialsFile = (env: Readonly<Record<string, string | undefined>>): string =>
   join(env["XDG_STATE_HOME"] || join(env["HOME"] || homedir(), ".local", "state"), "muster", "credentials.json");
 
-/** Reads the logins of this user. `readCredentials` refuses a file that other users can read, because they may already know the tokens in it. */
+/** Reads the logins of this user. Other users may already know the tokens in a file that they can read, so such a file is refused. */
 async function readCredentials(file: string): Promise<Credentials> {
-  let mode: number;
-  let text: string;
-  try {
-    mode = statSync(file).mode;
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return EMPTY;
-    throw new UsageError(`${file} could not be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  if ((mode & FOR_OTHERS) !== 0)
-    throw new UsageError(
-      `Other users of this machine may read or change ${file}, so the command does not use it. Remove the file, have its tokens revoked, and log in again.`,
-    );
+  const text = privateText(file, "Remove the file, have its tokens revoked, and log in again.");
+  if (text === null) return EMPTY;
   // Without logins a command does not load the schemas, which take longer than the rest of the program.
   const { Credentials } = await import("./login-forms.ts");
   try {
@@ -55,15 +32,11 @@ async function readCredentials(file: string): Promise<Credentials> {
 export const readLogin = async (file: string, hub: string): Promise<Login | null> =>
   (await readCredentials(file)).hubs[hub] ?? null;
 
-/** Stores or removes the login at a hub. A reader sees either the old or the new file. */
+/** Stores or removes the login at a hub, which the hub's address or the name of a context names. */
 export async function writeLogin(file: string, hub: string, login: Login | null): Promise<void> {
   const { [hub]: _old, ...others } = (await readCredentials(file)).hubs;
   const next: Credentials = { version: 1, hubs: login === null ? others : { ...others, [hub]: login } };
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const fresh = `${file}.${process.pid}`;
-  writeFileSync(fresh, `${JSON.stringify(next, null, 1)}\n`, { mode: 0o600, flag: "wx" });
-  chmodSync(fresh, 0o600);
-  renameSync(fresh, file);
+  writePrivate(file, `${JSON.stringify(next, null, 1)}\n`);
 }
 
 const LOCK_LASTS_MS = 60_000;

@@ -6,6 +6,7 @@ import { withIds } from "./names.ts";
 import { operationNamed, verbFlag } from "./operation.ts";
 import { plain } from "./output/plain.ts";
 import { allPages, presentVersion } from "./pages.ts";
+import { namedFlags } from "./program/flags.ts";
 import { call, DEADLINE_MS, type Target, targetOf } from "./request.ts";
 import { shippedOperations } from "./table/shipped.ts";
 
@@ -31,8 +32,7 @@ export class Hub {
   }
 
   static async open(flags: Readonly<Record<string, unknown>>, io: Io): Promise<Hub> {
-    const named = { hub: flags["hub"], "token-file": flags["tokenFile"], "ca-file": flags["caFile"] };
-    return new Hub(await targetOf(named, io.env, io.err));
+    return new Hub(await targetOf(namedFlags(flags), io.env, io.err));
   }
 
   operation(id: string): Operation {

@@ -5,12 +5,12 @@ import { credentialsFile, readLogin, withLock, writeLogin } from "./credentials.
 import { Refused, UsageError } from "./errors.ts";
 import type { Login } from "./login-forms.ts";
 import { plain } from "./output/plain.ts";
-import { addressOf, call, DEADLINE_MS, fetchFrom, read, type Target } from "./request.ts";
+import { call, DEADLINE_MS, fetchFrom, hubOf, read, type Target } from "./request.ts";
 
 const LOGIN_HELP = `muster login
 Log in at a hub, for the next commands of this user at that hub. The command prints an address and a code for a browser on any device.
   --with-token  reads an API token from standard input, in place of a login by the hub's provider
-  --hub URL, --ca-file FILE  as for every command
+  --hub URL, --context NAME, --ca-file FILE  as for every command; each context has a login of its own
 
 muster logout
 Forget the login at a hub, and tell the provider that its refresh token is no longer used.
@@ -44,6 +44,7 @@ export async function runLogin(argv: readonly string[]): Promise<void> {
 function flagsOf(argv: readonly string[], command: string): Readonly<Record<string, unknown>> {
   const options = {
     hub: COMMON_FLAGS.hub,
+    context: COMMON_FLAGS.context,
     "ca-file": COMMON_FLAGS["ca-file"],
     "with-token": { type: "boolean" },
   } as const;
@@ -56,11 +57,20 @@ function flagsOf(argv: readonly string[], command: string): Readonly<Record<stri
 
 async function logIn(argv: readonly string[]): Promise<void> {
   const flags = flagsOf(argv, "login");
-  const url = await addressOf(flags, process.env);
+  const { url: hub, login: loginName } = await hubOf(flags, process.env);
+  const url = hub.value;
   const login = flags["with-token"] === true ? tokenFromInput() : await byProvider(url);
   const file = credentialsFile(process.env);
-  const { you } = await whoAmI({ url, token: tokenOf(login), login: null, noToken: null, logins: file, note });
-  await withLock(file, () => writeLogin(file, url, login));
+  const { you } = await whoAmI({
+    url,
+    token: tokenOf(login),
+    login: null,
+    noToken: null,
+    logins: file,
+    loginName,
+    note,
+  });
+  await withLock(file, () => writeLogin(file, loginName, login));
   process.stdout.write(`Logged in at ${url} as ${plain(you.name)} with the role ${plain(you.role)}.\n`);
 }
 
@@ -91,11 +101,12 @@ async function whoAmI(target: Target): Promise<z.output<typeof Status>> {
 }
 
 async function logOut(argv: readonly string[]): Promise<void> {
-  const url = await addressOf(flagsOf(argv, "logout"), process.env);
+  const { url: hub, login: loginName } = await hubOf(flagsOf(argv, "logout"), process.env);
+  const url = hub.value;
   const file = credentialsFile(process.env);
   const login = await withLock(file, async () => {
-    const found = await readLogin(file, url);
-    if (found !== null) await writeLogin(file, url, null);
+    const found = await readLogin(file, loginName);
+    if (found !== null) await writeLogin(file, loginName, null);
     return found;
   });
   if (login === null) return void process.stdout.write(`There was no login at ${url}.\n`);

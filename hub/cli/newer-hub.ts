@@ -1,6 +1,6 @@
 import type { Operation } from "./description.ts";
 import { Away } from "./errors.ts";
-import { addressOf, fetchFrom } from "./request.ts";
+import { fetchFrom, hubOf } from "./request.ts";
 
 /** An unknown command waits only so long for the description of a hub, because the command may be mistyped. */
 const DEADLINE_MS = 10_000;
@@ -9,7 +9,8 @@ const DEADLINE_MS = 10_000;
 export async function operationsOfHub(values: Readonly<Record<string, unknown>>): Promise<readonly Operation[]> {
   try {
     const signal = AbortSignal.timeout(DEADLINE_MS);
-    const response = await fetchFrom(await addressOf(values, process.env), "/api/v1/openapi.json", { signal });
+    const { url } = await hubOf(values, process.env);
+    const response = await fetchFrom(url.value, "/api/v1/openapi.json", { signal });
     if (!response.ok) return [];
     const [{ operationsOf }, document] = await Promise.all([import("./description.ts"), response.json()]);
     return operationsOf(document);

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Invocation } from "./arguments.ts";
+import { type InForce, inForce } from "./contexts/in-force.ts";
 import { credentialsFile, isFresh, readLogin, withLock, writeLogin } from "./credentials.ts";
 import { Away, Refused, UsageError } from "./errors.ts";
 import type { ProviderLogin } from "./login-forms.ts";
@@ -20,6 +21,8 @@ export interface Target {
   readonly noToken: string | null;
   /** The file with the logins of this user. */
   readonly logins: string;
+  /** The name of the hub's login in that file: the hub's address, or its context. */
+  readonly loginName: string;
   /** Tells the operator something while the command goes on. */
   readonly note: (text: string) => void;
 }
@@ -44,10 +47,11 @@ export const flagText = (values: Readonly<Record<string, unknown>>, name: string
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Returns the hub's address, and makes the command trust the CA that the operator names. */
-export async function addressOf(values: Readonly<Record<string, unknown>>, env: Environment): Promise<string> {
-  await trustOnly(flagText(values, "ca-file") ?? env["MUSTER_CA_FILE"]);
-  return (flagText(values, "hub") ?? env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
+/** Says which hub a command uses, and makes the command trust the CA that the operator names. */
+export async function hubOf(values: Readonly<Record<string, unknown>>, env: Environment): Promise<InForce> {
+  const found = await inForce(values, env);
+  await trustOnly(found.caFile?.value);
+  return found;
 }
 
 export async function targetOf(
@@ -55,15 +59,20 @@ export async function targetOf(
   env: Environment,
   note: (text: string) => void = noteToPerson,
 ): Promise<Target> {
-  const url = await addressOf(values, env);
+  const { url, tokenFile, tokenVariable, login: loginName, context } = await hubOf(values, env);
   const logins = credentialsFile(env);
-  const target = { url, token: null, login: null, noToken: null, logins, note };
-  const file = flagText(values, "token-file") ?? env["MUSTER_TOKEN_FILE"];
-  const given = file === undefined ? env["MUSTER_TOKEN"] : read(file).trim();
-  if (given !== undefined) return { ...target, token: given };
-  const login = await readLogin(logins, url);
+  const target = { url: url.value, token: null, login: null, noToken: null, logins, loginName, note };
+  if (tokenFile !== null) return { ...target, token: read(tokenFile.value).trim() };
+  if (tokenVariable !== null) return { ...target, token: tokenVariable.value };
+  const login = await readLogin(logins, loginName);
   if (login?.kind === "token") return { ...target, token: login.token };
   if (login !== null) return { ...target, login };
+  // The token of the hub on this machine is no token of another hub that a context names.
+  if (context !== null)
+    return {
+      ...target,
+      noToken: `The context ${context.value} has no token. Run: muster login --context ${context.value}`,
+    };
   const found = defaultToken("/", env);
   return found.ok ? { ...target, token: found.token } : { ...target, noToken: found.message };
 }
@@ -71,17 +80,17 @@ export async function targetOf(
 const noteToPerson = (text: string): void => void process.stderr.write(text);
 
 /** Returns the token for a request. Only a command with an expired login loads the code of the renewal. */
-async function presentToken({ url, token, login, logins: file }: Target): Promise<string | null> {
+async function presentToken({ token, login, logins: file, loginName }: Target): Promise<string | null> {
   if (login === null) return token;
   if (isFresh(login)) return login.access_token;
   const { renewLogin } = await import("./provider.ts");
   return withLock(file, async () => {
     // Another command may have renewed the login, or logged out, while this command waited for the lock.
-    const now = await readLogin(file, url);
+    const now = await readLogin(file, loginName);
     if (now?.kind !== "provider") return now?.token ?? null;
     if (isFresh(now)) return now.access_token;
     const renewed = await renewLogin(now);
-    await writeLogin(file, url, renewed);
+    await writeLogin(file, loginName, renewed);
     return renewed.access_token;
   });
 }

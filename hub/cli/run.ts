@@ -19,7 +19,7 @@ interface Words {
 }
 
 function wordsOf(argv: readonly string[]): Words {
-  const options = { ...COMMON_FLAGS, output: { type: "string", short: "o" }, context: { type: "string" } } as const;
+  const options = { ...COMMON_FLAGS, output: { type: "string", short: "o" } } as const;
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: false });
   const [first] = positionals;
   const help = first === "help" || values["help"] === true;

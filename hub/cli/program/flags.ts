@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Field } from "../description.ts";
+import { UsageError } from "../errors.ts";
 import { namedBy, verbFlag } from "../operation.ts";
 import { FORMS } from "../output/form.ts";
 
@@ -10,6 +11,7 @@ export const addGeneral = (command: Command): Command =>
   command
     .optionsGroup("General flags:")
     .option("--hub <url>", "the address of the hub (MUSTER_URL)")
+    .option("--context <name>", "the context, which names a hub (MUSTER_CONTEXT; muster help context)")
     .option("--token-file <file>", "the file with the API token (MUSTER_TOKEN_FILE)")
     .option("--ca-file <file>", "the CA of the hub's https certificate, in PEM (MUSTER_CA_FILE)");
 
@@ -19,6 +21,27 @@ export const addPrinting = (command: Command, forms: readonly string[] = FORMS):
     .optionsGroup("Output:")
     .addOption(new Option("-o, --output <form>", "the form of the answer").choices(forms).default(forms[0]))
     .addOption(new Option("--color <when>", "colours of states").choices(["auto", "always", "never"]).default("auto"));
+
+/** The flags that say which hub a command uses, by the names that an operator writes. */
+export const namedFlags = (flags: Flags): Flags => ({
+  hub: flags["hub"],
+  context: flags["context"],
+  "token-file": flags["tokenFile"],
+  "ca-file": flags["caFile"],
+});
+
+export const addApproval = (command: Command): Command =>
+  command.option("--approval <id>", "the approval of a second person, if the hub has asked for one");
+
+export const approvalOf = (flags: Flags): Readonly<Record<string, string>> =>
+  typeof flags["approval"] === "string" ? { "muster-approval": flags["approval"] } : {};
+
+/** The value of a flag without which the command cannot work. */
+export function needed(flags: Flags, name: string): string {
+  const value = flags[name];
+  if (typeof value !== "string") throw new UsageError(`--${name} is needed.`);
+  return value;
+}
 
 /** A flag that may be repeated. */
 const more = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];

@@ -9,6 +9,7 @@ export interface Verb {
 }
 
 const LOOK = "Look:";
+const CHANGE = "Change:";
 const HUB = "Program:";
 
 /** The verbs of the program, in the order of the help. */
@@ -27,6 +28,26 @@ export const VERBS = {
     about: "Wait until an object is in a state",
     group: LOOK,
     load: async () => (await import("../verbs/wait.ts")).add,
+  },
+  onboard: {
+    about: "Bring hosts into service, one or a whole file",
+    group: CHANGE,
+    load: async () => (await import("../verbs/onboard.ts")).add,
+  },
+  adopt: {
+    about: "Make hosts nodes that MAAS has deployed without Muster",
+    group: CHANGE,
+    load: async () => (await import("../verbs/adopt.ts")).add,
+  },
+  roce: {
+    about: "Import the addresses of hosts in the RoCE network",
+    group: CHANGE,
+    load: async () => (await import("../verbs/roce.ts")).add,
+  },
+  context: {
+    about: "Keep the addresses and logins of several hubs",
+    group: HUB,
+    load: async () => (await import("../verbs/context.ts")).add,
   },
   version: {
     about: "Show the versions of this program and of the hub",

@@ -10,6 +10,7 @@ import type { Flags } from "../program/flags.ts";
 import { STATUS, type Status } from "../statuses.ts";
 import { readOne } from "../verbs/read.ts";
 import type { Goal, Reached } from "./goal.ts";
+import { stateOf } from "./state-of.ts";
 
 interface Wait {
   readonly noun: Noun;
@@ -74,19 +75,6 @@ async function present(hub: Hub, noun: Noun, one: Waiting, flags: Flags, goal: G
     if (!absent || (one.id === null && goal.text !== "deleted")) throw error;
     return null;
   }
-}
-
-/** The state of an object as one line: its status, its stage, what it waits for, and what a person has to do. */
-function stateOf(item: Item): string {
-  const parts = [
-    item["status"] ?? item["state"] ?? (item["done"] === true ? "done" : "running"),
-    "succeeded" in item ? `${item["succeeded"]} of ${item["total"]} succeeded, ${item["failed"]} failed` : null,
-    item["current_stage"],
-    item["waiting_for"],
-    item["error_message"],
-    item["next_action"],
-  ];
-  return parts.filter((part) => part !== null && part !== undefined && part !== "").join(", ");
 }
 
 function endOf(all: readonly Waiting[]): Status {

@@ -78,6 +78,12 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
     has: '["copy-secrets", "--to", to]',
   },
   ...Object.fromEntries(
+    ["npm run muster -- onboard --file", "npm run muster -- adopt dc1 --file"].map((command) => [
+      command,
+      { file: "test/integration/cli/imports.test.ts", has: "--file" },
+    ]),
+  ),
+  ...Object.fromEntries(
     ["npm run hub -- backup", "npm run hub -- restore", "mkdir -p -m 700", "cp -p "].map((command) => [
       command,
       { file: "test/integration/hub/operate-guide.test.ts", has: 'file === "docs/operate.md"' },
@@ -178,6 +184,7 @@ beforeAll(async () => {
     "signal.json": { signal_id: "0b0c63b4-7a39-4b58-9d13-3f1c83a7a1fe", generation: 2, conditions: [booted] },
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(content));
+  writeFileSync(join(folder, "rows.csv"), "hostname,interface,ipv4_cidr\nc07u41,ens1np0,172.30.0.1/31\n");
   writeFileSync(join(folder, "token"), "consumer:token:secret-of-no-region\n");
   writeFileSync(join(folder, "alice.pub"), `${SSH_KEY}\n`);
   writeFileSync(join(folder, "password"), "a password of no host 1!\n");
@@ -211,6 +218,7 @@ const typed = (command: string) =>
       reject: false,
       stdin: "ignore",
       env: {
+        HOME: folder,
         MUSTER_URL: url,
         MUSTER_TOKEN: api.admin,
         T: api.admin,

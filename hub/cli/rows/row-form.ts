@@ -1,0 +1,34 @@
+/** One fault of a file, at the place where a person finds it. */
+export interface Fault {
+  readonly line: number;
+  /** The column, or null if the whole line is at fault. */
+  readonly column: string | null;
+  readonly message: string;
+}
+
+/** A line of a file with the values of its columns; an empty value is absent. */
+export interface Line {
+  readonly line: number;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** What the rows of one kind of file are. */
+export interface RowForm {
+  /** The columns by their names; a row needs a value in each needed column. */
+  readonly columns: Readonly<Record<string, "needed" | "optional">>;
+  /** Makes the item of an API request from the values of a row. */
+  readonly itemOf: (values: Line["values"]) => unknown;
+  /** Checks an item as the hub does, and returns the path and message of each fault. */
+  readonly faultsOf: (item: unknown) => readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
+  /** The groups of columns of which each value, or each combination of values, may occur in one row only. */
+  readonly unique: readonly (readonly string[])[];
+}
+
+/** A row that passed all checks, with its place in the file. */
+export interface GoodRow {
+  readonly line: number;
+  readonly item: unknown;
+}
+
+export const faultText = (file: string, { line, column, message }: Fault): string =>
+  `${file}:${line}: ${column === null ? "" : `${column}: `}${message}`;
