@@ -12,7 +12,7 @@ const sites = question(["sites"], ["sites"], (signal) =>
 );
 
 /** The sites by their ids. A person who may not read sites gets none, and sees ids in place of names. */
-function useSites(): ReadonlyMap<string, Site> {
+export function useSites(): ReadonlyMap<string, Site> {
   const may = useMay();
   const { data } = useQuery({ ...sites, enabled: may("read_fleet") });
   return new Map((data?.items ?? []).map((site) => [site.id, site]));

@@ -1,5 +1,10 @@
+import { allocationRoute } from "../screens/allocation/route.ts";
+import { allocationsRoute } from "../screens/allocations/route.ts";
+import { newAllocationRoute } from "../screens/new-allocation/route.ts";
 import { nodesRoute } from "../screens/nodes/route.ts";
 import { overviewRoute } from "../screens/overview/route.ts";
+import { recordRoute } from "../screens/record/route.ts";
+import { recordsRoute } from "../screens/records/route.ts";
 import { type Screen, screen } from "./screen.ts";
 
 /**
@@ -20,5 +25,34 @@ export const SCREENS = [
     group: "Fleet",
     key: "n",
     load: () => import("../screens/nodes/page.tsx"),
+  }),
+  screen(allocationsRoute, {
+    title: "Allocations",
+    right: "read_allocations",
+    group: "Records",
+    key: "a",
+    load: () => import("../screens/allocations/page.tsx"),
+  }),
+  screen(allocationRoute, {
+    title: "Allocation",
+    right: "read_allocations",
+    load: () => import("../screens/allocation/page.tsx"),
+  }),
+  screen(newAllocationRoute, {
+    title: "New allocation",
+    right: "allocate",
+    load: () => import("../screens/new-allocation/page.tsx"),
+  }),
+  screen(recordsRoute, {
+    title: "Records",
+    right: "read_allocations",
+    group: "Records",
+    key: "r",
+    load: () => import("../screens/records/page.tsx"),
+  }),
+  screen(recordRoute, {
+    title: "Record",
+    right: "read_allocations",
+    load: () => import("../screens/record/page.tsx"),
   }),
 ] as const satisfies readonly Screen[];

@@ -59,6 +59,7 @@ export const theme = createTheme({
     Input: small,
     InputWrapper: small,
     MultiSelect: small,
+    NativeSelect: small,
     NumberInput: small,
     PasswordInput: small,
     SegmentedControl: small,

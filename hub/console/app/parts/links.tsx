@@ -31,6 +31,18 @@ export const OperationLink = ({ id, kind, children }: NamedProps & { readonly ki
   </ToOtherPage>
 );
 
+export const AllocationLink = ({ id, children }: NamedProps): ReactNode => (
+  <Link to="/allocations/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
+);
+
+export const RecordLink = ({ id, children }: NamedProps): ReactNode => (
+  <Link to="/records/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
+);
+
 export const ApprovalLink = ({ id, children }: NamedProps): ReactNode => (
   <ToOtherPage path={`approvals/${id}`}>{children ?? <code>{shortId(id)}</code>}</ToOtherPage>
 );

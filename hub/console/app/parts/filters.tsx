@@ -1,0 +1,98 @@
+import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import classes from "./filters.module.css";
+
+const TYPING_MS = 350;
+
+/** The filters of a list, whose state is the address. */
+export const Filters = ({
+  onClear,
+  children,
+}: {
+  /** Takes all filters back. Without it there is no filter. */
+  readonly onClear: (() => void) | undefined;
+  readonly children: ReactNode;
+}): ReactNode => (
+  <search className={classes.filters} aria-label="Filters">
+    {children}
+    {onClear === undefined ? null : (
+      <Button variant="subtle" onClick={onClear}>
+        Clear all
+      </Button>
+    )}
+  </search>
+);
+
+interface ValueProps {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** A filter with a few values. */
+export const FilterSelect = ({
+  label,
+  value,
+  choices,
+  onChange,
+}: ValueProps & { readonly choices: readonly Choice[] }): ReactNode => (
+  <NativeSelect
+    aria-label={label}
+    data={[{ value: "", label: `${label}: all` }, ...choices]}
+    value={value ?? ""}
+    onChange={(event) => onChange(event.currentTarget.value === "" ? undefined : event.currentTarget.value)}
+  />
+);
+
+/** A filter that a person types. The text goes into the address after a short pause, so that a word is one request. */
+export function FilterText({
+  label,
+  value,
+  onChange,
+  find = false,
+}: ValueProps & { readonly find?: boolean }): ReactNode {
+  const [typed, setTyped] = useState(value ?? "");
+  const sent = useRef(value);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => {
+    // The address has changed by a link or by the browser's way back.
+    if (value !== sent.current) setTyped(value ?? "");
+    sent.current = value;
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const send = (text: string): void => {
+    clearTimeout(timer.current);
+    const next = text.trim() === "" ? undefined : text.trim();
+    if (next === sent.current) return;
+    sent.current = next;
+    onChange(next);
+  };
+  return (
+    <TextInput
+      className={classes.text}
+      aria-label={label}
+      placeholder={label}
+      value={typed}
+      spellCheck={false}
+      autoComplete="off"
+      onChange={(event) => {
+        const text = event.currentTarget.value;
+        setTyped(text);
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => send(text), TYPING_MS);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") send(typed);
+      }}
+      {...(find ? { "data-find": true } : {})}
+    />
+  );
+}
+
+export const choicesOf = (values: readonly string[]): readonly Choice[] =>
+  values.map((value) => ({ value, label: value.replaceAll("_", " ") }));

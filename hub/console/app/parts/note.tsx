@@ -1,0 +1,22 @@
+import type { ReactNode } from "react";
+import classes from "./note.module.css";
+import { ToneMark } from "./status-badge.tsx";
+import type { Tone } from "./tones.ts";
+
+/** Says something about the object of a screen that a person must not miss. */
+export const Note = ({
+  tone,
+  title,
+  children,
+}: {
+  readonly tone: Tone;
+  readonly title: string;
+  readonly children?: ReactNode;
+}): ReactNode => (
+  <div className={classes.note} data-tone={tone}>
+    <p className={classes.title}>
+      <ToneMark tone={tone} /> {title}
+    </p>
+    {children === undefined || children === null ? null : <div className={classes.text}>{children}</div>}
+  </div>
+);

@@ -1,0 +1,169 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { api, read } from "../../api/client.ts";
+import { question } from "../../api/query-client.ts";
+import type { Answer } from "../../api/schema.ts";
+import { useSiteName } from "../../api/sites.ts";
+import { Facts } from "../../parts/facts.tsx";
+import { NodeLink, OperationLink } from "../../parts/links.tsx";
+import { Note } from "../../parts/note.tsx";
+import { PageHead, Section } from "../../parts/page-head.tsx";
+import { RelativeTime } from "../../parts/relative-time.tsx";
+import { Answered } from "../../parts/states.tsx";
+import { StatusBadge } from "../../parts/status-badge.tsx";
+import { words } from "../../parts/tones.ts";
+import { VerbButton } from "../../verbs/verb-button.tsx";
+import { allocationRoute } from "./route.ts";
+
+type Allocation = Answer<"getAllocation">;
+
+const allocationOf = (id: string) =>
+  question([`allocations/${id}`, "allocations"], ["allocation", id], (signal) =>
+    read(api.GET("/api/v1/admin/allocations/{id}", { params: { path: { id } }, signal })),
+  );
+
+/** One allocation: who uses the node, how the allocation stands, and the verbs to end or repair it. */
+export function Page(): ReactNode {
+  const { id } = allocationRoute.useParams();
+  const query = useQuery(allocationOf(id));
+  return (
+    <Answered query={query} what="the allocation">
+      {(one) => <Body one={one} />}
+    </Answered>
+  );
+}
+
+/** The verbs with the statuses for which the hub takes them. */
+const VERBS = [
+  {
+    path: "/api/v1/admin/allocations/{id}/grant",
+    verb: "Grant again",
+    on: ["failed"],
+    effect: "The agent makes the tenant's account again.",
+    final: false,
+  },
+  {
+    path: "/api/v1/admin/allocations/{id}/release",
+    verb: "Release",
+    on: ["granting", "active", "failed"],
+    effect: "The allocation ends, and the hub clears the node of the tenant as the node's profile says.",
+    final: true,
+  },
+  {
+    path: "/api/v1/admin/allocations/{id}/force-release",
+    verb: "Force release",
+    on: ["granting", "active", "failed", "ending"],
+    effect:
+      "The allocation ends even if another operation holds the node. The hub cancels that operation. Use a plain release first.",
+    final: true,
+  },
+] as const;
+
+function Verbs({ one }: { readonly one: Allocation }): ReactNode {
+  return VERBS.map(({ path, verb, on, effect, final }) => (
+    <VerbButton
+      key={verb}
+      verb={verb}
+      what={`the allocation of ${one.hostname} to ${one.tenant}`}
+      effect={effect}
+      final={final}
+      right="allocate"
+      disabledBecause={
+        on.some((status) => status === one.status)
+          ? null
+          : `The allocation is ${words(one.status)}. ${verb} needs an allocation that is ${on.map(words).join(" or ")}.`
+      }
+      changes={["allocations", "nodes", `allocations/${one.id}`]}
+      run={({ reason, headers }) =>
+        read(api.POST(path, { params: { path: { id: one.id } }, headers, body: { reason } }))
+      }
+    />
+  ));
+}
+
+function Body({ one }: { readonly one: Allocation }): ReactNode {
+  const siteName = useSiteName();
+  const labels = Object.entries(one.labels);
+  return (
+    <>
+      <PageHead
+        title={`${one.hostname} for ${one.tenant}`}
+        beside={<StatusBadge status={one.status} />}
+        below={
+          <>
+            allocation <code>{one.id}</code>
+          </>
+        }
+        actions={<Verbs one={one} />}
+      />
+      {one.error_message === null ? null : (
+        <Note tone="bad" title={`The agent could not make the account (${one.error_code})`}>
+          {one.error_message} {one.next_action === null ? null : <strong>Next: {one.next_action}</strong>}
+        </Note>
+      )}
+      <Section title="The allocation">
+        <Facts
+          facts={[
+            [
+              "Node",
+              <NodeLink key="node" id={one.node_id}>
+                {one.hostname}
+              </NodeLink>,
+            ],
+            ["Site", siteName(one.site_id)],
+            ["Tenant", one.tenant],
+            ["Account", <code key="user">{one.login_user}</code>],
+            ["Root", one.root ? "yes, the account may run every command as root" : "no"],
+            ["Other ways to root", one.root_by.length === 0 ? undefined : one.root_by.map(words).join(", ")],
+            [
+              "Made",
+              <>
+                <RelativeTime at={one.created_at} /> by {one.created_by}
+              </>,
+            ],
+            ["Active since", <RelativeTime key="active" at={one.active_at} none="not yet" />],
+            ["Ends by itself", <RelativeTime key="ends" at={one.ends_at} none="no, somebody releases it" />],
+            ["Ended", one.ended_at === null ? undefined : <RelativeTime key="ended" at={one.ended_at} />],
+            ["Why it ended", one.end_reason ?? undefined],
+            ["Forced", one.end_forced ? "yes" : undefined],
+            [
+              "Turnover",
+              one.decommission_id === null ? undefined : (
+                <OperationLink key="turnover" kind="decommission" id={one.decommission_id} />
+              ),
+            ],
+            [
+              "Sanitization records",
+              <Link key="records" to="/records" search={{ allocation_id: one.id }}>
+                of this allocation
+              </Link>,
+            ],
+          ]}
+        />
+      </Section>
+      {labels.length === 0 ? null : (
+        <Section title="Labels">
+          <Facts facts={labels} />
+        </Section>
+      )}
+      <Section title="SSH keys of the account">
+        <Keys keys={one.ssh_keys} />
+      </Section>
+    </>
+  );
+}
+
+function Keys({ keys }: { readonly keys: readonly string[] }): ReactNode {
+  const parts = keys.map((key) => key.split(/\s+/));
+  return (
+    <Facts
+      facts={parts.map(([type = "", blob = "", ...comment]) => [
+        comment.join(" ") || "without a comment",
+        <code key={blob}>
+          {type} ...{blob.slice(-16)}
+        </code>,
+      ])}
+    />
+  );
+}

@@ -1,0 +1,155 @@
+import { Radio, Switch, Textarea, TextInput } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { api, read } from "../../api/client.ts";
+import { HubError } from "../../api/hub-error.ts";
+import type { Answer } from "../../api/schema.ts";
+import { serverNow } from "../../api/server-clock.ts";
+import { FieldGroup, FormOf, Wide } from "../../forms/form-parts.tsx";
+import { SiteSelect, SkuSelect } from "../../forms/site-choices.tsx";
+import { type Form, useForm } from "../../forms/use-form.ts";
+import { notify } from "../../frame/notice-list.ts";
+import { PageHead } from "../../parts/page-head.tsx";
+import { type AllocationValues, checkAllocation, keysOf, labelsOf } from "./allocation-form.ts";
+import { newAllocationRoute } from "./route.ts";
+
+/** The API takes a node by its id, and a person knows the hostname. */
+async function nodeIdOf(hostname: string): Promise<string> {
+  const { items } = await read(api.GET("/api/v1/admin/nodes", { params: { query: { hostname, limit: 1 } } }));
+  const [node] = items;
+  if (node !== undefined) return node.id;
+  const detail = `No node has the hostname ${hostname}. Check the spelling in the list of nodes.`;
+  throw new HubError({ status: 404, code: "not_found", title: "No such node", detail });
+}
+
+async function create(values: AllocationValues, headers: { "Idempotency-Key": string }) {
+  const where =
+    values.by === "node"
+      ? { node_id: await nodeIdOf(values.hostname.trim()) }
+      : { sku_id: values.sku_id, site_id: values.site_id };
+  const body = {
+    ...where,
+    tenant: values.tenant.trim(),
+    login_user: values.login_user.trim(),
+    ssh_keys: keysOf(values.ssh_keys),
+    root: values.root,
+    labels: labelsOf(values.labels),
+    ends_at: values.ends_at === "" ? null : new Date(values.ends_at).toISOString(),
+  };
+  return read(api.POST("/api/v1/admin/allocations", { params: { header: headers }, body }));
+}
+
+/** Gives a node to a tenant. */
+export function Page(): ReactNode {
+  const { hostname } = newAllocationRoute.useSearch();
+  const navigate = useNavigate();
+  const form = useForm<AllocationValues, Answer<"createAllocation">>({
+    initial: {
+      by: "node",
+      hostname: hostname ?? "",
+      sku_id: "",
+      site_id: "",
+      tenant: "",
+      login_user: "",
+      ssh_keys: "",
+      root: false,
+      labels: "",
+      ends_at: "",
+    },
+    check: (values) => checkAllocation(values, serverNow()),
+    send: create,
+    changes: ["allocations", "nodes"],
+    onTaken: (taken) => {
+      notify({ tone: "good", text: `${taken.hostname} is allocated to ${taken.tenant}.` });
+      void navigate({ to: "/allocations/$id", params: { id: taken.id } });
+    },
+    what: "the new allocation",
+  });
+  return (
+    <>
+      <PageHead
+        title="New allocation"
+        below="Give a node to a tenant. The agent makes the tenant's account on the host."
+      />
+      <FormOf form={form} label="New allocation" send="Allocate">
+        <WhichNode form={form} />
+        <WhichTenant form={form} />
+        <FieldGroup title="More" about="All of these may stay as they are.">
+          <Switch
+            label="Root"
+            description="The account may run every command as root. The hub then deploys the node anew after the tenant, unless its profile says otherwise."
+            {...form.flag("root")}
+          />
+          <TextInput
+            type="datetime-local"
+            label="Ends by itself"
+            description="In your browser's time zone. Without it, somebody releases the allocation."
+            {...form.text("ends_at")}
+          />
+          <Wide>
+            <Textarea
+              label="Labels"
+              description="Your own notes, one a line, for example order=4711."
+              autosize={false}
+              rows={2}
+              {...form.text("labels")}
+            />
+          </Wide>
+        </FieldGroup>
+      </FormOf>
+    </>
+  );
+}
+
+const WhichNode = ({ form }: { readonly form: Form<AllocationValues> }): ReactNode => (
+  <FieldGroup
+    title="Which node"
+    about="Name a node, or let the hub take a free one. Only an active, schedulable node can be allocated."
+  >
+    <Wide>
+      <Radio.Group
+        aria-label="Which node"
+        value={form.values.by}
+        onChange={(by) => form.set({ by: by as AllocationValues["by"] })}
+      >
+        <Radio value="node" label="This node" mb={4} />
+        <Radio value="sku" label="Any free node of a SKU at a site" />
+      </Radio.Group>
+    </Wide>
+    {form.values.by === "node" ? (
+      <TextInput label="Hostname" spellCheck={false} autoComplete="off" {...form.text("hostname")} />
+    ) : (
+      <>
+        <SkuSelect {...form.text("sku_id")} />
+        <SiteSelect {...form.text("site_id")} />
+      </>
+    )}
+  </FieldGroup>
+);
+
+const WhichTenant = ({ form }: { readonly form: Form<AllocationValues> }): ReactNode => (
+  <FieldGroup title="Who gets it">
+    <TextInput
+      label="Tenant"
+      description="The customer or project that gets the node."
+      autoComplete="off"
+      {...form.text("tenant")}
+    />
+    <TextInput
+      label="Account"
+      description="The account that the agent makes on the host."
+      spellCheck={false}
+      autoComplete="off"
+      {...form.text("login_user")}
+    />
+    <Wide>
+      <Textarea
+        label="Public SSH keys"
+        description="One a line, from the files that end in .pub. The tenant logs in with them."
+        rows={4}
+        spellCheck={false}
+        {...form.text("ssh_keys")}
+      />
+    </Wide>
+  </FieldGroup>
+);

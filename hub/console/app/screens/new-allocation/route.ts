@@ -1,0 +1,10 @@
+import { createRoute } from "@tanstack/react-router";
+import { rootRoute } from "../../frame/root-route.ts";
+import { searchOf, text } from "../../frame/search.ts";
+
+/** The form for a new allocation. A link from a node gives the node. */
+export const newAllocationRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/allocations/new",
+  validateSearch: searchOf({ hostname: text(63) }),
+});

@@ -1,0 +1,18 @@
+import { createRoute } from "@tanstack/react-router";
+import { rootRoute } from "../../frame/root-route.ts";
+import { oneOf, searchOf, text } from "../../frame/search.ts";
+
+export const VERDICTS = ["clean", "not_clean", "incomplete"] as const;
+
+/** The filters of the list of sanitization records, with the names of the API. */
+export const recordsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/records",
+  validateSearch: searchOf({
+    hostname: text(63),
+    tenant: text(128),
+    node_id: text(36),
+    allocation_id: text(36),
+    verdict: oneOf(VERDICTS),
+  }),
+});
