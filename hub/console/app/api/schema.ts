@@ -16,3 +16,10 @@ export type Answer<Name extends keyof operations> = Json<
 
 /** The query parameters of an operation of the API. */
 export type Query<Name extends keyof operations> = NonNullable<operations[Name]["parameters"]["query"]>;
+
+/** The body of a request of an operation of the API, for example `Body<"createToken">`. */
+export type Body<Name extends keyof operations> = operations[Name] extends {
+  requestBody?: { content: { "application/json": infer Content } };
+}
+  ? Content
+  : never;

@@ -4,8 +4,8 @@
  */
 export type Check = (value: string) => string | undefined;
 
-export const HOSTNAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-export const INTERFACE = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/;
+const HOSTNAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const INTERFACE = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/;
 const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
 const ACCOUNT = /^[a-z][a-z0-9_-]{0,31}$/;
 const SYSTEM_ACCOUNT = /^[a-z_][a-z0-9_-]{0,31}$/;

@@ -40,7 +40,7 @@ export function FormOf<Values extends object>({
   );
 }
 
-export function Refusal({ error }: { readonly error: Error }): ReactNode {
+function Refusal({ error }: { readonly error: Error }): ReactNode {
   const known = error instanceof HubError ? error : null;
   return (
     <div role="alert" className={parts.refusal}>

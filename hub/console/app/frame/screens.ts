@@ -1,10 +1,16 @@
 import { allocationRoute } from "../screens/allocation/route.ts";
 import { allocationsRoute } from "../screens/allocations/route.ts";
+import { approvalRoute } from "../screens/approval/route.ts";
+import { approvalsRoute } from "../screens/approvals/route.ts";
 import { newAllocationRoute } from "../screens/new-allocation/route.ts";
+import { newTokenRoute } from "../screens/new-token/route.ts";
 import { nodesRoute } from "../screens/nodes/route.ts";
 import { overviewRoute } from "../screens/overview/route.ts";
 import { recordRoute } from "../screens/record/route.ts";
 import { recordsRoute } from "../screens/records/route.ts";
+import { sessionsRoute } from "../screens/sessions/route.ts";
+import { tokenRoute } from "../screens/token/route.ts";
+import { tokensRoute } from "../screens/tokens/route.ts";
 import { type Screen, screen } from "./screen.ts";
 
 /**
@@ -54,5 +60,41 @@ export const SCREENS = [
     title: "Record",
     right: "read_allocations",
     load: () => import("../screens/record/page.tsx"),
+  }),
+  screen(approvalsRoute, {
+    title: "Approvals",
+    right: "read_fleet",
+    group: "Records",
+    key: "p",
+    load: () => import("../screens/approvals/page.tsx"),
+  }),
+  screen(approvalRoute, {
+    title: "Request for approval",
+    right: "read_fleet",
+    load: () => import("../screens/approval/page.tsx"),
+  }),
+  screen(tokensRoute, {
+    title: "Tokens",
+    right: "manage_people",
+    group: "Settings",
+    key: "t",
+    load: () => import("../screens/tokens/page.tsx"),
+  }),
+  screen(tokenRoute, {
+    title: "Token",
+    right: "manage_people",
+    load: () => import("../screens/token/page.tsx"),
+  }),
+  screen(newTokenRoute, {
+    title: "New token",
+    right: "manage_people",
+    load: () => import("../screens/new-token/page.tsx"),
+  }),
+  screen(sessionsRoute, {
+    title: "Sessions",
+    right: "manage_people",
+    group: "Settings",
+    key: "e",
+    load: () => import("../screens/sessions/page.tsx"),
   }),
 ] as const satisfies readonly Screen[];

@@ -40,10 +40,15 @@ export const FilterSelect = ({
   value,
   choices,
   onChange,
-}: ValueProps & { readonly choices: readonly Choice[] }): ReactNode => (
+  all = "all",
+}: ValueProps & {
+  readonly choices: readonly Choice[];
+  /** What the list shows without the filter. */
+  readonly all?: string;
+}): ReactNode => (
   <NativeSelect
     aria-label={label}
-    data={[{ value: "", label: `${label}: all` }, ...choices]}
+    data={[{ value: "", label: `${label}: ${all}` }, ...choices]}
     value={value ?? ""}
     onChange={(event) => onChange(event.currentTarget.value === "" ? undefined : event.currentTarget.value)}
   />

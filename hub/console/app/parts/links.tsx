@@ -43,8 +43,16 @@ export const RecordLink = ({ id, children }: NamedProps): ReactNode => (
   </Link>
 );
 
+export const TokenLink = ({ id, children }: NamedProps): ReactNode => (
+  <Link to="/tokens/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
+);
+
 export const ApprovalLink = ({ id, children }: NamedProps): ReactNode => (
-  <ToOtherPage path={`approvals/${id}`}>{children ?? <code>{shortId(id)}</code>}</ToOtherPage>
+  <Link to="/approvals/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
 );
 
 /** The nodes that a filter selects. */

@@ -24,6 +24,17 @@ const PATHS: Readonly<Record<string, string>> = {
 /** The hub may have approvals of operations that this console does not know, for example of a newer hub. */
 export const mayCarryOut = ({ operation }: Approval): boolean => Object.hasOwn(PATHS, operation);
 
+/** The command that carries out an approved request, for an operation that this console does not know. */
+export const commandOf = ({ operation, id }: Approval): string =>
+  `muster ${operation.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} ... --approval ${id}`;
+
+/** The node or decommission that a request names in its path. */
+export function subjectOf({ operation, params }: Approval): { kind: "node" | "decommission"; id: string } | undefined {
+  const [, kind] = /^[/]api[/]v1[/]admin[/](node|decommission)s[/]\{id\}/.exec(PATHS[operation] ?? "") ?? [];
+  const id = params["id"];
+  return (kind === "node" || kind === "decommission") && id !== undefined ? { kind, id } : undefined;
+}
+
 /** Sends an approved request again, as its requester, with its approval. */
 export async function carryOut({ id, operation, params, body }: Approval): Promise<void> {
   const path = (PATHS[operation] ?? "").replace(/\{(\w+)\}/g, (_, name: string) =>

@@ -1,0 +1,12 @@
+import { createRoute } from "@tanstack/react-router";
+import { rootRoute } from "../../frame/root-route.ts";
+import { searchOf, severalOf, text } from "../../frame/search.ts";
+
+export const APPROVAL_STATES = ["pending", "approved", "used", "refused", "withdrawn", "expired"] as const;
+
+/** The filters of the list of requests that need a second person. Without a state the list has the open ones. */
+export const approvalsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/approvals",
+  validateSearch: searchOf({ state: severalOf(APPROVAL_STATES), site_id: text(36) }),
+});
