@@ -23,6 +23,7 @@ import { maasRequestSeconds, maasRequests } from "./metrics/counted/maas-request
 import { startBaselineSweep } from "./node/baseline-sweep.ts";
 import { startConditionSweep } from "./node/condition-sweep.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
+import { startOverrideExpiry } from "./node/override-expiry.ts";
 import { startApprovalExpiry } from "./people/approvals/expire-approvals.ts";
 import { offlineBreaker } from "./reconciler/offline-breaker.ts";
 import { Reconciler } from "./reconciler/reconcile.ts";
@@ -281,6 +282,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => samples.close());
   const approvals = startApprovalExpiry({ inTx, log: log.with({ part: "approvals" }) });
   closers.push(() => approvals.close());
+  const overrides = startOverrideExpiry({ inTx, log: log.with({ part: "health" }) });
+  closers.push(() => overrides.close());
   const credentials = startCredentialWarnings({ inTx, log: log.with({ part: "credentials" }) });
   closers.push(() => credentials.close());
   const late = startLateSuccess({ inTx, workflows, log: log.with({ part: "workflows" }) });

@@ -195,12 +195,13 @@ export const EVENTS = {
       ...healthOverride,
       target: z.string().nullable(),
       needed_erase: z.enum(["quick", "secure"]).nullable(),
+      expires_at: z.string().nullable().optional(),
     }),
   },
   "node.health_override.lifted": {
     subject: "nodes/{node_id}",
     meaning:
-      "A health override is gone: a person removed it, its cause is over, or the host has a new node that has the override now.",
+      "A health override is gone: a person removed it, its cause or its time is over, or the host has a new node that has the override now.",
     data: z.strictObject(healthOverride),
   },
   "node.condition.stale": {

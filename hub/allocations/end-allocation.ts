@@ -2,11 +2,13 @@ import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
 import { readAllocation, setTurnover } from "../db/queries/allocations.ts";
 import type { AuditSource } from "../db/queries/audit-logs.ts";
+import { listHealthOverrides } from "../db/queries/node-health-overrides.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { beginEnding, type Ending } from "../node/allocation-moves.ts";
+import { overridesThat } from "../node/health-aggregate.ts";
 import { heldError } from "../workflows/decommission/start-decommission.ts";
 import { startTurnover } from "../workflows/decommission/start-turnover.ts";
 import { applyVerb } from "../workflows/engine/apply-verb.ts";
@@ -38,8 +40,21 @@ export async function releaseAllocation(
     );
   const node = { id: prior.nodeId, hostname: prior.hostname };
   if (holder !== null && !request.forced) throw heldError(node, holder, "its allocation cannot be released");
+  if (!request.forced) await mustBeDeletable(tx, prior);
   if (holder !== null) await applyVerb(tx, kinds, { ...request, workflowId: holder, verb: "cancel" });
   return { prior, now: await continueEnding(tx, prior, request) };
+}
+
+/** While a host is repaired with its tenant on it, the allocation ends only by force. */
+async function mustBeDeletable(tx: Tx, { id, nodeId, hostname }: AllocationRow): Promise<void> {
+  const guards = overridesThat("PreventInstanceDeletion", await listHealthOverrides(tx, [nodeId]));
+  if (guards.length === 0) return;
+  const sources = guards.map(({ source }) => source).join(", ");
+  throw new ApiError(
+    "conflict",
+    `Allocation ${id} cannot be released: a health override of node ${hostname} prevents it (${sources}). Remove the override with remove-node-health-override when its cause is gone, or release by force.`,
+    { context: { allocation_id: id, node_id: nodeId } },
+  );
 }
 
 /**

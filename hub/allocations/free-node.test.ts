@@ -84,6 +84,11 @@ describe("what keeps a node from an allocation", () => {
       reason: "not erased",
       setBy: "operator:ann",
       since: new Date(0),
+      mode: "merge" as const,
+      alerts: null,
+      preventsAllocations: true,
+      expiresAt: null,
+      revision: 1,
     };
     const overrides = ["disk-erase", "repair"].map((source) => ({ ...override, source }));
     expect(kinds(candidate({}, { overrides }))).toEqual(["health_override", "health_override"]);

@@ -1,8 +1,8 @@
+import { RESTORED } from "../../shared/health-report.ts";
 import { recordAudit } from "../db/queries/audit-logs.ts";
 import { recordRestore } from "../db/queries/database-restores.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { skipPositions } from "../db/queries/domain-events-list.ts";
-import { RESTORED } from "../db/queries/node-health-overrides.ts";
 import { listLivingNodeIds } from "../db/queries/nodes.ts";
 import { cancelQueuedWork, extendHeldTasks } from "../db/queries/tasks.ts";
 import { stopDestructive } from "../db/queries/workflow-stops.ts";

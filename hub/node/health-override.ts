@@ -1,3 +1,4 @@
+import { DISK_ERASE } from "../../shared/health-report.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
@@ -6,18 +7,17 @@ import {
   type HeirMachine,
   listHealthOverrides,
   type NewHealthOverride,
+  takeExpiredOverrides,
   takeLeftOverrides,
   writeHealthOverride,
 } from "../db/queries/node-health-overrides.ts";
 import { readNode } from "../db/queries/nodes.ts";
+import { isoOrNull } from "../db/queries/workflow-views.ts";
 import type { NodeHealthOverride } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** The source of a health override for a node whose disks were not erased as its operation asked (decision M9). */
-const DISK_ERASE = "disk-erase";
-
-export async function setHealthOverride(tx: Tx, override: NewHealthOverride): Promise<void> {
-  await writeHealthOverride(tx, override);
+export async function setHealthOverride(tx: Tx, override: NewHealthOverride): Promise<NodeHealthOverride> {
+  const written = await writeHealthOverride(tx, override);
   const { nodeId, source, target, reason, setBy } = override;
   const message = `${source}: ${reason}`;
   await recordNodeEvent(tx, { nodeId, type: "health_override_set", owner: setBy, message, details: { target } });
@@ -27,8 +27,9 @@ export async function setHealthOverride(tx: Tx, override: NewHealthOverride): Pr
   await recordDomainEvent(tx, {
     type: "node.health_override.set",
     subject,
-    data: { ...data, needed_erase: neededErase },
+    data: { ...data, needed_erase: neededErase, expires_at: isoOrNull(written.expiresAt) },
   });
+  return written;
 }
 
 /** Returns the members of an event that name the node. */
@@ -64,6 +65,17 @@ export async function removeHealthOverride(
   return removed;
 }
 
+/**
+ * Ends the overrides whose time is over, `most` at once, and records it in the histories of their nodes. The argument `of` limits this to one node.
+ * Returns the number of ended overrides.
+ */
+export async function endExpiredOverrides(tx: Tx, most: number, of: NodeId | null = null): Promise<number> {
+  const ended = await takeExpiredOverrides(tx, most, of);
+  for (const { nodeId, source, expiresAt } of ended)
+    await tellLifted(tx, nodeId, source, { by: "hub", reason: `It expired at ${isoOrNull(expiresAt)}` });
+  return ended.length;
+}
+
 type EraseKind = NonNullable<NodeHealthOverride["neededErase"]>;
 const RANK: Readonly<Record<EraseKind, number>> = { quick: 1, secure: 2 };
 /**
@@ -93,7 +105,8 @@ export async function barUnerased(
   const needed = stands === null ? null : (stands.neededErase ?? "secure");
   if (needed !== null && isEnoughErase(needed, bar.neededErase)) {
     if (!bar.setBy.startsWith("operator:")) return;
-    return setHealthOverride(tx, { ...bar, source: DISK_ERASE, neededErase: needed });
+    await setHealthOverride(tx, { ...bar, source: DISK_ERASE, neededErase: needed });
+    return;
   }
   await setHealthOverride(tx, { ...bar, source: DISK_ERASE });
 }
@@ -112,8 +125,17 @@ export async function liftUnerased(tx: Tx, nodeId: NodeId, done: EraseKind, said
  */
 export async function inheritHealthOverrides(tx: Tx, heir: HeirMachine): Promise<void> {
   const { nodeId, maasSystemId: target } = heir;
-  for (const { nodeId: former, ...override } of await takeLeftOverrides(tx, heir)) {
+  for (const {
+    nodeId: former,
+    revision: _revision,
+    preventsAllocations: _bars,
+    ...override
+  } of await takeLeftOverrides(tx, heir)) {
     const { source, setBy, neededErase } = override;
+    if (override.mode === "replace") {
+      await tellLifted(tx, former, source, { by: setBy, reason: "A replacement ends with its node" });
+      continue;
+    }
     await tellLifted(tx, former, source, { by: setBy, reason: `Node ${nodeId} has the host now, and the override` });
     const stands = (await listHealthOverrides(tx, [nodeId])).find((one) => one.source === source);
     const weaker = source === DISK_ERASE && !isEnoughErase(stands?.neededErase ?? "secure", neededErase);

@@ -2,6 +2,7 @@ import { DEFAULT_POLICY } from "../../shared/readiness-policy.ts";
 import type { NodeRow } from "../db/queries/node-reads.ts";
 import { lackAtTurnover } from "./baseline-lack.ts";
 import { whyClaimImpossible } from "./gpu-claim.ts";
+import { overridesThat } from "./health-aggregate.ts";
 import type { ReadinessFacts } from "./readiness-verdict.ts";
 import type { SchedulingFacts } from "./schedulable.ts";
 import type { TurnoverFacts } from "./turnover-mode.ts";
@@ -34,7 +35,7 @@ export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts 
     cordonReason: node.cordonReason,
     hostClosed,
     tenant: allocation?.tenant ?? null,
-    overrides,
+    overrides: overridesThat("PreventAllocations", overrides),
     pastUnknown,
     baselineLack: lackAtTurnover(turnoverFactsOf(row, root), baselineLack),
     claimImpossible: whyClaimImpossible(claim),

@@ -9,6 +9,7 @@ import { NodeAdoption } from "./adoptions.ts";
 import { NodeAllocation } from "./allocations.ts";
 import { BaselineState } from "./baselines.ts";
 import { Reason } from "./decommissions.ts";
+import { HealthOverride } from "./health-overrides.ts";
 import { AssetTag, LocationGiven, NodeLocation } from "./locations.ts";
 import { Hostname, Timestamp } from "./values.ts";
 
@@ -70,34 +71,6 @@ export const NodePatch = z.strictObject({
   asset_tag: AssetTag.nullable()
     .describe("The number of the host in the inventory of its owner; null removes it")
     .optional(),
-});
-
-/**
- * A health override keeps new work off the node until a person removes it, or until its cause is gone (decision M9). Each source has at most one
- * health override of a node.
- */
-export const HealthOverride = z.strictObject({
-  source: z.string(),
-  target: z.string().nullable(),
-  reason: z.string(),
-  /**
-   * `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it, or `restore`
-   * for an override after a restore of the database.
-   */
-  set_by: z.string(),
-  /**
-   * The weakest kind of disk erase that lifts the health override; evidence of a stronger erase lifts the override too. `erase` is null if no erase
-   * lifts the health override.
-   */
-  needed_erase: z.enum(["quick", "secure"]).nullable(),
-  since: Timestamp,
-});
-export const HealthOverrideRemove = z.strictObject({
-  source: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/)
-    .describe("The source of the override, as get-node names it"),
-  reason: Reason,
 });
 
 const NodeEvent = z.strictObject({

@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eq } from "../../hub/db/orm.ts";
-import { RESTORED } from "../../hub/db/queries/node-health-overrides.ts";
 import {
   maasSiteProfiles,
   maasSites,
@@ -20,6 +19,7 @@ import type { ProvisionContext } from "../../hub/workflows/provisioning/context.
 import { ProvisionState } from "../../hub/workflows/provisioning/provision-state.ts";
 import { PROVISION_RESTART, PROVISION_STAGES } from "../../hub/workflows/provisioning/provisioning.ts";
 import { stepBackToReady } from "../../hub/workflows/provisioning/release.ts";
+import { RESTORED } from "../../shared/health-report.ts";
 import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import { PROVISIONING_STAGES, type ProvisioningStage } from "../../shared/workflow-status.ts";

@@ -63,7 +63,19 @@ const fact = fc.record({
   /** The status of the node's open allocation. */
   allocated: oftenUsual<AllocationStatus | null>(null, fc.constantFrom(...OPEN)),
   endedAllocations: oftenUsual(0, fc.integer({ min: 1, max: 2 })),
-  override: oftenUsual(false, fc.constant(true)),
+  overrides: oftenUsual<readonly GeneratedOverride[]>(
+    [],
+    fc.uniqueArray(
+      fc.record({
+        source: fc.constantFrom("disk-erase", "restore", "degraded", "validation", "mark-healthy"),
+        replaces: fc.boolean(),
+        /** The classifications of the override's alerts; null for an override of Muster's own. */
+        alerts: fc.option(fc.array(fc.constantFrom("PreventAllocations", "Hardware"), { maxLength: 2 }), { freq: 3 }),
+        life: fc.constantFrom("endless" as const, "fresh" as const, "expired" as const),
+      }),
+      { minLength: 1, maxLength: 3, selector: ({ source }) => source },
+    ),
+  ),
   baseline: oftenUsual<"whole" | "partial" | "empty" | "none">("whole", fc.constantFrom("partial", "empty", "none")),
   baselineBehind: oftenUsual(0, fc.constant(1)),
   closings: oftenUsual<{ type: string; state: (typeof TASK_STATES)[number]; attempts: number; plan: boolean }[]>(
@@ -83,6 +95,14 @@ const fact = fc.record({
 });
 export type GeneratedNode = typeof fact extends fc.Arbitrary<infer T> ? T : never;
 
+interface GeneratedOverride {
+  readonly source: string;
+  readonly replaces: boolean;
+  readonly alerts: readonly string[] | null;
+  readonly life: "endless" | "fresh" | "expired";
+}
+const ALERT = { target: null, message: "a fan is loud", tenant_message: null };
+
 /** A node that may take work. */
 const SCHEDULABLE: Partial<GeneratedNode> = {
   status: "active",
@@ -96,7 +116,7 @@ const SCHEDULABLE: Partial<GeneratedNode> = {
   profile: 0,
   allocated: null,
   endedAllocations: 0,
-  override: false,
+  overrides: [],
   baseline: "whole",
   baselineBehind: 0,
   closings: [],
@@ -224,10 +244,16 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
   }
   await writeAllocations(tx, { one, id, hostname, site });
   await writeDecommissions(tx, { one, id, hostname });
-  if (one.override)
-    await tx
-      .insert(nodeHealthOverrides)
-      .values({ nodeId: id, source: "disk-erase", reason: "not erased", setBy: "test" });
+  for (const [place, { source, replaces, alerts, life }] of one.overrides.entries()) {
+    // A node has at most one replacement.
+    const mode = replaces && one.overrides.findIndex((other) => other.replaces) === place ? "replace" : "merge";
+    await tx.insert(nodeHealthOverrides).values({
+      ...{ nodeId: id, source, mode, reason: "not erased", setBy: "test" },
+      alerts: alerts?.map((name) => ({ ...ALERT, id: name, classifications: [name] })) ?? null,
+      preventsAllocations: alerts?.includes("PreventAllocations") ?? true,
+      expiresAt: life === "endless" ? null : sql`now() + make_interval(hours => ${life === "fresh" ? 9 : -9})`,
+    });
+  }
   if (one.baseline !== "none") {
     const taken = { snapshot: SNAPSHOTS[one.baseline], requestedBy: "hub", reason: "a test" };
     const generation = one.generation - one.baselineBehind;

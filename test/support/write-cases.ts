@@ -181,6 +181,10 @@ const NODES: Readonly<Record<string, Prepare>> = {
     );
     return { params: { id }, body: { source: "disk-erase", ...REASON } };
   },
+  setNodeHealthOverride: async (world) => ({
+    params: { id: await world.node() },
+    body: { template: "Degraded", message: "a fan is loud", ...REASON },
+  }),
   takeNodeBaseline: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   clearNodeReports: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   postReadinessSignal: async (world) => {

@@ -1,4 +1,5 @@
 import type { AllocationStatus } from "../../../shared/allocation-status.ts";
+import { RESTORED } from "../../../shared/health-report.ts";
 import type { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts";
 import {
@@ -11,7 +12,6 @@ import {
   workflowSubjects,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-import { RESTORED } from "./node-health-overrides.ts";
 import { isWithin, type Reach } from "./reach.ts";
 
 export type NewAllocation = Omit<

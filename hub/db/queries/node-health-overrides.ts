@@ -1,15 +1,22 @@
+import { DISK_ERASE, RESTORED } from "../../../shared/health-report.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { isOfOneMachine } from "../../../shared/mac-address.ts";
 import { and, asc, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type NodeHealthOverride, nodeHealthOverrides } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/**
- * The source of the health overrides of all nodes after a restore of the database. A person must look at a host before the host gets a new tenant, and
- * before the hub ends an allocation by itself, because the host may have another tenant than the older database says.
- */
-export const RESTORED = "restore";
+/** SQL that is true for an override that has not expired. */
+const isInTime = sql`(${nodeHealthOverrides.expiresAt} is null or ${nodeHealthOverrides.expiresAt} > now())`;
 
+/** SQL for the ids of the nodes that take no new tenant because of a health override, as `overridesThat` of hub/node/health-aggregate.ts decides. */
+export const nodesBarredByHealth: SQL = sql`(
+  select h.node_id from node_health_overrides h
+  where h.prevents_allocations and (h.expires_at is null or h.expires_at > now())
+    and (h.mode = 'replace' or h.source in (${DISK_ERASE}, ${RESTORED}) or not exists (
+      select from node_health_overrides r
+      where r.node_id = h.node_id and r.mode = 'replace' and (r.expires_at is null or r.expires_at > now()))))`;
+
+/** Returns the overrides of the nodes that have not expired. */
 export async function listHealthOverrides(
   db: Db | Tx,
   nodeIds: readonly NodeId[],
@@ -18,20 +25,45 @@ export async function listHealthOverrides(
   return db
     .select()
     .from(nodeHealthOverrides)
-    .where(inArray(nodeHealthOverrides.nodeId, [...nodeIds]))
+    .where(and(inArray(nodeHealthOverrides.nodeId, [...nodeIds]), isInTime))
     .orderBy(asc(nodeHealthOverrides.source));
 }
 
-export type NewHealthOverride = Omit<NodeHealthOverride, "since" | "neededErase"> &
-  Partial<Pick<NodeHealthOverride, "since" | "neededErase">>;
+type Given = "nodeId" | "source" | "target" | "reason" | "setBy";
+/** A new override without `alerts` is one of Muster's own. */
+export type NewHealthOverride = Pick<NodeHealthOverride, Given> &
+  Partial<Pick<NodeHealthOverride, "since" | "neededErase" | "mode" | "alerts" | "expiresAt">>;
 
 /** Stores a health override in place of an older override of the same node and source. */
-export async function writeHealthOverride(tx: Tx, override: NewHealthOverride): Promise<void> {
-  const row = { neededErase: null, since: sql`now()`, ...override };
-  await tx
+export async function writeHealthOverride(tx: Tx, override: NewHealthOverride): Promise<NodeHealthOverride> {
+  const preventsAllocations =
+    override.alerts?.some(({ classifications }) => classifications.includes("PreventAllocations")) ?? true;
+  const row = {
+    ...{ neededErase: null, since: sql`now()`, mode: "merge" as const, alerts: null, expiresAt: null },
+    ...override,
+    preventsAllocations,
+  };
+  const [written] = await tx
     .insert(nodeHealthOverrides)
     .values(row)
-    .onConflictDoUpdate({ target: [nodeHealthOverrides.nodeId, nodeHealthOverrides.source], set: row });
+    .onConflictDoUpdate({
+      target: [nodeHealthOverrides.nodeId, nodeHealthOverrides.source],
+      set: { ...row, revision: sql`${nodeHealthOverrides.revision} + 1` },
+    })
+    .returning();
+  if (written === undefined) throw new Error("the health override was not stored");
+  return written;
+}
+
+/** Deletes and returns overrides that have expired, `most` at once; only those of one node if `of` names it. */
+export async function takeExpiredOverrides(tx: Tx, most: number, of: NodeId | null): Promise<NodeHealthOverride[]> {
+  const { nodeId, source } = nodeHealthOverrides;
+  return tx
+    .delete(nodeHealthOverrides)
+    .where(sql`(${nodeId}, ${source}) in (
+      select o.node_id, o.source from node_health_overrides o where o.expires_at <= now() and (${of}::uuid is null or o.node_id = ${of}::uuid)
+      order by o.expires_at limit ${most} for update skip locked)`)
+    .returning();
 }
 
 export async function deleteHealthOverride(tx: Tx, nodeId: NodeId, source: string): Promise<NodeHealthOverride | null> {

@@ -4,6 +4,7 @@ import { type SQL, sql } from "../orm.ts";
 import { knowsComparedItems } from "../schema/index.ts";
 import { profileOf } from "./decommissions.ts";
 import { nodesOfUnknownPast } from "./node-adoptions.ts";
+import { nodesBarredByHealth } from "./node-health-overrides.ts";
 import { nodesWithoutPolicy } from "./readiness-policies.ts";
 import { isPlan } from "./tasks.ts";
 
@@ -82,7 +83,7 @@ export const schedulableNodes: SQL = sql`(
     select m.id, m.generation, m.onboarding_mode, m.sku, m.gpus_total from nodes m
     where m.status = 'active' and m.cordon_reason is null
       and (m.id in (select a.node_id from allocations a where a.status <> 'ended')) is not true
-      and (m.id in (select h.node_id from node_health_overrides h)) is not true
+      and (m.id in ${nodesBarredByHealth}) is not true
       and (m.id in ${nodesOfUnknownPast}) is not true
       and (m.id in ${nodesWithoutPolicy}) is not true
       and ${conditions}

@@ -1,13 +1,14 @@
+import { type HealthAlert, OVERRIDE_MODES } from "../../../shared/health-report.ts";
 import type { NodeId } from "../../../shared/ids.ts";
-import { check, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
+import { boolean, check, index, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at, oneOf } from "./columns.ts";
 
 /** The kinds of disk erase, ordered from the weaker to the stronger. */
 const ERASE_KINDS = ["quick", "secure"] as const;
 
 /**
- * A health override is an alert that keeps new work off a node until a person removes the alert or its cause is gone (decision M9). A node has at
- * most one override of each source, because a new override replaces the older override of its source.
+ * A health override says what is wrong with a node, until a person removes the override, its time is over, or its cause is gone (decisions M9 and H1). A
+ * node has at most one override of each source, because a new override replaces the older override of its source.
  */
 export const nodeHealthOverrides = pgTable(
   "node_health_overrides",
@@ -25,10 +26,22 @@ export const nodeHealthOverrides = pgTable(
      */
     neededErase: text("needed_erase", { enum: ERASE_KINDS }),
     since: at("since").notNull().default(sql`now()`),
+    /** An override of the mode `replace` hides all other overrides of the node but Muster's own. */
+    mode: text("mode", { enum: OVERRIDE_MODES }).notNull().default("merge"),
+    /** The alerts that a person gave; null for an override of Muster's own, which stands for one alert. */
+    alerts: jsonb("alerts").$type<readonly HealthAlert[]>(),
+    /** Whether an alert of the override keeps new tenants off the node. Only the writer of `alerts` sets it. */
+    preventsAllocations: boolean("prevents_allocations").notNull().default(true),
+    /** The time at which the override ends by itself; null if only a person or a cause that is gone ends it. */
+    expiresAt: at("expires_at"),
+    /** The number of times that the override of this source was set, by which a client changes only the version that it has seen. */
+    revision: integer("revision").notNull().default(1),
   },
   (t) => [
     primaryKey({ columns: [t.nodeId, t.source] }),
     check("node_health_overrides_needed_erase_check", oneOf("needed_erase", ERASE_KINDS)),
+    check("node_health_overrides_mode_check", oneOf("mode", OVERRIDE_MODES)),
+    index("node_health_overrides_expiry_idx").on(t.expiresAt).where(sql`"expires_at" is not null`),
     check("node_health_overrides_source_check", sql`"source" ~ '^[a-z0-9][a-z0-9._-]{0,62}$'`),
   ],
 );

@@ -1,12 +1,16 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { HealthOverride, HealthOverrideRemove } from "../../../shared/api/nodes.ts";
+import { HealthOverrideRemove, HealthOverrideSet, NodeHealth } from "../../../shared/api/health-overrides.ts";
+import { HEALTH_TEMPLATES } from "../../../shared/health-report.ts";
 import { NodeId } from "../../../shared/ids.ts";
+import { databaseNow } from "../../db/queries/clock.ts";
 import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
-import { removeHealthOverride } from "../../node/health-override.ts";
+import { readNode } from "../../db/queries/nodes.ts";
+import type { Node, NodeHealthOverride } from "../../db/schema/index.ts";
+import { endExpiredOverrides, removeHealthOverride, setHealthOverride } from "../../node/health-override.ts";
 import { mustLockNode } from "../../workflows/decommission/start-decommission.ts";
-import { writeRoute } from "../route.ts";
-import { toHealthOverride } from "./health-override-rows.ts";
+import { readRoute, writeRoute } from "../route.ts";
+import { toHealthOverrides, toNodeHealth } from "./health-override-rows.ts";
 
 const remove = writeRoute({
   operationId: "removeNodeHealthOverride",
@@ -20,22 +24,132 @@ const remove = writeRoute({
   params: z.strictObject({ id: NodeId }),
   body: HealthOverrideRemove,
   status: 200,
-  response: z.strictObject({ node_id: NodeId, health_overrides: z.array(HealthOverride) }),
+  response: NodeHealth,
   write: async ({ params, body: { source, reason }, actor }, tx) => {
     const node = await mustLockNode(tx, params.id);
     const removed = await removeHealthOverride(tx, node.id, source, { by: `operator:${actor.name}`, reason });
-    const left = (await listHealthOverrides(tx, [node.id])).map(toHealthOverride);
+    const left = await listHealthOverrides(tx, [node.id]);
     if (removed === null) {
       const others = left.map((one) => one.source).join(", ") || "none";
       const message = `Node ${node.hostname} has no health override of the source ${source}. Its overrides: ${others}.`;
       throw new ApiError("not_found", message, { context: { node_id: node.id } });
     }
-    const details = { prior: toHealthOverride(removed), expected: null };
+    const details = { prior: toHealthOverrides([removed])[0], expected: null };
     return {
-      body: { node_id: node.id, health_overrides: left },
+      body: toNodeHealth(node.id, left),
       audit: { target: `nodes/${node.id}`, reason, details },
     };
   },
 });
 
-export const healthOverrideRoutes = [remove];
+const read = readRoute({
+  operationId: "getNodeHealth",
+  method: "GET",
+  path: "/api/v1/admin/nodes/{id}/health-overrides",
+  tag: "nodes",
+  summary: "Read the health overrides of a node, and the alerts that they raise together",
+  permission: "read",
+  right: "read_fleet",
+  place: { of: "node", param: "id" },
+  params: z.strictObject({ id: NodeId }),
+  status: 200,
+  response: NodeHealth,
+  read: async ({ params, deps: { db } }) => {
+    if ((await readNode(db, params.id)) === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
+    return toNodeHealth(params.id, await listHealthOverrides(db, [params.id]));
+  },
+});
+
+/** Returns the source, mode and alerts that the request means. */
+function meant(body: HealthOverrideSet): Pick<NodeHealthOverride, "source" | "mode" | "alerts"> {
+  if (body.template === undefined)
+    return { source: body.source ?? "", mode: body.mode ?? "merge", alerts: body.alerts ?? [] };
+  const { source, mode, alert } = HEALTH_TEMPLATES[body.template];
+  const message = { message: body.message ?? "", tenant_message: body.tenant_message ?? null };
+  const alerts = alert === null ? [] : [{ ...alert, ...message, classifications: [...alert.classifications] }];
+  return { source, mode, alerts };
+}
+
+const set = writeRoute({
+  operationId: "setNodeHealthOverride",
+  method: "POST",
+  path: "/api/v1/admin/nodes/{id}/health-overrides",
+  tag: "nodes",
+  summary: "Say what is wrong with a node, by a template or by alerts, and what that prevents",
+  permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
+  params: z.strictObject({ id: NodeId }),
+  body: HealthOverrideSet,
+  status: 200,
+  response: NodeHealth,
+  write: async ({ params, body, actor }, tx) => {
+    const node = await mustLockNode(tx, params.id);
+    if (node.status === "deleted")
+      throw new ApiError("conflict", `Node ${node.hostname} is deleted, so it takes no health override.`, {
+        context: { node_id: node.id },
+      });
+    await endExpiredOverrides(tx, 1_000, node.id);
+    const stand = await listHealthOverrides(tx, [node.id]);
+    const { source, mode, alerts } = meant(body);
+    const prior = stand.find((one) => one.source === source);
+    mustBeExpected(node, source, { expected: body.expected_revision, found: prior?.revision ?? 0 });
+    mustHaveRoom(node, stand, { source, mode });
+    const minutes = body.expires_in_minutes;
+    const expiresAt = minutes === undefined ? null : new Date((await databaseNow(tx)).getTime() + minutes * 60_000);
+    const { reason } = body;
+    const setBy = `operator:${actor.name}`;
+    const written = await setHealthOverride(tx, {
+      nodeId: node.id,
+      target: null,
+      source,
+      mode,
+      alerts,
+      reason,
+      setBy,
+      expiresAt,
+    });
+    const told = (row: NodeHealthOverride | undefined) => (row === undefined ? null : toHealthOverrides([row])[0]);
+    return {
+      body: toNodeHealth(node.id, await listHealthOverrides(tx, [node.id])),
+      audit: { target: `nodes/${node.id}`, reason, details: { prior: told(prior), expected: told(written) } },
+    };
+  },
+});
+
+function mustBeExpected(
+  { id, hostname }: Node,
+  source: string,
+  { expected, found }: { readonly expected: number | undefined; readonly found: number },
+): void {
+  if (expected === undefined || expected === found) return;
+  const now = found === 0 ? "has no override" : `has revision ${found} of the override`;
+  throw new ApiError(
+    "precondition_failed",
+    `Node ${hostname} ${now} ${source}, not revision ${expected}. Read the node's health overrides, and decide again.`,
+    { context: { node_id: id } },
+  );
+}
+
+/** The largest number of health overrides of a node. */
+const MOST_OVERRIDES = 32;
+
+function mustHaveRoom(
+  { id, hostname }: Node,
+  stand: readonly NodeHealthOverride[],
+  { source, mode }: Pick<NodeHealthOverride, "source" | "mode">,
+): void {
+  const others = stand.filter((one) => one.source !== source);
+  const replacement = others.find((one) => one.mode === "replace");
+  const refuse = (message: string) => new ApiError("conflict", message, { context: { node_id: id } });
+  if (mode === "replace" && replacement !== undefined)
+    throw refuse(
+      `Node ${hostname} has the replacement ${replacement.source} already, and a node has one at most. Remove it with remove-node-health-override first.`,
+    );
+  if (others.length >= MOST_OVERRIDES)
+    throw refuse(
+      `Node ${hostname} has ${others.length} health overrides, which is the most. Remove some of them first.`,
+    );
+}
+
+export const healthOverrideRoutes = [remove, read, set];

@@ -16,7 +16,7 @@ import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, Versioned } from "../route.ts";
 import { toAdoption } from "./adoption-rows.ts";
 import { toBaselineState } from "./baseline-rows.ts";
-import { toHealthOverride } from "./health-override-rows.ts";
+import { toHealthOverrides } from "./health-override-rows.ts";
 import { toNodeFilter } from "./node-filter-query.ts";
 import { toReadiness } from "./readiness-rows.ts";
 
@@ -136,7 +136,7 @@ const getNode = readRoute({
         changed_at: condition.changedAt.toISOString(),
         expires_at: condition.expiresAt?.toISOString() ?? null,
       })),
-      health_overrides: row.overrides.map(toHealthOverride),
+      health_overrides: toHealthOverrides(row.overrides),
       baseline: toBaselineState(row.node.generation, await readBaseline(deps.db, row.node.id, row.node.generation)),
       // If an older hub stored an inventory that this version cannot parse, the answer contains no inventory.
       inventory: Inventory.safeParse(inventory).data ?? null,

@@ -1,6 +1,7 @@
 import { failure } from "../../../shared/failures.ts";
+import { RESTORED } from "../../../shared/health-report.ts";
 import { MAAS_STATUS } from "../../../shared/maas-status.ts";
-import { listHealthOverrides, RESTORED } from "../../db/queries/node-health-overrides.ts";
+import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
 import { MaasError, type MaasMachine } from "../../maas/port.ts";
 import type { Failed, Wait } from "../engine/stage.ts";
 import { StageFailure } from "../stage-failure.ts";
