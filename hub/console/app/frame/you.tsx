@@ -1,4 +1,4 @@
-import { Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
+import { type MantineColorScheme, Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { signOut, useHub } from "../api/session.ts";
@@ -31,7 +31,7 @@ export function You(): ReactNode {
         <span className={classes.liveDot} data-live={standing.kind === "live"} />
         <span className={classes.liveText}>{LIVE[standing.kind]}</span>
       </span>
-      <Menu position="bottom-end" width={230}>
+      <Menu position="bottom-end" width={230} withinPortal={false}>
         <Menu.Target>
           <UnstyledButton className={classes.live} aria-label={`Menu of ${you.name}`}>
             <Icon name="person" />
@@ -44,17 +44,13 @@ export function You(): ReactNode {
             {you.name}, role {you.role}
           </Menu.Label>
           <Menu.Label>Colours</Menu.Label>
-          {SCHEMES.map(([scheme, title]) => (
-            <Menu.Item
-              key={scheme}
-              onClick={() => setColorScheme(scheme)}
-              rightSection={colorScheme === scheme ? <Icon name="check" size={12} /> : null}
-              aria-checked={colorScheme === scheme}
-              role="menuitemradio"
-            >
-              {title}
-            </Menu.Item>
-          ))}
+          <Menu.RadioGroup value={colorScheme} onChange={(scheme) => setColorScheme(scheme as MantineColorScheme)}>
+            {SCHEMES.map(([scheme, title]) => (
+              <Menu.RadioItem key={scheme} value={scheme}>
+                {title}
+              </Menu.RadioItem>
+            ))}
+          </Menu.RadioGroup>
           <Menu.Divider />
           <Menu.Item onClick={showShortcuts}>Keyboard shortcuts</Menu.Item>
           <Menu.Item component="a" href="/docs">

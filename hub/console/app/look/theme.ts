@@ -28,6 +28,8 @@ const DARK: MantineColorsTuple = [
 ];
 
 const SYSTEM_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
+/** Mantine makes the head of a dialog a header element, which would be a second banner of the document for a screen reader. */
+const plainHead = { attributes: { header: { role: "presentation" } } };
 const small = { defaultProps: { size: "xs" } };
 
 /** One typographic scale, small and dense, and fonts of the operator's system: a hub at a closed site loads nothing from elsewhere. */
@@ -68,10 +70,15 @@ export const theme = createTheme({
     TextInput: small,
     Textarea: small,
     Modal: {
-      defaultProps: { centered: false, transitionProps: { duration: 0 }, overlayProps: { backgroundOpacity: 0.45 } },
+      defaultProps: {
+        ...plainHead,
+        centered: false,
+        transitionProps: { duration: 0 },
+        overlayProps: { backgroundOpacity: 0.45 },
+      },
     },
-    Drawer: { defaultProps: { transitionProps: { duration: 0 } } },
-    Menu: { defaultProps: { transitionProps: { duration: 0 }, shadow: "md" } },
+    Drawer: { defaultProps: { ...plainHead, transitionProps: { duration: 0 } } },
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false, transitionProps: { duration: 0 }, shadow: "md" } },
     Popover: { defaultProps: { transitionProps: { duration: 0 }, shadow: "md" } },
     Tooltip: { defaultProps: { transitionProps: { duration: 0 }, openDelay: 300, multiline: true, maw: 360 } },
   },

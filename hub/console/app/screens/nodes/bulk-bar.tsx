@@ -42,7 +42,7 @@ export function BulkBar({ chosen, facets, search, onChange }: Props): ReactNode 
       <Button variant="subtle" onClick={() => onChange(NOTHING)}>
         Choose none
       </Button>
-      <Menu position="bottom-end">
+      <Menu position="bottom-end" withinPortal={false}>
         <Menu.Target>
           <Button disabled={!may("operate_nodes")} rightSection={<Icon name="chevron" size={12} />}>
             Do

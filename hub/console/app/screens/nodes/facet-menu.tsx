@@ -25,7 +25,7 @@ const SEARCH_FROM = 12;
 export function FacetMenu(props: Props): ReactNode {
   const { title, chosen } = props;
   return (
-    <Popover position="bottom-start" width={280} trapFocus withinPortal>
+    <Popover position="bottom-start" width={280} trapFocus withinPortal={false}>
       <Popover.Target>
         <Button
           variant={chosen.length > 0 ? "light" : "default"}
@@ -36,7 +36,7 @@ export function FacetMenu(props: Props): ReactNode {
           {chosen.length > 0 ? <span className={classes.facetCount}>{chosen.length}</span> : null}
         </Button>
       </Popover.Target>
-      <Popover.Dropdown aria-label={`Filter by ${title.toLowerCase()}`} p="xs">
+      <Popover.Dropdown p="xs">
         <FacetValues {...props} />
       </Popover.Dropdown>
     </Popover>

@@ -23,13 +23,13 @@ export function ViewMenu({ search }: { readonly search: NodesSearch }): ReactNod
     setName("");
   };
   return (
-    <Popover position="bottom-end" width={280} trapFocus>
+    <Popover position="bottom-end" width={280} trapFocus withinPortal={false}>
       <Popover.Target>
         <Button variant="default" leftSection={<Icon name="star" size={13} />}>
           Views
         </Button>
       </Popover.Target>
-      <Popover.Dropdown aria-label="Saved views" p="xs">
+      <Popover.Dropdown p="xs">
         <ul className={classes.values}>
           {views.map((view) => (
             <li key={view.name} className={classes.value}>
@@ -75,13 +75,13 @@ export function ColumnMenu({ all, shown, onChange }: ColumnProps): ReactNode {
   const toggle = (id: string, on: boolean): void =>
     onChange(all.filter((one) => (one.id === id ? on : has(one.id))).map((one) => one.id));
   return (
-    <Popover position="bottom-end" width={220} trapFocus>
+    <Popover position="bottom-end" width={220} trapFocus withinPortal={false}>
       <Popover.Target>
         <Button variant="default" leftSection={<Icon name="columns" size={13} />}>
           Columns
         </Button>
       </Popover.Target>
-      <Popover.Dropdown aria-label="Columns" p="xs">
+      <Popover.Dropdown p="xs">
         <ul className={classes.values}>
           {all.map(({ id, head }) => (
             <li key={id} className={classes.value}>

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { expect } from "vitest";
+import { Console } from "../../../hub/console/console.ts";
+import { seedFleet } from "../../bench/seed-fleet.ts";
+import { type ApiHarness, startApi } from "../../support/api-harness.ts";
+import { quietLog } from "../../support/log.ts";
+import { until } from "../../support/until.ts";
+import { startChromium } from "../chromium.ts";
+import { Visit, type VisitOptions } from "../visit.ts";
+
+/** The number of nodes of the fleet. One node of forty is quarantined, one offline and one retired. */
+export const NODES = 240;
+
+/** One hub, one browser and one fleet for all test cases of the console. */
+export class ConsoleStage {
+  readonly api: ApiHarness;
+  readonly url: string;
+  readonly #browser: Browser;
+  readonly #console: Console;
+  readonly #folder: string;
+  readonly #visits = new Set<Visit>();
+
+  private constructor(of: { api: ApiHarness; url: string; browser: Browser; console: Console; folder: string }) {
+    this.api = of.api;
+    this.url = of.url;
+    this.#browser = of.browser;
+    this.#console = of.console;
+    this.#folder = of.folder;
+  }
+
+  static async set(): Promise<ConsoleStage> {
+    const folder = mkdtempSync(join(tmpdir(), "muster-console-page-"));
+    const console = new Console({ stateDir: folder, log: quietLog });
+    const built = until("the console to be built", async () =>
+      (await console.look()).kind === "ready" ? true : undefined,
+    );
+    const [browser, api] = await Promise.all([startChromium(), startApi({ console })]);
+    await seedFleet(api.database.database.db, NODES);
+    await built;
+    return new ConsoleStage({ api, url: await api.listen(), browser, console, folder });
+  }
+
+  /** Begins a visit of somebody who has not signed in. */
+  async stranger(path: string, options: VisitOptions = {}): Promise<Visit> {
+    const visit = await Visit.begin(this.#browser, this.url, { ...options, path: `/console${path}` });
+    this.#visits.add(visit);
+    return visit;
+  }
+
+  async operator(path: string, options: VisitOptions = {}, token = this.api.admin): Promise<Visit> {
+    const visit = await this.stranger(path, options);
+    await visit.page.getByLabel("Token").fill(token);
+    await visit.page.getByRole("button", { name: "Log in" }).click();
+    await visit.page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
+    await visit.page.getByText("live", { exact: true }).waitFor({ state: "attached" });
+    return visit;
+  }
+
+  /** Sends a change to the API as another person would. */
+  async change(path: string, body: object): Promise<void> {
+    const { status, problem } = await this.api.ask("POST", `/api/v1/admin${path}`, body);
+    if (status >= 300) throw new Error(JSON.stringify(problem));
+  }
+
+  async clear(): Promise<void> {
+    const ended = [...this.#visits];
+    this.#visits.clear();
+    await Promise.all(ended.map((visit) => visit.end()));
+    expect(ended.flatMap((visit) => visit.complaints)).toEqual([]);
+  }
+
+  async close(): Promise<void> {
+    await this.#browser.close();
+    await this.api.close();
+    await this.#console.close();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,23 @@
+import { afterAll, afterEach, beforeAll, describe } from "vitest";
+import { ConsoleStage } from "./console-stage.ts";
+import { consoleFrameCases } from "./frame-cases.ts";
+import { consoleNodeListCases } from "./node-list-cases.ts";
+import { consoleReaderCases } from "./reader-cases.ts";
+
+describe("the console", () => {
+  let stage: ConsoleStage | undefined;
+  const set = (): ConsoleStage => {
+    if (stage === undefined) throw new Error("the hub and the browser have not started");
+    return stage;
+  };
+  beforeAll(async () => {
+    stage = await ConsoleStage.set();
+  });
+  afterEach(() => stage?.clear());
+  afterAll(() => stage?.close());
+
+  // The last cases change nodes, so the cases that count nodes come first.
+  describe("for every reader", () => consoleReaderCases(set));
+  describe("in its list of nodes", () => consoleNodeListCases(set));
+  describe("around every screen", () => consoleFrameCases(set));
+});
