@@ -55,3 +55,36 @@ export function SkuSelect({ label = "SKU", none = "Choose a SKU", ...rest }: Sel
     />
   );
 }
+export const profilesOf = (siteId: string) =>
+  question(["sites", `maas-sites/${siteId}`], ["profiles", siteId], (signal) =>
+    read(
+      api.GET("/api/v1/admin/maas-sites/{id}/profiles", {
+        params: { path: { id: siteId }, query: { limit: MOST } },
+        signal,
+      }),
+    ),
+  );
+
+export function ProfileSelect({
+  siteId,
+  label = "Profile",
+  none = "Choose a profile",
+  ...rest
+}: SelectProps & { readonly siteId: string }): ReactNode {
+  const { data } = useQuery({ ...profilesOf(siteId), enabled: siteId !== "" });
+  const active = (data?.items ?? []).filter(({ status }) => status === "active");
+  return (
+    <NativeSelect
+      label={label}
+      disabled={siteId === ""}
+      data={optionsOf(
+        siteId === "" ? "Choose the site first" : none,
+        active.map(({ id, name, description }) => ({
+          value: id,
+          label: description === null ? name : `${name} (${description})`,
+        })),
+      )}
+      {...rest}
+    />
+  );
+}

@@ -3,12 +3,16 @@ import { allocationsRoute } from "../screens/allocations/route.ts";
 import { approvalRoute } from "../screens/approval/route.ts";
 import { approvalsRoute } from "../screens/approvals/route.ts";
 import { newAllocationRoute } from "../screens/new-allocation/route.ts";
+import { newSiteRoute } from "../screens/new-site/route.ts";
 import { newTokenRoute } from "../screens/new-token/route.ts";
 import { nodesRoute } from "../screens/nodes/route.ts";
+import { onboardRoute } from "../screens/onboard/route.ts";
 import { overviewRoute } from "../screens/overview/route.ts";
 import { recordRoute } from "../screens/record/route.ts";
 import { recordsRoute } from "../screens/records/route.ts";
 import { sessionsRoute } from "../screens/sessions/route.ts";
+import { siteRoute } from "../screens/site/route.ts";
+import { sitesRoute } from "../screens/sites/route.ts";
 import { tokenRoute } from "../screens/token/route.ts";
 import { tokensRoute } from "../screens/tokens/route.ts";
 import { type Screen, screen } from "./screen.ts";
@@ -31,6 +35,30 @@ export const SCREENS = [
     group: "Fleet",
     key: "n",
     load: () => import("../screens/nodes/page.tsx"),
+  }),
+  screen(sitesRoute, {
+    title: "Sites",
+    right: "read_fleet",
+    group: "Fleet",
+    key: "s",
+    load: () => import("../screens/sites/page.tsx"),
+  }),
+  screen(siteRoute, {
+    title: "Site",
+    right: "read_fleet",
+    load: () => import("../screens/site/page.tsx"),
+  }),
+  screen(newSiteRoute, {
+    title: "Add a site",
+    right: "configure_sites",
+    load: () => import("../screens/new-site/page.tsx"),
+  }),
+  screen(onboardRoute, {
+    title: "Onboard hosts",
+    right: "operate_nodes",
+    group: "Fleet",
+    key: "h",
+    load: () => import("../screens/onboard/page.tsx"),
   }),
   screen(allocationsRoute, {
     title: "Allocations",

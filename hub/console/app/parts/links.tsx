@@ -43,6 +43,12 @@ export const RecordLink = ({ id, children }: NamedProps): ReactNode => (
   </Link>
 );
 
+export const SiteLink = ({ id, children }: NamedProps): ReactNode => (
+  <Link to="/sites/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
+);
+
 export const TokenLink = ({ id, children }: NamedProps): ReactNode => (
   <Link to="/tokens/$id" params={{ id }}>
     {children ?? <code>{shortId(id)}</code>}

@@ -1,0 +1,69 @@
+import type { Body } from "../../api/schema.ts";
+import {
+  address,
+  interfaceName,
+  name,
+  partsOf,
+  present,
+  systemAccount,
+  webAddress,
+  whole,
+} from "../../forms/checks.ts";
+import type { Errors } from "../../forms/form-errors.ts";
+
+export interface SiteValues {
+  readonly name: string;
+  readonly region_code: string;
+  readonly api_base_url: string;
+  readonly pxe_iface: string;
+  readonly pxe_vlan_vid: string;
+  readonly node_pxe_iface: string;
+  readonly deploy_user: string;
+  readonly deploy_ssh_iface: string;
+  readonly upstream_dns_servers: string;
+}
+
+/** The defaults of the API, and empty fields for what only the operator knows. */
+export const NEW_SITE: SiteValues = {
+  name: "",
+  region_code: "",
+  api_base_url: "",
+  pxe_iface: "",
+  pxe_vlan_vid: "0",
+  node_pxe_iface: "",
+  deploy_user: "hpcadmin",
+  deploy_ssh_iface: "eno8303",
+  upstream_dns_servers: "1.1.1.1, 8.8.8.8",
+};
+
+function serversError(text: string): string | undefined {
+  const servers = partsOf(text);
+  if (servers.length === 0) return "is missing";
+  if (servers.length > 8) return "has more than 8 addresses";
+  const wrong = servers.find((one) => address(one) !== undefined);
+  return wrong === undefined ? undefined : `${wrong} is no IPv4 or IPv6 address`;
+}
+
+export const checkSite = (values: SiteValues): Errors<SiteValues> => ({
+  name: name(values.name),
+  region_code: values.region_code.length > 64 ? "is longer than 64 characters" : present(values.region_code),
+  api_base_url: webAddress(values.api_base_url),
+  pxe_iface: interfaceName(values.pxe_iface),
+  pxe_vlan_vid: whole(0, 4094)(values.pxe_vlan_vid),
+  node_pxe_iface: interfaceName(values.node_pxe_iface),
+  deploy_user: systemAccount(values.deploy_user),
+  deploy_ssh_iface: interfaceName(values.deploy_ssh_iface),
+  upstream_dns_servers: serversError(values.upstream_dns_servers),
+});
+
+export const siteBody = (values: SiteValues): Body<"createMaasSite"> => ({
+  name: values.name.trim(),
+  region_code: values.region_code.trim(),
+  api_base_url: values.api_base_url.trim().replace(/\/+$/, ""),
+  pxe_iface: values.pxe_iface.trim(),
+  pxe_vlan_vid: Number(values.pxe_vlan_vid),
+  node_pxe_iface: values.node_pxe_iface.trim(),
+  deploy_user: values.deploy_user.trim(),
+  deploy_ssh_iface: values.deploy_ssh_iface.trim(),
+  upstream_dns_servers: partsOf(values.upstream_dns_servers),
+});

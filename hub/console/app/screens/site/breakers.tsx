@@ -1,0 +1,55 @@
+import { Checkbox } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { api, read } from "../../api/client.ts";
+import { Note } from "../../parts/note.tsx";
+import { absolute } from "../../parts/relative-time.tsx";
+import { counted, words } from "../../parts/tones.ts";
+import { VerbButton } from "../../verbs/verb-button.tsx";
+import { type Breaker, statusOf } from "./site-questions.ts";
+
+/** The breakers of a site that are not closed, each with the verb that resets it. */
+export function Breakers({ siteId }: { readonly siteId: string }): ReactNode {
+  const { data } = useQuery(statusOf(siteId));
+  const open = data?.breakers.filter(({ state }) => state !== "closed") ?? [];
+  return open.map((one) => <OpenBreaker key={one.kind} one={one} />);
+}
+
+function OpenBreaker({ one }: { readonly one: Breaker }): ReactNode {
+  const [accept, setAccept] = useState(false);
+  const { kind, state, site_id: id } = one;
+  return (
+    <Note tone={state === "open" ? "bad" : "busy"} title={`The breaker for ${words(kind)} is ${state}`}>
+      <p>
+        {counted(one.would_move, "node")} of {one.in_service} would change status at once, and the limit is{" "}
+        {one.move_limit}. The hub changes none until a person resets the breaker.
+        {one.tripped_at === null ? "" : ` It tripped ${absolute(one.tripped_at)}.`}
+      </p>
+      {state === "open" ? (
+        <VerbButton
+          verb="Reset"
+          what={`the breaker for ${words(kind)}`}
+          effect="The hub goes on with the changes of nodes. Find out first why so many nodes changed at once."
+          final
+          right="operate_nodes"
+          changes={["sites", "nodes", `maas-sites/${id}`]}
+          run={({ reason, headers }) =>
+            read(
+              api.POST("/api/v1/admin/reconciliation/breakers/{site_id}/reset", {
+                params: { path: { site_id: id }, header: headers },
+                body: { kind, reason, accept_drift: accept },
+              }),
+            )
+          }
+        >
+          <Checkbox
+            mb="xs"
+            label="Accept what MAAS says: let the held changes go through"
+            checked={accept}
+            onChange={(event) => setAccept(event.currentTarget.checked)}
+          />
+        </VerbButton>
+      ) : null}
+    </Note>
+  );
+}
