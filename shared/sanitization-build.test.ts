@@ -171,7 +171,7 @@ describe("the sentences of a record", () => {
     ["node.storage_cleanup", "temporary", disk],
     ["node.storage_cleanup", "file_system", disk],
     ["node.drain", "disk", disk],
-    ["constructor", "name", disk],
+    ["constructor", "name", { ...disk, media_kind: "Object" }],
     ["node.storage_cleanup", "disk", { ...disk, media_kind: "gpu_memory" }],
   ] as const)("claim no purge that a host reports by itself in a step of %s, %s", (type, name, evidence) => {
     const known_media = [{ kind: "disk", model: "PM1733", serial: "SER1" }];
