@@ -44,6 +44,11 @@ export async function read<Data>(
   return data;
 }
 
+/** Returns the header for a change of the version that an answer shows, so that the hub refuses the change if somebody else has changed the object. */
+export const ifUnchanged = ({ response }: { response: Response }): { "If-Match": string } => ({
+  "If-Match": response.headers.get("etag") ?? "",
+});
+
 /** Sends a request that is no part of the API: the sign-in and the sign-out, whose answers have no body or JSON. */
 export async function post(path: string, body: unknown): Promise<void> {
   const headers = { "content-type": "application/json" };

@@ -37,7 +37,7 @@ export function SiteSelect({ label = "Site", none = "Choose a site", ...rest }: 
   );
 }
 
-const skus = question(["skus"], ["skus"], (signal) =>
+export const skus = question(["skus"], ["skus"], (signal) =>
   read(api.GET("/api/v1/admin/skus", { params: { query: { limit: MOST } }, signal })),
 );
 

@@ -2,6 +2,8 @@ import { allocationRoute } from "../screens/allocation/route.ts";
 import { allocationsRoute } from "../screens/allocations/route.ts";
 import { approvalRoute } from "../screens/approval/route.ts";
 import { approvalsRoute } from "../screens/approvals/route.ts";
+import { auditRoute } from "../screens/audit/route.ts";
+import { authorityRoute } from "../screens/authority/route.ts";
 import { newAllocationRoute } from "../screens/new-allocation/route.ts";
 import { newSiteRoute } from "../screens/new-site/route.ts";
 import { newTokenRoute } from "../screens/new-token/route.ts";
@@ -13,8 +15,11 @@ import { recordsRoute } from "../screens/records/route.ts";
 import { sessionsRoute } from "../screens/sessions/route.ts";
 import { siteRoute } from "../screens/site/route.ts";
 import { sitesRoute } from "../screens/sites/route.ts";
+import { skusRoute } from "../screens/skus/route.ts";
 import { tokenRoute } from "../screens/token/route.ts";
 import { tokensRoute } from "../screens/tokens/route.ts";
+import { webhookRoute } from "../screens/webhook/route.ts";
+import { webhooksRoute } from "../screens/webhooks/route.ts";
 import { type Screen, screen } from "./screen.ts";
 
 /**
@@ -101,6 +106,13 @@ export const SCREENS = [
     right: "read_fleet",
     load: () => import("../screens/approval/page.tsx"),
   }),
+  screen(auditRoute, {
+    title: "Audit",
+    right: "read_audit",
+    group: "Records",
+    key: "u",
+    load: () => import("../screens/audit/page.tsx"),
+  }),
   screen(tokensRoute, {
     title: "Tokens",
     right: "manage_people",
@@ -124,5 +136,31 @@ export const SCREENS = [
     group: "Settings",
     key: "e",
     load: () => import("../screens/sessions/page.tsx"),
+  }),
+  screen(webhooksRoute, {
+    title: "Webhooks",
+    right: "read_fleet",
+    group: "Settings",
+    key: "w",
+    load: () => import("../screens/webhooks/page.tsx"),
+  }),
+  screen(webhookRoute, {
+    title: "Webhook",
+    right: "read_fleet",
+    load: () => import("../screens/webhook/page.tsx"),
+  }),
+  screen(skusRoute, {
+    title: "SKUs",
+    right: "read_nodes",
+    group: "Settings",
+    key: "k",
+    load: () => import("../screens/skus/page.tsx"),
+  }),
+  screen(authorityRoute, {
+    title: "Hub's keys",
+    right: "read_fleet",
+    group: "Settings",
+    key: "y",
+    load: () => import("../screens/authority/page.tsx"),
   }),
 ] as const satisfies readonly Screen[];

@@ -49,6 +49,12 @@ export const SiteLink = ({ id, children }: NamedProps): ReactNode => (
   </Link>
 );
 
+export const WebhookLink = ({ id, children }: NamedProps): ReactNode => (
+  <Link to="/webhooks/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
+);
+
 export const TokenLink = ({ id, children }: NamedProps): ReactNode => (
   <Link to="/tokens/$id" params={{ id }}>
     {children ?? <code>{shortId(id)}</code>}
