@@ -11,6 +11,7 @@ import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { measureAudit } from "./audit.ts";
 import { measureBatches } from "./batches.ts";
+import { measureConsole } from "./console.ts";
 import { measureEmptyFolder } from "./empty-folder.ts";
 import { measureFailover } from "./failover.ts";
 import { type Figure, isHeld, printFigure } from "./figure.ts";
@@ -46,6 +47,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   fleet: () => measureFleetLists(join(stateDir, "fleet")),
   adoption: () => measureAdoption(join(stateDir, "adoption")),
   audit: () => measureAudit(join(stateDir, "audit")),
+  console: () => measureConsole(join(stateDir, "console")),
   metrics: () => measureMetrics(join(stateDir, "metrics")),
   "soft-reset": () => measureSoftReset(join(stateDir, "reset")),
   "empty-folder": async () => measureEmptyFolder(join(stateDir, "empty")),
