@@ -22,6 +22,7 @@ export const AGENT: PackageSpec = {
   // start and returns it slowly. An agent is mostly idle, so a small young generation of V8's heap is enough.
   nodeOptions: ["--max-semi-space-size=1"],
   files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
+  written: {},
   docs: [],
   carries: [],
   conffiles: [],
@@ -76,6 +77,12 @@ export const HUB: PackageSpec = {
     "place-agent-packages": "usr/lib/muster/hub/place-agent-packages",
     "muster-alerts.yaml": "usr/share/muster/hub/muster-alerts.yaml",
     "muster-dashboard.json": "usr/share/muster/hub/muster-dashboard.json",
+  },
+  written: {
+    "usr/share/bash-completion/completions/muster": ["completion", "bash"],
+    "usr/share/zsh/vendor-completions/_muster": ["completion", "zsh"],
+    "usr/share/fish/vendor_completions.d/muster.fish": ["completion", "fish"],
+    "usr/share/man/man1/muster.1": ["man"],
   },
   docs: ["settings.md", "packages.md", "metrics.md"],
   carries: [AGENT.name],

@@ -47,7 +47,19 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   const manifest = { name: spec.name, version: stage.version, private: true, type: "module" };
   await writeFile(join(home, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [command, program] of Object.entries(spec.commands)) await writeCommand(stage, command, program);
+  await writeByProgram(stage);
   await stagePackagingFiles(stage, built);
+}
+
+/** Adds the completions and the man page, which the program `muster` itself writes from its commands. */
+async function writeByProgram({ repository, root, spec }: Stage): Promise<void> {
+  // Node.js keeps no compiled code of a build, so that the build writes nothing outside the package.
+  const env = { NODE_DISABLE_COMPILE_CACHE: "1" };
+  for (const [target, words] of Object.entries(spec.written)) {
+    const { stdout } = await execa(process.execPath, [join(repository, "hub/cli/main.ts"), ...words], { env });
+    await mkdir(dirname(join(root, target)), { recursive: true });
+    await writeFile(join(root, target), `${stdout}\n`);
+  }
 }
 
 /** Adds the package's files other than its program and runtime: units, configuration, documents, and contained packages. */

@@ -45,7 +45,9 @@ export class Hub {
     const invocation = await this.#invocation(operation, request);
     const { method, repeatable, conditional } = operation;
     const headers = {
-      ...(conditional ? { "if-match": await presentVersion(this.target, invocation) } : {}),
+      ...(conditional && request.headers?.["if-match"] === undefined
+        ? { "if-match": await presentVersion(this.target, invocation) }
+        : {}),
       ...request.headers,
     };
     const key = request.key ?? randomUUID();
@@ -56,6 +58,14 @@ export class Hub {
   /** Reads one object. */
   async one(id: string, request: Request): Promise<Item> {
     return (await this.ask(id, request)) as Item;
+  }
+
+  /** Reads one object with its version, which a change of the object names. */
+  async versioned(id: string, request: Request): Promise<{ readonly item: Item; readonly version: string }> {
+    const operation = this.operation(id);
+    const invocation = await this.#invocation(operation, request);
+    const response = await call(this.target, { method: operation.method, invocation, deadlineMs: DEADLINE_MS });
+    return { item: (await response.json()) as Item, version: response.headers.get("etag") ?? "" };
   }
 
   /** Reads all items of a list. */

@@ -9,8 +9,8 @@ import { join } from "node:path";
  * in which another user could have put code.
  */
 function keepCompiledCode(): void {
-  const { HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env;
-  if (NODE_COMPILE_CACHE !== undefined) return;
+  const { HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE, NODE_DISABLE_COMPILE_CACHE } = process.env;
+  if (NODE_COMPILE_CACHE !== undefined || NODE_DISABLE_COMPILE_CACHE !== undefined) return;
   const folder = join(XDG_CACHE_HOME || join(HOME || homedir(), ".cache"), "muster", "compiled");
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });

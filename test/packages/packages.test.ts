@@ -249,6 +249,17 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
         { cwd: "/", extendEnv: false },
       );
       expect(cli.stdout).toBe("None.");
+      const command = readFileSync(unpacked(HUB.name, "usr/bin/muster"), "utf8");
+      expect(command).toContain("hub/cli/main.js");
+      const help = await execa(node, [join(home, "hub/cli/main.js"), "help", "get", "nodes"], {
+        cwd: "/",
+        extendEnv: false,
+      });
+      expect(help.stdout).toContain("--hostname-prefix");
+      for (const [file, [word = ""]] of Object.entries(HUB.written))
+        expect(readFileSync(unpacked(HUB.name, file), "utf8"), file).toContain(
+          word === "man" ? ".TH MUSTER 1" : "muster",
+        );
     } finally {
       await hub.stop();
     }

@@ -30,6 +30,7 @@ const SHOWN = [
   /^(CREATE ROLE|GRANT) /,
   /^\[\n {2}\{ "claim"/,
   /^- hosts: muster_adoption/,
+  /^kind: sku/,
 ];
 /** The beginnings of lines in code blocks that show the output of a command. */
 const PRINTED = [

@@ -30,6 +30,10 @@ export function hasColours(flag: unknown, { env, isTerminal }: Io): boolean {
   return isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb";
 }
 
+/** A reader of changes gets each object as soon as it changes, so JSON has a line for each object. */
+export const lineWise = (printing: Printing): Printing =>
+  printing.form === "json" ? { ...printing, form: "jsonl" } : printing;
+
 export interface Shown {
   readonly noun: Noun;
   readonly items: readonly Item[];

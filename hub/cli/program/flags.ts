@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Field } from "../description.ts";
 import { UsageError } from "../errors.ts";
-import { namedBy, verbFlag } from "../operation.ts";
+import { namedBy, typesOf, verbFlag } from "../operation.ts";
 import { FORMS } from "../output/form.ts";
 
 export type Flags = Readonly<Record<string, unknown>>;
@@ -76,4 +76,47 @@ export function queryOf(fields: readonly Field[], flags: Flags): URLSearchParams
     else if (typeof value === "boolean") query.set(field.name, String(value));
   }
   return query;
+}
+
+/** Adds a flag for a field of a request's body. */
+export function addBodyField(command: Command, field: Field): void {
+  const { schema, required } = field;
+  const about = [schema.description ?? "", required ? "(needed)" : ""].filter((one) => one !== "").join(" ");
+  const types = typesOf(schema);
+  if (types.includes("boolean")) command.option(`--${verbFlag(field)}`, about);
+  else {
+    const values = (schema.enum ?? []).map(String);
+    const place =
+      values.length > 0
+        ? values.join("|")
+        : types.includes("integer")
+          ? "number"
+          : namedBy(schema) === undefined
+            ? "value"
+            : "name";
+    command.option(`--${verbFlag(field)} <${place}>`, about);
+  }
+}
+
+/** The body of a request that the flags give; the hub checks it. */
+export function bodyOf(fields: readonly Field[], flags: Flags): Readonly<Record<string, unknown>> {
+  const missing = fields.filter((field) => field.required && flags[keyOf(field)] === undefined);
+  if (missing.length > 0) throw new UsageError(`Needed: ${missing.map((field) => `--${verbFlag(field)}`).join(", ")}.`);
+  return Object.fromEntries(
+    fields.flatMap((field) => {
+      const value = flags[keyOf(field)];
+      return value === undefined ? [] : [[field.name, fieldValue(field, value)]];
+    }),
+  );
+}
+
+function fieldValue(field: Field, value: unknown): unknown {
+  const types = typesOf(field.schema);
+  if (typeof value !== "string" || types.includes("string") || field.schema.enum !== undefined) return value;
+  if (types.includes("integer") || types.includes("number")) return Number(value);
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new UsageError(`--${verbFlag(field)} takes JSON.`);
+  }
 }

@@ -35,9 +35,14 @@ async function programOf(run: Run, only?: string): Promise<Command> {
   return program;
 }
 
+function runOf(io: Io): Run {
+  const run: Run = { io, status: STATUS.done, whole: () => programOf(run) };
+  return run;
+}
+
 /** Runs the verb that the command line names, and returns its exit status. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
-  const run: Run = { io, status: STATUS.done };
+  const run = runOf(io);
   const program = await programOf(run, argv.find(isVerb));
   try {
     await program.parseAsync([...argv], { from: "user" });
@@ -51,7 +56,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
 
 /** Writes the help of the program or of a command. A command line without a command is a mistake, which gets the same help on standard error. */
 export async function helpOf(words: readonly string[], asked: boolean, io: Io): Promise<number> {
-  let command = await programOf({ io, status: STATUS.done }, words[0] ?? "");
+  let command = await programOf(runOf(io), words[0] ?? "");
   for (const word of words) {
     const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
     if (next === undefined) break;

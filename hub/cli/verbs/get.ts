@@ -4,28 +4,20 @@ import type { Io } from "../io.ts";
 import { NOUN_LIST } from "../nouns/index.ts";
 import type { Noun } from "../nouns/noun.ts";
 import { plain } from "../output/plain.ts";
-import { printingOf, textOf } from "../output/print.ts";
-import { addFilter, addGeneral, addPrinting, type Flags } from "../program/flags.ts";
+import { lineWise, printingOf, textOf } from "../output/print.ts";
+import { addGeneral, type Flags } from "../program/flags.ts";
 import { nounCommand } from "../program/noun-command.ts";
 import type { Run } from "../program/run.ts";
 import { endOf, STATUS, type Status } from "../statuses.ts";
-import { filtersOf, readList, readOne } from "./read.ts";
+import { readList, readOne } from "./read.ts";
+import { addWhich } from "./which.ts";
 
 /** Adds a sub-command for each noun, with the filters of the noun's list as flags. */
 export function add(get: Command, run: Run): void {
   for (const noun of NOUN_LIST) {
-    const command = nounCommand(get, noun).argument(
-      "[names...]",
-      `names or ids; without them, the list of ${noun.plural}`,
-    );
-    command.optionsGroup("Which:");
-    const { parent } = noun;
-    if (parent !== undefined) command.option(`--${parent.flag} <name>`, `the ${parent.flag} of the ${noun.plural}`);
-    for (const field of filtersOf(noun)) addFilter(command, field);
-    command.option("--all", "all pages of the list");
-    addPrinting(command)
-      .option("--columns <fields>", "the fields to show, separated by commas, for example hostname,location.rack")
-      .option("--no-headers", "leave out the line of headers");
+    const command = addWhich(nounCommand(get, noun), noun)
+      .option("--all", "all pages of the list")
+      .option("-w, --watch", "go on with each change until Ctrl-C, as the verb watch does");
     addGeneral(command).action(async (names: string[], flags: Flags) => {
       run.status = await show(noun, names, flags, run.io);
     });
@@ -35,6 +27,10 @@ export function add(get: Command, run: Run): void {
 async function show(noun: Noun, names: readonly string[], flags: Flags, io: Io): Promise<Status> {
   const printing = printingOf(flags, io);
   const hub = await Hub.open(flags, io);
+  if (flags["watch"] === true) {
+    const { watchList } = await import("../wait/watch-list.ts");
+    return watchList({ noun, names, flags, printing: lineWise(printing), hub, io });
+  }
   if (names.length > 0) return getNamed(noun, names, { flags, hub, io });
   const { items, answer, more } = await readList(hub, noun, flags);
   io.out(await textOf({ noun, items, answer }, printing, hub, io));

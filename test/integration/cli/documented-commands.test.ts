@@ -184,6 +184,7 @@ beforeAll(async () => {
     "signal.json": { signal_id: "0b0c63b4-7a39-4b58-9d13-3f1c83a7a1fe", generation: 2, conditions: [booted] },
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(content));
+  writeFileSync(join(folder, "fleet.yaml"), "kind: sku\nid: h200\ngpu_vendor: nvidia\ngpus_total: 8\n");
   writeFileSync(join(folder, "rows.csv"), "hostname,interface,ipv4_cidr\nc07u41,ens1np0,172.30.0.1/31\n");
   writeFileSync(join(folder, "token"), "consumer:token:secret-of-no-region\n");
   writeFileSync(join(folder, "alice.pub"), `${SSH_KEY}\n`);
