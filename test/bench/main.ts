@@ -11,6 +11,7 @@ import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { measureAudit } from "./audit.ts";
 import { measureBatches } from "./batches.ts";
+import { measureCliStart } from "./cli-start.ts";
 import { measureConsole } from "./console.ts";
 import { measureEmptyFolder } from "./empty-folder.ts";
 import { measureFailover } from "./failover.ts";
@@ -33,6 +34,7 @@ const stateDir = resolve(".muster/bench");
 /** The parts of the benchmark by their names, in the order in which they run. */
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   "hub-start": () => measureHubStart(join(stateDir, "start")),
+  "cli-start": () => measureCliStart(join(stateDir, "cli")),
   "gpu-answers": () => measureGpuAnswers(),
   "stage-moves": () => measureStageMoves(join(stateDir, "moves")),
   // The measurements of a takeover and of MAAS requests mostly wait, so both measurements run at the same time.

@@ -35,14 +35,14 @@ async function programOf(run: Run, only?: string): Promise<Command> {
   return program;
 }
 
-function runOf(io: Io): Run {
-  const run: Run = { io, status: STATUS.done, whole: () => programOf(run) };
+function runOf(io: Io, words: readonly string[]): Run {
+  const run: Run = { io, words, status: STATUS.done, whole: () => programOf({ ...run, words: null }) };
   return run;
 }
 
 /** Runs the verb that the command line names, and returns its exit status. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
-  const run = runOf(io);
+  const run = runOf(io, argv);
   const program = await programOf(run, argv.find(isVerb));
   try {
     await program.parseAsync([...argv], { from: "user" });
@@ -56,7 +56,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
 
 /** Writes the help of the program or of a command. A command line without a command is a mistake, which gets the same help on standard error. */
 export async function helpOf(words: readonly string[], asked: boolean, io: Io): Promise<number> {
-  let command = await programOf(runOf(io), words[0] ?? "");
+  let command = await programOf(runOf(io, words), words[0] ?? "");
   for (const word of words) {
     const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
     if (next === undefined) break;

@@ -4,6 +4,8 @@ import type { Io } from "../io.ts";
 /** One run of the program. A command of the program reports its exit status to its run. */
 export interface Run {
   readonly io: Io;
+  /** The words of the command line; null for the tree of all commands with all flags. */
+  readonly words: readonly string[] | null;
   /** Makes the tree of all commands, with the code of all verbs. */
   readonly whole: () => Promise<Command>;
   status: number;

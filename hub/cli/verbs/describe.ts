@@ -10,7 +10,7 @@ import { NOUN_LIST } from "../nouns/index.ts";
 import type { Noun } from "../nouns/noun.ts";
 import { hasColours } from "../output/print.ts";
 import { addGeneral, addPrinting, type Flags } from "../program/flags.ts";
-import { nounCommand } from "../program/noun-command.ts";
+import { nounCommands } from "../program/noun-command.ts";
 import type { Run } from "../program/run.ts";
 import { readOne } from "./read.ts";
 
@@ -29,13 +29,13 @@ const OWN: Readonly<Record<string, Describe>> = {
 
 /** Adds a sub-command for each noun whose objects have names or ids of their own. */
 export function add(describe: Command, run: Run): void {
-  for (const noun of NOUN_LIST) {
-    const command = nounCommand(describe, noun).argument("<name>", `the name or id of the ${noun.singular}`);
+  nounCommands(describe, NOUN_LIST, run, (command, noun) => {
+    command.argument("<name>", `the name or id of the ${noun.singular}`);
     const { parent } = noun;
     if (parent !== undefined) command.option(`--${parent.flag} <name>`, `the ${parent.flag} of the ${noun.singular}`);
     addPrinting(command, ["text", "json", "yaml"]);
     addGeneral(command).action((name: string, flags: Flags) => describeOne(noun, name, flags, run));
-  }
+  });
 }
 
 async function describeOne(noun: Noun, name: string, flags: Flags, { io }: Run): Promise<void> {

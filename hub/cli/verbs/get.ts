@@ -6,7 +6,7 @@ import type { Noun } from "../nouns/noun.ts";
 import { plain } from "../output/plain.ts";
 import { lineWise, printingOf, textOf } from "../output/print.ts";
 import { addGeneral, type Flags } from "../program/flags.ts";
-import { nounCommand } from "../program/noun-command.ts";
+import { nounCommands } from "../program/noun-command.ts";
 import type { Run } from "../program/run.ts";
 import { endOf, STATUS, type Status } from "../statuses.ts";
 import { readList, readOne } from "./read.ts";
@@ -14,14 +14,14 @@ import { addWhich } from "./which.ts";
 
 /** Adds a sub-command for each noun, with the filters of the noun's list as flags. */
 export function add(get: Command, run: Run): void {
-  for (const noun of NOUN_LIST) {
-    const command = addWhich(nounCommand(get, noun), noun)
+  nounCommands(get, NOUN_LIST, run, (command, noun) => {
+    addWhich(command, noun)
       .option("--all", "all pages of the list")
       .option("-w, --watch", "go on with each change until Ctrl-C, as the verb watch does");
     addGeneral(command).action(async (names: string[], flags: Flags) => {
       run.status = await show(noun, names, flags, run.io);
     });
-  }
+  });
 }
 
 async function show(noun: Noun, names: readonly string[], flags: Flags, io: Io): Promise<Status> {

@@ -6,7 +6,7 @@ import { NOUNS } from "../nouns/index.ts";
 import type { Noun } from "../nouns/noun.ts";
 import { ageOf, cellOf } from "../output/cells.ts";
 import { addGeneral, type Flags } from "../program/flags.ts";
-import { nounCommand } from "../program/noun-command.ts";
+import { nounCommands } from "../program/noun-command.ts";
 import type { Run } from "../program/run.ts";
 import { STATUS, type Status } from "../statuses.ts";
 import { readOne } from "./read.ts";
@@ -18,8 +18,8 @@ const AT_MOST_MS = 3_600_000;
 
 /** Adds a sub-command for each noun with a history. */
 export function add(logs: Command, run: Run): void {
-  for (const noun of WITH_HISTORY) {
-    const command = nounCommand(logs, noun).argument("<name>", `the name or id of the ${noun.singular}`);
+  nounCommands(logs, WITH_HISTORY, run, (command, noun) => {
+    command.argument("<name>", `the name or id of the ${noun.singular}`);
     command.option("--tail <number>", `show so many of the last lines, at most ${MOST_LINES}`, "50");
     if (noun === NOUNS.nodes)
       command.option(
@@ -30,7 +30,7 @@ export function add(logs: Command, run: Run): void {
     addGeneral(command).action(async (name: string, flags: Flags) => {
       run.status = await show(noun, name, flags, run);
     });
-  }
+  });
 }
 
 async function show(noun: Noun, name: string, flags: Flags, { io }: Run): Promise<Status> {

@@ -3,7 +3,7 @@ import { UsageError } from "../errors.ts";
 
 import { NOUN_LIST } from "../nouns/index.ts";
 import { addGeneral, type Flags } from "../program/flags.ts";
-import { nounCommand } from "../program/noun-command.ts";
+import { nounCommands } from "../program/noun-command.ts";
 import type { Run } from "../program/run.ts";
 import { durationOf } from "../wait/duration.ts";
 import { goalOf, standardGoal } from "../wait/goal.ts";
@@ -21,8 +21,9 @@ Exit status: 0 all reached it, 1 none reached it, 7 the deadline passed and the 
 
 /** Adds a sub-command for each noun whose objects can be read by themselves. */
 export function add(wait: Command, run: Run): void {
-  for (const noun of NOUN_LIST.filter(({ reads, parent }) => reads.length > 0 && parent === undefined)) {
-    const command = nounCommand(wait, noun).argument("<names...>", "names or ids").addHelpText("after", HELP);
+  const nouns = NOUN_LIST.filter(({ reads, parent }) => reads.length > 0 && parent === undefined);
+  nounCommands(wait, nouns, run, (command, noun) => {
+    command.argument("<names...>", "names or ids").addHelpText("after", HELP);
     command.option("--for <goal>", "the state to wait for", standardGoal(noun));
     command.option("--timeout <time>", "how long to wait, for example 90s, 30m or 2h", "6h");
     addGeneral(command).action(async (names: string[], flags: Flags) => {
@@ -32,5 +33,5 @@ export function add(wait: Command, run: Run): void {
       const deadlineMs = durationOf(String(flags["timeout"]), "--timeout");
       run.status = await waitFor({ noun, names, goal: goalOf(noun, goal), deadlineMs, flags, io: run.io });
     });
-  }
+  });
 }
