@@ -4,11 +4,16 @@ import { approvalRoute } from "../screens/approval/route.ts";
 import { approvalsRoute } from "../screens/approvals/route.ts";
 import { auditRoute } from "../screens/audit/route.ts";
 import { authorityRoute } from "../screens/authority/route.ts";
+import { batchRoute } from "../screens/batch/route.ts";
+import { batchesRoute } from "../screens/batches/route.ts";
 import { newAllocationRoute } from "../screens/new-allocation/route.ts";
 import { newSiteRoute } from "../screens/new-site/route.ts";
 import { newTokenRoute } from "../screens/new-token/route.ts";
+import { nodeRoute } from "../screens/node/route.ts";
 import { nodesRoute } from "../screens/nodes/route.ts";
 import { onboardRoute } from "../screens/onboard/route.ts";
+import { operationRoute } from "../screens/operation/route.ts";
+import { operationsRoute } from "../screens/operations/route.ts";
 import { overviewRoute } from "../screens/overview/route.ts";
 import { recordRoute } from "../screens/record/route.ts";
 import { recordsRoute } from "../screens/records/route.ts";
@@ -40,6 +45,35 @@ export const SCREENS = [
     group: "Fleet",
     key: "n",
     load: () => import("../screens/nodes/page.tsx"),
+  }),
+  screen(nodeRoute, {
+    title: "Node",
+    right: "read_nodes",
+    load: () => import("../screens/node/page.tsx"),
+  }),
+  screen(operationsRoute, {
+    title: "Operations",
+    right: "read_fleet",
+    group: "Fleet",
+    key: "w",
+    load: () => import("../screens/operations/page.tsx"),
+  }),
+  screen(operationRoute, {
+    title: "Operation",
+    right: "read_fleet",
+    load: () => import("../screens/operation/page.tsx"),
+  }),
+  screen(batchesRoute, {
+    title: "Batches",
+    right: "read_fleet",
+    group: "Fleet",
+    key: "b",
+    load: () => import("../screens/batches/page.tsx"),
+  }),
+  screen(batchRoute, {
+    title: "Batch",
+    right: "read_fleet",
+    load: () => import("../screens/batch/page.tsx"),
   }),
   screen(sitesRoute, {
     title: "Sites",

@@ -1,12 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
-/**
- * Links to single objects. An object whose screen the console does not have yet is shown by the other page of the hub, so each kind of object has one
- * place that knows where its screen is.
- */
-const OTHER_PAGE = "/#/";
-
+/** Links to single objects. For each kind of object this file alone knows where its screen is. */
 export const shortId = (id: string): string => id.slice(0, 8);
 
 interface NamedProps {
@@ -14,21 +9,29 @@ interface NamedProps {
   readonly children?: ReactNode;
 }
 
-const ToOtherPage = ({ path, children }: { readonly path: string; readonly children: ReactNode }): ReactNode => (
-  <a href={`${OTHER_PAGE}${path}`}>{children}</a>
-);
-
 /** The address of a node's screen. */
-export const nodePath = (id: string): string => `${OTHER_PAGE}nodes/${id}`;
+export const nodePath = (id: string): string => `/console/nodes/${id}`;
 
 export const NodeLink = ({ id, children }: NamedProps): ReactNode => (
-  <a href={nodePath(id)}>{children ?? <code>{shortId(id)}</code>}</a>
+  <Link to="/nodes/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
 );
 
-export const OperationLink = ({ id, kind, children }: NamedProps & { readonly kind: string }): ReactNode => (
-  <ToOtherPage path={`${kind === "onboarding" ? "onboardings" : "decommissions"}/${id}`}>
+export const OperationLink = ({ id, children }: NamedProps & { readonly kind?: string }): ReactNode => (
+  <Link to="/operations/$id" params={{ id }}>
     {children ?? <code>{shortId(id)}</code>}
-  </ToOtherPage>
+  </Link>
+);
+
+export const BatchLink = ({
+  kind,
+  id,
+  children,
+}: NamedProps & { readonly kind: "onboarding" | "decommission" }): ReactNode => (
+  <Link to="/batches/$kind/$id" params={{ kind, id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
 );
 
 export const AllocationLink = ({ id, children }: NamedProps): ReactNode => (

@@ -6,6 +6,8 @@ import { VerbDialog, type VerbDialogProps } from "./verb-dialog.tsx";
 
 export interface VerbButtonProps extends Omit<VerbDialogProps, "opened" | "onClose"> {
   readonly right: Right;
+  /** True for the verb that the hub recommends now. */
+  readonly first?: boolean;
   /** Why the verb cannot be used now. The button then stays visible and says so. */
   readonly disabledBecause?: string | null | undefined;
 }
@@ -14,13 +16,13 @@ export interface VerbButtonProps extends Omit<VerbDialogProps, "opened" | "onClo
  * A button for a change. It asks first, and says what the hub answered. A verb that cannot be used stays in sight and in the order of the keyboard, and
  * tells the reason.
  */
-export function VerbButton({ right, disabledBecause, ...dialog }: VerbButtonProps): ReactNode {
+export function VerbButton({ right, first = false, disabledBecause, ...dialog }: VerbButtonProps): ReactNode {
   const [opened, { open, close }] = useDisclosure(false);
   const may = useMay();
   const because = may(right) ? (disabledBecause ?? null) : `Your role lacks the right ${right}.`;
   const button = (
     <Button
-      variant="default"
+      variant={first && because === null ? "filled" : "default"}
       color={dialog.final ? "red" : undefined}
       aria-disabled={because !== null}
       data-disabled={because !== null || undefined}

@@ -1,0 +1,66 @@
+import { api, read } from "../../api/client.ts";
+import { question } from "../../api/query-client.ts";
+import type { Answer } from "../../api/schema.ts";
+
+export type Node = Answer<"getNode">;
+export type Drift = Answer<"listDrift">["items"][number];
+export type Task = Answer<"listNodeTasks">["items"][number];
+export type Entry = Answer<"exportNodeLifecycle">["items"][number];
+
+/** So many of the newest allocations, records and tasks the screen shows. Their own screens and the history show all. */
+const NEWEST = 20;
+const PAGE = 100;
+
+export const nodeOf = (id: string) =>
+  question([`nodes/${id}`], ["node", id], (signal) =>
+    read(api.GET("/api/v1/admin/nodes/{id}", { params: { path: { id } }, signal })),
+  );
+
+export const driftOf = (id: string) =>
+  question([`nodes/${id}`], ["node", id, "drift"], (signal) =>
+    read(
+      api.GET("/api/v1/admin/reconciliation/drift", {
+        params: { query: { node_id: id, include_acknowledged: "true", limit: 1 } },
+        signal,
+      }),
+    ),
+  );
+
+export const tasksOf = (id: string) =>
+  question([`nodes/${id}`, "operations"], ["node", id, "tasks"], (signal) =>
+    read(api.GET("/api/v1/admin/nodes/{id}/tasks", { params: { path: { id }, query: { limit: NEWEST } }, signal })),
+  );
+
+export const operationsOf = (id: string) =>
+  question([`nodes/${id}`, "operations"], ["node", id, "operations"], (signal) =>
+    read(api.GET("/api/v1/admin/operations", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
+  );
+
+export const allocationsOf = (id: string) =>
+  question([`nodes/${id}`], ["node", id, "allocations"], (signal) =>
+    read(api.GET("/api/v1/admin/allocations", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
+  );
+
+export const recordsOf = (id: string) =>
+  question([`nodes/${id}`], ["node", id, "records"], (signal) =>
+    read(api.GET("/api/v1/admin/sanitization-records", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
+  );
+
+/** All that happened to the node, the newest first. */
+export const historyOf = (id: string, kinds: readonly string[] | undefined) => {
+  const query = { order: "newest" as const, kind: kinds?.join(","), limit: PAGE };
+  return {
+    about: [`nodes/${id}`, "operations"],
+    key: ["node", id, "history", query],
+    ask: (cursor: string | undefined, signal: AbortSignal) =>
+      read(
+        api.GET("/api/v1/admin/nodes/{id}/lifecycle", {
+          params: { path: { id }, query: { ...query, cursor } },
+          signal,
+        }),
+      ),
+  };
+};
+
+/** The topics that a verb on the node changes. */
+export const changedBy = (id: string): string[] => [`nodes/${id}`, "nodes", "operations", "allocations"];

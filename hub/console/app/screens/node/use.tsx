@@ -1,0 +1,148 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { api, read } from "../../api/client.ts";
+import type { Answer } from "../../api/schema.ts";
+import { useMay } from "../../api/session.ts";
+import { type Column, DataTable } from "../../parts/data-table.tsx";
+import { AllocationLink, RecordLink } from "../../parts/links.tsx";
+import { Section } from "../../parts/page-head.tsx";
+import { RelativeTime } from "../../parts/relative-time.tsx";
+import { Answered, Empty } from "../../parts/states.tsx";
+import { StatusBadge } from "../../parts/status-badge.tsx";
+import { words } from "../../parts/tones.ts";
+import { VerbButton } from "../../verbs/verb-button.tsx";
+import classes from "./node.module.css";
+import { allocationsOf, changedBy, type Node, recordsOf } from "./node-questions.ts";
+
+type Allocation = Answer<"listAllocations">["items"][number];
+type Record = Answer<"listSanitizationRecords">["items"][number];
+type Verb = "grant" | "release" | "force-release";
+
+const VERBS: Readonly<{ [V in Verb]: { title: string; on: readonly Allocation["status"][]; effect: string } }> = {
+  grant: { title: "Grant again", on: ["failed"], effect: "The agent makes the tenant's account again." },
+  release: {
+    title: "Release",
+    on: ["granting", "active", "failed"],
+    effect: "The hub ends the allocation, and clears the node of the tenant.",
+  },
+  "force-release": {
+    title: "Force release",
+    on: ["granting", "active", "failed", "ending"],
+    effect: "The hub ends the allocation even if another operation holds the node. The hub cancels that operation.",
+  },
+};
+
+const AllocationVerb = ({ verb, one }: { readonly verb: Verb; readonly one: Allocation }): ReactNode => (
+  <VerbButton
+    verb={VERBS[verb].title}
+    what={`the allocation of ${one.hostname} to ${one.tenant}`}
+    effect={VERBS[verb].effect}
+    final={verb === "force-release"}
+    right="allocate"
+    disabledBecause={VERBS[verb].on.includes(one.status) ? null : `The allocation is ${one.status}.`}
+    changes={[...changedBy(one.node_id), `allocations/${one.id}`]}
+    run={({ reason, headers }) =>
+      read(
+        api.POST(`/api/v1/admin/allocations/{id}/${verb}`, {
+          params: { path: { id: one.id }, header: headers },
+          body: { reason },
+        }),
+      )
+    }
+  />
+);
+
+const ALLOCATIONS: readonly Column<Allocation>[] = [
+  { id: "tenant", head: "Tenant", cell: ({ id, tenant }) => <AllocationLink id={id}>{tenant}</AllocationLink> },
+  { id: "status", head: "Status", cell: ({ status }) => <StatusBadge status={status} /> },
+  { id: "account", head: "Account", cell: ({ login_user: user, root }) => (root ? `${user}, with root` : user) },
+  { id: "since", head: "Since", wide: true, cell: ({ created_at: at }) => <RelativeTime at={at} /> },
+  {
+    id: "ends",
+    head: "Ends",
+    wide: true,
+    cell: ({ ended_at: ended, ends_at: ends }) => <RelativeTime at={ended ?? ends} none="open" />,
+  },
+  {
+    id: "why",
+    head: "Why",
+    cell: ({ error_message: error, next_action: next, end_reason: end }) => (
+      <div className={classes.prose}>{[error, next, end].filter((one) => one !== null).join(" ") || "-"}</div>
+    ),
+  },
+  {
+    id: "verbs",
+    head: "",
+    cell: (one) =>
+      one.status === "ended" ? null : (
+        <div className={classes.verbs}>
+          <AllocationVerb verb="grant" one={one} />
+          <AllocationVerb verb="release" one={one} />
+          <AllocationVerb verb="force-release" one={one} />
+        </div>
+      ),
+  },
+];
+
+const RECORDS: readonly Column<Record>[] = [
+  { id: "sequence", head: "Number", align: "end", cell: ({ sequence }) => sequence },
+  { id: "verdict", head: "Verdict", cell: ({ verdict }) => <StatusBadge status={verdict} /> },
+  { id: "tenant", head: "Tenant", cell: ({ tenant }) => tenant ?? "-" },
+  { id: "mode", head: "Mode", wide: true, cell: ({ mode }) => words(mode) },
+  { id: "trust", head: "Trust", wide: true, cell: ({ trust }) => words(trust) },
+  {
+    id: "signed",
+    head: "Signed by",
+    wide: true,
+    cell: ({ signed_by_agent: both }) => (both ? "agent and hub" : "hub only"),
+  },
+  { id: "at", head: "Written", cell: ({ created_at: at }) => <RelativeTime at={at} /> },
+  {
+    id: "print",
+    head: "Document",
+    cell: ({ record_id: id }) => <a href={`/api/v1/admin/sanitization-records/${id}/print`}>print</a>,
+  },
+  { id: "id", head: "Record", wide: true, cell: ({ record_id: id }) => <RecordLink id={id} /> },
+];
+
+/** Who has used the node, and the records of its cleaning after each use. */
+export function UseTab({ node: { id } }: { readonly node: Node }): ReactNode {
+  const may = useMay();
+  const enabled = may("read_allocations");
+  const allocations = useQuery({ ...allocationsOf(id), enabled });
+  const records = useQuery({ ...recordsOf(id), enabled });
+  if (!enabled)
+    return (
+      <Empty title="You may not see allocations and records" kind="forbidden">
+        They need the right read_allocations. Ask an administrator for a role that has it.
+      </Empty>
+    );
+  return (
+    <>
+      <Section title="Allocations">
+        <Answered query={allocations} what="the allocations">
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title="No tenant has used the node" kind="none" />
+            ) : (
+              <DataTable label="Allocations" columns={ALLOCATIONS} rows={items} rowKey={({ id: key }) => key} />
+            )
+          }
+        </Answered>
+      </Section>
+      <Section title="Sanitization records">
+        <Answered query={records} what="the records">
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title="The node has no sanitization record" kind="none">
+                A soft reset, a reimage and a full decommission write one.
+              </Empty>
+            ) : (
+              <DataTable label="Sanitization records" columns={RECORDS} rows={items} rowKey={(one) => one.record_id} />
+            )
+          }
+        </Answered>
+      </Section>
+    </>
+  );
+}
