@@ -62,6 +62,7 @@ const batch = { batch_id: z.string(), kind: z.enum(["onboarding", "decommission"
 
 const drift = { node_id: z.string(), hostname: z.string(), site_id: z.string(), rule: DriftRule };
 
+const SenderChange = z.enum(["created", "rotated", "revoked"]);
 const OnboardingStarted = z.strictObject(onboarding);
 const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
 const DecommissionStarted = z.strictObject(decommission);
@@ -354,6 +355,11 @@ export const EVENTS = {
       sequence: z.int(),
       phase: z.enum(ROTATION_PHASES),
     }),
+  },
+  "signal_sender.changed": {
+    subject: "signal-senders/{sender_id}",
+    meaning: "A signal sender was created, got a new secret, or was revoked.",
+    data: z.strictObject({ sender_id: z.string(), name: z.string(), change: SenderChange, by: z.string() }),
   },
   "token.changed": {
     subject: "tokens/{token_id}",

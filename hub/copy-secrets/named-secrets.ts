@@ -1,6 +1,6 @@
 import { type AnyPgColumn, eq, isNotNull } from "../db/orm.ts";
 import { readStatements } from "../db/queries/authority-statements.ts";
-import { maasPowerCredentialOverrides, maasSites, nodes, webhooks } from "../db/schema/index.ts";
+import { maasPowerCredentialOverrides, maasSites, nodes, signalSenders, webhooks } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 import { SECRET_PATHS } from "../secrets/port.ts";
 
@@ -63,6 +63,10 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   webhookSecret: async (db) => {
     const rows = await db.select({ id: webhooks.id }).from(webhooks);
     return rows.map(({ id }) => ({ path: SECRET_PATHS.webhookSecret(id), needed: true }));
+  },
+  signalSender: async (db) => {
+    const rows = await db.select({ id: signalSenders.id, revokedAt: signalSenders.revokedAt }).from(signalSenders);
+    return rows.map(({ id, revokedAt }) => ({ path: SECRET_PATHS.signalSender(id), needed: revokedAt === null }));
   },
   // A node's user-data is in the secret store only between two stages of its deploy.
   userData: async (db) => {

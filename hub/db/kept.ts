@@ -6,6 +6,8 @@
 export const KEPT_OF_A_NODE = {
   /** A healthy agent sends a readiness signal every two minutes, so 200 signals of one source cover about seven hours for an operator to read. */
   signals: 200,
+  /** The newest signals of external systems that name the node themselves, of all senders together. */
+  receivedSignals: 200,
   /**
    * The largest number of a node's conditions whose types an external system defined. Muster's own condition types need no limit, because their
    * number is fixed.
@@ -28,4 +30,15 @@ export const KEPT_OF_A_NODE = {
   certificates: 200,
   /** The largest number of a node's tasks that the agent has not finished yet. */
   openTasks: 50,
+} as const;
+
+/** The limits of signals for which the hub has found no node. */
+export const KEPT_WITHOUT_NODE = {
+  /** The largest number of signals of one sender that wait for a node, and of all senders together. */
+  parkedOfSender: 500,
+  parked: 5_000,
+  /** After a day a signal is given up, because its sender can send it again. */
+  parkedSeconds: 86_400,
+  /** The newest signals of one sender that never found a node. */
+  homelessOfSender: 500,
 } as const;

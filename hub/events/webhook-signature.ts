@@ -1,5 +1,11 @@
-import { createHmac } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Secret } from "../../shared/secret.ts";
+
+/** The signature of one secret, as Standard Webhooks defines it. */
+function macOf(secret: Secret, text: string): Buffer {
+  const key = Buffer.from(secret.reveal().replace(/^whsec_/, ""), "base64");
+  return createHmac("sha256", key).update(text).digest();
+}
 
 /**
  * Returns the header `webhook-signature` of Standard Webhooks, with one `v1,<base64>` for each secret. With one signature for each secret, a receiver
@@ -11,10 +17,24 @@ export function signatureOf(
   message: { readonly id: string; readonly sentAt: number; readonly body: string },
 ): string {
   const signed = `${message.id}.${message.sentAt}.${message.body}`;
-  return secrets
-    .map((secret) => {
-      const key = Buffer.from(secret.reveal().replace(/^whsec_/, ""), "base64");
-      return `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
-    })
-    .join(" ");
+  return secrets.map((secret) => `v1,${macOf(secret, signed).toString("base64")}`).join(" ");
+}
+
+/** The largest number of signatures that the hub compares of one request. */
+const MOST_SIGNATURES = 8;
+
+/** True if one of the signatures in the header `webhook-signature` is that of one of the secrets. The duration of the comparison tells nothing. */
+export function isSigned(
+  secrets: readonly Secret[],
+  message: { readonly id: string; readonly sentAt: string; readonly body: string },
+  header: string,
+): boolean {
+  const signed = `${message.id}.${message.sentAt}.${message.body}`;
+  const given = header
+    .split(" ", MOST_SIGNATURES)
+    .flatMap((one) => (one.startsWith("v1,") ? [Buffer.from(one.slice("v1,".length), "base64")] : []));
+  return secrets.some((secret) => {
+    const mac = macOf(secret, signed);
+    return given.some((one) => one.length === mac.length && timingSafeEqual(one, mac));
+  });
 }

@@ -1,6 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { ApiError } from "../../shared/api/errors.ts";
+import type { Right } from "../../shared/api/rights.ts";
 import { isUnlimited } from "../db/queries/reach.ts";
 import type { TokenKind } from "../gateway/budgets.ts";
 import { loginsRefused } from "../metrics/counted/api-requests.ts";
@@ -14,6 +15,7 @@ import type { ApiDependencies } from "./deps.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import { type AuditedRequest, targetOfPath } from "./refused-requests.ts";
 import { type Route, sourceOf } from "./route.ts";
+import { senderHash, signedSender } from "./signed-sender.ts";
 import type { TokenBudgets } from "./token-budgets.ts";
 
 export type Env = {
@@ -46,6 +48,8 @@ export async function authorize(
 ): Promise<Actor> {
   const { permission, right, place, operationId } = route;
   if (permission === "public" || right === "none") return ANYBODY;
+  if (route.media !== undefined && c.req.header("authorization") === undefined && c.req.query("sender") !== undefined)
+    return authorizeSigned(c, route, right, deps, { failed, budgets });
   const { signIn } = deps;
   const headers = { authorization: c.req.header("authorization"), cookie: c.req.header("cookie") };
   mustNotBeForged(c, signIn.publicOrigin, hasSessionCookie(headers, signIn.cookies));
@@ -69,13 +73,48 @@ export async function authorize(
     throw new ApiError("unauthenticated", found.kind === "refused" ? found.detail : "Send a valid token.");
   }
   const { actor } = found;
+  noteAudited(c, route, actor);
+  if (!charged) budgets.chargeNew(credential.tokenSha256, actor.name, COSTS[permission]);
+  mustHaveRight(actor, { operationId, right, place });
+  return actor;
+}
+
+function noteAudited(c: Context<Env>, { operationId, path }: Route, actor: Actor): void {
   c.set("audited", {
     source: sourceOf({ actor, address: c.get("address"), requestId: c.get("requestId") }),
     isLimited: !isUnlimited(actor),
     operationId,
-    target: targetOfPath(route.path, c.req.param()),
+    target: targetOfPath(path, c.req.param()),
   });
-  if (!charged) budgets.chargeNew(credential.tokenSha256, actor.name, COSTS[permission]);
-  mustHaveRight(actor, { operationId, right, place });
-  return actor;
+}
+
+/** Returns the sender of a signed request. Its requests count against a budget, as those of a token do. */
+async function authorizeSigned(
+  c: Context<Env>,
+  route: Route,
+  right: Right,
+  deps: ApiDependencies,
+  { failed, budgets }: Pick<ApiGuard, "failed" | "budgets">,
+): Promise<Actor> {
+  const { operationId, place } = route;
+  const sender = c.req.query("sender") ?? "";
+  const hash = senderHash(sender);
+  const charged = budgets.chargeKnown(hash, COSTS.write);
+  const request = {
+    sender,
+    id: c.req.header("webhook-id"),
+    timestamp: c.req.header("webhook-timestamp"),
+    signature: c.req.header("webhook-signature"),
+    body: () => c.req.text(),
+  };
+  const found = await signedSender(request, deps);
+  if ("refused" in found) {
+    loginsRefused.add({});
+    failed.note({ address: c.get("address") ?? "unknown", operationId, requestId: c.get("requestId") });
+    throw new ApiError("unauthenticated", found.refused);
+  }
+  noteAudited(c, route, found.actor);
+  if (!charged) budgets.chargeNew(hash, found.actor.name, COSTS.write);
+  mustHaveRight(found.actor, { operationId, right, place });
+  return found.actor;
 }

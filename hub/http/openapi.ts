@@ -201,6 +201,12 @@ function parameters(route: Route): Schema[] {
 const versionedPaths = (routes: readonly Route[]): ReadonlySet<string> =>
   new Set(routes.filter(({ method }) => method === "PATCH").map(({ path }) => path));
 
+/** A further media type of a body has no schema, because its shape is that of another specification. */
+const bodyContent = ({ media }: Route, body: z.ZodType): Schema => ({
+  "application/json": { schema: schemaOf(media?.shown ?? body, "input") },
+  ...Object.fromEntries((media?.types ?? []).map((type) => [type, { schema: ANY_JSON }])),
+});
+
 function operation(route: Route, versioned: ReadonlySet<string>): Schema {
   return {
     operationId: route.operationId,
@@ -213,7 +219,7 @@ function operation(route: Route, versioned: ReadonlySet<string>): Schema {
     ...(route.body === undefined
       ? {}
       : {
-          requestBody: { required: true, content: { "application/json": { schema: schemaOf(route.body, "input") } } },
+          requestBody: { required: true, content: bodyContent(route, route.body) },
         }),
     responses: {
       [route.status]: {

@@ -43,7 +43,7 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
   return {
     params: parse(route.params ?? z.object({}), c.req.param(), "path"),
     query: parse(route.query ?? z.strictObject({}), queryOf(c), "query"),
-    body: route.body === undefined ? undefined : parse(route.body, await readJson(c), "body"),
+    body: route.body === undefined ? undefined : parse(route.body, await readBody(c, route), "body"),
     actor,
     address: c.get("address"),
     requestId: c.get("requestId"),
@@ -52,6 +52,15 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
     deps,
   };
 }
+
+const readBody = async (c: Context<Env>, { media }: Route): Promise<unknown> =>
+  media === undefined
+    ? readJson(c)
+    : media.read({
+        contentType: c.req.header("content-type") ?? "",
+        header: (name) => c.req.header(name),
+        text: await c.req.text(),
+      });
 
 /**
  * A query parameter that a client gives twice stays a list, which every schema refuses. If the hub used only one value of a repeated query parameter,

@@ -85,6 +85,21 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   /** The media type of the route's answer; the default is JSON. A route with HTML answers serves a page without a script. */
   readonly produces?: "text/html" | "text/csv" | "text/plain" | "application/yaml";
   readonly response: R;
+  /** For a route that takes its body also in other media types than JSON. */
+  readonly media?: Media;
+}
+
+/** The further media types of a route's body. A request to a route with media may be signed by a signal sender, in place of a token. */
+export interface Media {
+  readonly types: readonly string[];
+  /** The schema of the body for the API description, where `body` decides by the content and has no shape of its own. */
+  readonly shown: z.ZodType;
+  /** Returns the body as plain JSON has it, whatever the media type of the request is. */
+  read(request: {
+    readonly contentType: string;
+    readonly header: (name: string) => string | undefined;
+    readonly text: string;
+  }): unknown;
 }
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, B, R> {

@@ -2,6 +2,7 @@ import type { NodeId } from "../../shared/ids.ts";
 import { removeConditions } from "../db/queries/node-conditions.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { removeSignals } from "../db/queries/readiness-signals.ts";
+import { removeReceived } from "../db/queries/received-signals.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
@@ -16,7 +17,7 @@ export async function clearReports(
 ): Promise<{ conditions: number; signals: number }> {
   const conditions =
     (await removeConditions(tx, nodeId, "of_others")) + (await removeConditions(tx, nodeId, "agent.noisy"));
-  const signals = await removeSignals(tx, nodeId);
+  const signals = (await removeSignals(tx, nodeId)) + (await removeReceived(tx, nodeId));
   await recordNodeEvent(tx, {
     nodeId,
     type: "reports_cleared",

@@ -14,6 +14,7 @@ import { newLapses } from "../db/queries/readiness-policies.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import { periodically } from "../timing/periodically.ts";
+import { applyParked } from "./parked-signals.ts";
 import { tellLapses } from "./readiness-lapses.ts";
 
 const EVERY_MS = 5_000;
@@ -99,6 +100,8 @@ export function startConditionSweep({ inTx, log, graceMs, listens }: ConditionSw
     if (!listens()) return;
     const stale = await sweepConditions(inTx, graceMs);
     if (stale > 0) log.warn("conditions became stale", { count: stale });
+    const found = await applyParked(inTx);
+    if (found > 0) log.info("parked signals found their nodes", { count: found });
   };
   return periodically({ everyMs: EVERY_MS, turn, log, failed: "the sweep for stale conditions failed" });
 }

@@ -31,6 +31,7 @@ const WORDS: Readonly<Record<ObjectKind, string>> = {
   task: "task",
   approval: "approval",
   token: "token",
+  sender: "signal sender",
 };
 
 /** Throws `forbidden` unless the caller's role has the right, and the caller reaches the whole hub if the route concerns the whole hub. */

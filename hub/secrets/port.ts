@@ -91,6 +91,7 @@ export const SECRET_PATHS = {
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,
+  signalSender: (senderId: string) => `kv/muster/signal-senders/${senderId}`,
   /** The path of the secret store's id, which the database also holds. */
   storeId: "kv/muster/store-id",
 } as const;

@@ -54,6 +54,7 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "site.breaker.reset": ["info", "breaker reset"],
   "site.credential.warning": ["warn", "credential of a site is unused or fails"],
   "authority.rotation.changed": ["info", "rotation of the hub's keys changed"],
+  "signal_sender.changed": ["info", "a signal sender was created, rotated or revoked"],
   "token.changed": ["info", "a token was created, rotated, revoked, restored or used"],
   "approval.requested": ["info", "a request waits for a second person"],
   "approval.approved": ["info", "a second person has approved a request"],

@@ -23,6 +23,7 @@ import { measureHubStart } from "./hub-start.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
 import { describeMachine } from "./machine.ts";
 import { measureMetrics } from "./metrics.ts";
+import { measureSignals } from "./signals.ts";
 import { measureSoftReset } from "./soft-reset.ts";
 import { measureStageMoves } from "./stage-moves.ts";
 import { measureSweep } from "./sweep.ts";
@@ -47,6 +48,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   batches: () => measureBatches(join(stateDir, "batches")),
   sweep: () => measureSweep(join(stateDir, "sweep")),
   fleet: () => measureFleetLists(join(stateDir, "fleet")),
+  signals: () => measureSignals(join(stateDir, "signals")),
   adoption: () => measureAdoption(join(stateDir, "adoption")),
   audit: () => measureAudit(join(stateDir, "audit")),
   console: () => measureConsole(join(stateDir, "console")),

@@ -270,6 +270,11 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     sql`${id}, ${id}, 1, 'agent', '[]', true, ${young}`,
   );
   await fill(
+    "received_signals",
+    "sender, signal_id, content_sha256, outcome, named, conditions, decided_at, received_at",
+    sql`'s', 'full-' || g, 'f', 'applied', '{}', '[]', ${young}, ${young}`,
+  );
+  await fill(
     "node_certificates",
     "serial, node_id, generation, public_key_sha256, not_before, not_after, issued_at",
     sql`'full-' || g, ${id}, 1, 'f', ${young}, ${young}, ${young}`,

@@ -77,6 +77,18 @@ async function addToLists(api: ApiHarness): Promise<void> {
     "insert into webhook_deliveries (webhook_id, event_seq, state, attempts) select id, 100, 'pending', 0 from webhooks",
   );
   for (const { id } of rows) await post(`/nodes/${id}/cordon`, { reason: "to be read" });
+  for (const { id } of rows) {
+    const said = {
+      type: "fabric.ready",
+      status: "True",
+      reason: "Up",
+      message: "",
+      observed_at: new Date().toISOString(),
+    };
+    const signal = { signal_id: `of-${id}`, node: { id }, conditions: [said] };
+    await api.ask("POST", "/api/v1/readiness/signals", signal);
+    await api.ask("POST", "/api/v1/readiness/senders", { name: `sender-${id.slice(-8)}`, site_ids: [siteId] });
+  }
   for (const hostname of ["c08u41", "c08u42"]) {
     const host = { siteId: SiteId.parse(siteId), hostname, sku: skuId };
     const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));

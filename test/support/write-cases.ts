@@ -192,6 +192,11 @@ const NODES: Readonly<Record<string, Prepare>> = {
     const conditions = [{ type: "site.burn_in", ...said }];
     return { params: { id: await world.node() }, body: { signal_id: randomUUID(), generation: 0, conditions } };
   },
+  postSignals: async (world) => {
+    const said = { status: "True", reason: "Checked", message: "", observed_at: new Date().toISOString() };
+    const conditions = [{ type: "site.burn_in", ...said }];
+    return { body: { signal_id: randomUUID(), node: { id: await world.node() }, conditions } };
+  },
   issueReportToken: async (world) => ({ params: { id: await world.node() } }),
 };
 
@@ -216,6 +221,12 @@ const DRIFT: DriftDetails = {
   message: "Its machine is off",
   detected_at: "2026-01-01T00:00:00.000Z",
   held_back: null,
+};
+
+const SENDERS: Readonly<Record<string, Prepare>> = {
+  createSignalSender: async (world) => ({ body: { name: world.name(), site_ids: [(await world.site()).siteId] } }),
+  rotateSignalSender: async (world) => ({ params: { id: await world.sender() }, body: {} }),
+  revokeSignalSender: async (world) => ({ params: { id: await world.sender() }, body: REASON }),
 };
 
 const REST: Readonly<Record<string, Prepare>> = {
@@ -272,6 +283,7 @@ export const WRITE_CASES: Readonly<Record<string, Prepare>> = {
   ...WORKFLOWS,
   ...NODES,
   ...ALLOCATIONS,
+  ...SENDERS,
   ...REST,
 };
 

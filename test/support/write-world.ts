@@ -301,6 +301,12 @@ export class WriteWorld {
     return (await this.make("/tokens", await this.tokenRequest())).id;
   }
 
+  /** Creates a system that signs its readiness signals. */
+  async sender(): Promise<string> {
+    const body = { name: this.name(), site_ids: [(await this.site()).siteId] };
+    return (await this.api.ask("POST", "/api/v1/readiness/senders", body)).body.id;
+  }
+
   /** Creates a request of another person that waits for a second person. The first admin token is in the hands of a known person. */
   async approval(): Promise<string> {
     await this.query("update api_tokens set known_to = '{person:dora}' where name = 'admin'", []);

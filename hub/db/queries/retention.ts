@@ -65,6 +65,7 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "page_sessions", age: "records", outdated: (cutoff) => sql`t.expires_at < ${cutoff}` },
   { table: "fleet_samples", age: "records", outdated: (cutoff) => sql`t.sampled_at < ${cutoff}` },
   { table: "readiness_signals", age: "records", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
+  { table: "received_signals", age: "records", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
   {
     table: "node_certificates",
     age: "records",
@@ -202,6 +203,7 @@ export const BOUNDED: Readonly<Record<string, string>> = {
     "at most twenty for each sanitization record, written by people; triggers of the table refuse to remove one",
   skus: "written by operators, one for each id",
   tenant_uids: "at most three for each machine; kept for ever, because files of a tenant may outlive the node",
+  signal_senders: "written by operators, at most a thousand",
   webhooks: "written by operators",
   workflow_subjects: "one for each host or address that an unfinished workflow holds",
 };

@@ -31,6 +31,8 @@ import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { sanitizationRecordRoutes } from "./sanitization-records.ts";
 import { sanitizationValidationRoutes } from "./sanitization-validations.ts";
 import { sessionRoutes } from "./sessions.ts";
+import { signalSenderRoutes } from "./signal-senders.ts";
+import { signalRoutes } from "./signals.ts";
 import { siteCredentialRoutes } from "./site-credentials.ts";
 import { siteMoveRoutes } from "./site-move.ts";
 import { skuRoutes } from "./skus.ts";
@@ -70,6 +72,8 @@ export const ROUTES: readonly Route[] = [
   ...auditLogRoutes,
   ...authorityRoutes,
   ...readinessRoutes,
+  ...signalRoutes,
+  ...signalSenderRoutes,
   ...reconciliationRoutes,
   ...eventRoutes,
   ...webhookRoutes,

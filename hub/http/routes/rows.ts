@@ -1,5 +1,7 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 import type { SiteId } from "../../../shared/ids.ts";
+import { readSite } from "../../db/queries/maas-sites.ts";
+import type { Tx } from "../../db/tx.ts";
 
 /** `stillThere` throws if somebody deleted the resource after the request had read it. */
 export function stillThere(version: string | null): string {
@@ -24,3 +26,12 @@ export const unknownSite = (id: SiteId): ApiError =>
   new ApiError("reference_unknown", `There is no site ${id}. List the sites and use one of them.`, {
     errors: [{ pointer: "/site_id", message: "names no site" }],
   });
+
+/** Throws unless each of the sites that limit a token or a signal sender exists. */
+export async function mustHaveSites(tx: Tx, sites: readonly SiteId[]): Promise<void> {
+  for (const [at, id] of sites.entries())
+    if ((await readSite(tx, id)) === null)
+      throw new ApiError("reference_unknown", `There is no site ${id}. List the sites and use one that exists.`, {
+        errors: [{ pointer: `/site_ids/${at}`, message: "names nothing that exists" }],
+      });
+}

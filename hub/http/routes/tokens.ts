@@ -13,7 +13,6 @@ import {
   TokenRotate,
   TokenSecret,
 } from "../../../shared/api/tokens.ts";
-import type { SiteId } from "../../../shared/ids.ts";
 import {
   countTokens,
   endToken,
@@ -26,7 +25,6 @@ import {
 } from "../../db/queries/api-tokens.ts";
 import { databaseNow } from "../../db/queries/clock.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
-import { readSite } from "../../db/queries/maas-sites.ts";
 import { isUnlimited } from "../../db/queries/reach.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { ApiToken } from "../../db/schema/index.ts";
@@ -36,6 +34,7 @@ import { identitiesOf, identitiesOfKey } from "../../people/approvals/identities
 import { newToken } from "../../people/token-text.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
+import { mustHaveSites } from "./rows.ts";
 
 const tag = "tokens";
 const path = "/api/v1/admin/tokens";
@@ -96,7 +95,7 @@ const create = writeRoute({
         "forbidden",
         `A token of the role ${actor.role} may not create a token of the role ${body.role}.`,
       );
-    await mustExist(tx, body.site_ids ?? []);
+    await mustHaveSites(tx, body.site_ids ?? []);
     if ((await countTokens(tx)) >= MOST_TOKENS)
       throw new ApiError("conflict", `The hub has ${MOST_TOKENS} tokens, which is the limit. Use fewer tokens.`);
     const { token, ...secret } = makeSecret();
@@ -117,14 +116,6 @@ const create = writeRoute({
     };
   },
 });
-
-async function mustExist(tx: Tx, sites: readonly SiteId[]): Promise<void> {
-  for (const [at, id] of sites.entries())
-    if ((await readSite(tx, id)) === null)
-      throw new ApiError("reference_unknown", `There is no site ${id}. List the sites and use one that exists.`, {
-        errors: [{ pointer: `/site_ids/${at}`, message: "names nothing that exists" }],
-      });
-}
 
 const list = readRoute({
   operationId: "listTokens",

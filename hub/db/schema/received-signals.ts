@@ -1,0 +1,44 @@
+import type { NamedNode, Signal } from "../../../shared/api/signals.ts";
+import { STORED_OUTCOMES } from "../../../shared/api/signals.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { check, index, integer, jsonb, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
+import { at, oneOf } from "./columns.ts";
+
+/**
+ * The signals of external systems that name their node themselves, with what became of each signal. The hub keeps also the signals that it did not
+ * apply, so that a person can see why a node is not ready.
+ */
+export const receivedSignals = pgTable(
+  "received_signals",
+  {
+    id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
+    /** The name of the API token or of the person that sent the signal. */
+    sender: text("sender").notNull(),
+    signalId: text("signal_id").notNull(),
+    /** The SHA-256 of the signal's content, in hex. Two contents with one id of a sender are a conflict. */
+    contentSha256: text("content_sha256").notNull(),
+    outcome: text("outcome", { enum: STORED_OUTCOMES }).notNull(),
+    detail: text("detail"),
+    named: jsonb("named").$type<NamedNode>().notNull(),
+    nodeId: uuid("node_id").$type<NodeId>(),
+    /** The site of the node, or the site that the signal names; null for neither. */
+    siteId: uuid("site_id").$type<SiteId>(),
+    /** The sites to which the sender is limited; null for a sender without a limit. A parked signal finds a node of these sites only. */
+    senderSites: uuid("sender_sites").array().$type<SiteId[]>(),
+    generation: integer("generation"),
+    bootId: text("boot_id"),
+    conditions: jsonb("conditions").$type<Signal["conditions"]>().notNull(),
+    receivedAt: at("received_at").notNull().default(sql`now()`),
+    decidedAt: at("decided_at"),
+    parkedUntil: at("parked_until"),
+  },
+  (t) => [
+    check("received_signals_outcome_check", oneOf("outcome", STORED_OUTCOMES)),
+    check("received_signals_parked_check", sql`("outcome" = 'parked') = ("decided_at" is null)`),
+    uniqueIndex("received_signals_id_key").on(t.sender, t.signalId).where(sql`"outcome" <> 'reused'`),
+    index("received_signals_parked_idx").on(t.sender, t.parkedUntil).where(sql`"outcome" = 'parked'`),
+    index("received_signals_node_idx").on(t.nodeId, t.receivedAt, t.id),
+    index("received_signals_age_idx").on(t.receivedAt, t.id),
+  ],
+);
+export type ReceivedSignalRow = typeof receivedSignals.$inferSelect;

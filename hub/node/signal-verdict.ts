@@ -1,0 +1,76 @@
+import type { Signal } from "../../shared/api/signals.ts";
+import type { ConditionStatus, ReportedCondition } from "../../shared/readiness.ts";
+
+export interface NodeOfSignal {
+  readonly generation: number;
+  readonly begunAt: Date;
+}
+
+/** A report that the node already has about a condition. */
+export interface HeldReport {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  readonly generation: number;
+  readonly observedAt: Date;
+  readonly stale: boolean;
+}
+
+export type Judged =
+  | { readonly outcome: "applied"; readonly conditions: readonly ReportedCondition[]; readonly detail: null }
+  | { readonly outcome: "stale" | "early" | "late" | "conflicting"; readonly conditions: []; readonly detail: string };
+
+/** The worse of two reports about one moment counts, as in `writeConditions`. */
+const BADNESS: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
+
+const kept = (outcome: "stale" | "early" | "late" | "conflicting", detail: string): Judged => ({
+  outcome,
+  conditions: [],
+  detail,
+});
+
+/**
+ * Decides what becomes of a signal about a node. A signal without a generation is about the present one, unless the sender observed all conditions
+ * before the present generation began. If the hub has parked the signal because no node was there, the observation may be older than the node.
+ */
+export function judgeSignal(
+  signal: Pick<Signal, "generation" | "conditions">,
+  node: NodeOfSignal,
+  held: readonly HeldReport[],
+  wasParked: boolean,
+): Judged {
+  const { generation } = signal;
+  if (generation !== undefined && generation < node.generation)
+    return kept(
+      "stale",
+      `the signal is about generation ${generation}, and the node has generation ${node.generation}`,
+    );
+  if (generation !== undefined && generation > node.generation)
+    return kept(
+      "early",
+      `the signal is about generation ${generation}, and the node has generation ${node.generation}`,
+    );
+  const ofNow =
+    generation !== undefined || wasParked
+      ? signal.conditions
+      : signal.conditions.filter((one) => new Date(one.observed_at) >= node.begunAt);
+  if (ofNow.length === 0)
+    return kept("stale", `the signal was observed before the node's generation began at ${node.begunAt.toISOString()}`);
+  const fates = ofNow.map((one) => fateOf(one, held, node.generation));
+  const conditions = ofNow.filter((_, index) => fates[index] === "applied");
+  if (conditions.length > 0) return { outcome: "applied", conditions, detail: null };
+  return fates.includes("conflicting")
+    ? kept("conflicting", "another report about the same moment says a worse status")
+    : kept("late", "the node has newer reports of all conditions of the signal");
+}
+
+function fateOf(
+  one: ReportedCondition,
+  held: readonly HeldReport[],
+  generation: number,
+): "applied" | "late" | "conflicting" {
+  const before = held.find(({ type }) => type === one.type);
+  if (before === undefined || before.generation !== generation || before.stale) return "applied";
+  const apart = new Date(one.observed_at).getTime() - before.observedAt.getTime();
+  if (apart !== 0) return apart > 0 ? "applied" : "late";
+  return BADNESS[one.status] >= BADNESS[before.status] ? "applied" : "conflicting";
+}
