@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { ConsoleStage } from "./console-stage.ts";
+import { consoleFormCases } from "./form-cases.ts";
 import { consoleFrameCases } from "./frame-cases.ts";
 import { consoleNodeListCases } from "./node-list-cases.ts";
 import { consoleReaderCases } from "./reader-cases.ts";
@@ -19,5 +20,6 @@ describe("the console", () => {
   // The last cases change nodes, so the cases that count nodes come first.
   describe("for every reader", () => consoleReaderCases(set));
   describe("in its list of nodes", () => consoleNodeListCases(set));
+  describe("in its forms", () => consoleFormCases(set));
   describe("around every screen", () => consoleFrameCases(set));
 });

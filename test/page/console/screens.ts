@@ -8,6 +8,14 @@ interface ShownScreen {
   readonly ready: (visit: Visit) => Promise<unknown>;
 }
 
+/** A site of the seeded fleet. */
+const SITE = "aaaaaaaa-0000-4000-8000-000000000000";
+
+const shows =
+  (heading: string): ShownScreen["ready"] =>
+  (visit) =>
+    visit.heading(heading).waitFor();
+
 /** Each screen of the console, with data in it. Every screen is opened by the tests for all readers. */
 export const SHOWN: readonly ShownScreen[] = [
   {
@@ -16,4 +24,23 @@ export const SHOWN: readonly ShownScreen[] = [
     ready: ({ page }) => page.getByRole("region", { name: "By site and SKU", exact: true }).waitFor(),
   },
   { name: "Nodes", path: "/nodes", ready: ({ page }) => page.getByRole("row").nth(5).waitFor() },
+  { name: "Sites", path: "/sites", ready: ({ page }) => page.getByRole("row").nth(2).waitFor() },
+  { name: "Site", path: `/sites/${SITE}`, ready: shows("Settings of the site") },
+  { name: "Add a site", path: "/sites/new", ready: shows("Add a site") },
+  { name: "Onboard hosts", path: "/onboard", ready: shows("Onboard hosts") },
+  { name: "Allocations", path: "/allocations", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  { name: "New allocation", path: "/allocations/new", ready: shows("New allocation") },
+  { name: "Records", path: "/records", ready: shows("Records") },
+  {
+    name: "Approvals",
+    path: "/approvals",
+    ready: ({ page }) => page.getByText("No request is in this list").waitFor(),
+  },
+  { name: "Audit", path: "/audit", ready: shows("Hash chain") },
+  { name: "Tokens", path: "/tokens", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  { name: "New token", path: "/tokens/new", ready: shows("New token") },
+  { name: "Sessions", path: "/sessions", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  { name: "Webhooks", path: "/webhooks", ready: ({ page }) => page.getByText("The hub has no webhook yet").waitFor() },
+  { name: "SKUs", path: "/skus", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  { name: "Hub's keys", path: "/keys", ready: shows("In force") },
 ];

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { PageHead, Section } from "../../parts/page-head.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
@@ -26,9 +27,9 @@ function Body({ data }: { readonly data: Overview }): ReactNode {
     return (
       <Section title="Nodes">
         <Empty title="This hub has no nodes yet" kind="none">
-          Begin with a site: a MAAS region with its token and a profile. Then onboard hosts, or adopt machines that MAAS
-          has deployed already. <a href="/docs">The API's page</a> lists the requests, and <code>muster --help</code>{" "}
-          the commands.
+          Begin with a site: a MAAS region with its token and a profile. <Link to="/sites/new">Add a site</Link>, then{" "}
+          <Link to="/onboard">onboard hosts</Link>, or adopt machines that MAAS has deployed already.{" "}
+          <a href="/docs">The API's page</a> lists the requests, and <code>muster --help</code> the commands.
         </Empty>
       </Section>
     );

@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { id: "begun", head: "Began", wide: true, cell: ({ created_at: at }) => <RelativeTime at={at} /> },
   { id: "used", head: "Last used", cell: ({ last_used_at: at }) => <RelativeTime at={at} /> },
   { id: "expires", head: "Ends", wide: true, cell: ({ expires_at: at }) => <RelativeTime at={at} /> },
-  { id: "end", head: "", cell: (one) => <End one={one} /> },
+  { id: "end", head: "Verb", cell: (one) => <End one={one} /> },
 ];
 
 const End = ({ one }: { readonly one: Row }): ReactNode => (

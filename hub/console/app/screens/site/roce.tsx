@@ -23,7 +23,7 @@ const columnsOf = (site: Site): readonly Column<Row>[] => [
   { id: "changed", head: "Changed", wide: true, cell: ({ updated_at: at }) => <RelativeTime at={at} /> },
   {
     id: "remove",
-    head: "",
+    head: "Verb",
     align: "end",
     cell: (row) => (
       <VerbButton

@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { id: "model", head: "Model", wide: true, cell: ({ gpu_model: model }) => model || "-" },
   { id: "gpus", head: "GPUs", align: "end", cell: ({ gpus_total: gpus }) => gpus },
   { id: "about", head: "Description", wide: true, cell: ({ description }) => description || "-" },
-  { id: "switch", head: "", align: "end", cell: (one) => <Switch one={one} /> },
+  { id: "switch", head: "Verb", align: "end", cell: (one) => <Switch one={one} /> },
 ];
 
 const Switch = ({ one }: { readonly one: Row }): ReactNode => (

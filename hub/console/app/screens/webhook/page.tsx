@@ -77,7 +77,7 @@ const columnsOf = (webhookId: string): readonly Column<Delivery>[] => [
   },
   { id: "next", head: "Next try", wide: true, cell: ({ next_attempt_at: at }) => <RelativeTime at={at} none="-" /> },
   { id: "made", head: "Since", cell: ({ created_at: at }) => <RelativeTime at={at} /> },
-  { id: "replay", head: "", align: "end", cell: (one) => <ReplayOne webhookId={webhookId} one={one} /> },
+  { id: "replay", head: "Verb", align: "end", cell: (one) => <ReplayOne webhookId={webhookId} one={one} /> },
 ];
 
 function Deliveries({ id }: { readonly id: string }): ReactNode {

@@ -1,0 +1,81 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import { apiToken } from "../../support/api-token.ts";
+import { insertSite } from "../../support/site.ts";
+import type { ConsoleStage } from "./console-stage.ts";
+
+export function consoleFormCases(stage: () => ConsoleStage): void {
+  it("checks a form before it sends anything, and shows a new token once", async () => {
+    const visit = await stage().operator("/tokens/new");
+    const { page, written } = visit;
+    const make = page.getByRole("button", { name: "Make the token" });
+    await page.getByLabel("Days until it expires").fill("400");
+    await make.click();
+    await page.getByText("2 fields need a change; nothing was sent.").waitFor();
+    await page.getByText("is no whole number from 1 to 366").waitFor();
+    expect(written).toEqual([]);
+    await page.getByLabel("Name").fill("console-token");
+    await page.getByLabel("Days until it expires").fill("30");
+    await make.click();
+    await page.getByText("Copy the token now: it is shown once").waitFor();
+    const secret = (await page.getByText(/^mstr_/).textContent()) ?? "";
+    const { status } = await stage().api.ask("GET", "/api/v1/admin/status", undefined, {
+      authorization: `Bearer ${secret}`,
+    });
+    expect(status).toBe(200);
+    await page.getByRole("link", { name: "All tokens" }).click();
+    await page.getByRole("link", { name: "console-token" }).waitFor();
+    expect(await page.content()).not.toContain(secret);
+    expect(written).toEqual(["POST /api/v1/admin/tokens"]);
+  });
+
+  it("names line and column of a fault in a table of hosts, and sends nothing", async () => {
+    const visit = await stage().operator("/onboard?many=true");
+    const { page, written } = visit;
+    const table = page.getByLabel("Table of hosts as CSV");
+    await table.fill("hostname,ipmi_ip\nnew-1,10.9.0.1\nnew-2,10.9.0.300\nnew-1,10.9.0.3\n");
+    await page.getByText("line 3, column ipmi_ip: is no IPv4 or IPv6 address").waitFor();
+    await page.getByText("line 4, column hostname: new-1 is in line 2 already").waitFor();
+    await page.getByRole("button", { name: "Onboard all hosts" }).click();
+    await page.getByText(/fields need a change; nothing was sent/).waitFor();
+    expect(written).toEqual([]);
+    await table.fill("hostname;ipmi_ip\nnew-1;10.9.0.1\n");
+    await page.getByText("1 host in the table").waitFor();
+  });
+
+  it("approves a request of another person", async () => {
+    const { api } = stage();
+    const { pool, db } = api.database.database;
+    const ann = await apiToken(api.database, { name: "ann", role: "operator" });
+    const bob = await apiToken(api.database, { name: "bob", role: "operator" });
+    const siteId = await insertSite(db, { name: "guarded-dc" });
+    const { body: profile } = await api.ask("POST", `/api/v1/admin/maas-sites/${siteId}/profiles`, { name: "guarded" });
+    // The API refuses the field on a hub without sign-in by a provider.
+    await pool.query("update maas_site_profiles set second_person = '{full_decommission}' where id = $1", [profile.id]);
+    await pool.query("update maas_sites set default_profile_id = $2 where id = $1", [siteId, profile.id]);
+    const node = randomUUID();
+    await pool.query(
+      `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
+        values ($1, 'guarded-1', $2, 'h100', 8, 'guarded-1', 'retired', 'maas')`,
+      [node, siteId],
+    );
+    const refused = await api.ask(
+      "POST",
+      `/api/v1/admin/nodes/${node}/remove`,
+      { reason: "sold" },
+      { authorization: `Bearer ${ann}` },
+    );
+    expect(refused.problem.code).toBe("approval_required");
+    const visit = await stage().operator("/approvals", {}, bob);
+    const { page } = visit;
+    await page
+      .getByRole("row", { name: /guarded-1/ })
+      .getByRole("link")
+      .click();
+    await page.getByRole("button", { name: /^Approve request/ }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Reason, for the audit").fill("I was in the rack");
+    await dialog.getByRole("button", { name: "Approve" }).click();
+    await page.getByText(/Approved by bob: I was in the rack/).waitFor();
+  });
+}
