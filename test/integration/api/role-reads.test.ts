@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sampleFleet } from "../../../hub/db/queries/fleet-samples.ts";
 import type { Route } from "../../../hub/http/route.ts";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
 import { hasRight } from "../../../shared/api/rights.ts";
@@ -134,10 +135,22 @@ describe("every route that reads, for every role", () => {
     const sites: { value: string; count: number }[] = body.facets.site_id.values;
     return sites.flatMap(({ value, count }) => Array<Item>(count).fill({ site_id: value }));
   }
+  /** The history of the fleet has one item for each node that its newest sample counted. */
+  async function sampledBySite(token: string): Promise<Item[]> {
+    await api.database.database.inTx(sampleFleet);
+    const sites = new Set((await countedBySite(api.admin)).map(({ site_id }) => site_id));
+    const sampled = async (site: unknown): Promise<Item[]> => {
+      const { body } = await ask(`/api/v1/admin/overview/history?site_id=${site}`, token);
+      const counts: number[] = Object.values(body.points.at(-1).nodes);
+      return counts.flatMap((count) => Array<Item>(count).fill({ site_id: site as string }));
+    };
+    return (await Promise.all([...sites].map(sampled))).flat();
+  }
   /** The hub audits a refused request in the background, so an entry of a refusal may appear between two lists of the audit. */
   const isSettled = ({ outcome }: Item & { readonly outcome?: unknown }): boolean => outcome !== "refused";
   async function itemsOf(path: string, token: string): Promise<Item[]> {
     if (path === "/api/v1/admin/nodes/facets") return countedBySite(token);
+    if (path === "/api/v1/admin/overview/history") return sampledBySite(token);
     const items: Item[] = [];
     let cursor: string | null = null;
     do {
