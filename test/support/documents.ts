@@ -40,6 +40,7 @@ const PRINTED = [
   /^It holds no secret/,
   /^\{"signal_id"/,
   /^\{"node_id":/,
+  /^\{"id":"\.\.\."/,
 ];
 
 function blocksOf(text: string): string[] {

@@ -4,15 +4,26 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { expect } from "vitest";
 import { Console } from "../../../hub/console/console.ts";
+import { sql } from "../../../hub/db/orm.ts";
 import { seedFleet } from "../../bench/seed-fleet.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 import { startChromium } from "../chromium.ts";
 import { Visit, type VisitOptions } from "../visit.ts";
+import { OPERATION } from "./screens.ts";
 
 /** The number of nodes of the fleet. One node of forty is quarantined, one offline and one retired. */
 export const NODES = 240;
+
+/** The events of one failed operation, with a usual wait of 20 minutes and the failure two hours ago. */
+const STAGES = sql.raw(`insert into workflow_events (workflow_id, stage, attempt, status, message, fence, occurred_at)
+  select '${OPERATION}', stage, 1, status, message, 1, now() - make_interval(mins => minutes) from (values
+    ('load_site_config', 'started', 'Admitted', 150), ('load_site_config', 'succeeded', 'MAAS answers', 149),
+    ('wait_for_ready', 'started', 'Started', 149), ('wait_for_ready', 'waiting', 'MAAS to commission and test the machine', 148),
+    ('wait_for_ready', 'succeeded', 'The machine is Ready', 129),
+    ('deploy_via_maas', 'started', 'Started', 129), ('deploy_via_maas', 'failed', 'MAAS answered with 503', 120)
+  ) as e (stage, status, message, minutes)`);
 
 /** One hub, one browser and one fleet for all test cases of the console. */
 export class ConsoleStage {
@@ -39,6 +50,7 @@ export class ConsoleStage {
     );
     const [browser, api] = await Promise.all([startChromium(), startApi({ console })]);
     await seedFleet(api.database.database.db, NODES);
+    await api.database.database.db.execute(STAGES);
     await built;
     return new ConsoleStage({ api, url: await api.listen(), browser, console, folder });
   }

@@ -3,6 +3,7 @@ import { ConsoleStage } from "./console-stage.ts";
 import { consoleFormCases } from "./form-cases.ts";
 import { consoleFrameCases } from "./frame-cases.ts";
 import { consoleNodeListCases } from "./node-list-cases.ts";
+import { consoleOperationCases } from "./operation-cases.ts";
 import { consoleReaderCases } from "./reader-cases.ts";
 
 describe("the console", () => {
@@ -21,5 +22,6 @@ describe("the console", () => {
   describe("for every reader", () => consoleReaderCases(set));
   describe("in its list of nodes", () => consoleNodeListCases(set));
   describe("in its forms", () => consoleFormCases(set));
+  describe("in its screens of operations and nodes", () => consoleOperationCases(set));
   describe("around every screen", () => consoleFrameCases(set));
 });

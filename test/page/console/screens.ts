@@ -15,6 +15,9 @@ const shows =
   (heading: string): ShownScreen["ready"] =>
   (visit) =>
     visit.heading(heading).waitFor();
+/** The failed operation of the fleet that has a timeline, and its node. */
+export const OPERATION = "dddddddd-0000-4000-8000-000000000005";
+const NODE = "bbbbbbbb-0000-4000-8000-000000000005";
 
 /** Each screen of the console, with data in it. Every screen is opened by the tests for all readers. */
 export const SHOWN: readonly ShownScreen[] = [
@@ -43,4 +46,26 @@ export const SHOWN: readonly ShownScreen[] = [
   { name: "Webhooks", path: "/webhooks", ready: ({ page }) => page.getByText("The hub has no webhook yet").waitFor() },
   { name: "SKUs", path: "/skus", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
   { name: "Hub's keys", path: "/keys", ready: shows("In force") },
+  { name: "Operations", path: "/operations", ready: ({ page }) => page.getByRole("row").nth(2).waitFor() },
+  {
+    name: "Operation",
+    path: `/operations/${OPERATION}`,
+    ready: ({ page }) => page.getByRole("region", { name: "Events", exact: true }).first().waitFor(),
+  },
+  {
+    name: "Operation as a table",
+    path: `/operations/${OPERATION}?view=table`,
+    ready: ({ page }) => page.getByRole("region", { name: "Events", exact: true }).first().waitFor(),
+  },
+  {
+    name: "Node",
+    path: `/nodes/${NODE}`,
+    ready: ({ page }) => page.getByRole("region", { name: "Conditions", exact: true }).first().waitFor(),
+  },
+  {
+    name: "History of a node",
+    path: `/nodes/${NODE}?tab=history`,
+    ready: ({ page }) => page.getByRole("row").nth(3).waitFor(),
+  },
+  { name: "Batches", path: "/batches", ready: ({ page }) => page.getByText("There are no batches").waitFor() },
 ];

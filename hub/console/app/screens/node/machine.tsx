@@ -88,13 +88,18 @@ function InventoryOf({ inventory }: { readonly inventory: Inventory }): ReactNod
         <Facts facts={facts} />
       </Section>
       <Section title="GPUs">
-        <DataTable label="GPUs" columns={GPUS} rows={gpus} rowKey={({ bus }) => bus} />
+        <DataTable label="GPUs of the host" columns={GPUS} rows={gpus} rowKey={({ bus }) => bus} />
       </Section>
       <Section title="Disks">
-        <DataTable label="Disks" columns={DISKS} rows={disks} rowKey={({ name }) => name} />
+        <DataTable label="Disks of the host" columns={DISKS} rows={disks} rowKey={({ name }) => name} />
       </Section>
       <Section title="Network interfaces">
-        <DataTable label="Network interfaces" columns={INTERFACES} rows={interfaces} rowKey={({ name }) => name} />
+        <DataTable
+          label="Network interfaces of the host"
+          columns={INTERFACES}
+          rows={interfaces}
+          rowKey={({ name }) => name}
+        />
       </Section>
     </>
   );

@@ -29,7 +29,7 @@ export function Overrides({ node }: { readonly node: Node }): ReactNode {
   return (
     <Section title="Health overrides">
       <DataTable
-        label="Health overrides"
+        label="Health overrides of the node"
         columns={columns}
         rows={node.health_overrides}
         rowKey={({ source }) => source}

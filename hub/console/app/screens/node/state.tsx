@@ -176,7 +176,7 @@ const CONDITIONS: readonly Column<Condition>[] = [
 
 const Conditions = ({ node }: { readonly node: Node }): ReactNode => (
   <Section title="Conditions">
-    <DataTable label="Conditions" columns={CONDITIONS} rows={node.conditions} rowKey={({ type }) => type} />
+    <DataTable label="Conditions of the node" columns={CONDITIONS} rows={node.conditions} rowKey={({ type }) => type} />
     {node.conditions.length === 0 ? <p className={classes.note}>Nobody has reported a condition yet.</p> : null}
   </Section>
 );

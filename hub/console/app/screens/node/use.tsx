@@ -125,7 +125,12 @@ export function UseTab({ node: { id } }: { readonly node: Node }): ReactNode {
             items.length === 0 ? (
               <Empty title="No tenant has used the node" kind="none" />
             ) : (
-              <DataTable label="Allocations" columns={ALLOCATIONS} rows={items} rowKey={({ id: key }) => key} />
+              <DataTable
+                label="Allocations of the node"
+                columns={ALLOCATIONS}
+                rows={items}
+                rowKey={({ id: key }) => key}
+              />
             )
           }
         </Answered>
@@ -138,7 +143,12 @@ export function UseTab({ node: { id } }: { readonly node: Node }): ReactNode {
                 A soft reset, a reimage and a full decommission write one.
               </Empty>
             ) : (
-              <DataTable label="Sanitization records" columns={RECORDS} rows={items} rowKey={(one) => one.record_id} />
+              <DataTable
+                label="Sanitization records of the node"
+                columns={RECORDS}
+                rows={items}
+                rowKey={(one) => one.record_id}
+              />
             )
           }
         </Answered>

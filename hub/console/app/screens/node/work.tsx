@@ -110,7 +110,7 @@ export function WorkTab({ node: { id } }: { readonly node: Node }): ReactNode {
             items.length === 0 ? (
               <Empty title="The agent has had no task" kind="none" />
             ) : (
-              <DataTable label="Tasks of the agent" columns={TASKS} rows={items} rowKey={({ id: key }) => key} />
+              <DataTable label="Newest tasks of the agent" columns={TASKS} rows={items} rowKey={({ id: key }) => key} />
             )
           }
         </Answered>

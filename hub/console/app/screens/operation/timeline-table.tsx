@@ -67,5 +67,5 @@ const COLUMNS: readonly Column<Row>[] = [
 
 /** The timeline as a table, with everything that the bars show. */
 export const TimelineTable = ({ drawing }: { readonly drawing: Drawing }): ReactNode => (
-  <DataTable label="Stages" columns={COLUMNS} rows={drawing.rows} rowKey={({ stage }) => stage.stage} />
+  <DataTable label="The stages as a table" columns={COLUMNS} rows={drawing.rows} rowKey={({ stage }) => stage.stage} />
 );
