@@ -45,8 +45,8 @@ export async function releaseAllocation(
   return { prior, now: await continueEnding(tx, prior, request) };
 }
 
-/** While a host is repaired with its tenant on it, the allocation ends only by force. */
-async function mustBeDeletable(tx: Tx, { id, nodeId, hostname }: AllocationRow): Promise<void> {
+/** While a host is repaired with its tenant on it, the allocation ends only by force, and not at its planned end. */
+export async function mustBeDeletable(tx: Tx, { id, nodeId, hostname }: AllocationRow): Promise<void> {
   const guards = overridesThat("PreventInstanceDeletion", await listHealthOverrides(tx, [nodeId]));
   if (guards.length === 0) return;
   const sources = guards.map(({ source }) => source).join(", ");

@@ -18,7 +18,7 @@ import type { Countersign } from "../node/store-record.ts";
 import type { WakeSignal } from "../timing/wake-signal.ts";
 import { wheneverDue } from "../timing/whenever-due.ts";
 import { recordLostHost } from "../workflows/decommission/record-lost-host.ts";
-import { continueEnding } from "./end-allocation.ts";
+import { continueEnding, mustBeDeletable } from "./end-allocation.ts";
 import { grantedUid, judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
 
@@ -130,12 +130,13 @@ async function endOfGoneHost(tx: Tx, id: AllocationId, { countersign }: Allocati
 }
 
 /**
- * Makes an allocation `ending` after its planned end. The change to `ending` has a transaction of its own, so that the tenant's time ends even before
+ * Makes an allocation `ending` after its planned end, unless a health override prevents it. The change to `ending` has a transaction of its own, so that the tenant's time ends even before
  * the hub can begin the node's turnover.
  */
 async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
   if (allocation.status === "ended" || allocation.status === "ending") return 0;
+  await mustBeDeletable(tx, allocation);
   await beginEnding(tx, allocation, { ...BY_HUB, reason: PLANNED_END });
   return 1;
 }
@@ -147,6 +148,7 @@ async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
 async function endDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
   if (allocation.status === "ended" || allocation.decommissionId !== null) return 0;
+  if (allocation.status !== "ending") await mustBeDeletable(tx, allocation);
   await continueEnding(tx, allocation, { ...BY_HUB, reason: PLANNED_END });
   return 1;
 }

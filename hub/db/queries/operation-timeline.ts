@@ -59,7 +59,7 @@ export async function readUsualDurations(
     with past as (
       select w.id from (
         select id, requested_at from ${workflows}
-        where site_id is not distinct from ${siteId}::uuid and status in ('completed', 'reconciled')
+        where ${siteId === null ? sql`site_id is null` : sql`site_id = ${siteId}::uuid`} and status in ('completed', 'reconciled')
         order by requested_at desc, id desc limit ${LOOKED_AT}) w
       where ${ofKind(kind)} order by w.requested_at desc limit ${COMPARED}),
     steps as (

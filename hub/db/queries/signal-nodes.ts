@@ -27,8 +27,8 @@ interface Row {
 }
 
 /**
- * Returns the living nodes that fit each name, by its place in `names`. A MAC address is found in the host's inventory, in the request of its
- * onboarding, and in what MAAS says about its machine; a serial number is that of the machine in MAAS.
+ * Returns the living nodes that fit each name, by its place in `names`. A MAC address is found in the host's inventory, or in the request of
+ * its onboarding until the host has an inventory, and in what MAAS says about its machine; a serial number is that of the machine in MAAS.
  */
 export async function fittingNodes(
   tx: Tx,
@@ -46,6 +46,7 @@ export async function fittingNodes(
       union all select n.id from nodes n where w.kind = 'hostname' and n.hostname = w.value
       union all select i.node_id from node_inventories i where w.kind = 'mac' and i.search_terms ? w.value
       union all select o.node_id from node_onboardings o where w.kind = 'mac' and o.pxe_mac = w.value
+        and not exists (select from node_inventories known where known.node_id = o.node_id)
       union all select s.node_id from maas_machines m join node_maas_state s on s.site_id = m.site_id and s.maas_system_id = m.system_id
         where w.kind in ('mac', 'serial') and ${machineSearchTerms} ? lower(w.value)
           and (w.kind = 'mac' or lower(m.details ->> 'serial') = lower(w.value))

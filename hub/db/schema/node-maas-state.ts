@@ -40,6 +40,8 @@ export const nodeMaasState = pgTable(
   (t) => [
     unique("node_maas_state_machine_key").on(t.siteId, t.maasSystemId),
     index("node_maas_state_due_idx").on(t.siteId).where(sql`"reconcile_due_at" is not null`),
+    // A readiness signal may name a node by its MAAS system id without a site.
+    index("node_maas_state_system_idx").on(t.maasSystemId),
     index("node_maas_state_drift_idx").on(t.siteId).where(sql`"drift_detected"`),
   ],
 );

@@ -46,13 +46,15 @@ const validate = writeRoute({
         "conflict",
         `Sanitization record ${params.id} has ${MOST_VALIDATIONS} validations, and the hub keeps no more of one record.`,
       );
+    const holders = await identitiesOf(tx, actor);
     const added = await addValidation(tx, {
       id: randomUUID(),
       recordId: record.recordId,
       recordSha256: record.recordSha256,
       validatedBy: actor.name,
       role: actor.role,
-      isPerson: !mayBeAnybody(await identitiesOf(tx, actor)),
+      // A token that two persons have held says not which of them has looked at the record.
+      isPerson: holders.length === 1 && !mayBeAnybody(holders),
       title: body.title ?? null,
       result: body.result,
       reason: body.reason,

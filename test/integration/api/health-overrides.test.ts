@@ -1,9 +1,12 @@
 /** Health overrides of operators: templates and alerts, what they prevent, replacements, expiry, and changes of only the version that was seen. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
 import { endExpiredOverrides, setHealthOverride } from "../../../hub/node/health-override.ts";
 import { type NodeId, SiteId } from "../../../shared/ids.ts";
 import { addSchedulableNode } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { countersign } from "../../support/countersign.ts";
+import { quietLog } from "../../support/log.ts";
 
 const UNKNOWN = "00000000-0000-4000-8000-000000000000";
 
@@ -182,6 +185,13 @@ describe("the health overrides of a node", () => {
     });
     const refused = await release(false);
     expect([refused.status, refused.problem?.detail]).toEqual([409, expect.stringContaining("request-online-repair")]);
+    const { db, inTx, pool } = api.database.database;
+    await pool.query("update allocations set status = 'active', ends_at = now() - interval '1 minute' where id = $1", [
+      made.body.id,
+    ]);
+    await sweepAllocations({ db, inTx, log: quietLog, countersign });
+    const { body: stays } = await api.ask("GET", `/api/v1/admin/allocations/${made.body.id}`);
+    expect([stays.status, stays.next_action]).toEqual(["active", expect.stringContaining("request-online-repair")]);
     const forced = await release(true);
     expect(forced.status, JSON.stringify(forced.problem)).toBe(202);
   });
