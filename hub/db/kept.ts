@@ -32,7 +32,7 @@ export const KEPT_OF_A_NODE = {
   openTasks: 50,
 } as const;
 
-/** The limits of signals for which the hub has found no node. */
+/** The limits of signals for which the hub has found no node, or none at the sites of their sender. */
 export const KEPT_WITHOUT_NODE = {
   /** The largest number of signals of one sender that wait for a node, and of all senders together. */
   parkedOfSender: 500,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { SenderId } from "../../shared/api/signal-senders.ts";
 import type { Log } from "../../shared/log.ts";
-import { readSender, touchSender } from "../db/queries/signal-senders.ts";
+import { actorNameOf, readSender, touchSender } from "../db/queries/signal-senders.ts";
 import type { Db } from "../db/tx.ts";
 import { signingKeys } from "../events/webhook-secret.ts";
 import { isSigned } from "../events/webhook-signature.ts";
@@ -56,7 +56,7 @@ export async function signedSender(
   touchSender(db, row.id).catch((error: unknown) =>
     log.warn("the last use of a sender could not be written", { sender: row.name, error }),
   );
-  const name = `sender:${row.name}`;
+  const name = actorNameOf(row.name);
   const reach = { sites: row.sites, tenant: null };
   return { actor: { ...reach, name, via: "none", role: "provisioner", tokenId: null, personId: null } };
 }

@@ -1,39 +1,70 @@
-import { KEPT_OF_A_NODE } from "../db/kept.ts";
-import { decideParked, expireParked, forgetOldReceived, lockParked } from "../db/queries/received-signals.ts";
-import { fittingNodes, lockNodesOfSignals } from "../db/queries/signal-nodes.ts";
+import { KEPT_OF_A_NODE, KEPT_WITHOUT_NODE } from "../db/kept.ts";
+import {
+  decideParked,
+  expireParked,
+  forgetOldReceived,
+  lockWaiting,
+  type WaitingPlace,
+} from "../db/queries/received-signals.ts";
+import { type FittingNode, fittingNodes, lockNodesOfSignals } from "../db/queries/signal-nodes.ts";
 import type { ReceivedSignalRow } from "../db/schema/index.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import { apply, hasRoom, isOfSender, judgeNow } from "./take-signals.ts";
 
-/** The largest number of parked signals that one transaction looks at. */
+/** The largest number of waiting signals that one transaction looks at. */
 const AT_ONCE = 500;
+/** The largest number of transactions in one turn, which together look at as many signals as may wait. */
+const MOST_STEPS = KEPT_WITHOUT_NODE.parked / AT_ONCE;
 
 /**
- * Applies the parked signals whose node has appeared, and gives up those that have waited too long. A signal that several nodes fit stays parked.
- * Returns the number of signals that found their node.
+ * Applies the waiting signals whose node has appeared, and gives up those that have waited too long. A signal that several nodes fit stays parked.
+ * Each turn looks at all waiting signals, because the oldest ones may wait in vain. Returns the number of signals that found their node.
  */
-export const applyParked = (inTx: InTx): Promise<number> =>
-  inTx(async (tx) => {
-    await expireParked(tx);
-    const parked = await lockParked(tx, AT_ONCE);
-    if (parked.length === 0) return 0;
-    const fitting = await fittingNodes(
-      tx,
-      parked.map(({ named }) => named),
-    );
-    const nodes = await lockNodesOfSignals(tx, [...new Set([...fitting.values()].flat().map(({ id }) => id))]);
-    let found = 0;
-    for (const [place, row] of parked.entries()) {
-      const own = (fitting.get(place) ?? []).filter((node) => nodes.has(node.id) && isOfSender(node, row.senderSites));
-      const node = own.length === 1 && own[0] !== undefined ? nodes.get(own[0].id) : undefined;
-      if (node === undefined) continue;
-      await decide(tx, row, node);
-      found += 1;
-    }
-    return found;
-  });
+export async function applyParked(inTx: InTx): Promise<number> {
+  await inTx(expireParked);
+  let found = 0;
+  let after: WaitingPlace | null = null;
+  for (let steps = 0; steps < MOST_STEPS; steps += 1) {
+    const from: WaitingPlace | null = after;
+    const step: Step = await inTx((tx) => oneStep(tx, from));
+    found += step.found;
+    after = step.last;
+    if (after === null) break;
+  }
+  return found;
+}
 
-async function decide(tx: Tx, row: ReceivedSignalRow, node: Parameters<typeof judgeNow>[2]): Promise<void> {
+interface Step {
+  readonly found: number;
+  /** The place of the last signal that the step has looked at; null if no signal comes after it. */
+  readonly last: WaitingPlace | null;
+}
+
+async function oneStep(tx: Tx, after: WaitingPlace | null): Promise<Step> {
+  const waiting = await lockWaiting(tx, after, AT_ONCE);
+  const end = waiting.at(-1);
+  if (end === undefined) return { found: 0, last: null };
+  const fitting = await fittingNodes(
+    tx,
+    waiting.map(({ signal }) => signal.named),
+  );
+  const nodes = await lockNodesOfSignals(tx, [...new Set([...fitting.values()].flat().map(({ id }) => id))]);
+  let found = 0;
+  for (const [place, { signal }] of waiting.entries()) {
+    const own = (fitting.get(place) ?? []).filter((node) => nodes.has(node.id) && isOfSender(node, signal.senderSites));
+    const node = own.length === 1 && own[0] !== undefined ? nodes.get(own[0].id) : undefined;
+    if (node === undefined || isBefore(signal, node)) continue;
+    await decide(tx, signal, node);
+    found += 1;
+  }
+  return { found, last: waiting.length < AT_ONCE ? null : [end.at, end.signal.id] };
+}
+
+/** A node of generation 0 has not begun its first installation, which would void what a signal without a generation says about the node. */
+const isBefore = ({ generation }: ReceivedSignalRow, node: FittingNode): boolean =>
+  generation === null && node.generation === 0;
+
+async function decide(tx: Tx, row: ReceivedSignalRow, node: FittingNode): Promise<void> {
   const signal = { conditions: row.conditions, ...(row.generation === null ? {} : { generation: row.generation }) };
   const judged = await judgeNow(tx, signal, node, true);
   const about = { nodeId: node.id, siteId: node.siteId };
@@ -42,7 +73,7 @@ async function decide(tx: Tx, row: ReceivedSignalRow, node: Parameters<typeof ju
     await decideParked(tx, row.id, { ...about, outcome: "expired", detail });
     return;
   }
-  await apply(tx, node, judged);
+  await apply(tx, node, judged, row.receivedAt);
   await decideParked(tx, row.id, { ...about, outcome: judged.outcome, detail: judged.detail });
   await forgetOldReceived(tx, node.id, KEPT_OF_A_NODE.receivedSignals);
 }

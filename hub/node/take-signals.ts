@@ -7,7 +7,7 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { KEPT_OF_A_NODE, KEPT_WITHOUT_NODE } from "../db/kept.ts";
 import { readConditionFacts, readOwnTypes, writeConditions } from "../db/queries/node-conditions.ts";
 import {
-  countParked,
+  countWaiting,
   firstSignals,
   forgetHomeless,
   forgetOldReceived,
@@ -51,17 +51,19 @@ export async function takeSignals(tx: Tx, sender: Sender, signals: readonly Sign
     signals.map(({ node }) => node),
   );
   const nodes = await lockNodesOfSignals(tx, [...new Set([...fitting.values()].flat().map(({ id }) => id))]);
-  const parked = await countParked(tx, sender.name);
+  const waiting = await countWaiting(tx, sender.name);
+  let isAnyHomeless = false;
   const results: SignalResult[] = [];
   for (const [place, signal] of signals.entries()) {
     const contentSha256 = hashes[place] as string;
     const living = (fitting.get(place) ?? []).flatMap(({ id }) => nodes.get(id) ?? []);
     const taking = { signal, sender, contentSha256, first: first.get(signal.signal_id), fitting: living };
-    const { result, stored } = await takeOne(tx, taking, parked);
-    if (stored === "parked") {
-      parked.sender += 1;
-      parked.all += 1;
+    const { result, stored } = await takeOne(tx, taking, waiting);
+    if (isWaiting(stored)) {
+      waiting.sender += 1;
+      waiting.all += 1;
     }
+    if (isWaiting(stored) || stored === "reused") isAnyHomeless = true;
     if (stored !== null && stored !== "reused")
       first.set(signal.signal_id, {
         ...result,
@@ -69,9 +71,11 @@ export async function takeSignals(tx: Tx, sender: Sender, signals: readonly Sign
         contentSha256,
         outcome: stored,
         nodeId: result.node_id,
+        isOver: false,
       });
     results.push(result);
   }
+  if (isAnyHomeless) await forgetHomeless(tx, sender.name, KEPT_WITHOUT_NODE.homelessOfSender);
   return results;
 }
 
@@ -94,23 +98,22 @@ const told = (
   detail,
 });
 
-async function takeOne(tx: Tx, taking: Taking, parked: { sender: number; all: number }): Promise<Taken> {
+/** A signal about a node elsewhere waits as a parked one, and counts in the same limits. */
+const isWaiting = (stored: Taken["stored"]): boolean => stored === "parked" || stored === "foreign";
+
+async function takeOne(tx: Tx, taking: Taking, waiting: { sender: number; all: number }): Promise<Taken> {
   const { signal, sender, first, fitting } = taking;
   if (first !== undefined) return takeAgain(tx, taking, first);
   const own = fitting.filter((node) => isOfSender(node, sender.sites));
   const [node, another] = own;
   if (another !== undefined) return { result: told(signal, "ambiguous", toldAmbiguous(signal, own)), stored: null };
   if (node !== undefined) return takeAbout(tx, taking, node);
+  // A sender must not learn that a node exists at a site that is not the sender's, so all answers are those for an unknown node.
   const foreign = fitting[0];
-  if (
-    foreign === undefined &&
-    (parked.sender >= KEPT_WITHOUT_NODE.parkedOfSender || parked.all >= KEPT_WITHOUT_NODE.parked)
-  )
+  if (waiting.sender >= KEPT_WITHOUT_NODE.parkedOfSender || waiting.all >= KEPT_WITHOUT_NODE.parked)
     return { result: told(signal, "refused", PARKED_FULL), stored: null };
   const outcome = foreign === undefined ? "parked" : "foreign";
   if (!(await store(tx, taking, { outcome, detail: null }, foreign ?? null))) return known(taking);
-  if (foreign !== undefined) await forgetHomeless(tx, sender.name, KEPT_WITHOUT_NODE.homelessOfSender);
-  // A sender must not learn that a node exists at a site that is not the sender's.
   return { result: told(signal, "parked", toldParked(signal)), stored: outcome };
 }
 
@@ -131,13 +134,12 @@ async function takeAgain(tx: Tx, taking: Taking, first: StoredSignal): Promise<T
   const detail =
     "another signal of this sender has the same signal_id and another content; send a new signal_id for each signal";
   await store(tx, taking, { outcome: "reused", detail }, null);
-  await forgetHomeless(tx, taking.sender.name, KEPT_WITHOUT_NODE.homelessOfSender);
   return { result: told(taking.signal, "reused", detail), stored: "reused" };
 }
 
 function known({ signal, first, fitting, sender }: Taking): Taken {
   const node = fitting.find(({ id, siteId }) => id === first?.nodeId && isOfSender({ siteId }, sender.sites));
-  const was = first?.outcome === "foreign" ? "parked" : first?.outcome;
+  const was = first !== undefined && isWaiting(first.outcome) ? (first.isOver ? "expired" : "parked") : first?.outcome;
   const detail = was === undefined ? null : `the hub has taken this signal before, and it was ${was}`;
   return { result: told(signal, "known", detail, node), stored: null };
 }
@@ -148,7 +150,7 @@ async function takeAbout(tx: Tx, taking: Taking, node: FittingNode): Promise<Tak
   if (judged.outcome === "applied" && !(await hasRoom(tx, node.id, judged)))
     return { result: told(signal, "refused", toldFull(node), node), stored: null };
   if (!(await store(tx, taking, judged, node))) return known(taking);
-  await apply(tx, node, judged);
+  await apply(tx, node, judged, null);
   await forgetOldReceived(tx, node.id, KEPT_OF_A_NODE.receivedSignals);
   return { result: told(signal, judged.outcome, judged.detail, node), stored: judged.outcome };
 }
@@ -178,10 +180,16 @@ export async function judgeNow(
   return judgeSignal(signal, node, held, wasParked);
 }
 
-export async function apply(tx: Tx, node: FittingNode, { outcome, conditions }: Judged): Promise<void> {
+/** `arrived` is the time at which a parked signal arrived, from which on its report counts; null for a signal that arrives now. */
+export async function apply(
+  tx: Tx,
+  node: FittingNode,
+  { outcome, conditions }: Judged,
+  arrived: Date | null,
+): Promise<void> {
   if (outcome !== "applied") return;
   const cleaned = conditions.map((one) => ({ ...one, message: withoutCredentials(one.message) }));
-  await writeConditions(tx, node, "external", cleaned);
+  await writeConditions(tx, node, "external", cleaned, arrived);
 }
 
 const store = (

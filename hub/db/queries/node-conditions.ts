@@ -108,14 +108,17 @@ const changedAt = sql`case when ${nodeConditions.generation} = excluded.generati
 
 /**
  * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future,
- * `writeConditions` stores the present time, so that a host's fast clock cannot block later reports.
+ * `writeConditions` stores the present time, so that a host's fast clock cannot block later reports. `arrived` is the time, by the database's clock,
+ * at which the reports arrived, if that was not now.
  */
 export async function writeConditions(
   tx: Tx,
   node: { id: NodeId; generation: number },
   source: ConditionSource,
   conditions: readonly ReportedCondition[],
+  arrived: Date | null = null,
 ): Promise<void> {
+  const receivedAt = arrived === null ? sql`now()` : sql`${arrived.toISOString()}::timestamptz`;
   await tx
     .insert(nodeConditions)
     .values(
@@ -127,8 +130,9 @@ export async function writeConditions(
         message: condition.message,
         generation: node.generation,
         source,
-        observedAt: sql`least(${observedAt(condition)}::timestamptz, now())`,
-        expiresAt: expiryOf(condition.type),
+        observedAt: sql`least(${observedAt(condition)}::timestamptz, ${receivedAt})`,
+        receivedAt,
+        expiresAt: expiryOf(condition.type, receivedAt),
       })),
     )
     .onConflictDoUpdate({
@@ -141,7 +145,7 @@ export async function writeConditions(
         source: sql`excluded.source`,
         observedAt: sql`excluded.observed_at`,
         expiresAt: sql`excluded.expires_at`,
-        receivedAt: sql`now()`,
+        receivedAt: sql`excluded.received_at`,
         changedAt,
       },
       setWhere: sql`(${nodeConditions.generation}, ${nodeConditions.observedAt}, ${badness(nodeConditions.status)})
@@ -155,10 +159,10 @@ export async function writeConditions(
 const observedAt = (condition: ReportedCondition): string =>
   new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
 
-/** The time, by the database's clock, at which a condition becomes stale if somebody reports the condition now. */
-function expiryOf(type: string) {
+/** The time, by the database's clock, at which a condition becomes stale whose report arrived at the given time. */
+function expiryOf(type: string, arrived: SQL = sql`now()`) {
   const life = ruleOf(type)?.lifeSeconds ?? null;
-  return life === null ? null : sql`now() + make_interval(secs => ${life})`;
+  return life === null ? null : sql`${arrived} + make_interval(secs => ${life})`;
 }
 
 /** A condition that the hub itself observed gets the database's time and replaces any earlier value. */

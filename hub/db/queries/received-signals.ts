@@ -1,24 +1,39 @@
 import type { StoredOutcome } from "../../../shared/api/signals.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { and, asc, desc, eq, inArray, or, type SQL, sql } from "../orm.ts";
-import { type ReceivedSignalRow, receivedSignals } from "../schema/index.ts";
+import { apiTokens, type ReceivedSignalRow, receivedSignals, signalSenders } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
+import { actorOfSender } from "./signal-senders.ts";
 
-export type StoredSignal = Pick<ReceivedSignalRow, "signalId" | "contentSha256" | "outcome" | "nodeId">;
+export type StoredSignal = Pick<ReceivedSignalRow, "signalId" | "contentSha256" | "outcome" | "nodeId"> & {
+  /** True for a signal that has waited for its node for as long as the hub waits. */
+  readonly isOver: boolean;
+};
+
+/**
+ * The outcomes of signals that wait for a node. A signal about a node elsewhere waits exactly as one about an unknown node, so that a sender that is
+ * limited to sites cannot learn from any answer that the node exists.
+ */
+const WAITING: readonly StoredOutcome[] = ["parked", "foreign"];
+const NOT_IN_TIME = "no node has fitted in time";
+const isOver = sql<boolean>`coalesce(${receivedSignals.parkedUntil} <= now(), false)`;
+const isOfWaiting = inArray(receivedSignals.outcome, WAITING);
+/** A waiting signal has no node, by which the index on nodes finds the few such signals. */
+const isWaiting = sql`${receivedSignals.nodeId} is null and ${isOfWaiting} and ${receivedSignals.parkedUntil} > now()`;
 
 /** Returns the signals that a sender has sent first under each of the ids. */
 export async function firstSignals(tx: Tx, sender: string, signalIds: readonly string[]): Promise<StoredSignal[]> {
   const { signalId, contentSha256, outcome, nodeId } = receivedSignals;
   return tx
-    .select({ signalId, contentSha256, outcome, nodeId })
+    .select({ signalId, contentSha256, outcome, nodeId, isOver })
     .from(receivedSignals)
     .where(and(eq(receivedSignals.sender, sender), inArray(signalId, [...signalIds]), sql`${outcome} <> 'reused'`));
 }
 
 /**
  * Stores a signal, and returns false if the sender's signal of this id is stored already. A parked signal has no time of a decision, and every other
- * signal has the time at which it is stored.
+ * signal has the time at which it is stored. A signal about a node elsewhere waits as long as a parked one.
  */
 export async function insertReceived(
   tx: Tx,
@@ -31,17 +46,18 @@ export async function insertReceived(
     .values({
       ...signal,
       decidedAt: parked ? null : sql`now()`,
-      parkedUntil: parked ? sql`now() + make_interval(secs => ${parkedSeconds})` : null,
+      parkedUntil: WAITING.includes(signal.outcome) ? sql`now() + make_interval(secs => ${parkedSeconds})` : null,
     })
     .onConflictDoNothing()
     .returning({ id: receivedSignals.id });
   return stored.length > 0;
 }
 
-export async function countParked(tx: Tx, sender: string): Promise<{ sender: number; all: number }> {
+/** Counts the signals that wait for a node. */
+export async function countWaiting(tx: Tx, sender: string): Promise<{ sender: number; all: number }> {
   const { rows } = await tx.execute<{ sender: number; all: number }>(sql`
     select count(*) filter (where sender = ${sender})::int as sender, count(*)::int as all
-    from ${receivedSignals} where outcome = 'parked'`);
+    from ${receivedSignals} where ${isWaiting}`);
   return rows[0] ?? { sender: 0, all: 0 };
 }
 
@@ -53,12 +69,12 @@ export async function forgetOldReceived(tx: Tx, nodeId: NodeId, keep: number): P
       order by s.received_at desc, s.id desc offset ${keep} limit 1)`);
 }
 
-/** Keeps the newest signals of a sender that no node has, and that are no longer parked. */
+/** Keeps the newest signals of a sender that no node has, and that no longer wait for one. */
 export async function forgetHomeless(tx: Tx, sender: string, keep: number): Promise<void> {
   await tx.execute(sql`
-    delete from ${receivedSignals} where sender = ${sender} and node_id is null and outcome <> 'parked' and (received_at, id) <= (
-      select s.received_at, s.id from ${receivedSignals} s where s.sender = ${sender} and s.node_id is null and s.outcome <> 'parked'
-      order by s.received_at desc, s.id desc offset ${keep} limit 1)`);
+    with homeless as (
+      select id, received_at from ${receivedSignals} where sender = ${sender} and node_id is null and (${isWaiting}) is not true)
+    delete from ${receivedSignals} where id in (select id from homeless order by received_at desc, id desc offset ${keep})`);
 }
 
 export async function removeReceived(tx: Tx, nodeId: NodeId): Promise<number> {
@@ -66,22 +82,51 @@ export async function removeReceived(tx: Tx, nodeId: NodeId): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** Locks parked signals for one turn of the sweep, the oldest first. Another hub's sweep leaves locked signals out. */
-export const lockParked = (tx: Tx, most: number): Promise<ReceivedSignalRow[]> =>
-  tx
-    .select()
-    .from(receivedSignals)
-    .where(eq(receivedSignals.outcome, "parked"))
-    .orderBy(asc(receivedSignals.receivedAt))
-    .limit(most)
-    .for("update", { skipLocked: true });
+/** True for a sender that somebody has revoked: a system that signs its signals, or a token. */
+const isOfRevoked = sql`(
+  exists (select from ${signalSenders} s where s.revoked_at is not null and ${actorOfSender(sql`s.name`)} = ${receivedSignals.sender})
+  or exists (select from ${apiTokens} k where k.revoked_at is not null and k.name = ${receivedSignals.sender}))`;
 
-/** Gives up the signals for which no node has appeared in time. Returns their number. */
+export type WaitingPlace = readonly [receivedAt: string, id: string];
+
+/**
+ * Locks the next signals that wait for a node, the oldest first, but none of a revoked sender. Another hub's sweep leaves locked signals out.
+ * `receivedAt` in a place is the database's text of the time, because a Date would cut off the microseconds.
+ */
+export const lockWaiting = (
+  tx: Tx,
+  after: WaitingPlace | null,
+  most: number,
+): Promise<{ signal: ReceivedSignalRow; at: string }[]> => {
+  const { receivedAt, id } = receivedSignals;
+  const beyond =
+    after === null ? undefined : sql`(${receivedAt}, ${id}) > (${after[0]}::timestamptz, ${after[1]}::uuid)`;
+  return tx
+    .select({ signal: receivedSignals, at: sql<string>`${receivedAt}::text` })
+    .from(receivedSignals)
+    .where(and(isWaiting, beyond, sql`not ${isOfRevoked}`))
+    .orderBy(asc(receivedAt), asc(id))
+    .limit(most)
+    .for("update", { of: receivedSignals, skipLocked: true });
+};
+
+/**
+ * Gives up the signals for which no node has appeared in time. Returns their number. Their decision has the time until which the hub waited, which is
+ * also what a caller who is limited to sites sees of a signal about a node elsewhere.
+ */
 export async function expireParked(tx: Tx): Promise<number> {
   const { rowCount } = await tx.execute(sql`
-    update ${receivedSignals} set outcome = 'expired', decided_at = now(), detail = 'no node has fitted in time'
+    update ${receivedSignals} set outcome = 'expired', decided_at = parked_until, detail = ${NOT_IN_TIME}
     where outcome = 'parked' and parked_until <= now()`);
   return rowCount ?? 0;
+}
+
+/** Gives up the waiting signals of a sender that is revoked. */
+export async function giveUpWaiting(tx: Tx, sender: string, detail: string): Promise<void> {
+  await tx
+    .update(receivedSignals)
+    .set({ outcome: "expired", decidedAt: sql`now()`, detail })
+    .where(and(eq(receivedSignals.sender, sender), isWaiting));
 }
 
 export async function decideParked(
@@ -104,29 +149,45 @@ export interface ReceivedFilter {
   readonly caller: string;
 }
 
-/** The newest signals first. A caller who is limited to sites sees the signals about nodes of these sites. */
+/**
+ * The newest signals first. A caller who is limited to sites sees the signals about nodes of these sites, and the own signals that have no node. Of
+ * these, a signal about a node elsewhere looks as one about an unknown node.
+ */
 export async function listReceived(
   db: Db,
   { outcome, nodeId, sender, reach, caller }: ReceivedFilter,
   page: { readonly before: readonly [string, string] | null; readonly limit: number },
 ): Promise<{ signal: ReceivedSignalRow; at: string }[]> {
   const { receivedAt, id } = receivedSignals;
+  const within = isWithin(reach, { site: receivedSignals.siteId }) ?? sql`true`;
+  const looks = sql<StoredOutcome>`case
+    when ${receivedSignals.outcome} = 'parked' or ${receivedSignals.outcome} = 'foreign' and (${within}) is not true
+    then case when ${isOver} then 'expired' else 'parked' end else ${receivedSignals.outcome} end`;
   const conditions: (SQL | undefined)[] = [
-    outcome === undefined ? undefined : eq(receivedSignals.outcome, outcome),
+    outcome === undefined ? undefined : sql`${looks} = ${outcome}`,
     nodeId === undefined ? undefined : eq(receivedSignals.nodeId, nodeId),
     sender === undefined ? undefined : eq(receivedSignals.sender, sender),
-    or(
-      isWithin(reach, { site: receivedSignals.siteId }) ?? sql`true`,
-      sql`${receivedSignals.sender} = ${caller} and ${receivedSignals.siteId} is null and ${receivedSignals.outcome} <> 'foreign'`,
-    ),
+    or(within, sql`${receivedSignals.sender} = ${caller} and ${receivedSignals.nodeId} is null`),
     page.before === null
       ? undefined
       : sql`(${receivedAt}, ${id}) < (${page.before[0]}::timestamptz, ${page.before[1]}::uuid)`,
   ];
-  return db
-    .select({ signal: receivedSignals, at: sql<string>`${receivedAt}::text` })
+  const rows = await db
+    .select({ signal: receivedSignals, looks, at: sql<string>`${receivedAt}::text` })
     .from(receivedSignals)
     .where(and(...conditions))
     .orderBy(desc(receivedAt), desc(id))
     .limit(page.limit);
+  return rows.map(({ signal, looks: shown, at }) => ({ signal: asShown(signal, shown), at }));
+}
+
+function asShown(signal: ReceivedSignalRow, outcome: StoredOutcome): ReceivedSignalRow {
+  if (outcome === signal.outcome) return signal;
+  const isExpired = outcome === "expired";
+  return {
+    ...signal,
+    outcome,
+    detail: isExpired ? NOT_IN_TIME : null,
+    decidedAt: isExpired ? signal.parkedUntil : null,
+  };
 }

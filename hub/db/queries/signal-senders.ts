@@ -1,10 +1,14 @@
 import type { SenderId } from "../../../shared/api/signal-senders.ts";
-import { and, asc, count, eq, gt, isNull, sql } from "../orm.ts";
+import { and, asc, count, eq, gt, isNull, type SQL, sql } from "../orm.ts";
 import { type SignalSenderRow, signalSenders } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import type { Reach } from "./reach.ts";
 
 const t = signalSenders;
+
+/** The name under which a sender acts, as SQL and as text. No token has such a name. */
+export const actorOfSender = (name: SQL): SQL => sql`'sender:' || ${name}`;
+export const actorNameOf = (name: string): string => `sender:${name}`;
 
 /** Returns null if a sender of the name exists, or existed. */
 export async function insertSender(

@@ -13,7 +13,9 @@ import {
 import { TokenName } from "../../../shared/api/tokens.ts";
 import { Secret } from "../../../shared/secret.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import { giveUpWaiting } from "../../db/queries/received-signals.ts";
 import {
+  actorNameOf,
   countSenders,
   insertSender,
   listSendersAfter,
@@ -167,6 +169,7 @@ const revoke = writeRoute({
   write: async ({ params, body: { reason }, actor }, tx) => {
     const before = await mustFind(tx, params.id);
     await revokeSender(tx, params.id);
+    await giveUpWaiting(tx, actorNameOf(before.name), "the sender was revoked before a node fitted");
     if (before.revokedAt === null) await told(tx, before, "revoked", actor);
     const row = await mustFind(tx, params.id);
     return { body: toSender(row), audit: { target: `signal-senders/${row.id}`, reason, details: { name: row.name } } };

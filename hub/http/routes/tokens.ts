@@ -26,6 +26,7 @@ import {
 import { databaseNow } from "../../db/queries/clock.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { isUnlimited } from "../../db/queries/reach.ts";
+import { giveUpWaiting } from "../../db/queries/received-signals.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { ApiToken } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -213,6 +214,7 @@ const revoke = writeRoute({
     if (before.name === FIRST_TOKEN) mustOutlast(actor, before);
     const row = before.revokedAt === null ? await endToken(tx, before.id) : before;
     if (before.revokedAt === null) await told(tx, row, "revoked", actor);
+    await giveUpWaiting(tx, row.name, "the token of the sender was revoked before a node fitted");
     const details = { name: row.name, role: row.role };
     return { body: toToken(row, await databaseNow(tx)), audit: { target: `tokens/${row.id}`, reason, details } };
   },

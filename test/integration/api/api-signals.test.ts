@@ -197,7 +197,7 @@ describe("a signal that is not applied is kept and shown", () => {
     expect(await listed("outcome=foreign")).toContainEqual(expect.objectContaining({ signal_id: foreign.signal_id }));
     const own = await listed("sender=fabric-dc1", limited);
     expect(own.map((row: { signal_id: string }) => row.signal_id)).toContain(unknown.signal_id);
-    expect(own.map((row: { signal_id: string }) => row.signal_id)).not.toContain(foreign.signal_id);
+    expect(own.map((row: { signal_id: string }) => row.signal_id)).toContain(foreign.signal_id);
     expect((await listed("outcome=foreign", limited)).length).toBe(0);
   });
 });
@@ -333,11 +333,14 @@ describe("a signal about a node that does not exist yet", () => {
   it("is refused if too many signals of its sender wait, and a node keeps its newest signals only", async () => {
     const id = await addNode();
     const fill = (sender: string, count: number, more: { nodeId: NodeId | null; outcome: string }) =>
-      db().execute(sql`insert into received_signals (sender, signal_id, content_sha256, outcome, named, node_id, conditions, decided_at, received_at)
+      db().execute(sql`insert into received_signals (sender, signal_id, content_sha256, outcome, named, node_id, conditions, decided_at, received_at, parked_until)
         select ${sender}, 'fill-' || n, '0', ${more.outcome}, '{"hostname":"x"}', ${more.nodeId}::uuid, '[]',
-          case when ${more.outcome} = 'parked' then null else now() end, now() - interval '1 minute' from generate_series(1, ${count}) n`);
+          case when ${more.outcome} = 'parked' then null else now() end, now() - interval '1 minute', now() + interval '1 hour' from generate_series(1, ${count}) n`);
     await fill("fabric-dc1", KEPT_WITHOUT_NODE.parkedOfSender, { nodeId: null, outcome: "parked" });
-    expect(await outcomeOf(signal({ hostname: newName() }), limited)).toMatchObject({ outcome: "refused" });
+    const refused = await outcomeOf(signal({ hostname: newName() }), limited);
+    expect(refused).toMatchObject({ outcome: "refused" });
+    const foreign = signal({ id: await addNode(newName(), otherSite) });
+    expect(await outcomeOf(foreign, limited)).toEqual({ ...refused, signal_id: foreign.signal_id });
     expect(await outcomeOf(signal({ hostname: newName() }))).toMatchObject({ outcome: "parked" });
     expect(await outcomeOf(signal({ id }), limited)).toMatchObject({ outcome: "applied" });
     await fill("another", KEPT_OF_A_NODE.receivedSignals + 20, { nodeId: id, outcome: "applied" });
