@@ -7,7 +7,7 @@ import { credentialsFile, isFresh, readLogin, withLock, writeLogin } from "./cre
 import { Away, Refused, UsageError } from "./errors.ts";
 import type { ProviderLogin } from "./login-forms.ts";
 import { problemText } from "./output.ts";
-import { defaultToken } from "./token.ts";
+import { defaultToken, isLoopback, notHere } from "./token.ts";
 
 /** The deadline of an API request whose answer has an end; a request for an event stream has no deadline. */
 export const DEADLINE_MS = 60_000;
@@ -73,6 +73,7 @@ export async function targetOf(
       ...target,
       noToken: `The context ${context.value} has no token. Run: muster login --context ${context.value}`,
     };
+  if (!isLoopback(url.value)) return { ...target, noToken: notHere(url.value) };
   const found = defaultToken("/", env);
   return found.ok ? { ...target, token: found.token } : { ...target, noToken: found.message };
 }

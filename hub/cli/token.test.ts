@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { defaultToken } from "./token.ts";
+import { targetOf } from "./request.ts";
+import { defaultToken, isLoopback } from "./token.ts";
 
 let root: string;
 let start: string;
@@ -58,5 +59,20 @@ describe("the token of the hub on this machine", () => {
       ok: false,
       message: `The command has no token. It looked for .muster/hub/admin-token (empty) and ${root}/var/lib/muster/hub/admin-token (EISDIR). Set MUSTER_TOKEN or MUSTER_TOKEN_FILE, give --token-file, or run the command as a user who may read the file, for example with sudo.`,
     });
+  });
+
+  it("goes to no other machine", async () => {
+    write("state/admin-token", "of-state");
+    const env = { HOME: root, MUSTER_STATE_DIR: "state" };
+    expect((await targetOf({ hub: "http://127.0.0.1:8480" }, env)).token).toBe("of-state");
+    expect(await targetOf({ hub: "https://hub.example" }, env)).toMatchObject({
+      token: null,
+      noToken: expect.stringContaining("goes only to the addresses localhost, 127.0.0.0/8 and ::1"),
+    });
+    const [here, there] = [
+      ["http://localhost:1", "http://[::1]:1", "https://127.9.9.9"],
+      ["http://127.0.0.1.example", "http://localhost.example", "http://10.0.0.1", "http://127.0.0.1@hub.example", "x"],
+    ];
+    expect([here?.filter(isLoopback), there?.filter(isLoopback)]).toEqual([here, []]);
   });
 });

@@ -10,6 +10,16 @@ const OF_REPOSITORY = ".muster/hub";
 const OF_PACKAGE = "var/lib/muster/hub";
 const PACKAGE_SETTINGS = "etc/muster/hub.env";
 
+/** True if the address is one of this machine, which no other machine can answer. */
+export function isLoopback(url: string): boolean {
+  const host = URL.canParse(url) ? new URL(url).hostname : "";
+  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+/** The admin token of the hub on this machine goes to no other machine, because whoever answers there could use it here. */
+export const notHere = (url: string): string =>
+  `The command has no token for ${url}. The admin token of the hub on this machine goes only to the addresses localhost, 127.0.0.0/8 and ::1. Set MUSTER_TOKEN or MUSTER_TOKEN_FILE, give --token-file, or run: muster login`;
+
 /**
  * Finds the admin token of the hub on this machine: below the folder of the settings MUSTER_SHARED_DIR or MUSTER_STATE_DIR, below the present folder if
  * it is the repository, or in the folder of the package's hub. `root` is `/`, or a folder that stands for it in a test.

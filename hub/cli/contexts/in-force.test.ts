@@ -34,11 +34,16 @@ describe("the hub of a command", () => {
       "https://west.example <- context west",
       "/west.pem <- context west",
       "/west.token <- context west",
-      "context west",
+      "context west at https://west.example",
     ]);
     expect(await found({}, own)).toEqual(["http://own.example <- MUSTER_URL", null, null, "http://own.example"]);
     expect((await found({}, { MUSTER_CONTEXT: "west" }))[0]).toBe("https://west.example <- context west");
-    expect(await found({})).toEqual(["https://east.example <- context east", null, null, "context east"]);
+    expect(await found({})).toEqual([
+      "https://east.example <- context east",
+      null,
+      null,
+      "context east at https://east.example",
+    ]);
     expect(await found({}, { MUSTER_CONFIG: join(folder, "none") })).toEqual([
       "http://127.0.0.1:8480 <- default",
       null,

@@ -44,18 +44,22 @@ export async function inForce(flags: Given, env: Environment): Promise<InForce> 
   const context = url === null ? await contextOf(named, env) : null;
   const where = `context ${context?.name}`;
   const of = context?.value;
+  const plain = plainUrl(url ?? first([of?.url, where], [STANDARD_URL, "default"]));
   return {
     context: context === null ? null : { value: context.name, from: context.from },
-    url: plainUrl(url ?? first([of?.url, where], [STANDARD_URL, "default"])),
+    url: plain,
     caFile: first(
       [text(flags["ca-file"]), "--ca-file"],
       [text(env["MUSTER_CA_FILE"]), "MUSTER_CA_FILE"],
       [of?.ca_file, where],
     ),
     ...tokenOf(flags, env, [of?.token_file, where]),
-    login: context === null ? plainUrl(url ?? first([STANDARD_URL, "default"])).value : `context ${context.name}`,
+    login: context === null ? plain.value : loginOf(context.name, plain.value),
   };
 }
+
+/** The login of a context belongs to the context's address too, so that it never goes to another hub that gets the same name. */
+export const loginOf = (context: string, url: string): string => `context ${context} at ${url}`;
 
 const plainUrl = (url: From | null): From => ({
   value: (url?.value ?? STANDARD_URL).replace(/\/+$/, ""),

@@ -2,13 +2,14 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { readContexts, writeContexts } from "../contexts/context-file.ts";
 import type { Context } from "../contexts/context-forms.ts";
-import { type From, inForce } from "../contexts/in-force.ts";
+import { type From, type InForce, inForce, loginOf } from "../contexts/in-force.ts";
 import { credentialsFile, readLogin, withLock, writeLogin } from "../credentials.ts";
 import { UnknownName, UsageError } from "../errors.ts";
 import { cellOf } from "../output/cells.ts";
 import { tableText } from "../output/table.ts";
 import { addGeneral, type Flags, namedFlags } from "../program/flags.ts";
 import type { Run } from "../program/run.ts";
+import { isLoopback } from "../token.ts";
 
 export function add(context: Command, run: Run): void {
   const { io } = run;
@@ -58,7 +59,9 @@ async function addContext(name: string, flags: Flags, { io }: Run): Promise<void
     ...(tokenFile === undefined ? {} : { token_file: tokenFile }),
   };
   const current = flags["use"] === true || all.current === null ? name : all.current;
+  const before = all.contexts[name];
   writeContexts(io.env, { ...all, current, contexts: { ...all.contexts, [name]: one } });
+  if (before !== undefined && before.url !== one.url) await forget(name, before.url, io);
   io.out(`The context ${name} is ${one.url}.${current === name ? " It is the current context." : ""}\n`);
 }
 
@@ -69,7 +72,7 @@ async function list({ io }: Run): Promise<void> {
   const rows = await Promise.all(
     names.map(async (name) => {
       const one = contexts[name];
-      const login = await readLogin(credentialsFile(io.env), `context ${name}`);
+      const login = await readLogin(credentialsFile(io.env), loginOf(name, one?.url ?? ""));
       const by = one?.token_file === undefined ? (login === null ? "-" : `login (${login.kind})`) : one.token_file;
       return [name === current ? "*" : " ", name, one?.url ?? "-", by].map(String);
     }),
@@ -79,12 +82,20 @@ async function list({ io }: Run): Promise<void> {
 
 async function remove(name: string, { io }: Run): Promise<void> {
   const { current, contexts, version } = await known(name, io);
-  const { [name]: _removed, ...others } = contexts;
+  const { [name]: removed, ...others } = contexts;
   writeContexts(io.env, { version, current: current === name ? null : current, contexts: others });
-  const file = credentialsFile(io.env);
-  await withLock(file, () => writeLogin(file, `context ${name}`, null));
+  await forget(name, removed?.url ?? "", io);
   io.out(`The context ${name} is removed.\n`);
 }
+
+/** Removes the login of a context at an address that the context no longer has. */
+async function forget(name: string, url: string, { env }: Run["io"]): Promise<void> {
+  const file = credentialsFile(env);
+  await withLock(file, () => writeLogin(file, loginOf(name, url), null));
+}
+
+const withoutLogin = ({ context, url }: InForce): string =>
+  context === null && isLoopback(url.value) ? "of the hub on this machine, if there is one" : "none";
 
 /** Shows no secret: of a token only where it comes from. */
 async function show(flags: Flags, { io }: Run): Promise<void> {
@@ -98,8 +109,8 @@ async function show(flags: Flags, { io }: Run): Promise<void> {
         ? ["token", "in the environment", "MUSTER_TOKEN"]
         : [
             "token",
-            login === null ? "of the hub on this machine, if there is one" : `login (${login.kind})`,
-            login === null ? "default" : found.login,
+            login === null ? withoutLogin(found) : `login (${login.kind})`,
+            login === null ? "default" : found.context === null ? found.login : `context ${found.context.value}`,
           ];
   const rows = [row("context", found.context), row("hub", found.url), row("CA file", found.caFile), token];
   io.out(tableText(["", "VALUE", "FROM"], rows, { headers: true, colours: false }));

@@ -70,6 +70,20 @@ it("a context is added, used, shown and removed, and each has a login of its own
   expect(other.stdout).toMatch(/^context +east +--context\n[\s\S]*^token +in the environment +MUSTER_TOKEN$/m);
   expect(other.stdout).not.toContain("hunter2");
 
+  // Another address gets no login, even if its context has the name of a known hub.
+  const elsewhere = join(home, "other.json");
+  const renamed = musterHere({ ...env, MUSTER_CONFIG: elsewhere });
+  await renamed(["context", "add", "west", "--url", urls[0] ?? ""]);
+  expect(await renamed("get sites")).toMatchObject({
+    status: 4,
+    stderr: expect.stringContaining("login --context west"),
+  });
+  expect((await renamed("context show")).stdout).toMatch(/^token +none +default$/m);
+  await muster(["context", "add", "east", "--url", urls[1] ?? ""]);
+  expect(await muster("get sites --context east"), "the login was for the old address").toMatchObject({ status: 4 });
+  await muster(["context", "add", "east", "--url", urls[0] ?? ""]);
+  expect(await muster("get sites --context east"), "the old login is removed").toMatchObject({ status: 4 });
+
   expect(await muster("context remove west")).toMatchObject({ status: 0 });
   expect(await muster("context use west")).toMatchObject({ status: 5 });
   await muster(["context", "add", "west", "--url", urls[1] ?? "", "--use"]);
