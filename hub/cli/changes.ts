@@ -15,6 +15,8 @@ export class Changes {
   #raised = false;
   #wake: (() => void) | null = null;
   #againMs = AGAIN_MS;
+  /** True if the hub has answered already. */
+  answered = false;
 
   /** Returns when the hub sends its events, so that no change after the first reading is missed. */
   static async follow(hub: Hub, types: readonly string[], signal: AbortSignal): Promise<Changes> {
@@ -24,9 +26,11 @@ export class Changes {
     else
       try {
         await followEvents(hub, types, { heard: raise, lost: raise, signal });
+        changes.answered = true;
       } catch (error) {
         // The hub serves a limited number of streams, and not every role may read events.
-        if (!(error instanceof Refused) || ![403, 429, 503].includes(error.httpStatus ?? 0)) throw error;
+        if (!(error instanceof Refused) || ![403, 429, 502, 503, 504].includes(error.httpStatus ?? 0)) throw error;
+        changes.answered = true;
         changes.#againMs = WITHOUT_EVENTS_MS;
       }
     return changes;

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
-import { describeBatch } from "../describe/batch.ts";
+import { describeBatch, hostsOf } from "../describe/batch.ts";
 import { describeNode } from "../describe/node.ts";
 import { describeOperation } from "../describe/operation.ts";
-import { partOf } from "../describe/parts.ts";
 import { allFacts, type Described, sectionsText } from "../describe/section.ts";
 import { describeSite } from "../describe/site.ts";
 import { Hub, type Item } from "../hub.ts";
@@ -23,8 +22,7 @@ const OWN: Readonly<Record<string, Describe>> = {
   decommissions: (_, item) => describeOperation("Decommission", item),
   operations: (_, item) => describeOperation("onboarding_id" in item ? "Onboarding" : "Decommission", item),
   sites: describeSite,
-  batches: async (hub, item) =>
-    describeBatch(item, (await partOf(hub, "listOperations", { query: { batch_id: String(item["batch_id"]) } })) ?? []),
+  batches: async (hub, item) => describeBatch(item, await hostsOf(hub, String(item["batch_id"]))),
 };
 
 /** Adds a sub-command for each noun whose objects have names or ids of their own. */

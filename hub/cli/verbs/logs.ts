@@ -9,6 +9,7 @@ import { addGeneral, type Flags } from "../program/flags.ts";
 import { nounCommands } from "../program/noun-command.ts";
 import type { Run } from "../program/run.ts";
 import { STATUS, type Status } from "../statuses.ts";
+import { Readings } from "../wait/readings.ts";
 import { readOne } from "./read.ts";
 
 /** The nouns with a history, in the order of the help. */
@@ -40,41 +41,58 @@ async function show(noun: Noun, name: string, flags: Flags, { io }: Run): Promis
   const hub = await Hub.open(flags, io);
   const object = await readOne(hub, noun, name, flags);
   const id = String(object[noun.id]);
-  const seen = new Set<string>();
-  const tell = async (): Promise<void> => {
-    const entries = noun === NOUNS.nodes ? await ofNode(hub, id, flags, tail) : await ofOperation(hub, noun, id, tail);
-    for (const entry of entries) {
-      const line = JSON.stringify(entry);
-      if (seen.has(line)) continue;
-      seen.add(line);
-      io.out(lineOf(entry, io.isTerminal ? io.now() : null));
-    }
+  const tell = (entries: readonly Item[]): void => {
+    for (const entry of entries) io.out(lineOf(entry, io.isTerminal ? io.now() : null));
   };
+  const read = (limit: number, isSeen: IsSeen): Promise<readonly Item[]> =>
+    noun === NOUNS.nodes ? ofNode(hub, id, flags, { limit, isSeen }) : ofOperation(hub, noun, id);
   if (flags["follow"] !== true) {
-    await tell();
+    tell((await read(tail, () => true)).slice(-tail));
     return STATUS.done;
   }
   const interrupted = io.interrupted();
   const changes = await Changes.follow(hub, noun.events, interrupted);
+  const readings = new Readings(io, true);
+  // Of the entries before the command only the last ones are shown, but all that were read are no news later.
+  let seen: Set<string> | null = null;
   while (!interrupted.aborted) {
-    await tell();
-    await changes.next(AT_MOST_MS, interrupted);
+    const before: ReadonlySet<string> | null = seen;
+    const isSeen: IsSeen = (entry) => before === null || before.has(JSON.stringify(entry));
+    const [entries] = (await readings.all([read(MOST_LINES, isSeen)])) ?? [];
+    if (entries !== undefined) {
+      tell(before === null ? entries.slice(-tail) : entries.filter((entry) => !isSeen(entry)));
+      seen = new Set([...(before ?? []), ...entries.map((entry) => JSON.stringify(entry))]);
+    }
+    await changes.next(readings.pauseMs(AT_MOST_MS), interrupted);
   }
   return STATUS.interrupted;
 }
 
-/** The history of a node over all its operations, oldest first. */
-async function ofNode(hub: Hub, id: string, flags: Flags, tail: number): Promise<readonly Item[]> {
+type IsSeen = (entry: Item) => boolean;
+
+/** The last entries of the history of a node over all its operations, oldest first: pages back to one with an entry that was seen already. */
+async function ofNode(
+  hub: Hub,
+  id: string,
+  flags: Flags,
+  { limit, isSeen }: { readonly limit: number; readonly isSeen: IsSeen },
+): Promise<readonly Item[]> {
   const kind: Record<string, string> = typeof flags["kind"] === "string" ? { kind: flags["kind"] } : {};
-  const query = { order: "newest", limit: String(tail), ...kind };
-  const { items } = (await hub.one("exportNodeLifecycle", { words: { id }, query })) as { items: Item[] };
-  return items.toReversed();
+  const query: Record<string, string> = { order: "newest", limit: String(limit), ...kind };
+  const entries: Item[] = [];
+  for (;;) {
+    const answer = await hub.one("exportNodeLifecycle", { words: { id }, query });
+    const items = answer["items"] as Item[];
+    entries.push(...items);
+    const next = answer["next_cursor"];
+    if (typeof next !== "string" || items.length === 0 || items.some(isSeen)) return entries.toReversed();
+    query["cursor"] = next;
+  }
 }
 
-async function ofOperation(hub: Hub, noun: Noun, id: string, tail: number): Promise<readonly Item[]> {
+async function ofOperation(hub: Hub, noun: Noun, id: string): Promise<readonly Item[]> {
   const { events } = (await readOne(hub, noun, id)) as { events: Item[] };
-  const order = events.toSorted((a, b) => Date.parse(String(a["occurred_at"])) - Date.parse(String(b["occurred_at"])));
-  return order.slice(-tail);
+  return events.toSorted((a, b) => Date.parse(String(a["occurred_at"])) - Date.parse(String(b["occurred_at"])));
 }
 
 function lineOf(entry: Item, now: number | null): string {

@@ -5,6 +5,7 @@ import { NOUNS } from "../nouns/index.ts";
 import { plain } from "../output/plain.ts";
 import { STATUS, type Status } from "../statuses.ts";
 import { goalOf } from "./goal.ts";
+import { Readings } from "./readings.ts";
 import { stateOf } from "./state-of.ts";
 
 const GOAL = goalOf(NOUNS.operations, "done");
@@ -25,23 +26,24 @@ export async function followBatches(
   };
   try {
     const changes = await Changes.follow(hub, NOUNS.batches.events, AbortSignal.any([interrupted, ended.signal]));
+    const readings = new Readings(io, true);
+    let hosts: readonly Item[] = [];
     for (;;) {
-      const hosts = (
-        await Promise.all(
-          batches.map((batch) => hub.all("listOperations", { query: { batch_id: batch, limit: "200" } })),
-        )
-      ).flat();
+      const read = await readings.all(
+        batches.map((batch) => hub.all("listOperations", { query: { batch_id: batch, limit: "200" } })),
+      );
+      hosts = read?.flat() ?? hosts;
       const news = hosts.filter((host) => tell(host, said, io));
       const reached = hosts.map((host) => GOAL.reached(host));
       const done = reached.filter((one) => one === "yes").length;
       const failed = reached.filter((one) => one === "never").length;
       if (news.length > 0)
         io.err(`${done + failed} of ${hosts.length} hosts done, ${failed} of them not in service.\n`);
-      if (done + failed === hosts.length)
+      if (read !== null && done + failed === hosts.length)
         return failed === 0 ? STATUS.done : done === 0 ? STATUS.failed : STATUS.partly;
       const left = deadline - performance.now();
       if (left <= 0) return stop("The deadline has passed", STATUS.deadline);
-      await changes.next(left, interrupted);
+      await changes.next(readings.pauseMs(left), interrupted);
       if (interrupted.aborted) return stop("Stopped waiting", STATUS.interrupted);
     }
   } finally {

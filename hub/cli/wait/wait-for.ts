@@ -10,6 +10,7 @@ import type { Flags } from "../program/flags.ts";
 import { STATUS, type Status } from "../statuses.ts";
 import { readOne } from "../verbs/read.ts";
 import type { Goal, Reached } from "./goal.ts";
+import { Readings } from "./readings.ts";
 import { stateOf } from "./state-of.ts";
 
 interface Wait {
@@ -43,12 +44,13 @@ export async function waitFor(wait: Wait): Promise<Status> {
   const all: Waiting[] = wait.names.map((name) => ({ name, id: null, said: "", reached: "no" }));
   try {
     const changes = await Changes.follow(hub, noun.events, AbortSignal.any([interrupted, ended.signal]));
+    const readings = new Readings(io, changes.answered);
     for (;;) {
-      await Promise.all(all.filter(({ reached }) => reached === "no").map((one) => look(hub, wait, one)));
+      await readings.all(all.filter(({ reached }) => reached === "no").map((one) => look(hub, wait, one)));
       if (all.every(({ reached }) => reached !== "no")) return endOf(all);
       const left = deadline - performance.now();
       if (left <= 0) return stopped(wait, all, STATUS.deadline);
-      await changes.next(left, interrupted);
+      await changes.next(readings.pauseMs(left), interrupted);
       if (interrupted.aborted) return stopped(wait, all, STATUS.interrupted);
     }
   } finally {

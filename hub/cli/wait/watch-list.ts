@@ -7,6 +7,7 @@ import { type Printing, textOf } from "../output/print.ts";
 import type { Flags } from "../program/flags.ts";
 import { STATUS, type Status } from "../statuses.ts";
 import { readList, readOne } from "../verbs/read.ts";
+import { Readings } from "./readings.ts";
 
 interface Watch {
   readonly noun: Noun;
@@ -30,8 +31,13 @@ export async function watchList(watch: Watch): Promise<Status> {
   const changes = await Changes.follow(hub, noun.events, interrupted);
   const seen = new Map<string, string>();
   let first = true;
+  const readings = new Readings(io, changes.answered);
   while (!interrupted.aborted) {
-    const items = await read(watch);
+    const [items] = (await readings.all([read(watch)])) ?? [];
+    if (items === undefined) {
+      await changes.next(readings.pauseMs(AT_MOST_MS), interrupted);
+      continue;
+    }
     const news = items.filter((item) => seen.get(String(item[noun.id])) !== JSON.stringify(item));
     const gone = [...seen.keys()].filter((id) => !items.some((item) => String(item[noun.id]) === id));
     for (const item of news) seen.set(String(item[noun.id]), JSON.stringify(item));

@@ -8,6 +8,7 @@ import { followEvents } from "../../../hub/cli/events.ts";
 import { Hub } from "../../../hub/cli/hub.ts";
 import { processIo } from "../../../hub/cli/io.ts";
 import { NodeId, SiteId } from "../../../shared/ids.ts";
+import { answering, json } from "../../support/answering.ts";
 import { type ApiHarness, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
 import { musterHere } from "../../support/muster-here.ts";
 import { addActiveNode, retireNode } from "../../support/site-nodes.ts";
@@ -164,7 +165,42 @@ describe("get", () => {
   });
 });
 
+describe("a verb for several names", () => {
+  it("tells what became of each, even if a name stands for several objects", async () => {
+    const two = [{ hostname: "twice", status: "active" }].flatMap((one) => [1, 2].map((id) => ({ ...one, id })));
+    const { result } = await answering(
+      (url) => url.searchParams.get("hostname") === "twice",
+      () => json({ items: two, next_cursor: null }),
+      () => muster(["cordon", "node", "c07u41", "twice", "c07u42", "--reason", "dust"]),
+    );
+    expect(result.status).toBe(8);
+    expect(result.stdout).toMatch(/^node\/c07u41 .*\nnode\/c07u42 .*\n$/);
+    expect(result.stderr).toMatch(/^twice: .*is in 2 items/);
+    await muster(["uncordon", "node", "c07u41", "c07u42", "--reason", "clean"]);
+  });
+});
+
 describe("describe", () => {
+  it("shows all hosts of a batch up to a bound, and says if there are more", async () => {
+    const host = (at: number) => ({ hostname: `h-${at}`, status: "running" });
+    const described = (total: number) =>
+      answering(
+        (url) => url.pathname.includes("/onboarding-batches/") || url.searchParams.has("batch_id"),
+        (_, url) => {
+          if (!url.searchParams.has("batch_id")) return json({ batch_id: "b", total });
+          const from = Number(url.searchParams.get("cursor") ?? 0);
+          const to = from + Number(url.searchParams.get("limit") ?? 50);
+          const items = Array.from({ length: Math.min(to, total) - from }, (_one, at) => host(from + at));
+          return json({ items, next_cursor: to < total ? String(to) : null });
+        },
+        () => muster("describe batch b"),
+      );
+    const whole = (await described(450)).result;
+    expect(whole).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ {2}h-449 /m) });
+    expect(whole.stdout).not.toContain("More hosts");
+    expect((await described(2_001)).result.stdout).toMatch(/h-1999 [\s\S]*The batch has more hosts than these 2000\./);
+  });
+
   it("shows a node with its machine, conditions, operations and what to do", async () => {
     await verb("c07u42", "cordon", "a fan is loud");
     const { status, stdout } = await muster("describe node c07u42");
@@ -246,6 +282,25 @@ describe("wait", () => {
     });
   });
 
+  it("goes on after readings that fail while the hub is away, with one note", async () => {
+    const ofNode = (url: URL): boolean => url.pathname.endsWith(`/nodes/${ids["c08u01"]}`);
+    const { result, asked } = await answering(
+      ofNode,
+      (times) => [json({ title: "Starting", code: "starting", status: 503 }, 503), null, json({}, 502)][times - 1],
+      () => muster(["wait", "node", ids["c08u01"] ?? "", "--for", "status=active", "--timeout", "60s"]),
+    );
+    expect({ ...result, asked }).toMatchObject({ status: 0, stdout: `${ids["c08u01"]}: active\n`, asked: 4 });
+    expect(result.stderr).toMatch(/^Trying again, because a reading failed: [^\n]+\n$/);
+    const key = new AbortController();
+    const watching = musterHere(env, { interrupted: () => key.signal, out: () => key.abort() });
+    const watch = await answering(
+      ofNode,
+      (times) => (times === 1 ? null : undefined),
+      () => watching(["watch", "node", ids["c08u01"] ?? ""]),
+    );
+    expect([watch.result.status, watch.asked]).toEqual([130, 2]);
+  });
+
   it("tells an unknown name from an object that is gone", async () => {
     expect(await muster("wait node nowhere --for status=active")).toMatchObject({ status: 5 });
     expect(await muster("wait node nowhere --for deleted")).toMatchObject({ status: 0, stdout: "nowhere: gone\n" });
@@ -254,6 +309,38 @@ describe("wait", () => {
       stderr: expect.stringContaining("Name it by --for"),
     });
     expect(await muster("wait node c08u01 --for status=active --timeout soon")).toMatchObject({ status: 2 });
+  });
+});
+
+describe("logs", () => {
+  it("lose no line, even if many come at once or a reading fails", async () => {
+    const entry = (at: number) => ({ at: `t${at}`, kind: "event", what: `line ${at}` });
+    const history = Array.from({ length: 300 }, (_, at) => entry(at));
+    const key = new AbortController();
+    const lines: string[] = [];
+    const out = (text: string): void => {
+      lines.push(text);
+      if (text.includes("line 750")) key.abort();
+    };
+    let first = true;
+    const { result } = await answering(
+      (url) => url.pathname.endsWith("/lifecycle"),
+      (times, url) => {
+        if (times === 2) return null;
+        if (times === 3) history.push(...Array.from({ length: 451 }, (_, at) => entry(300 + at)));
+        const from = Number(url.searchParams.get("cursor") ?? 0);
+        const limit = Number(url.searchParams.get("limit"));
+        const items = history.toReversed().slice(from, from + limit);
+        if (first) void verb("c08u01", "uncordon", "it is mended");
+        first = false;
+        return json({ items, next_cursor: from + limit < history.length ? String(from + limit) : null });
+      },
+      () => musterHere(env, { out, interrupted: () => key.signal })("logs node c08u01 --follow --tail 2"),
+    );
+    expect(result.status).toBe(130);
+    expect(lines.map((line) => Number(/line (\d+)/.exec(line)?.[1]))).toEqual(
+      Array.from({ length: 453 }, (_, at) => 298 + at),
+    );
   });
 });
 
