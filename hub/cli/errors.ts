@@ -20,6 +20,9 @@ export class Refused extends Error {
   }
 }
 
+/** The error for a request of which the hub carried out a part. */
+export class PartlyDone extends Refused {}
+
 export class Away extends Error {
   override readonly name = "Away";
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { Refused, UnknownName, UsageError } from "../errors.ts";
+import { PartlyDone, Refused, UnknownName, UsageError } from "../errors.ts";
 import type { Hub, Item, Request } from "../hub.ts";
 import { cellOf } from "../output/cells.ts";
 import type { Wanted } from "./read-documents.ts";
@@ -108,7 +108,11 @@ async function ofRows(hub: Hub, wanted: Wanted): Promise<Change> {
       const faults = (items as Item[])
         .filter((one) => one["outcome"] === "failed")
         .map((one) => String(one["message"]));
-      throw new Refused(`${wanted.label}: ${faults.join("; ")}`, 422);
+      const Fault = faults.length < differing.length ? PartlyDone : Refused;
+      throw new Fault(
+        `${differing.length - faults.length} of ${differing.length} rows written, ${faults.length} refused: ${faults.join("; ")}`,
+        422,
+      );
     },
   };
 }

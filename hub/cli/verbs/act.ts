@@ -47,7 +47,7 @@ async function actOnAll(name: string, act: Act, names: readonly string[], flags:
       io.out(`${plain(`${noun.singular}/${one}  ${name}  ${work ?? answer["status"] ?? "done"}`)}\n`);
     } catch (error) {
       const [status, message] = endOf(error);
-      if (status === STATUS.usage || names.length === 1) throw error;
+      if (names.length === 1) throw error;
       ends.push(status);
       io.err(`${plain(`${one}: ${message.trimEnd()}`)}\n`);
     }
@@ -55,12 +55,13 @@ async function actOnAll(name: string, act: Act, names: readonly string[], flags:
   const left: Status =
     ends.length === 0 ? STATUS.done : ordered.length === 0 ? (ends[0] ?? STATUS.failed) : STATUS.partly;
   if (flags["wait"] !== true || ordered.length === 0) return left;
-  const status = await waitForAll(act, ordered, { deadlineMs, flags, io });
+  const status = await waitForAll(name, act, ordered, { deadlineMs, flags, io });
   return status === STATUS.done ? left : status;
 }
 
 /** Waits for the operations that the hub has begun; a change that needs no operation is done already. */
 async function waitForAll(
+  name: string,
   { noun }: Act,
   ordered: readonly { readonly name: string; readonly answer: Item }[],
   { deadlineMs, flags, io }: { readonly deadlineMs: number; readonly flags: Flags; readonly io: Run["io"] },
@@ -77,6 +78,8 @@ async function waitForAll(
     return typeof id === "string" ? [id] : [];
   });
   if (ids.length === 0) return STATUS.done;
-  const goal = goalOf(of, of === NOUNS.allocations ? "status=ended" : "done");
+  // The end of work that a person cancels is that it is cancelled.
+  const end = of === NOUNS.allocations ? "status=ended" : name === "cancel" ? "status=cancelled" : "done";
+  const goal = goalOf(of, end);
   return waitFor({ noun: of, names: ids, goal, deadlineMs, flags, io });
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { PartlyDone } from "../errors.ts";
 import { Hub } from "../hub.ts";
 import { plain } from "../output/plain.ts";
 import { addApproval, addGeneral, approvalOf, type Flags, needed } from "../program/flags.ts";
@@ -47,7 +48,7 @@ async function applyFile(flags: Flags, { io }: Run): Promise<Status> {
     } catch (error) {
       const [status, message] = endOf(error);
       io.err(plain(`${wanted.label}: ${message.trimEnd()}\n`));
-      return changed > 0 && !dry ? STATUS.partly : status;
+      return error instanceof PartlyDone || (changed > 0 && !dry) ? STATUS.partly : status;
     }
   }
   return STATUS.done;

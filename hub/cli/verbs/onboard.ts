@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { UsageError } from "../errors.ts";
 import { Hub, type Item } from "../hub.ts";
+import { Parts } from "../parts.ts";
 import { addApproval, addGeneral, approvalOf, type Flags, needed } from "../program/flags.ts";
 import type { Run } from "../program/run.ts";
 import { STATUS, type Status } from "../statuses.ts";
@@ -51,7 +52,7 @@ async function order(hosts: readonly string[], flags: Flags, { io }: Run): Promi
     flags["stopAfterFailures"] === undefined ? {} : { stop_after_failures: Number(flags["stopAfterFailures"]) };
   const hub = await Hub.open(flags, io);
   const batches: string[] = [];
-  for (const part of partsOf(checked.rows, MOST_HOSTS)) {
+  const sent = await new Parts(io).send(partsOf(checked.rows, MOST_HOSTS), async (part) => {
     const body = { ...selectors, nodes: part.map(({ item }) => item), ...stop };
     const key = flags["new"] === true ? {} : { key: keyOf("onboard", body) };
     const { batch_id: batch, onboardings } = await hub.one("createOnboardingBatch", {
@@ -62,8 +63,8 @@ async function order(hosts: readonly string[], flags: Flags, { io }: Run): Promi
     batches.push(String(batch));
     io.out((onboardings as Item[]).map((one) => `onboarding/${one["hostname"]}  ${one["onboarding_id"]}\n`).join(""));
     io.err(`Batch ${batch}: ${part.length} hosts ordered.\n`);
-  }
-  const left: Status = checked.faults.length > 0 ? STATUS.partly : STATUS.done;
+  });
+  const left: Status = checked.faults.length > 0 ? STATUS.partly : sent;
   if (flags["wait"] !== true) return left;
   const { followBatches } = await import("../wait/follow-batches.ts");
   const status = await followBatches(hub, batches, { deadlineMs, io });

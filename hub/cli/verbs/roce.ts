@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { Hub, type Item } from "../hub.ts";
 import { plain } from "../output/plain.ts";
+import { Parts } from "../parts.ts";
 import { addGeneral, type Flags, needed } from "../program/flags.ts";
 import type { Run } from "../program/run.ts";
 import { STATUS, type Status } from "../statuses.ts";
@@ -34,7 +35,7 @@ async function importRows(site: string, flags: Flags, { io }: Run): Promise<Stat
   const hub = await Hub.open(flags, io);
   const counts = new Map<string, number>();
   let sent = 0;
-  for (const part of partsOf(checked.rows, MOST_ROWS)) {
+  const end = await new Parts(io).send(partsOf(checked.rows, MOST_ROWS), async (part) => {
     const body = { items: part.map(({ item }) => item) };
     const answer = await hub.one("upsertRoceAssignments", { words: { id: site }, body });
     for (const { index, outcome, message } of answer["items"] as Item[]) {
@@ -43,7 +44,7 @@ async function importRows(site: string, flags: Flags, { io }: Run): Promise<Stat
     }
     sent += part.length;
     io.err(`${sent} of ${checked.rows.length} rows sent.\n`);
-  }
+  });
   io.out(
     ["created", "updated", "unchanged", "failed"]
       .map((outcome) => `${outcome.padEnd(9)}  ${counts.get(outcome) ?? 0}\n`)
@@ -51,5 +52,5 @@ async function importRows(site: string, flags: Flags, { io }: Run): Promise<Stat
   );
   const failed = counts.get("failed") ?? 0;
   if (failed === sent) return STATUS.failed;
-  return failed + checked.faults.length > 0 ? STATUS.partly : STATUS.done;
+  return failed + checked.faults.length > 0 ? STATUS.partly : end;
 }

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AdoptionWorld } from "../../support/adoption-world.ts";
+import { answering, json } from "../../support/answering.ts";
 import { musterHere } from "../../support/muster-here.ts";
+import { until } from "../../support/until.ts";
 
 let world: AdoptionWorld;
 let folder: string;
@@ -55,7 +57,11 @@ describe("onboard", () => {
   });
 
   it("takes hosts from the command line, and waits with a line for each change of a host", async () => {
-    const waiting = muster(["onboard", "c-1=10.0.3.1", "c-2=10.0.3.2", ...where, "--wait"]);
+    const waiting = answering(
+      (url) => url.searchParams.has("batch_id"),
+      (times) => (times === 1 ? json({ title: "Starting", code: "starting", status: 503 }, 503) : undefined),
+      () => muster(["onboard", "c-1=10.0.3.1", "c-2=10.0.3.2", ...where, "--wait"]),
+    );
     const { pool } = world.api.database.database;
     const end = (hostname: string, status: string) =>
       pool.query(
@@ -67,12 +73,27 @@ describe("onboard", () => {
       ["c-1", "completed"],
       ["c-2", "failed_manual_intervention"],
     ] as const)
-      for (let ended = 0; ended === 0; ) ended = (await end(hostname, status)).rowCount ?? 0;
-    const { status, stdout, stderr } = await waiting;
+      await until(`the onboarding of ${hostname}`, async () => (await end(hostname, status)).rowCount || undefined);
+    const { status, stdout, stderr } = (await waiting).result;
     expect(status).toBe(8);
+    expect(stderr).toMatch(/^Trying again, because a reading failed: /m);
     expect(stdout).toMatch(/^c-1: completed/m);
     expect(stdout).toMatch(/^c-2: failed_manual_intervention/m);
     expect(stderr).toMatch(/^2 of 2 hosts done, 1 of them not in service\.$/m);
+  });
+
+  it("ends with the status of a part if the second batch is refused or the connection is lost", async () => {
+    const lines = Array.from({ length: 1_001 }, (_, at) => `d-${at},10.1.${at >> 8}.${at & 255}`);
+    const hosts = file("many.csv", "hostname,ipmi_ip", ...lines);
+    for (const second of [json({ title: "Refused", code: "breaker_open", status: 409 }, 409), null]) {
+      const { result, asked } = await answering(
+        (url, method) => method === "POST" && url.pathname.endsWith("/onboardings/batch"),
+        (times) => (times === 1 ? json({ batch_id: "batch-1", onboardings: [] }, 201) : second),
+        () => muster(["onboard", "--file", hosts, ...where]),
+      );
+      expect([result.status, asked]).toEqual([8, 2]);
+      expect(result.stderr).toMatch(/Batch batch-1: 1000 hosts ordered\.\nNumbers 1001 to 1001 of the good rows: /);
+    }
   });
 
   it("says what is missing", async () => {
@@ -109,6 +130,19 @@ describe("roce import", () => {
     expect(stderr).toMatch(/roce\.csv: 2 rows checked\.\n2 of 2 rows sent\.\n$/);
     expect((await muster(["roce", "import", "dc1", "--file", rows])).stdout).toContain("unchanged  2");
     expect((await muster("get roce --site dc1 -o name")).stdout).toBe("roce-row/a-1\nroce-row/a-1\n");
+  });
+
+  it("ends with the status of a part if the connection is lost after the first part", async () => {
+    const lines = Array.from({ length: 501 }, (_, at) => `h-${at},ens1np0,172.31.${at >> 7}.${(at & 127) * 2}/31`);
+    const rows = file("many-rows.csv", "hostname,interface,ipv4_cidr", ...lines);
+    const items = Array.from({ length: 500 }, (_, index) => ({ index, outcome: "created", message: null }));
+    const { result } = await answering(
+      (url, method) => method !== "GET" && url.pathname.includes("roce"),
+      (times) => (times === 1 ? json({ items, failed: 0 }) : null),
+      () => muster(["roce", "import", "dc1", "--file", rows]),
+    );
+    expect(result).toMatchObject({ status: 8, stdout: expect.stringMatching(/^created +500$/m) });
+    expect(result.stderr).toContain("Numbers 501 to 501 of the good rows: The hub at");
   });
 
   it("names the line of a row that the hub refuses", async () => {

@@ -139,8 +139,8 @@ it("14 let it run again, and cancel another one", async () => {
   expect(await typed(["retry", "onboarding", "n-1", "--reason", "MAAS is back"])).toMatch(
     /^onboarding\/n-1 {2}retry {2}/,
   );
-  expect(await typed(["cancel", "onboarding", "n-2", "--reason", "wrong rack"])).toMatch(
-    /^onboarding\/n-2 {2}cancel {2}/,
+  expect(await typed(["cancel", "onboarding", "n-2", "--reason", "wrong rack", "--wait", "--timeout", "60s"])).toMatch(
+    /^onboarding\/n-2 {2}cancel {2}[\s\S]*: cancelled/,
   );
   expect(await typed("get onboardings --columns hostname,status --no-headers")).toMatch(/^n-2 +cancelled$/m);
 });
@@ -236,6 +236,16 @@ it("23 keep SKUs, profiles, policies and RoCE rows in a file, and see what a cha
   const second = await typed(["apply", "-f", path]);
   expect(second).toContain("profile/gold updated\n  turnover_mode: soft_reset -> reimage\n");
   expect(second).toContain("roce/dc1 updated\n  n-2 ens1np0: - -> 172.30.9.2/31\n");
+  const taken = file(
+    "taken.yaml",
+    "kind: roce\nsite: dc1\nrows:",
+    "  - {hostname: n-3, interface: ens1np0, ipv4_cidr: 172.30.9.4/31}",
+    "  - {hostname: n-3, interface: ens2np0, ipv4_cidr: 172.30.9.2/31}",
+  );
+  expect(await muster(["apply", "-f", taken])).toMatchObject({
+    status: 8,
+    stderr: expect.stringMatching(/^roce\/dc1: 1 of 2 rows written, 1 refused: /),
+  });
   const wrong = file("wrong.yaml", "kind: sku\nid: a\ncolour: red");
   expect(await muster(["apply", "-f", wrong])).toMatchObject({
     status: 2,

@@ -1,0 +1,34 @@
+import type { Io } from "./io.ts";
+import { plain } from "./output/plain.ts";
+import { endOf, STATUS, type Status } from "./statuses.ts";
+
+/** The parts in which a command sends many hosts or rows. A failure of a part hides nothing of what became of the others. */
+export class Parts {
+  readonly #io: Io;
+  #sent = 0;
+  readonly #faults: unknown[] = [];
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  /** Sends all parts. After a refusal the next part is sent; without a connection to the hub none is. An error of which nothing was sent is thrown. */
+  async send<T>(parts: readonly (readonly T[])[], send: (part: readonly T[]) => Promise<void>): Promise<Status> {
+    let from = 1;
+    for (const part of parts) {
+      try {
+        await send(part);
+        this.#sent += 1;
+      } catch (error) {
+        this.#faults.push(error);
+        const [status, message] = endOf(error);
+        if (parts.length > 1)
+          this.#io.err(plain(`Numbers ${from} to ${from + part.length - 1} of the good rows: ${message.trimEnd()}\n`));
+        if (status === STATUS.unreachable) break;
+      }
+      from += part.length;
+    }
+    if (this.#sent === 0 && this.#faults.length > 0) throw this.#faults[0];
+    return this.#faults.length > 0 ? STATUS.partly : STATUS.done;
+  }
+}
