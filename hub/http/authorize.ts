@@ -15,7 +15,7 @@ import type { ApiDependencies } from "./deps.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import { type AuditedRequest, targetOfPath } from "./refused-requests.ts";
 import { type Route, sourceOf } from "./route.ts";
-import { senderHash, signedSender } from "./signed-sender.ts";
+import { mustHaveNoEventHeaders, senderHash, signedSender } from "./signed-sender.ts";
 import type { TokenBudgets } from "./token-budgets.ts";
 
 export type Env = {
@@ -88,7 +88,10 @@ function noteAudited(c: Context<Env>, { operationId, path }: Route, actor: Actor
   });
 }
 
-/** Returns the sender of a signed request. Its requests count against a budget, as those of a token do. */
+/**
+ * Returns the sender of a signed request. Only requests with a right signature count against the sender's budget: everybody who knows the sender's id
+ * can send wrong ones, which count as failed logins of their address.
+ */
 async function authorizeSigned(
   c: Context<Env>,
   route: Route,
@@ -98,8 +101,6 @@ async function authorizeSigned(
 ): Promise<Actor> {
   const { operationId, place } = route;
   const sender = c.req.query("sender") ?? "";
-  const hash = senderHash(sender);
-  const charged = budgets.chargeKnown(hash, COSTS.write);
   const request = {
     sender,
     id: c.req.header("webhook-id"),
@@ -114,7 +115,8 @@ async function authorizeSigned(
     throw new ApiError("unauthenticated", found.refused);
   }
   noteAudited(c, route, found.actor);
-  if (!charged) budgets.chargeNew(hash, found.actor.name, COSTS.write);
+  budgets.chargeNew(senderHash(sender), found.actor.name, COSTS.write);
   mustHaveRight(found.actor, { operationId, right, place });
+  mustHaveNoEventHeaders(c.req.header());
   return found.actor;
 }

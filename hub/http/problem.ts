@@ -7,7 +7,7 @@ import { CommitOutcomeUnknownError } from "../db/tx.ts";
 import { SecretError } from "../secrets/port.ts";
 import { isUniqueViolation } from "./routes/rows.ts";
 
-const LIMITS = { errors: 50 };
+const LIMITS = { errors: 50, levels: 64 };
 
 /** Maps any error to the API error that the client gets (decision P4). The answer never contains the text of an unexpected error. */
 export function asApiError(error: unknown): ApiError {
@@ -52,12 +52,15 @@ export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?
  */
 export const isStorable = (text: string): boolean => !text.includes("\u0000") && text.isWellFormed();
 
+/** Returns the texts that PostgreSQL would change, and the values that are nested so deeply that the hub does not look into them. */
 function unstorableTexts(value: unknown, path: readonly PropertyKey[] = []): FieldError[] {
   if (typeof value === "string")
     return isStorable(value)
       ? []
       : [{ pointer: pointerTo(path), message: "holds a NUL character or half a surrogate pair" }];
   if (value === null || typeof value !== "object") return [];
+  if (path.length >= LIMITS.levels)
+    return [{ pointer: pointerTo(path), message: `is nested more than ${LIMITS.levels} levels deep` }];
   return Object.entries(value).flatMap(([key, member]) => unstorableTexts(member, [...path, key]));
 }
 

@@ -24,10 +24,17 @@ const isAudited = ({ isLimited }: AuditedRequest, code: ApiErrorCode): boolean =
 
 const VALUE = /^[\w.:-]{1,128}$/;
 
+/** The kinds of objects that the audit names otherwise than their paths do. */
+const KINDS: Readonly<Record<string, string>> = {
+  "readiness/senders": "signal-senders",
+  "readiness/signals": "readiness-signals",
+};
+
 /** Returns the object in a request's path, for example `nodes/<id>`; only its kind if the path names no object. */
 export function targetOfPath(path: string, params: Readonly<Record<string, string>>): string {
-  const [kind = "", ...rest] = path.replace("/api/v1/admin/", "").split("/");
-  const [, name] = /^\{(\w+)\}$/.exec(rest[0] ?? "") ?? [];
+  const [area = "", part = "", object = ""] = path.replace("/api/v1/", "").split("/");
+  const kind = KINDS[`${area}/${part}`] ?? part;
+  const [, name] = /^\{(\w+)\}$/.exec(object) ?? [];
   const value = name === undefined ? undefined : params[name];
   return value !== undefined && VALUE.test(value) ? `${kind}/${value}` : kind;
 }

@@ -17,7 +17,7 @@ const EVENT = {
 };
 const SIGNAL = {
   ...DATA,
-  signal_id: "/fabric/dc1#e_1",
+  signal_id: "%2Ffabric%2Fdc1#e%201",
   conditions: [{ observed_at: "2026-01-01T12:00:00Z", ...DATA.conditions[0] }],
 };
 const read = (contentType: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
@@ -46,6 +46,26 @@ describe("the body of a request with signals", () => {
       node: { id: "11111111-1111-4111-8111-111111111111" },
     });
     expect(read(CLOUD_EVENT, { ...EVENT, subject: "other" })).toMatchObject({ node: DATA.node });
+  });
+
+  it("has an id that no other event has, within the length of an id", () => {
+    const idOf = (source: string, id: string) =>
+      (read(CLOUD_EVENT, { ...EVENT, source, id }) as { signal_id: string }).signal_id;
+    const names = [
+      ["s", "1 2"],
+      ["s", "1_2"],
+      ["s", "1\t2"],
+      ["a#b", "c"],
+      ["a", "b#c"],
+      ["\u{1f600}".repeat(100), "1"],
+      ["\u{1f601}".repeat(100), "1"],
+    ] as const;
+    const ids = names.map(([source, id]) => idOf(source, id));
+    expect(new Set(ids).size).toBe(names.length);
+    for (const id of ids) expect(id).toMatch(/^[\x21-\x7e]{1,336}$/);
+    expect(ids[0]).toBe("s#1%202");
+    for (const id of ["\u0000", "\ud83d"])
+      expect(() => idOf("s", id)).toThrow(expect.objectContaining({ code: "validation_failed" }));
   });
 
   it("keeps a time that a condition names itself", () => {

@@ -1,17 +1,22 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
-import { SIGNALS_AT_ONCE } from "../../shared/api/signals.ts";
+import { SIGNAL_ID_LENGTH, SIGNALS_AT_ONCE } from "../../shared/api/signals.ts";
+import { isStorable } from "./problem.ts";
 import type { Media } from "./route.ts";
 
 /** The media types in which an external system may send signals, besides plain JSON. */
 export const CLOUD_EVENT = "application/cloudevents+json";
 export const CLOUD_EVENT_BATCH = "application/cloudevents-batch+json";
 
+const name = (most: number) =>
+  z.string().min(1).max(most).refine(isStorable, "holds a NUL character or half a surrogate pair");
+
 /** The attributes of a CloudEvent that the hub reads. A CloudEvent may have any further attributes. */
 const Event = z.looseObject({
   specversion: z.literal("1.0"),
-  id: z.string().min(1).max(128),
-  source: z.string().min(1).max(200),
+  id: name(128),
+  source: name(200),
   type: z.string().min(1).max(256),
   subject: z.string().max(256).optional(),
   time: z.iso.datetime({ offset: true }).optional(),
@@ -83,7 +88,16 @@ function signalOf({ id, source, subject, time, data }: z.output<typeof Event>): 
       )
     : data["conditions"];
   const node = data["node"] ?? (subject === undefined ? undefined : namedBy(subject));
-  return { ...data, signal_id: `${source}#${id}`.replaceAll(/[^\x21-\x7e]/g, "_"), node, conditions };
+  return { ...data, signal_id: signalIdOf(source, id), node, conditions };
+}
+
+/**
+ * The id of an event's signal. Two events never have one id: the parts are percent-encoded, so they hold no `#`, and an id that would be too long
+ * becomes a hash, which holds none either.
+ */
+function signalIdOf(source: string, id: string): string {
+  const whole = `${encodeURIComponent(source)}#${encodeURIComponent(id)}`;
+  return whole.length <= SIGNAL_ID_LENGTH ? whole : `sha256:${createHash("sha256").update(whole).digest("hex")}`;
 }
 
 /** A subject is `nodes/` and the id of a node, or a hostname. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { ApiError } from "../../shared/api/errors.ts";
 import { SenderId } from "../../shared/api/signal-senders.ts";
 import type { Log } from "../../shared/log.ts";
 import { actorNameOf, readSender, touchSender } from "../db/queries/signal-senders.ts";
@@ -59,6 +60,24 @@ export async function signedSender(
   const name = actorNameOf(row.name);
   const reach = { sites: row.sites, tenant: null };
   return { actor: { ...reach, name, via: "none", role: "provisioner", tokenId: null, personId: null } };
+}
+
+/**
+ * Refuses a signed request with the attributes of a CloudEvent in headers. The signature does not cover these headers, so somebody who has recorded
+ * the request could send its body again as another event, with a new id, time or node.
+ */
+export function mustHaveNoEventHeaders(headers: Readonly<Record<string, string>>): void {
+  const given = Object.keys(headers).filter((name) => name.toLowerCase().startsWith("ce-"));
+  if (given.length === 0) return;
+  throw new ApiError(
+    "validation_failed",
+    "The signature does not cover the ce-* headers. Send a structured CloudEvent (application/cloudevents+json), whose attributes are in the signed body.",
+    {
+      errors: given
+        .slice(0, 10)
+        .map((name) => ({ pointer: `/headers/${name}`, message: "is not taken in a signed request" })),
+    },
+  );
 }
 
 const WRONG = {

@@ -27,6 +27,8 @@ export const NamedNode = z
   );
 export type NamedNode = z.output<typeof NamedNode>;
 
+/** The largest number of characters in the id of a signal. */
+export const SIGNAL_ID_LENGTH = 336;
 const SignalId = z.string().regex(/^[\x21-\x7e]{1,336}$/, "must be 1 to 336 visible ASCII characters without spaces");
 
 /** A report of conditions of one node. Without `generation`, the signal is about the node's present generation. */

@@ -3,6 +3,7 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import {
   ReceivedSignal,
+  SIGNAL_ID_LENGTH,
   Signal,
   SignalBatch,
   SignalBatchCreate,
@@ -16,18 +17,12 @@ import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { ReceivedSignalRow } from "../../db/schema/index.ts";
 import { takeSignals } from "../../node/take-signals.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
-import { parse } from "../problem.ts";
+import { isStorable, parse } from "../problem.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { CLOUD_EVENT, CLOUD_EVENT_BATCH, toPlainBody } from "../signal-bodies.ts";
 
 const path = "/api/v1/readiness/signals";
 const tag = "readiness";
-
-/** The errors of one signal are told by its shape, and not by the union of both shapes, which could not name the wrong field. */
-const SignalsBody = z.unknown().transform((value): z.output<typeof SignalBatch> | Signal => {
-  const isBatch = typeof value === "object" && value !== null && "signals" in value;
-  return isBatch ? parse(SignalBatch, value, "body") : parse(Signal, value, "body");
-});
 
 type Read = { readonly signal: Signal } | { readonly fault: SignalResult };
 
@@ -39,10 +34,23 @@ function readItem(item: unknown): Read {
     const id = typeof item === "object" && item !== null && "signal_id" in item ? item.signal_id : null;
     const wrong = (error.errors ?? []).slice(0, 5).map(({ pointer, message }) => `${pointer} ${message}`);
     const detail = `It is no signal: ${wrong.join("; ")}`.slice(0, 500);
-    const signal_id = typeof id === "string" ? id.slice(0, 336) : null;
-    return { fault: { signal_id, outcome: "invalid", node_id: null, node_generation: null, detail } };
+    const short = typeof id === "string" ? id.slice(0, SIGNAL_ID_LENGTH) : "";
+    const signal_id = short !== "" && isStorable(short) ? short : null;
+    return { fault: { signal_id, outcome: "invalid", node_id: null, node_generation: null, detail: storable(detail) } };
   }
 }
+
+/** The names of wrong fields come from the sender, so they may hold characters that the hub cannot store. */
+const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd");
+
+/** The items of a list are read here one by one, so that a fault of one item, also in its texts, is no fault of the body. */
+const Batch = SignalBatch.extend({ signals: SignalBatch.shape.signals.transform((items) => items.map(readItem)) });
+
+/** The errors of one signal are told by its shape, and not by the union of both shapes, which could not name the wrong field. */
+const SignalsBody = z.unknown().transform((value): readonly Read[] => {
+  const isBatch = typeof value === "object" && value !== null && "signals" in value;
+  return isBatch ? parse(Batch, value, "body").signals : [{ signal: parse(Signal, value, "body") }];
+});
 
 const REFUSED: readonly SignalResult["outcome"][] = ["invalid", "ambiguous", "refused", "reused"];
 
@@ -66,8 +74,7 @@ const postSignals = writeRoute({
   media: { types: [CLOUD_EVENT, CLOUD_EVENT_BATCH], shown: z.union([Signal, SignalBatchCreate]), read: toPlainBody },
   status: 202,
   response: SignalsTaken,
-  write: async ({ body, actor }, tx) => {
-    const read = "signals" in body ? body.signals.map(readItem) : [{ signal: body }];
+  write: async ({ body: read, actor }, tx) => {
     const signals = read.flatMap((one) => ("signal" in one ? [one.signal] : []));
     const taken = await takeSignals(tx, { name: actor.name, sites: actor.sites }, signals);
     const results = read.map((one) => ("fault" in one ? one.fault : (taken.shift() as SignalResult)));

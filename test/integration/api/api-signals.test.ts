@@ -1,6 +1,6 @@
 /** Signals that name their node themselves: every form, every way to name a node, and what becomes of each signal. */
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { KEPT_OF_A_NODE, KEPT_WITHOUT_NODE } from "../../../hub/db/kept.ts";
 import { eq, sql } from "../../../hub/db/orm.ts";
 import { maasMachines, nodeInventories, nodeMaasState, nodes, receivedSignals } from "../../../hub/db/schema/index.ts";
@@ -8,7 +8,7 @@ import { signatureOf } from "../../../hub/events/webhook-signature.ts";
 import { applyParked } from "../../../hub/node/parked-signals.ts";
 import { type NodeId, SiteId } from "../../../shared/ids.ts";
 import { Secret } from "../../../shared/secret.ts";
-import { type Answer, type ApiHarness, seedApi, startApiWithSite } from "../../support/api-harness.ts";
+import { type Answer, type ApiHarness, seedApi, startApi, startApiWithSite } from "../../support/api-harness.ts";
 import { addNode as addSiteNode } from "../../support/site-nodes.ts";
 
 const SIGNALS = "/api/v1/readiness/signals";
@@ -158,6 +158,23 @@ describe("a signal that names its node", () => {
     expect(body.results[1]).toMatchObject({ outcome: "invalid", detail: expect.stringContaining("/node") });
     expect((await post(signal({ id }), { "content-type": "text/plain" })).problem.code).toBe("unsupported_media_type");
   });
+
+  it("is refused by itself for a text that cannot be stored, or as deeply nested JSON, beside the right ones", async () => {
+    const id = await addNode();
+    const bad = [
+      signal({ id }, { conditions: [condition({ message: "\u0000" })] }),
+      signal({ id }, { signal_id: `${"a".repeat(335)}\u{1f600}` }),
+      signal({ id }, { "\ud83d": 1 }),
+    ];
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    const text = JSON.stringify({ signals: [...bad, "DEEP", signal({ id })] }).replace('"DEEP"', deep);
+    const headers = { ...limited, "content-type": "application/json" };
+    const ask = (body: string) => fetch(`${url}${SIGNALS}`, { method: "POST", headers, body });
+    const answer = (await (await ask(text)).json()) as Answer["body"];
+    expect(answer).toMatchObject({ accepted: 1, refused: 4 });
+    expect(answer.results[0].detail).toContain("/conditions/0/message");
+    for (const body of [deep, `{"signal_id":"1","node":${deep}}`]) expect((await ask(body)).status).toBe(400);
+  });
 });
 
 describe("a signal that is not applied is kept and shown", () => {
@@ -206,7 +223,8 @@ describe("a sender that signs its signals", () => {
   const SENDERS = "/api/v1/readiness/senders";
   const create = async (more: object = {}) => (await api.ask("POST", SENDERS, { name: newName(), ...more })).body;
   const now = () => Math.floor(Date.now() / 1000);
-  async function send(sender: { id: string }, secrets: string[], body: object, more: Record<string, string> = {}) {
+  type Named = { readonly id: string; readonly at?: string };
+  async function send(sender: Named, secrets: string[], body: object, more: Record<string, string> = {}) {
     const text = JSON.stringify(body);
     const message = { id: "msg_1", sentAt: Number(more["webhook-timestamp"] ?? now()), body: text };
     const signature = signatureOf(
@@ -220,7 +238,11 @@ describe("a sender that signs its signals", () => {
       "webhook-signature": signature,
       ...more,
     };
-    const answer = await fetch(`${url}${SIGNALS}?sender=${sender.id}`, { method: "POST", headers, body: text });
+    const answer = await fetch(`${sender.at ?? url}${SIGNALS}?sender=${sender.id}`, {
+      method: "POST",
+      headers,
+      body: text,
+    });
     return { status: answer.status, body: (await answer.json()) as Answer["body"] };
   }
 
@@ -274,6 +296,35 @@ describe("a sender that signs its signals", () => {
     expect(await listed(`node_id=${id}`)).toEqual([]);
     expect((await send(sender, [other.secret, secret], body)).status).toBe(202);
     expect((await send(sender, [secret], body, { "webhook-timestamp": String(now() - 250) })).status).toBe(202);
+  });
+
+  it("is refused with attributes of an event in headers, which the signature does not cover", async () => {
+    const [{ secret, ...sender }, id] = [await create(), await addNode()];
+    const body = signal({ id });
+    const { signal_id: _none, ...data } = body;
+    const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t" };
+    for (const [sent, headers, pointer] of [
+      [data, binary, "/headers/ce-id"],
+      [data, { ...binary, "ce-id": "2", "ce-time": ago(1) }, "/headers/ce-time"],
+      [body, { "ce-subject": `nodes/${id}` }, "/headers/ce-subject"],
+    ] as const) {
+      const { status, body: problem } = await send(sender, [secret], sent, headers);
+      expect([status, problem.code]).toEqual([400, "validation_failed"]);
+      expect(problem.errors).toContainEqual(expect.objectContaining({ pointer }));
+    }
+    expect(await listed(`node_id=${id}`)).toEqual([]);
+  });
+
+  it("keeps its budget when others send wrong signatures under its id", async () => {
+    const rate = { burst: 5, perMinute: 1 };
+    const other = await startApi({ tokenRates: { request: rate, write: rate } });
+    onTestFinished(() => other.close());
+    const { secret, ...made } = (await other.ask("POST", SENDERS, { name: newName() })).body;
+    const sender = { id: made.id, at: await other.listen() };
+    const statusWith = async (key: string) => (await send(sender, [key], signal({ hostname: newName() }))).status;
+    expect(await statusWith(secret)).toBe(202);
+    for (let n = 0; n < 6; n += 1) expect(await statusWith(`whsec_${btoa(newName())}`)).toBe(401);
+    for (const status of [202, 202, 202, 202, 429]) expect(await statusWith(secret)).toBe(status);
   });
 
   it("is accepted with both secrets in the overlap of a rotation, with the new one after it, and never after its revocation", async () => {
