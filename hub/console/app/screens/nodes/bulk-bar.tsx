@@ -62,7 +62,7 @@ export function BulkBar({ chosen, facets, search, onChange }: Props): ReactNode 
           verb={asked}
           count={count}
           search={search}
-          choices={bySite(chosen, facets?.facets.site_id.values ?? [])}
+          division={bySite(chosen, facets, search.site_id)}
           onClose={close}
         />
       )}

@@ -11,14 +11,14 @@ import { counted } from "../../parts/tones.ts";
 import { applyToNodes, BULK_VERBS, type BulkAction, type BulkVerb, type SiteResult } from "./bulk-requests.ts";
 import type { NodesSearch } from "./node-questions.ts";
 import classes from "./nodes.module.css";
-import type { SiteChoice } from "./selection.ts";
+import { choicesOf, type Division } from "./selection.ts";
 
 const MOST_REASON = 256;
 const MOST_AT_ONCE = 1_000;
 
 interface Props {
   readonly verb: BulkVerb;
-  readonly choices: readonly SiteChoice[];
+  readonly division: Division;
   readonly count: number;
   readonly search: NodesSearch;
   readonly onClose: (done: boolean) => void;
@@ -43,14 +43,14 @@ export function BulkDialog(props: Props): ReactNode {
 const sumOf = (results: readonly SiteResult[], field: "applied" | "refused"): number =>
   results.reduce((total, { result }) => total + result[field], 0);
 
-function useBulk({ verb, choices, search, onClose }: Props) {
+function useBulk({ verb, division, search, onClose }: Props) {
   const [plan, setPlan] = useState<readonly SiteResult[] | null>(null);
   const preview = useMutation({
-    mutationFn: (action: BulkAction) => applyToNodes(action, choices, search, true),
+    mutationFn: (action: BulkAction) => applyToNodes(action, choicesOf(null, division.choices), search, true),
     onSuccess: setPlan,
   });
   const doing = useMutation({
-    mutationFn: (action: BulkAction) => applyToNodes(action, choices, search, false),
+    mutationFn: (action: BulkAction) => applyToNodes(action, choicesOf(plan, division.choices), search, false),
     onSuccess: (results) => {
       const refused = sumOf(results, "refused");
       notify({
@@ -68,19 +68,24 @@ function useBulk({ verb, choices, search, onClose }: Props) {
 }
 
 function BulkForm(props: Props): ReactNode {
-  const { verb, choices, onClose } = props;
+  const { verb, division, onClose } = props;
   const [action, setAction] = useState<BulkAction>({ verb, reason: "", room: "", rack: "" });
   const { plan, preview, doing, forget } = useBulk(props);
   const change = (changed: Partial<BulkAction>): void => {
     setAction({ ...action, ...changed });
     forget();
   };
-  const tooMany = choices.some(({ ids, expected }) => (ids?.length ?? expected ?? 0) > MOST_AT_ONCE);
+  const tooMany = choicesOf(plan, division.choices).some(
+    ({ ids, expected }) => (ids?.length ?? expected ?? 0) > MOST_AT_ONCE,
+  );
+  const refusal = tooMany
+    ? "One request takes at most 1,000 nodes of a site. Narrow the filter first."
+    : division.refusal;
   const lacks =
     action.reason.trim() === "" || (verb === "set_location" && action.room.trim() + action.rack.trim() === "");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (lacks || tooMany) return;
+    if (lacks || refusal !== null) return;
     if (plan === null) preview.mutate(action);
     else doing.mutate(action);
   };
@@ -100,9 +105,11 @@ function BulkForm(props: Props): ReactNode {
         value={action.reason}
         onChange={(event) => change({ reason: event.currentTarget.value })}
       />
-      {tooMany ? (
-        <p className={shared.refusal}>One request takes at most 1,000 nodes of a site. Narrow the filter first.</p>
-      ) : null}
+      {refusal === null ? null : (
+        <p role="alert" className={shared.refusal}>
+          {refusal}
+        </p>
+      )}
       {plan === null ? null : <Preview plan={plan} />}
       {error === null ? null : (
         <div role="alert" className={shared.refusal}>
@@ -115,11 +122,11 @@ function BulkForm(props: Props): ReactNode {
           No
         </Button>
         {plan === null ? (
-          <Button type="submit" loading={preview.isPending} disabled={tooMany}>
+          <Button type="submit" loading={preview.isPending} disabled={refusal !== null}>
             Preview
           </Button>
         ) : (
-          <Button type="submit" loading={doing.isPending} disabled={applies === 0}>
+          <Button type="submit" loading={doing.isPending} disabled={applies === 0 || refusal !== null}>
             {BULK_VERBS[verb].title} {counted(applies, "node")}
           </Button>
         )}

@@ -31,14 +31,48 @@ export interface SiteChoice {
   readonly expected: number | null;
 }
 
-export function bySite(
-  chosen: Chosen,
-  siteCounts: readonly { readonly value: string; readonly count: number }[],
-): SiteChoice[] {
-  if (chosen.kind === "all")
-    return siteCounts.map(({ value, count }) => ({ siteId: value, ids: null, expected: count }));
+/** What the facets of the list say: how many nodes match, and how many of them each site has. */
+export interface SiteCounts {
+  readonly total: number;
+  readonly facets: {
+    readonly site_id: {
+      readonly values: readonly { readonly value: string; readonly count: number }[];
+      /** The number of sites that `values` leaves out. */
+      readonly more: number;
+    };
+  };
+}
+
+/** The requests that a choice needs, or why the console cannot make them. */
+export type Division =
+  | { readonly choices: readonly SiteChoice[]; readonly refusal: null }
+  | { readonly choices: readonly []; readonly refusal: string };
+
+const divided = (choices: readonly SiteChoice[]): Division => ({ choices, refusal: null });
+const refused = (refusal: string): Division => ({ choices: [], refusal });
+
+/** Divides a choice by sites. The counts of the sites ignore the filter for a site, so with that filter only its own site counts. */
+export function bySite(chosen: Chosen, counts: SiteCounts | undefined, filteredSite: string | undefined): Division {
+  if (chosen.kind === "all") {
+    if (counts === undefined) return refused("The number of nodes is not known yet. Try again.");
+    if (filteredSite !== undefined) return divided([{ siteId: filteredSite, ids: null, expected: counts.total }]);
+    const { values, more } = counts.facets.site_id;
+    if (more > 0) return refused("The filter matches nodes of too many sites. Choose a site in the filter first.");
+    return divided(values.map(({ value, count }) => ({ siteId: value, ids: null, expected: count })));
+  }
   const groups = Map.groupBy(chosen.ids, ([, siteId]) => siteId);
-  return [...groups].flatMap(([siteId, nodes]) =>
-    siteId === null ? [] : [{ siteId, ids: nodes.map(([id]) => id), expected: null }],
+  return divided(
+    [...groups].flatMap(([siteId, nodes]) =>
+      siteId === null ? [] : [{ siteId, ids: nodes.map(([id]) => id), expected: null }],
+    ),
   );
 }
+
+/**
+ * Returns the choices of the next request: those of the preview that the person looks at, with its numbers, or else the present ones. An event may
+ * change the present ones while the person reads.
+ */
+export const choicesOf = (
+  previewed: readonly { readonly choice: SiteChoice }[] | null,
+  present: readonly SiteChoice[],
+): readonly SiteChoice[] => (previewed === null ? present : previewed.map(({ choice }) => choice));
