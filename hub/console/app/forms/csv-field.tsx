@@ -47,7 +47,11 @@ export function CsvField({
         <input
           type="file"
           accept=".csv,.tsv,.txt,text/csv"
-          onChange={(event) => void event.currentTarget.files?.[0]?.text().then(onChange)}
+          onChange={(event) => {
+            void event.currentTarget.files?.[0]?.text().then(onChange);
+            // The browser tells of a chosen file only if the field has another value, and a corrected file has the same name.
+            event.currentTarget.value = "";
+          }}
         />
       </label>
       <div role="status" className={classes.table}>

@@ -1,4 +1,4 @@
-import type { Body } from "../../api/schema.ts";
+import type { Answer, Body } from "../../api/schema.ts";
 import { cidr, hostname, interfaceName } from "../../forms/checks.ts";
 import { type CsvColumn, type CsvTable, readCsv } from "../../forms/csv.ts";
 
@@ -29,3 +29,14 @@ export const roceBody = ({ rows }: CsvTable): Body<"upsertRoceAssignments"> => (
     ipv4_cidr: address,
   })),
 });
+
+export interface RefusedRow {
+  readonly line: number;
+  readonly message: string;
+}
+
+/** Returns the rows that the hub has not written, by their line in the text. The hub names a row by its index in the request. */
+export const refusedRows = ({ rows }: CsvTable, { items }: Answer<"upsertRoceAssignments">): RefusedRow[] =>
+  items.flatMap((item) =>
+    item.outcome === "failed" ? [{ line: rows[item.index]?.line ?? 0, message: item.message }] : [],
+  );

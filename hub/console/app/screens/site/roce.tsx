@@ -1,17 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { api, read } from "../../api/client.ts";
+import { api, onceOnly, read } from "../../api/client.ts";
 import { HubError } from "../../api/hub-error.ts";
 import type { Answer } from "../../api/schema.ts";
 import { CsvField } from "../../forms/csv-field.tsx";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
+import { Note } from "../../parts/note.tsx";
 import { Section } from "../../parts/page-head.tsx";
 import parts from "../../parts/parts.module.css";
 import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
 import { counted } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
-import { readRoce, roceBody } from "./roce-rows.ts";
+import { type RefusedRow, readRoce, refusedRows, roceBody } from "./roce-rows.ts";
 import { roceOf, type Site } from "./site-questions.ts";
 
 type Row = Answer<"listRoceAssignments">["items"][number];
@@ -71,7 +72,15 @@ export function Roce({ site }: { readonly site: Site }): ReactNode {
 
 function AddRows({ site }: { readonly site: Site }): ReactNode {
   const [text, setText] = useState("");
+  const [refused, setRefused] = useState<readonly RefusedRow[]>([]);
+  // A repeat of the same text is the same request, for example after a lost answer. A changed text is another one.
+  const [header, setHeader] = useState(onceOnly);
   const table = readRoce(text);
+  const write = (next: string): void => {
+    setText(next);
+    setRefused([]);
+    setHeader(onceOnly());
+  };
   return (
     <VerbButton
       verb="Import rows"
@@ -80,16 +89,19 @@ function AddRows({ site }: { readonly site: Site }): ReactNode {
       asksReason={false}
       right="configure_sites"
       changes={["sites", `maas-sites/${site.id}`]}
-      run={async ({ headers }) => {
+      run={async () => {
         refuseFaults(table.rows.length, table.faults.length);
         const body = roceBody(table);
-        await read(
+        const answer = await read(
           api.POST("/api/v1/admin/maas-sites/{id}/roce-assignments", {
-            params: { path: { id: site.id }, header: headers },
+            params: { path: { id: site.id }, header },
             body,
           }),
         );
-        setText("");
+        if (answer.failed === 0) return write("");
+        setHeader(onceOnly());
+        setRefused(refusedRows(table, answer));
+        throw partly(answer.failed, answer.written);
       }}
     >
       <CsvField
@@ -99,8 +111,19 @@ function AddRows({ site }: { readonly site: Site }): ReactNode {
         text={text}
         table={table}
         of="row"
-        onChange={setText}
+        onChange={write}
       />
+      {refused.length === 0 ? null : (
+        <Note tone="bad" title="The hub refused rows">
+          <ul>
+            {refused.map(({ line, message }) => (
+              <li key={`${line} ${message}`}>
+                line {line}: {message}
+              </li>
+            ))}
+          </ul>
+        </Note>
+      )}
     </VerbButton>
   );
 }
@@ -112,3 +135,12 @@ function refuseFaults(rows: number, faults: number): void {
     faults > 0 ? `The table has ${counted(faults, "fault")}. Nothing was sent.` : "The table has no row yet.";
   throw new HubError({ status: 422, code: "table_faults", title: "The table has faults", detail });
 }
+
+/** The dialog stays open with the text, because the hub has not written all rows. */
+const partly = (failed: number, written: number): HubError =>
+  new HubError({
+    status: 200,
+    code: "rows_refused",
+    title: "The hub refused rows",
+    detail: `The hub refused ${counted(failed, "row")} and took ${counted(written, "row")}. Correct the rows of the list, and import again.`,
+  });
