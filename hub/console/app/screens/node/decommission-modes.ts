@@ -7,8 +7,10 @@ export interface Choice {
   /** Ends the login sessions that are open after the time to leave. */
   readonly force: boolean;
   readonly removeRecord: boolean;
-  readonly drainMinutes: number;
+  /** As the field has it: a text if it is empty or no number. */
+  readonly drainMinutes: number | string;
 }
+export const MOST_DRAIN_MINUTES = 1440;
 type Option = "erase" | "scope" | "drain" | "record";
 
 interface ModeAbout {
@@ -70,12 +72,21 @@ export const MODES: Readonly<Record<Mode, ModeAbout>> = {
   },
 };
 
+/** Says what is wrong with the options before anything is sent. An empty field is not 0, because 0 gives the users no time to leave. */
+export function faultOf(mode: Mode, { drainMinutes }: Pick<Choice, "drainMinutes">): string | undefined {
+  if (!MODES[mode].options.includes("drain")) return undefined;
+  const isRight = typeof drainMinutes === "number" && Number.isInteger(drainMinutes);
+  return isRight && drainMinutes >= 0 && drainMinutes <= MOST_DRAIN_MINUTES
+    ? undefined
+    : `Type whole minutes from 0 to ${MOST_DRAIN_MINUTES}. 0 gives the users no time.`;
+}
+
 /** The body of the request. `mode` is a part of it also where the path names the mode. */
 export function bodyOf(
   mode: Mode,
   { reason, erase, scope, force, removeRecord, drainMinutes }: Choice & { reason: string },
 ) {
-  if (mode === "drain") return { mode, reason, deadline_seconds: drainMinutes * 60, force };
+  if (mode === "drain") return { mode, reason, deadline_seconds: Number(drainMinutes) * 60, force };
   if (mode === "soft_reset") return { mode, reason, storage_cleanup: scope };
   if (mode === "storage_cleanup") return { mode, reason, scope };
   if (mode === "reimage") return { mode, reason, erase };

@@ -2,12 +2,13 @@ import { NumberInput, Select, Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { api, read } from "../../api/client.ts";
+import { HubError } from "../../api/hub-error.ts";
 import { question } from "../../api/query-client.ts";
 import { OperationLink } from "../../parts/links.tsx";
 import { Loading } from "../../parts/states.tsx";
 import { words } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
-import { bodyOf, type Choice, MODES, type Mode, planOf } from "./decommission-modes.ts";
+import { bodyOf, type Choice, faultOf, MODES, MOST_DRAIN_MINUTES, type Mode, planOf } from "./decommission-modes.ts";
 import classes from "./node.module.css";
 import { changedBy, type Node } from "./node-questions.ts";
 import { whyNot } from "./node-verbs.ts";
@@ -37,7 +38,10 @@ export function DecommissionButton({ mode, node }: { readonly mode: Mode; readon
       right="operate_nodes"
       disabledBecause={whyNot(mode, node)}
       changes={changedBy(node.id)}
-      run={({ reason, headers }) => start(mode, node.id, { ...choice, reason }, headers)}
+      run={async ({ reason, headers }) => {
+        refuseFault(faultOf(mode, choice));
+        return start(mode, node.id, { ...choice, reason }, headers);
+      }}
       done={(answer: { readonly decommission_id: string }) => (
         <OperationLink id={answer.decommission_id}>Look at the operation</OperationLink>
       )}
@@ -45,6 +49,13 @@ export function DecommissionButton({ mode, node }: { readonly mode: Mode; readon
       <Options mode={mode} choice={choice} onChange={(more) => setChoice({ ...choice, ...more })} />
     </VerbButton>
   );
+}
+
+/** The dialog sends nothing while an option has a fault. */
+function refuseFault(fault: string | undefined): void {
+  if (fault === undefined) return;
+  const detail = "An option has a fault. Nothing was sent.";
+  throw new HubError({ status: 422, code: "option_fault", title: "An option has a fault", detail });
 }
 
 function start(
@@ -135,9 +146,11 @@ function Options({
         <NumberInput
           label="Minutes that logged-in users have to leave"
           min={0}
-          max={1440}
+          max={MOST_DRAIN_MINUTES}
+          allowDecimal={false}
+          error={faultOf(mode, choice)}
           value={choice.drainMinutes}
-          onChange={(minutes) => onChange({ drainMinutes: Number(minutes) || 0 })}
+          onChange={(drainMinutes) => onChange({ drainMinutes })}
         />
       ) : null}
       {has.includes("drain") ? (
