@@ -175,7 +175,7 @@ export const SCREENS = [
     title: "Webhooks",
     right: "read_fleet",
     group: "Settings",
-    key: "w",
+    key: "d",
     load: () => import("../screens/webhooks/page.tsx"),
   }),
   screen(webhookRoute, {
