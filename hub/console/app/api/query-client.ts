@@ -1,9 +1,11 @@
 import { MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
-import type { Topic } from "../live/topics.ts";
+import { areTold, type Topic } from "../live/topics.ts";
 import { HubError } from "./hub-error.ts";
 
 /** What the console does when the hub says that the session is over. The session's own code sets it. */
 let sessionEnded: () => void = () => undefined;
+/** Tells that the hub has refused the session, where no query did it. */
+export const noteSessionEnded = (): void => sessionEnded();
 export const onSessionEnded = (tell: () => void): void => {
   sessionEnded = tell;
 };
@@ -34,10 +36,22 @@ export const queryClient = new QueryClient({
 
 /**
  * Describes a question to the hub. The topics of `about` say which events make the answer stale: kinds such as `nodes`, or one object such as
- * `nodes/<id>`.
+ * `nodes/<id>`. If no event tells of a topic, a screen asks each time when it opens.
  */
 export const question = <Data>(
   about: readonly Topic[],
   key: readonly unknown[],
   ask: (signal: AbortSignal) => Promise<Data>,
-) => queryOptions({ queryKey: key, queryFn: ({ signal }) => ask(signal), meta: { about } });
+) =>
+  queryOptions({
+    queryKey: key,
+    queryFn: ({ signal }) => ask(signal),
+    meta: { about },
+    refetchOnMount: areTold(about) ? true : "always",
+  });
+
+/** An answer that changes between the events of its topics too. The hub is asked again when a screen opens, and when a person comes back to the tab. */
+export const unannounced = <Question extends object>(asked: Question): Question & { readonly staleTime: 0 } => ({
+  ...asked,
+  staleTime: 0,
+});

@@ -1,6 +1,8 @@
 import { useSyncExternalStore } from "react";
+import { forgetAllAsked } from "../verbs/asked-list.ts";
 import { api, post, read, send } from "./client.ts";
 import { HubError } from "./hub-error.ts";
+import { personKey } from "./person.ts";
 import { onSessionEnded, queryClient } from "./query-client.ts";
 import type { Answer } from "./schema.ts";
 
@@ -26,7 +28,7 @@ const set = (next: Session): void => {
 const tabs = new BroadcastChannel("muster-session");
 tabs.addEventListener("message", ({ data }) => {
   if (data === "ended") void leave("You signed out in another tab.");
-  else if (session.kind !== "in") void begin();
+  else void begin();
 });
 onSessionEnded(() => {
   if (session.kind === "in") void leave("Your session has ended. Sign in again.");
@@ -43,7 +45,9 @@ export async function begin(): Promise<void> {
   try {
     const { signedIn, provider } = await state();
     if (!signedIn) return set({ kind: "out", why: null, provider });
-    set({ kind: "in", hub: await read(api.GET("/api/v1/admin/status")) });
+    const hub = await read(api.GET("/api/v1/admin/status"));
+    if (session.kind === "in" && personKey(session.hub.you) !== personKey(hub.you)) forget();
+    set({ kind: "in", hub });
   } catch (error) {
     if (!(error instanceof HubError)) throw error;
     if (error.status === 401) return leave("Your session has ended. Sign in again.");
@@ -51,10 +55,15 @@ export async function begin(): Promise<void> {
   }
 }
 
-/** Forgets all that the session has shown. */
+/** Forgets all that the session has shown and asked for. */
+function forget(): void {
+  queryClient.clear();
+  forgetAllAsked();
+}
+
 async function leave(why: string): Promise<void> {
   set({ kind: "out", why, provider: false });
-  queryClient.clear();
+  forget();
   const { provider } = await state().catch(() => ({ provider: false }));
   if (session.kind === "out") set({ kind: "out", why, provider });
 }

@@ -1,5 +1,6 @@
 import { RouterProvider } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
+import { personKey } from "../api/person.ts";
 import { begin, useSession } from "../api/session.ts";
 import { LiveProvider } from "../live/live.tsx";
 import { Notices } from "./notices.tsx";
@@ -14,7 +15,8 @@ export function Entrance(): ReactNode {
   if (session.kind === "out") return <SignIn why={session.why} provider={session.provider} />;
   if (session.kind === "refused") return <NoAccess error={session.error} />;
   return (
-    <LiveProvider>
+    // Another person in the same browser begins with new screens, and nothing that they show or have chosen stays.
+    <LiveProvider key={personKey(session.hub.you)}>
       <RouterProvider router={router} />
       <Notices />
     </LiveProvider>

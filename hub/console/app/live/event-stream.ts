@@ -11,6 +11,9 @@ export type LiveNews =
   /** The hub refuses the stream for good: the session has ended, or its role may read no events. */
   | { readonly kind: "refused"; readonly status: number };
 
+/** Says whether the news mean that the session is over. A role without the right to follow events keeps its session. */
+export const endsSession = (news: LiveNews): boolean => news.kind === "refused" && news.status === 401;
+
 /** The hub sends a comment after 15 s without an event, so a longer silence means that the connection is dead. */
 const SILENCE_MS = 40_000;
 const PATH = "/api/v1/admin/events/stream";

@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, use, useEffect, useRef, useState } from "react";
-import { queryClient } from "../api/query-client.ts";
-import type { LiveNews } from "./event-stream.ts";
+import { noteSessionEnded, queryClient } from "../api/query-client.ts";
+import { endsSession, type LiveNews } from "./event-stream.ts";
 import { followEvents } from "./follow-events.ts";
 import { EVERYTHING, isAbout, type Topic, topicsIn } from "./topics.ts";
 
@@ -69,6 +69,7 @@ export function LiveProvider({ children }: { readonly children: ReactNode }): Re
       else if (news.kind === "reset") gathering.add([EVERYTHING]);
       else if (news.kind === "open") open();
       else setStanding(news);
+      if (endsSession(news)) noteSessionEnded();
     };
     const open = (): void => {
       // What was asked before the stream opened may have missed an event. After an absence of the hub, what failed is asked again.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EVENTS } from "../../../../shared/events.ts";
-import { EVERYTHING, isAbout, topicsIn, topicsOf } from "./topics.ts";
+import { areTold, EVERYTHING, isAbout, topicsIn, topicsOf } from "./topics.ts";
 
 describe("the topics of an event", () => {
   it.each([
@@ -30,4 +30,11 @@ describe("a query", () => {
     expect(isAbout(about, new Set([EVERYTHING]))).toBe(true);
     expect(isAbout(topicsIn(undefined), new Set(["nodes"]))).toBe(false);
   });
+});
+
+it("knows the topics of which no event tells", () => {
+  expect([["nodes", "nodes/1"], ["operations"], ["maas-sites/2", "sites"], ["approvals"]].map(areTold)).toEqual(
+    Array(4).fill(true),
+  );
+  expect([["audit"], ["skus"], ["sessions", "tokens"], ["records/1"]].map(areTold)).toEqual(Array(4).fill(false));
 });

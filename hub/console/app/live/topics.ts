@@ -35,6 +35,12 @@ export function topicsOf(event: unknown): Topic[] {
   return [...new Set([...kinds, subject, ...(typeof nodeId === "string" ? [`nodes/${nodeId}`] : [])])];
 }
 
+const KINDS_OF_TOPICS = new Set([...Object.keys(KINDS), ...Object.values(KINDS).flat()]);
+
+/** Says whether events tell of every change of the topics. If not, an answer about them may be old although nothing made it stale. */
+export const areTold = (about: readonly Topic[]): boolean =>
+  about.every((topic) => KINDS_OF_TOPICS.has(topic.split("/")[0] ?? ""));
+
 /** Says whether a query about some topics is stale after a change of others. */
 export const isAbout = (about: readonly Topic[], changed: ReadonlySet<Topic>): boolean =>
   changed.has(EVERYTHING) || about.some((topic) => changed.has(topic));

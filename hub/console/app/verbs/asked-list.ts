@@ -16,6 +16,9 @@ export const rememberAsked = (one: AskedRequest): void =>
   set([...asked.filter(({ id }) => id !== one.id), one].slice(-MOST));
 export const forgetAsked = (id: string): void => set(asked.filter((one) => one.id !== id));
 
+/** A person who signs in afterwards must not see what another one has asked for. */
+export const forgetAllAsked = (): void => set([]);
+
 export const askedStore = {
   subscribe: (tell: () => void): (() => void) => {
     listeners.add(tell);
