@@ -20,7 +20,7 @@ type Kind = BatchSummary["kind"];
 const PAGE = 100;
 
 const batchesOf = (kind: Kind, siteId: string | undefined) => ({
-  about: ["batches"],
+  about: ["batches", "operations"],
   key: ["batches", kind, siteId],
   ask: (cursor: string | undefined, signal: AbortSignal) => {
     const request = { params: { query: { limit: PAGE, cursor, site_id: siteId } }, signal };

@@ -1,5 +1,5 @@
 import { api, read } from "../../api/client.ts";
-import { question } from "../../api/query-client.ts";
+import { question, unannounced } from "../../api/query-client.ts";
 import type { Answer } from "../../api/schema.ts";
 
 export type Node = Answer<"getNode">;
@@ -26,14 +26,21 @@ export const driftOf = (id: string) =>
     ),
   );
 
+/** The key of the questions about what the node does now. */
+export const workKey = (id: string) => ["node", id, "work"] as const;
+
 export const tasksOf = (id: string) =>
-  question([`nodes/${id}`, "operations"], ["node", id, "tasks"], (signal) =>
-    read(api.GET("/api/v1/admin/nodes/{id}/tasks", { params: { path: { id }, query: { limit: NEWEST } }, signal })),
+  unannounced(
+    question([`nodes/${id}`, "operations"], [...workKey(id), "tasks"], (signal) =>
+      read(api.GET("/api/v1/admin/nodes/{id}/tasks", { params: { path: { id }, query: { limit: NEWEST } }, signal })),
+    ),
   );
 
 export const operationsOf = (id: string) =>
-  question([`nodes/${id}`, "operations"], ["node", id, "operations"], (signal) =>
-    read(api.GET("/api/v1/admin/operations", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
+  unannounced(
+    question([`nodes/${id}`, "operations"], [...workKey(id), "operations"], (signal) =>
+      read(api.GET("/api/v1/admin/operations", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
+    ),
   );
 
 export const allocationsOf = (id: string) =>

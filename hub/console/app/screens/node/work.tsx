@@ -4,12 +4,13 @@ import type { Answer } from "../../api/schema.ts";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
 import { OperationLink } from "../../parts/links.tsx";
 import { Section } from "../../parts/page-head.tsx";
+import { Refresh } from "../../parts/refresh.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { type Tone, words } from "../../parts/tones.ts";
 import classes from "./node.module.css";
-import { type Node, operationsOf, type Task, tasksOf } from "./node-questions.ts";
+import { type Node, operationsOf, type Task, tasksOf, workKey } from "./node-questions.ts";
 
 type Operation = Answer<"listOperations">["items"][number];
 
@@ -88,7 +89,7 @@ export function WorkTab({ node: { id } }: { readonly node: Node }): ReactNode {
   const tasks = useQuery(tasksOf(id));
   return (
     <>
-      <Section title="Operations">
+      <Section title="Operations" aside={<Refresh queryKey={workKey(id)} />}>
         <Answered query={operations} what="the operations">
           {({ items }) =>
             items.length === 0 ? (
