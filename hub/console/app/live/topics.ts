@@ -20,6 +20,7 @@ const KINDS: Readonly<Record<string, readonly Topic[]>> = {
   approvals: ["approvals"],
   webhooks: ["webhooks"],
   authority: ["authority"],
+  "signal-senders": ["signal-senders"],
 };
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
