@@ -18,6 +18,8 @@ export type Session =
   | { readonly kind: "in"; readonly hub: HubStatus };
 
 let session: Session = { kind: "asking" };
+/** The person for whom the console has asked since the page was loaded. */
+let shownTo: string | null = null;
 const listeners = new Set<() => void>();
 const set = (next: Session): void => {
   session = next;
@@ -46,7 +48,9 @@ export async function begin(): Promise<void> {
     const { signedIn, provider } = await state();
     if (!signedIn) return set({ kind: "out", why: null, provider });
     const hub = await read(api.GET("/api/v1/admin/status"));
-    if (session.kind === "in" && personKey(session.hub.you) !== personKey(hub.you)) forget();
+    const person = personKey(hub.you);
+    if (shownTo !== null && shownTo !== person) forget();
+    shownTo = person;
     set({ kind: "in", hub });
   } catch (error) {
     if (!(error instanceof HubError)) throw error;
