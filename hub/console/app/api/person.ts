@@ -1,5 +1,5 @@
 /** The person of a session, as the hub names a caller. */
-export interface Person {
+interface Person {
   readonly name: string;
   readonly role: string;
 }
