@@ -42,10 +42,7 @@ async function addNode(hostname = newName(), at = siteId): Promise<NodeId> {
 }
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
 const condition = (more: object = {}) => ({
-  type: "fabric.ready",
-  status: "True",
-  reason: "Up",
-  message: "m",
+  ...{ type: "fabric.ready", status: "True", reason: "Up", message: "m" },
   observed_at: ago(1),
   ...more,
 });
