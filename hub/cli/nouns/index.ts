@@ -16,6 +16,8 @@ import { PROFILES } from "./profiles.ts";
 import { RECORDS } from "./records.ts";
 import { ROCE } from "./roce.ts";
 import { SESSIONS } from "./sessions.ts";
+import { SIGNAL_SENDERS } from "./signal-senders.ts";
+import { SIGNALS } from "./signals.ts";
 import { SITES } from "./sites.ts";
 import { SKUS } from "./skus.ts";
 import { TASKS } from "./tasks.ts";
@@ -46,6 +48,8 @@ export const NOUNS = {
   webhooks: WEBHOOKS,
   deliveries: DELIVERIES,
   approvals: APPROVALS,
+  signals: SIGNALS,
+  "signal-senders": SIGNAL_SENDERS,
   events: EVENTS,
   "audit-entries": AUDIT,
 } as const satisfies Record<string, Noun>;

@@ -23,7 +23,7 @@ export async function send(request: Request): Promise<Response> {
  * The typed client of the hub's API. The browser adds the session's cookie by itself. The hub takes a change by a session only with the content type
  * JSON, also if the request has no body (docs/sign-in.md).
  */
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: send });
+export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "", fetch: send });
 api.use({
   onRequest({ request }) {
     if (request.method !== "GET") request.headers.set("content-type", "application/json");
