@@ -132,4 +132,11 @@ describe("a decision", () => {
   ])("%s is found", (_what, path, page, expected) => {
     expect(decided(path, page)).toEqual([expected]);
   });
+
+  it("with the id of another page is found", () => {
+    const [one, other] = ["breaker", "other"].map((name) => `${DOCS}/decisions/F1-${name}.md`) as [string, string];
+    const pages = [...(list ? [list] : []), { path: one, text }, { path: other, text }];
+    const found = decisionOffences(pages).map(({ path, what }) => `${path}: ${what}`);
+    expect(found).toContain(`${one}: ${other} has the id ${"F1"} too`);
+  });
 });

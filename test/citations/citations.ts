@@ -183,7 +183,10 @@ export function linkOffences(texts: readonly Text[], exists: (path: string) => b
 
 const PARTS = ["**Context.**", "**Decision.**", "**Cost.**"];
 
-/** Reports each page of `docs/decisions` whose heading lacks its id and title, or that lacks its date, a required part, or its link in the README. */
+/**
+ * Reports each page of `docs/decisions` whose heading lacks its id and title, or that lacks its date, a required part, or its link in the README, and each
+ * page whose id another page has too.
+ */
 export function decisionOffences(texts: readonly Text[]): Offence[] {
   const list = texts.find(({ path }) => path === "docs/decisions/README.md");
   return texts.flatMap(({ path, text }) => {
@@ -199,6 +202,9 @@ export function decisionOffences(texts: readonly Text[]): Offence[] {
         : [says("no date under the heading", 3)]),
       ...PARTS.filter((part) => !text.includes(`\n${part}`)).map((part) => says(`no part ${part}`)),
       ...(list?.text.includes(`(${path.slice("docs/decisions/".length)})`) ? [] : [says("not in the list README.md")]),
+      ...texts
+        .filter((other) => other.path !== path && DECISION_PAGE.exec(other.path)?.[1] === id)
+        .map((other) => says(`${other.path} has the id ${id} too`)),
     ];
   });
 }
