@@ -1,18 +1,19 @@
 import type { Browser } from "playwright-core";
-import { expect } from "vitest";
 import { startChromium } from "./chromium.ts";
 import { type PageWorld, startPageWorld } from "./page-world.ts";
-import { Visit, type VisitOptions } from "./visit.ts";
+import type { Visit, VisitOptions } from "./visit.ts";
+import { Visits } from "./visits.ts";
 
 /** One hub and one browser, for all test cases of the operators' page. */
 export class Stage {
   readonly world: PageWorld;
   readonly #browser: Browser;
-  readonly #visits = new Set<Visit>();
+  readonly #visits: Visits;
 
   private constructor(world: PageWorld, browser: Browser) {
     this.world = world;
     this.#browser = browser;
+    this.#visits = new Visits(browser, world.rig.apiUrl);
   }
 
   static async set(): Promise<Stage> {
@@ -25,10 +26,8 @@ export class Stage {
     }
   }
 
-  async stranger(options: VisitOptions = {}): Promise<Visit> {
-    const visit = await Visit.begin(this.#browser, this.world.rig.apiUrl, options);
-    this.#visits.add(visit);
-    return visit;
+  stranger(options: VisitOptions = {}): Promise<Visit> {
+    return this.#visits.begin(options);
   }
 
   async operator(options: VisitOptions = {}): Promise<Visit> {
@@ -37,11 +36,8 @@ export class Stage {
     return visit;
   }
 
-  async clear(): Promise<void> {
-    const ended = [...this.#visits];
-    this.#visits.clear();
-    await Promise.all(ended.map((visit) => visit.end()));
-    expect(ended.flatMap((visit) => visit.complaints)).toEqual([]);
+  clear(): Promise<void> {
+    return this.#visits.clear();
   }
 
   async close(): Promise<void> {
