@@ -1,21 +1,22 @@
 import type { ReactNode } from "react";
+import { everyValue } from "../api/every-value.ts";
 import type { Answer } from "../api/schema.ts";
-import classes from "./batch-progress.module.css";
 import { StatusBadge } from "./status-badge.tsx";
+import { ToneBar } from "./tone-bar.tsx";
 import { counted, toneOf, words } from "./tones.ts";
 
 export type BatchSummary = Answer<"listOnboardingBatches">["items"][number];
 
-const ORDER = [
-  "completed",
-  "reconciled",
-  "running",
-  "compensating",
-  "failed_retryable",
-  "failed_manual_intervention",
-  "cancelled",
-  "pending",
-] as const;
+const ORDER = everyValue<Answer<"listOperations">["items"][number]["status"]>({
+  completed: true,
+  reconciled: true,
+  running: true,
+  compensating: true,
+  failed_retryable: true,
+  failed_manual_intervention: true,
+  cancelled: true,
+  pending: true,
+});
 
 export const countsOf = ({
   counts,
@@ -31,11 +32,14 @@ export const BatchProgress = ({ batch }: { readonly batch: BatchSummary }): Reac
     .map(([status, count]) => `${count} ${words(status)}`)
     .join(", ");
   return (
-    <div className={classes.bar} role="img" aria-label={`${counted(batch.total, "host")}: ${said}`} title={said}>
-      {countsOf(batch).map(([status, count]) => (
-        <span key={status} data-tone={status === "pending" ? "over" : toneOf(status)} style={{ flexGrow: count }} />
-      ))}
-    </div>
+    <ToneBar
+      label={`${counted(batch.total, "host")}: ${said}`}
+      shares={countsOf(batch).map(([status, count]) => ({
+        status,
+        count,
+        tone: status === "pending" ? "over" : toneOf(status),
+      }))}
+    />
   );
 };
 

@@ -4,6 +4,13 @@ import classes from "./filters.module.css";
 
 const TYPING_MS = 350;
 
+/** The row of a list's filters. */
+export const FilterRow = ({ children }: { readonly children: ReactNode }): ReactNode => (
+  <search className={classes.filters} aria-label="Filters">
+    {children}
+  </search>
+);
+
 /** The filters of a list, whose state is the address. */
 export const Filters = ({
   onClear,
@@ -13,14 +20,14 @@ export const Filters = ({
   readonly onClear: (() => void) | undefined;
   readonly children: ReactNode;
 }): ReactNode => (
-  <search className={classes.filters} aria-label="Filters">
+  <FilterRow>
     {children}
     {onClear === undefined ? null : (
       <Button variant="subtle" onClick={onClear}>
         Clear all
       </Button>
     )}
-  </search>
+  </FilterRow>
 );
 
 interface ValueProps {

@@ -1,4 +1,4 @@
-import { Button, Modal, TextInput } from "@mantine/core";
+import { Button, Modal } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { onceOnly } from "../api/client.ts";
@@ -9,8 +9,7 @@ import type { Topic } from "../live/topics.ts";
 import { isAbout, topicsIn } from "../live/topics.ts";
 import classes from "../parts/parts.module.css";
 import { rememberAsked } from "./asked-list.ts";
-
-const MOST_REASON = 256;
+import { ReasonField } from "./reason-field.tsx";
 
 /** What a verb's request needs beside its own values. */
 export interface Given {
@@ -102,18 +101,7 @@ function VerbForm(props: VerbDialogProps): ReactNode {
     <form onSubmit={submit}>
       <div className={classes.dialogText}>{effect}</div>
       {children}
-      {asksReason ? (
-        <TextInput
-          label="Reason, for the audit"
-          data-autofocus
-          required
-          withAsterisk={false}
-          maxLength={MOST_REASON}
-          autoComplete="off"
-          value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
-        />
-      ) : null}
+      {asksReason ? <ReasonField value={reason} onChange={setReason} /> : null}
       {asking.error === null ? null : (
         <div role="alert" className={classes.refusal}>
           <p>{asking.error.message}</p>

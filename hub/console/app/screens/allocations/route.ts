@@ -1,8 +1,16 @@
 import { createRoute } from "@tanstack/react-router";
+import { everyValue } from "../../api/every-value.ts";
+import type { Answer } from "../../api/schema.ts";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf, text } from "../../frame/search.ts";
 
-export const ALLOCATION_STATUSES = ["granting", "active", "failed", "ending", "ended"] as const;
+export const ALLOCATION_STATUSES = everyValue<Answer<"listAllocations">["items"][number]["status"]>({
+  granting: true,
+  active: true,
+  failed: true,
+  ending: true,
+  ended: true,
+});
 
 /** The filters of the list of allocations, with the names of the API. */
 export const allocationsRoute = createRoute({

@@ -1,8 +1,17 @@
 import { createRoute } from "@tanstack/react-router";
+import { everyValue } from "../../api/every-value.ts";
+import type { Answer } from "../../api/schema.ts";
 import { rootRoute } from "../../frame/root-route.ts";
 import { searchOf, severalOf, text } from "../../frame/search.ts";
 
-export const APPROVAL_STATES = ["pending", "approved", "used", "refused", "withdrawn", "expired"] as const;
+export const APPROVAL_STATES = everyValue<Answer<"listApprovals">["items"][number]["state"]>({
+  pending: true,
+  approved: true,
+  used: true,
+  refused: true,
+  withdrawn: true,
+  expired: true,
+});
 
 /** The filters of the list of requests that need a second person. Without a state the list has the open ones. */
 export const approvalsRoute = createRoute({

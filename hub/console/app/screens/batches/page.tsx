@@ -5,6 +5,7 @@ import { api, read } from "../../api/client.ts";
 import { useSiteName, useSites } from "../../api/sites.ts";
 import { BatchProgress, BatchStatus, type BatchSummary } from "../../parts/batch-progress.tsx";
 import type { Column } from "../../parts/data-table.tsx";
+import { FilterRow } from "../../parts/filters.tsx";
 import { BatchLink } from "../../parts/links.tsx";
 import { useListPages } from "../../parts/list-pages.ts";
 import { PageHead } from "../../parts/page-head.tsx";
@@ -13,7 +14,6 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { words } from "../../parts/tones.ts";
 import { VirtualTable } from "../../parts/virtual-table.tsx";
-import classes from "./batches.module.css";
 import { batchesRoute } from "./route.ts";
 
 type Kind = BatchSummary["kind"];
@@ -38,7 +38,7 @@ export function Page(): ReactNode {
   return (
     <>
       <PageHead title="Batches" />
-      <search className={classes.filters} aria-label="Filters">
+      <FilterRow>
         <SegmentedControl
           aria-label="Kind of the batches"
           data={[
@@ -63,7 +63,7 @@ export function Page(): ReactNode {
             void navigate({ search: (before) => ({ ...before, site_id: id ?? undefined }), replace: true })
           }
         />
-      </search>
+      </FilterRow>
       <Listed key={`${kind} ${siteId}`} kind={kind} siteId={siteId} />
     </>
   );

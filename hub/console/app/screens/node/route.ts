@@ -1,18 +1,20 @@
 import { createRoute } from "@tanstack/react-router";
+import { everyValue } from "../../api/every-value.ts";
+import type { Answer } from "../../api/schema.ts";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf, severalOf } from "../../frame/search.ts";
 
 export const TABS = ["state", "machine", "work", "use", "history"] as const;
-export const KINDS = [
-  "onboarding",
-  "decommission",
-  "stage",
-  "allocation",
-  "task",
-  "record",
-  "event",
-  "override",
-] as const;
+export const KINDS = everyValue<Answer<"exportNodeLifecycle">["items"][number]["kind"]>({
+  onboarding: true,
+  decommission: true,
+  stage: true,
+  allocation: true,
+  task: true,
+  record: true,
+  event: true,
+  override: true,
+});
 
 /** One node. The address says which part of the node is open, and which kinds of entries its history shows. */
 export const nodeRoute = createRoute({

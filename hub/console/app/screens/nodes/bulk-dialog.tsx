@@ -8,12 +8,12 @@ import { isAbout, topicsIn } from "../../live/topics.ts";
 import shared from "../../parts/parts.module.css";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { counted } from "../../parts/tones.ts";
+import { ReasonField } from "../../verbs/reason-field.tsx";
 import { applyToNodes, BULK_VERBS, type BulkAction, type BulkVerb, type SiteResult } from "./bulk-requests.ts";
 import type { NodesSearch } from "./node-questions.ts";
 import classes from "./nodes.module.css";
 import { choicesOf, type Division } from "./selection.ts";
 
-const MOST_REASON = 256;
 const MOST_AT_ONCE = 1_000;
 
 interface Props {
@@ -95,16 +95,7 @@ function BulkForm(props: Props): ReactNode {
     <form onSubmit={submit}>
       <p className={shared.dialogText}>{BULK_VERBS[verb].effect}</p>
       {verb === "set_location" ? <LocationFields action={action} onChange={change} /> : null}
-      <TextInput
-        label="Reason, for the audit"
-        data-autofocus
-        required
-        withAsterisk={false}
-        maxLength={MOST_REASON}
-        autoComplete="off"
-        value={action.reason}
-        onChange={(event) => change({ reason: event.currentTarget.value })}
-      />
+      <ReasonField value={action.reason} onChange={(reason) => change({ reason })} />
       {refusal === null ? null : (
         <p role="alert" className={shared.refusal}>
           {refusal}

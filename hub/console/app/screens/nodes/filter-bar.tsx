@@ -2,6 +2,7 @@ import { Button, CloseButton, Switch, TextInput } from "@mantine/core";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useSiteName } from "../../api/sites.ts";
 import { Icon } from "../../look/icons.tsx";
+import { FilterRow } from "../../parts/filters.tsx";
 import { words } from "../../parts/tones.ts";
 import { FacetMenu } from "./facet-menu.tsx";
 import type { FacetName, Facets, NodesSearch } from "./node-questions.ts";
@@ -38,7 +39,7 @@ export function FilterBar({ search, facets, onChange }: Props): ReactNode {
     return name === "status" || name === "failure_class" ? words(value) : value;
   };
   return (
-    <search className={classes.filters} aria-label="Filters">
+    <FilterRow>
       <SearchField
         value={search.search ?? ""}
         onChange={(text) => onChange({ search: text === "" ? undefined : text })}
@@ -68,7 +69,7 @@ export function FilterBar({ search, facets, onChange }: Props): ReactNode {
           Clear all
         </Button>
       ) : null}
-    </search>
+    </FilterRow>
   );
 }
 

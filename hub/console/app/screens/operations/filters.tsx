@@ -2,6 +2,7 @@ import { Button, MultiSelect, Pill, Select, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { useSites } from "../../api/sites.ts";
 import { Icon } from "../../look/icons.tsx";
+import { FilterRow } from "../../parts/filters.tsx";
 import { words } from "../../parts/tones.ts";
 import { hasFilter, isPreset, type OperationsSearch, PRESETS } from "./operation-list.ts";
 import classes from "./operations.module.css";
@@ -21,7 +22,7 @@ const orNone = <Value extends string>(values: readonly string[]): Value[] | unde
 export function OperationFilters({ search, onChange, onPreset }: Props): ReactNode {
   const sites = useSites();
   return (
-    <search className={classes.filters} aria-label="Filters">
+    <FilterRow>
       {PRESETS.map(({ title, search: preset }) => (
         <Button
           key={title}
@@ -72,7 +73,7 @@ export function OperationFilters({ search, onChange, onPreset }: Props): ReactNo
           Clear all
         </Button>
       ) : null}
-    </search>
+    </FilterRow>
   );
 }
 

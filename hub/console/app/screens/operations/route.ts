@@ -1,41 +1,43 @@
 import { createRoute } from "@tanstack/react-router";
+import { everyValue } from "../../api/every-value.ts";
+import type { Answer } from "../../api/schema.ts";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf, severalOf, text } from "../../frame/search.ts";
 
-export const KINDS = [
-  "onboarding",
-  "drain",
-  "remove",
-  "release",
-  "soft_reset",
-  "reimage",
-  "storage_cleanup",
-  "full_decommission",
-] as const;
-export const STATUSES = [
-  "pending",
-  "running",
-  "compensating",
-  "failed_retryable",
-  "failed_manual_intervention",
-  "failed",
-  "completed",
-  "reconciled",
-  "cancelled",
-] as const;
-export const FAILURES = [
-  "input_config_error",
-  "site_capability_missing",
-  "upstream_transient",
-  "bmc_power_failure",
-  "pxe_discovery_failure",
-  "hardware_mismatch",
-  "deploy_cloud_init_failure",
-  "post_deploy_connectivity_failure",
-  "hardware_sync_failure",
-  "agent_enrollment_failure",
-  "state_ambiguity",
-] as const;
+export const KINDS = everyValue<Answer<"listOperations">["items"][number]["kind"]>({
+  onboarding: true,
+  drain: true,
+  remove: true,
+  release: true,
+  soft_reset: true,
+  reimage: true,
+  storage_cleanup: true,
+  full_decommission: true,
+});
+export const STATUSES = everyValue<Answer<"listOperations">["items"][number]["status"] | "failed">({
+  pending: true,
+  running: true,
+  compensating: true,
+  failed_retryable: true,
+  failed_manual_intervention: true,
+  failed: true,
+  completed: true,
+  reconciled: true,
+  cancelled: true,
+});
+export const FAILURES = everyValue<NonNullable<Answer<"listOperations">["items"][number]["failure_class"]>>({
+  input_config_error: true,
+  site_capability_missing: true,
+  upstream_transient: true,
+  bmc_power_failure: true,
+  pxe_discovery_failure: true,
+  hardware_mismatch: true,
+  deploy_cloud_init_failure: true,
+  post_deploy_connectivity_failure: true,
+  hardware_sync_failure: true,
+  agent_enrollment_failure: true,
+  state_ambiguity: true,
+});
 
 /** The filters and the order of the list of operations, with the names of the API. */
 export const operationsRoute = createRoute({

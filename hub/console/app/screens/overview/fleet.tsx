@@ -4,6 +4,7 @@ import { type Column, DataTable } from "../../parts/data-table.tsx";
 import { NodesLink } from "../../parts/links.tsx";
 import { Section } from "../../parts/page-head.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
+import { ToneBar } from "../../parts/tone-bar.tsx";
 import { counted, toneOf, words } from "../../parts/tones.ts";
 import { byPlace, byStatus, type PlaceCount, type StatusCount, schedulable, sum } from "./node-counts.ts";
 import classes from "./overview.module.css";
@@ -11,10 +12,8 @@ import type { Overview } from "./overview-question.ts";
 
 /** The share of each status as a bar. The list below the bar says the same in numbers and words. */
 const Bar = ({ counts }: { readonly counts: readonly StatusCount[] }): ReactNode => (
-  <div className={classes.bar} aria-hidden="true">
-    {counts.map(({ status, count }) => (
-      <span key={status} data-tone={toneOf(status)} title={`${words(status)}: ${count}`} style={{ flexGrow: count }} />
-    ))}
+  <div className={classes.bar}>
+    <ToneBar shares={counts.map((one) => ({ ...one, tone: toneOf(one.status) }))} />
   </div>
 );
 

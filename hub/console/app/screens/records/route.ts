@@ -1,8 +1,14 @@
 import { createRoute } from "@tanstack/react-router";
+import { everyValue } from "../../api/every-value.ts";
+import type { Answer } from "../../api/schema.ts";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf, text } from "../../frame/search.ts";
 
-export const VERDICTS = ["clean", "not_clean", "incomplete"] as const;
+export const VERDICTS = everyValue<Answer<"listSanitizationRecords">["items"][number]["verdict"]>({
+  clean: true,
+  not_clean: true,
+  incomplete: true,
+});
 
 /** The filters of the list of sanitization records, with the names of the API. */
 export const recordsRoute = createRoute({

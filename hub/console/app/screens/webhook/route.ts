@@ -1,8 +1,14 @@
 import { createRoute } from "@tanstack/react-router";
+import { everyValue } from "../../api/every-value.ts";
+import type { Answer } from "../../api/schema.ts";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf } from "../../frame/search.ts";
 
-export const DELIVERY_STATES = ["pending", "delivered", "dead"] as const;
+export const DELIVERY_STATES = everyValue<Answer<"listWebhookDeliveries">["items"][number]["state"]>({
+  pending: true,
+  delivered: true,
+  dead: true,
+});
 
 export const webhookRoute = createRoute({
   getParentRoute: () => rootRoute,

@@ -1,0 +1,27 @@
+import type { ReactNode } from "react";
+import classes from "./tone-bar.module.css";
+import { type Tone, words } from "./tones.ts";
+
+export interface Share {
+  readonly status: string;
+  readonly count: number;
+  readonly tone: Tone;
+}
+
+interface Props {
+  readonly shares: readonly Share[];
+  /** What the bar says, for people who do not see it. Without it, text beside the bar says the same. */
+  readonly label?: string;
+}
+
+/** The share of each status as a bar. */
+export const ToneBar = ({ shares, label }: Props): ReactNode => {
+  const named = label === undefined ? { "aria-hidden": true } : { role: "img", "aria-label": label };
+  return (
+    <div className={classes.bar} {...named}>
+      {shares.map(({ status, count, tone }) => (
+        <span key={status} data-tone={tone} title={`${words(status)}: ${count}`} style={{ flexGrow: count }} />
+      ))}
+    </div>
+  );
+};
