@@ -9,6 +9,7 @@ import { type NodeId, ProfileId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { addSchedulableNode, endTask, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type Answer, type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { countersign } from "../../support/countersign.ts";
+import { doneAudits } from "../../support/done-audits.ts";
 import { quietLog } from "../../support/log.ts";
 
 const PATH = "/api/v1/admin/allocations";
@@ -108,7 +109,7 @@ describe("the API of allocations", () => {
     expect(text).toContain(answer.body.id);
     expect(text).not.toContain(SSH_KEY.split(" ")[1]);
     expect(JSON.stringify((await api.ask("GET", PATH)).body)).not.toContain("AAAA");
-    const audited = (await db.select().from(auditLogs)).filter(({ action }) => action === "createAllocation");
+    const audited = (await doneAudits(db)).filter(({ action }) => action === "createAllocation");
     expect(audited.at(-1)?.details).toMatchObject({ tenant: "acme", login_user: "alice", ssh_keys: 1 });
   });
 

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
-import { auditLogs, nodeMaasState, nodeOnboardings, workflows } from "../../../hub/db/schema/index.ts";
+import { nodeMaasState, nodeOnboardings, workflows } from "../../../hub/db/schema/index.ts";
 import { createNode } from "../../../hub/node/create-node.ts";
 import { deleteNode } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { doneAudits } from "../../support/done-audits.ts";
 import { retireNode } from "../../support/site-nodes.ts";
 
 const REASON = { reason: "no longer needed" };
@@ -64,7 +65,7 @@ describe("the release of a node's machine over the API", () => {
       current_stage: "release_maas_node",
     });
     expect(await verb(decommission, "force")).toMatchObject({ status: 409, problem: { code: "verb_not_allowed" } });
-    const audited = await api.database.database.db.select().from(auditLogs);
+    const audited = await doneAudits(api.database.database.db);
     expect(audited.find((row) => row.action === "releaseNode")?.details).toMatchObject({
       prior: { status: "retired" },
       expected: { status: "retired" },
@@ -82,7 +83,7 @@ describe("the release of a node's machine over the API", () => {
     expect(read.body).toMatchObject({ maas_system_id: "id-c04u01", current_stage: "release_maas_node" });
     expect(await ask(left, "release")).toMatchObject({ status: 409, problem: { code: "operation_exists" } });
     expect((await ask(none, "release")).problem.detail).toContain("no machine in MAAS");
-    const audited = await api.database.database.db.select().from(auditLogs);
+    const audited = await doneAudits(api.database.database.db);
     expect(audited.find((row) => row.target === `nodes/${left}`)?.details).toMatchObject({
       prior: { status: "deleted" },
       expected: { status: "deleted" },
@@ -115,7 +116,7 @@ describe("the release of a node's machine over the API", () => {
     const begun = await full(await node("c04u02"));
     expect(begun).toMatchObject({ status: 202, body: { mode: "full_decommission", status: "pending" } });
     const { decommission_id: id } = begun.body;
-    const audited = await api.database.database.db.select().from(auditLogs);
+    const audited = await doneAudits(api.database.database.db);
     expect(audited.find((row) => row.target === `nodes/${begun.body.node_id}`)?.details).toMatchObject({
       decommission_id: id,
       options: {

@@ -7,7 +7,6 @@ import { eq, sql } from "../../../hub/db/orm.ts";
 import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
 import {
   allocations,
-  auditLogs,
   domainEvents,
   maasSiteProfiles,
   nodeBaselines,
@@ -22,6 +21,7 @@ import { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { addSchedulableNode, endTask, onboardedWith, SSH_KEY, writeBaseline } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { countersign } from "../../support/countersign.ts";
+import { doneAudits } from "../../support/done-audits.ts";
 import { quietLog } from "../../support/log.ts";
 
 const PATH = "/api/v1/admin/allocations";
@@ -113,9 +113,7 @@ describe("a release", () => {
       code: "operation_exists",
       context: { decommission_id: turnover },
     });
-    const [audit] = (await db().select().from(auditLogs))
-      .filter(({ target }) => target === `allocations/${id}`)
-      .slice(-1);
+    const [audit] = (await doneAudits(db())).filter(({ target }) => target === `allocations/${id}`).slice(-1);
     expect(audit).toMatchObject({
       action: "releaseAllocation",
       reason: REASON.reason,
@@ -180,7 +178,7 @@ describe("a release", () => {
     await sweep();
     const turnover = (await read(id)).decommission_id;
     expect(await decommission(turnover)).toMatchObject({ node_id: nodeId, status: "pending" });
-    const audited = (await db().select().from(auditLogs)).filter(({ target }) => target === `allocations/${id}`);
+    const audited = (await doneAudits(db())).filter(({ target }) => target === `allocations/${id}`);
     expect(audited.at(-1)).toMatchObject({
       action: "forceReleaseAllocation",
       reason: REASON.reason,
