@@ -9,6 +9,10 @@ export interface MachineDetails {
   readonly macs: readonly string[];
   readonly hardware_uuid: string | null;
   readonly serial: string | null;
+  /** The three values that follow are missing in a row that an older hub wrote. */
+  readonly board_serial?: string | null;
+  readonly chassis_serial?: string | null;
+  readonly firmware_version?: string | null;
   readonly architecture: string;
   readonly osystem: string;
   readonly distro_series: string;

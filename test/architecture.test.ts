@@ -234,6 +234,7 @@ const PLANTED = [
   ["hub/diagnostics/vault.ts", 'import "../secrets/file.ts";', "diagnostics-imports"],
   ["hub/metrics/counted/rows.ts", 'import "../../db/tables.ts";', "counted-imports"],
   ["hub/metrics/nodes.ts", 'import "../secrets/file.ts";', "metrics-imports"],
+  ["hub/nico/serve.ts", 'import "../http/app.ts";', "nico-imports"],
   ["hub/people/serve.ts", 'import "../http/app.ts";', "people-imports"],
   ["hub/copy-secrets/serve.ts", 'import "../http/app.ts";', "hub-commands-imports"],
   ["hub/backup/serve.ts", 'import "../http/app.ts";', "hub-commands-imports"],

@@ -13,6 +13,7 @@ import type { Env } from "./authorize.ts";
 import { registerConsole } from "./console-page.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { FailedLogins } from "./failed-logins.ts";
+import { nicoNameOf, nicoProblem, registerNico } from "./nico/facade.ts";
 import { openApiDocument } from "./openapi.ts";
 import { asApiError, problemResponse } from "./problem.ts";
 import { RefusedRequests } from "./refused-requests.ts";
@@ -73,11 +74,11 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
         error,
       });
     nameRequest(c);
-    return problemResponse(
-      c,
-      problemBody(known, { instance: c.req.path, request_id: c.get("requestId") }),
-      known.retryAfterSeconds,
-    );
+    const problem = problemBody(known, { instance: c.req.path, request_id: c.get("requestId") });
+    const nico = deps.nicoOrg === undefined ? null : nicoNameOf(c.req.path);
+    return nico === null
+      ? problemResponse(c, problem, known.retryAfterSeconds)
+      : nicoProblem(c, nico, problem, known.retryAfterSeconds);
   });
   app.use(
     bodyLimit({
@@ -98,6 +99,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
     watch: new CredentialWatch(isValid),
   };
   for (const route of ROUTES) register(app, route, deps, guard);
+  registerNico(app, deps, guard);
   const document = openApiDocument(ROUTES);
   app.get("/api/v1/openapi.json", (c) => c.json(document));
   // Few clients ask for the description of events, so the hub generates it only on request, and starts sooner.

@@ -39,10 +39,16 @@ export interface ApiGuard {
 
 const COSTS = { read: ["request"], write: ["request", "write"] } as const satisfies Record<string, TokenKind[]>;
 
+/** What decides whether a caller may send a request: a route of Muster's API, or an endpoint in another system's form. */
+type Asked = Pick<Route, "permission" | "right" | "place" | "operationId" | "path"> & {
+  readonly media?: unknown;
+  readonly withoutDatabase?: true;
+};
+
 /** Returns the actor of a request, or throws: `unauthenticated` for an invalid token, `rate_limited`, or `forbidden` without the route's right. */
 export async function authorize(
   c: Context<Env>,
-  route: Route,
+  route: Asked,
   deps: ApiDependencies,
   { failed, budgets }: ApiGuard,
 ): Promise<Actor> {
@@ -79,7 +85,7 @@ export async function authorize(
   return actor;
 }
 
-function noteAudited(c: Context<Env>, { operationId, path }: Route, actor: Actor): void {
+function noteAudited(c: Context<Env>, { operationId, path }: Asked, actor: Actor): void {
   c.set("audited", {
     source: sourceOf({ actor, address: c.get("address"), requestId: c.get("requestId") }),
     isLimited: !isUnlimited(actor),
@@ -94,7 +100,7 @@ function noteAudited(c: Context<Env>, { operationId, path }: Route, actor: Actor
  */
 async function authorizeSigned(
   c: Context<Env>,
-  route: Route,
+  route: Asked,
   right: Right,
   deps: ApiDependencies,
   { failed, budgets }: Pick<ApiGuard, "failed" | "budgets">,

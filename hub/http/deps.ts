@@ -78,6 +78,8 @@ export interface ApiDependencies {
   readonly approvalHours?: number | undefined;
   /** The request budgets of a token of the admin API, by default those of `hub/gateway/budgets.ts`; tests may set other budgets. */
   readonly tokenRates?: TokenRates | undefined;
+  /** The organization of the routes in NICo's form; without it the hub has no such routes (decision R3). */
+  readonly nicoOrg?: string | undefined;
   /** The operators' console; an API without one, as in most tests, has nothing at `/console`. */
   readonly console?: Console;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };

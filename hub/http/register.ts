@@ -111,7 +111,7 @@ async function answerStream(
 class KeyTaken extends Error {}
 
 async function answerWrite(c: Context<Env>, route: Route, call: Call, key: string | null): Promise<Response> {
-  const { deps, actor } = call;
+  const { deps } = call;
   // The hash of a stored request is keyed with the client's token or session. From a plain hash in the database somebody could guess a password in the request's
   // body.
   const proof =
@@ -121,12 +121,35 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     .digest("hex");
   const replayed = key === null ? null : await replay(c, call, key, requestSha256);
   if (replayed !== null) return replayed;
+  try {
+    return answer(c, route, await carryOut(route, call, c.req.header(APPROVAL_HEADER), { key, requestSha256 }));
+  } catch (error) {
+    if (!(error instanceof KeyTaken) || key === null) throw error;
+    // If two simultaneous requests have one Idempotency-Key, both clients get the answer that the hub stored first.
+    const first = await replay(c, call, key, requestSha256);
+    if (first === null) throw error;
+    return first;
+  }
+}
+
+/**
+ * Carries out the action of a route that writes, with its audit, and asks a second person where the action needs one. The routes in another system's
+ * form call it too, so that one action has one set of rules.
+ */
+export async function carryOut(
+  route: Route,
+  call: Call,
+  approval: string | undefined,
+  kept: { readonly key: string | null; readonly requestSha256: string } = { key: null, requestSha256: "" },
+): Promise<unknown> {
+  const { deps, actor } = call;
+  const { key, requestSha256 } = kept;
   const prepared = await route.before?.(call);
   const act = async (tx: Tx): Promise<unknown> => {
     if (route.write === undefined) throw new Error(`${route.operationId} does not write`);
     if (key !== null && (await lockIdempotencyKey(tx, actor.name, key)) !== null) throw new KeyTaken();
     noteAsker(tx, { name: actor.name, requestId: call.requestId });
-    const check = await checkSecondPerson(tx, route, call, c.req.header(APPROVAL_HEADER));
+    const check = await checkSecondPerson(tx, route, call, approval);
     const { body, audit, touched } = await route.write(call, tx, prepared);
     check.mustBeApproved(touched);
     const approved = check.approvalId === null ? {} : { approval_id: check.approvalId };
@@ -137,35 +160,31 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
       reason: audit.reason ?? null,
       details: { ...audit.details, ...approved },
     });
-    const plain = body instanceof Versioned ? body.body : body;
-    if (
-      key !== null &&
-      !(await keepIdempotencyKey(tx, {
-        actor: actor.name,
-        key,
-        requestSha256,
-        status: route.status,
-        body: plain ?? null,
-      }))
-    )
-      throw new KeyTaken();
+    if (key !== null) await keepAnswer(tx, route, call, { key, requestSha256, body });
     return body;
   };
   try {
     const body = await deps.inTx(act);
     await tidy(route, call, route.after?.(call, prepared));
-    return answer(c, route, body);
+    return body;
   } catch (error) {
     // If the outcome of a request's commit is unknown, the rows of the request may exist in the database. The hub keeps the secrets to which the rows
     // of such a request may refer.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (error instanceof NeedsApproval) throw await askSecondPerson(route, call, error);
-    if (!(error instanceof KeyTaken) || key === null) throw error;
-    // If two simultaneous requests have one Idempotency-Key, both clients get the answer that the hub stored first.
-    const first = await replay(c, call, key, requestSha256);
-    if (first === null) throw error;
-    return first;
+    throw error;
   }
+}
+
+async function keepAnswer(
+  tx: Tx,
+  { status }: Route,
+  { actor }: Call,
+  { key, requestSha256, body }: { readonly key: string; readonly requestSha256: string; readonly body: unknown },
+): Promise<void> {
+  const plain = body instanceof Versioned ? body.body : body;
+  const kept = { actor: actor.name, key, requestSha256, status, body: plain ?? null };
+  if (!(await keepIdempotencyKey(tx, kept))) throw new KeyTaken();
 }
 
 /**

@@ -141,6 +141,9 @@ export interface MaasMachine {
   readonly syncIntervalSeconds: number | null;
   readonly hardwareUuid: string | null;
   readonly serial: string | null;
+  readonly boardSerial: string | null;
+  readonly chassisSerial: string | null;
+  readonly firmwareVersion: string | null;
   readonly tags: readonly string[];
   readonly pool: string;
   readonly zone: string;

@@ -27,6 +27,9 @@ describe("a machine", () => {
       syncIntervalSeconds: null,
       hardwareUuid: null,
       serial: null,
+      boardSerial: null,
+      chassisSerial: null,
+      firmwareVersion: null,
       tags: [],
       pool: "",
       zone: "",
@@ -46,7 +49,15 @@ describe("a machine", () => {
     expect(Machine.parse({ ...least, ...plain, ...info })).toMatchObject({
       ...{ tags: ["gpu"], pool: "p", zone: "z", cpuCount: 8, memoryMib: 16384, serial: null, hardwareUuid: "u" },
     });
-    expect(Machine.parse({ ...least, hardware_info: { system_serial: "ABC" } }).serial).toBe("ABC");
+    const found = {
+      system_serial: "ABC",
+      mainboard_serial: "B1",
+      chassis_serial: "C1",
+      mainboard_firmware_version: "2",
+    };
+    expect(Machine.parse({ ...least, hardware_info: { ...found, chassis_serial: "Unknown" } })).toMatchObject({
+      ...{ serial: "ABC", boardSerial: "B1", chassisSerial: null, firmwareVersion: "2" },
+    });
   });
 
   it("and an event keep no secret that a script or an installer told, also where the cut would shorten it", () => {

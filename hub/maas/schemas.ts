@@ -57,9 +57,9 @@ const count = z
   .nullish()
   .catch(null)
   .transform((value) => (typeof value === "number" && value >= 0 ? Math.trunc(value) : null));
-/** MAAS writes `Unknown` for a serial number that the commissioning did not find. */
-const serialOf = (info: { readonly system_serial: string } | null | undefined): string | null =>
-  info === null || info === undefined || /^(unknown)?$/i.test(info.system_serial) ? null : info.system_serial;
+/** MAAS writes `Unknown` for a serial number or a version that the commissioning did not find. */
+const knownOf = (text: string | undefined): string | null =>
+  text === undefined || /^(unknown)?$/i.test(text) ? null : text;
 
 interface WithAddresses {
   readonly ip_addresses?: readonly string[] | null | undefined;
@@ -133,7 +133,15 @@ export const Machine = z
     next_sync: time,
     sync_interval: z.int32().nullish(),
     hardware_uuid: word.nullish(),
-    hardware_info: z.object({ system_serial: shortText }).nullish().catch(null),
+    hardware_info: z
+      .object({
+        system_serial: shortText,
+        mainboard_serial: shortText.optional(),
+        chassis_serial: shortText.optional(),
+        mainboard_firmware_version: shortText.optional(),
+      })
+      .nullish()
+      .catch(null),
     tag_names: z.array(shortText).nullish().catch(null),
     pool: named,
     zone: named,
@@ -163,7 +171,10 @@ export const Machine = z
       nextSync: m.next_sync,
       syncIntervalSeconds: m.sync_interval ?? null,
       hardwareUuid: m.hardware_uuid ?? null,
-      serial: serialOf(m.hardware_info),
+      serial: knownOf(m.hardware_info?.system_serial),
+      boardSerial: knownOf(m.hardware_info?.mainboard_serial),
+      chassisSerial: knownOf(m.hardware_info?.chassis_serial),
+      firmwareVersion: knownOf(m.hardware_info?.mainboard_firmware_version),
       tags: (m.tag_names ?? []).slice(0, MOST_TAGS),
       pool: m.pool,
       zone: m.zone,

@@ -160,6 +160,11 @@ const Env = z.object({
   MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
   MUSTER_HISTORY_DAYS: z.coerce.number().int().min(30).max(36_500).default(1_095),
   /** The hours after which the approval of a second person expires, counted from the request for it. */
+  /** The organization in the paths of the routes in NICo's form. Without MUSTER_NICO_ORG the hub has no such routes. */
+  MUSTER_NICO_ORG: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/)
+    .optional(),
   MUSTER_APPROVAL_HOURS: z.coerce.number().int().min(1).max(720).default(24),
 });
 
@@ -195,6 +200,7 @@ export interface Config {
   readonly auditExport: { readonly file: string | null; readonly syslog: string | null };
   readonly retentionDays: number;
   readonly historyDays: number;
+  readonly nicoOrg: string | undefined;
   readonly approvalHours: number;
   /** All settings of the hub by name, for display. */
   readonly inForce: readonly Setting[];
@@ -269,6 +275,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     retentionDays: e.MUSTER_RETENTION_DAYS,
     historyDays: e.MUSTER_HISTORY_DAYS,
+    nicoOrg: e.MUSTER_NICO_ORG,
     approvalHours: e.MUSTER_APPROVAL_HOURS,
     inForce: settingsOf({ ...e, ...folders, MUSTER_STATE_DIR: resolve(e.MUSTER_STATE_DIR) }, given),
   };

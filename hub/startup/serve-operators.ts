@@ -17,6 +17,7 @@ type Api = Pick<
   ApiDependencies,
   | "agentUrl"
   | "approvalHours"
+  | "nicoOrg"
   | "auditHeads"
   | "caBundlePem"
   | "authority"

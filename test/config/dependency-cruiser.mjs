@@ -171,7 +171,7 @@ export default {
       "^hub/",
       "^hub/startup/config[.]ts$",
       "Settings are read in one place and passed as values.",
-      { except: ["^hub/main[.]ts$", "^hub/startup/config[.]ts$"] },
+      { except: ["^hub/startup/(serve|run-command)[.]ts$", "^hub/startup/config[.]ts$"] },
     ),
     never(
       "drizzle-by-one-file",
@@ -265,7 +265,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(audit|db|people|sign-in|node|adoption|allocations|secrets|reconciler|events|diagnostics|metrics)/",
+        "^hub/(audit|db|people|sign-in|node|nico|adoption|allocations|secrets|reconciler|events|diagnostics|metrics)/",
         "^hub/workflows/((engine|timeline)/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/(console|ui)/",
@@ -275,6 +275,12 @@ export default {
         NODE,
       ],
       "Routes record intent and read the read model; they do not talk to MAAS and run no stage.",
+    ),
+    only(
+      "nico-imports",
+      "^hub/nico/",
+      ["^hub/(nico|db|node)/", "^shared/", NODE],
+      "The words of NICo's API are functions of rows that others have read.",
     ),
     only(
       "people-imports",

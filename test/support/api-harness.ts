@@ -161,6 +161,8 @@ interface Options {
   readonly probe?: ProbeMaas;
   readonly maasFacts?: ReadMaasFacts;
   readonly tokenRates?: TokenRates;
+  /** The organization of the routes in NICo's form. */
+  readonly nicoOrg?: string;
   readonly signIn?: SignInSettings;
   /** The operators' console, which few tests need. */
   readonly console?: Console;
@@ -245,8 +247,9 @@ const asAtFirst = (): Pick<ApiHarness, "probeAnswer" | "auditHeads" | "patience"
   diagnosticsAsked: 0,
 });
 
-const insteadOf = ({ tokenRates, maasFacts, console }: Options) => ({
+const insteadOf = ({ tokenRates, nicoOrg, maasFacts, console }: Options) => ({
   tokenRates,
+  nicoOrg,
   ...(console === undefined ? {} : { console }),
   ...(maasFacts === undefined ? {} : { maasFacts }),
 });

@@ -4,7 +4,17 @@ export function machine(systemId: string, status = 4): MaasMachine {
   const texts = { statusName: "Ready", statusMessage: "", errorDescription: "", osystem: "", distroSeries: "" };
   const sync = { enableHwSync: null, lastSync: null, nextSync: null, syncIntervalSeconds: null };
   const lists = { ipAddresses: [], interfaceAddresses: [], macAddresses: [] };
-  const rest = { powerState: "on", owner: null, locked: false, hardwareUuid: null, serial: null, ephemeral: false };
+  const rest = {
+    powerState: "on",
+    owner: null,
+    locked: false,
+    hardwareUuid: null,
+    serial: null,
+    boardSerial: null,
+    chassisSerial: null,
+    firmwareVersion: null,
+    ephemeral: false,
+  };
   const place = { tags: [], pool: "", zone: "", architecture: "", cpuCount: null, memoryMib: null };
   return { systemId, hostname: systemId, status, ...texts, ...sync, ...lists, ...rest, ...place };
 }

@@ -189,6 +189,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
       system_sku: "SKU=0A6B",
       cpu_model: "AMD EPYC 9555 64-Core Processor",
       mainboard_vendor: "Dell Inc.",
+      mainboard_serial: `.${serial}.CNWS3008.`,
       mainboard_firmware_version: "2.5.4",
       chassis_vendor: "Dell Inc.",
       chassis_type: "Rack Mount Chassis",

@@ -1,0 +1,51 @@
+import { isReadInFull } from "../../../shared/machine-details.ts";
+import { readMachineRecords } from "../../db/queries/machine-pages.ts";
+import type { NodeRow } from "../../db/queries/node-reads.ts";
+import type { MaasMachineRow } from "../../db/schema/index.ts";
+import { stableId } from "../../nico/stable-id.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { siteIn } from "./inputs.ts";
+import { nodesOnPage } from "./machines.ts";
+
+/** A node that has not enrolled yet is expected, but nobody has seen its host. */
+const isSeen = ({ node }: NodeRow): boolean => node.status !== "bootstrap_issued";
+
+function toExpected(row: NodeRow, machine: MaasMachineRow | undefined) {
+  const { node } = row;
+  return {
+    id: stableId("expected", node.id),
+    siteId: node.siteId,
+    machineId: isSeen(row) ? node.id : null,
+    name: node.hostname,
+    bmcMacAddress: null,
+    chassisSerialNumber:
+      machine !== undefined && isReadInFull(machine.details) ? (machine.details.chassis_serial ?? null) : null,
+    rackId: node.rack,
+    skuId: node.sku,
+    labels: {},
+    description: null,
+    created: node.createdAt.toISOString(),
+    updated: node.updatedAt.toISOString(),
+  };
+}
+
+/** The hosts that somebody wants in service: all nodes but those that were taken out. */
+const list: Endpoint = {
+  operationId: "nicoListExpectedMachines",
+  method: "GET",
+  path: "/expected-machine",
+  permission: "read",
+  right: "read_nodes",
+  place: "list",
+  status: 200,
+  answer: async ({ deps: { db }, actor, query, page }) => {
+    const { rows, total } = await nodesOnPage(db, { reach: actor, siteId: siteIn(query) }, page);
+    const records = await readMachineRecords(
+      db,
+      rows.map(({ node }) => node.id),
+    );
+    return { body: rows.map((row) => toExpected(row, records.machines.get(row.node.id))), total };
+  },
+};
+
+export const nicoExpectedMachines = [list];

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { NodeId } from "../../../shared/ids.ts";
+import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
+import type { NodeHealthOverride } from "../../db/schema/index.ts";
+import { parse } from "../problem.ts";
+import { carryOut } from "../register.ts";
+import { ROUTES } from "../routes/index.ts";
+import type { Endpoint, NicoCall } from "./endpoint.ts";
+import { idIn } from "./inputs.ts";
+
+const Alert = z.object({
+  id: z.string(),
+  target: z.string().nullish(),
+  message: z.string(),
+  tenantMessage: z.string().nullish(),
+  classifications: z.array(z.string()).nullish(),
+});
+/** NICo's report. Muster keeps no successes that a client reports, because its own conditions say what is well. */
+const Report = z.object({
+  source: z.string(),
+  mode: z.enum(["Merge", "Replace"]),
+  alerts: z.array(Alert).nullish(),
+});
+
+const toReport = (one: NodeHealthOverride) => ({
+  source: one.source,
+  mode: one.mode === "replace" ? "Replace" : "Merge",
+  triggeredBy: one.setBy,
+  observedAt: one.since.toISOString(),
+  successes: [],
+  alerts: (
+    one.alerts ?? [
+      {
+        id: one.source,
+        target: null,
+        message: one.reason,
+        tenant_message: null,
+        classifications: ["PreventAllocations"],
+      },
+    ]
+  ).map((alert) => ({
+    id: alert.id,
+    target: alert.target,
+    inAlertSince: one.since.toISOString(),
+    message: alert.message,
+    tenantMessage: alert.tenant_message,
+    classifications: alert.classifications,
+  })),
+});
+
+async function reportsOf({ deps: { db }, params }: NicoCall) {
+  return (await listHealthOverrides(db, [idIn(params, NodeId)])).map(toReport);
+}
+
+/** Carries out a route of Muster's own API, so that NICo's clients get the same checks, audit and approvals. */
+async function asOwnRoute(call: NicoCall, operationId: string, body: unknown): Promise<void> {
+  const route = ROUTES.find((one) => one.operationId === operationId);
+  if (route?.body === undefined) throw new Error(`there is no route ${operationId} with a body`);
+  const { actor, address, requestId, deps, approval } = call;
+  const own = {
+    params: { id: idIn(call.params, NodeId) },
+    query: {},
+    body: parse(route.body, body, "body"),
+    ifMatch: null,
+    accept: undefined,
+  };
+  await carryOut(route, { ...own, actor, address, requestId, deps }, approval);
+}
+
+const list: Endpoint = {
+  operationId: "nicoListHealthReports",
+  method: "GET",
+  path: "/machine/{id}/health-report",
+  permission: "read",
+  right: "read_fleet",
+  place: { of: "node", param: "id" },
+  status: 200,
+  answer: async (call) => ({ body: await reportsOf(call) }),
+};
+
+const put: Endpoint = {
+  operationId: "nicoPutHealthReport",
+  method: "PUT",
+  path: "/machine/{id}/health-report",
+  permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
+  status: 200,
+  answer: async (call) => {
+    const { source, mode, alerts } = parse(Report, call.body, "body");
+    await asOwnRoute(call, "setNodeHealthOverride", {
+      source,
+      mode: mode === "Replace" ? "replace" : "merge",
+      alerts: (alerts ?? []).map(({ id, target, message, tenantMessage, classifications }) => ({
+        id,
+        target: target ?? null,
+        message,
+        tenant_message: tenantMessage ?? null,
+        classifications: classifications ?? [],
+      })),
+      reason: alerts?.[0]?.message ?? "Reported by a client of NICo's API",
+    });
+    const found = (await reportsOf(call)).find((one) => one.source === source);
+    if (found === undefined) throw new ApiError("conflict", `The report ${source} was removed meanwhile.`);
+    return { body: found };
+  },
+};
+
+const remove: Endpoint = {
+  operationId: "nicoDeleteHealthReport",
+  method: "DELETE",
+  path: "/machine/{id}/health-report/{source}",
+  permission: "write",
+  right: "operate_nodes",
+  place: { of: "node", param: "id" },
+  status: 204,
+  answer: async (call) => {
+    const reason = "Removed by a client of NICo's API";
+    await asOwnRoute(call, "removeNodeHealthOverride", { source: call.params["source"], reason });
+    return { body: null };
+  },
+};
+
+export const nicoHealthReports = [list, put, remove];

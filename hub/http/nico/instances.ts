@@ -1,0 +1,88 @@
+import { ApiError } from "../../../shared/api/errors.ts";
+import { AllocationId } from "../../../shared/ids.ts";
+import { pageOfInstances } from "../../db/queries/machine-pages.ts";
+import { listNodeRows } from "../../db/queries/node-reads.ts";
+import type { AllocationRow } from "../../db/schema/index.ts";
+import type { Db } from "../../db/tx.ts";
+import { instanceStatusOf, toInstance, vpcOf } from "../../nico/instance.ts";
+import { isUnderRepair } from "../../nico/machine-health.ts";
+import { stableId } from "../../nico/stable-id.ts";
+import { readinessOf } from "../../node/readiness-verdict.ts";
+import { readinessFactsOf } from "../../node/scheduling-facts.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { idIn, siteIn } from "./inputs.ts";
+
+async function toInstances(db: Db, rows: readonly AllocationRow[]) {
+  const ids = rows.map(({ nodeId }) => nodeId);
+  const nodes = await listNodeRows(db, { ids }, { limit: Math.max(ids.length, 1), after: null });
+  const byId = new Map(nodes.map((row) => [row.node.id, row]));
+  return rows.flatMap((row) => {
+    if (row.status === "ended") return [];
+    const node = byId.get(row.nodeId);
+    const host = {
+      ready:
+        node !== undefined &&
+        node.node.status === "active" &&
+        readinessOf(readinessFactsOf(node), node.conditions).ready,
+      underRepair: node !== undefined && isUnderRepair(node),
+    };
+    return [toInstance(row, instanceStatusOf(row.status, host), node?.node.sku ?? null)];
+  });
+}
+
+const list: Endpoint = {
+  operationId: "nicoListInstances",
+  method: "GET",
+  path: "/instance",
+  permission: "read",
+  right: "read_allocations",
+  place: "list",
+  status: 200,
+  answer: async ({ deps: { db }, actor, query, page }) => {
+    const { rows, total } = await pageOfInstances(db, { reach: actor, siteId: siteIn(query) }, page);
+    return { body: await toInstances(db, rows), total };
+  },
+};
+
+const get: Endpoint = {
+  operationId: "nicoGetInstance",
+  method: "GET",
+  path: "/instance/{id}",
+  permission: "read",
+  right: "read_allocations",
+  place: { of: "allocation", param: "id" },
+  status: 200,
+  answer: async ({ deps: { db }, actor, params }) => {
+    const id = idIn(params, AllocationId);
+    const { rows } = await pageOfInstances(db, { reach: actor, id }, { limit: 1, offset: 0 });
+    const [body] = await toInstances(db, rows);
+    if (body === undefined) throw new ApiError("not_found", `There is no instance ${id}, or it has ended.`);
+    return { body };
+  },
+};
+
+/** The flat network that stands for each tenant with an instance at a site. */
+const networks: Endpoint = {
+  operationId: "nicoListVpcs",
+  method: "GET",
+  path: "/vpc",
+  permission: "read",
+  right: "read_allocations",
+  place: "list",
+  status: 200,
+  answer: async ({ deps: { db }, actor, query, page }) => {
+    const { rows } = await pageOfInstances(db, { reach: actor, siteId: siteIn(query) }, { limit: 10_000, offset: 0 });
+    const all = new Map(rows.map(({ siteId, tenant }) => [vpcOf(siteId, tenant), { siteId, tenant }]));
+    const body = [...all].map(([id, { siteId, tenant }]) => ({
+      id,
+      name: tenant,
+      siteId,
+      tenantId: stableId("tenant", tenant),
+      networkVirtualizationType: "FLAT",
+      status: "Ready",
+    }));
+    return { body: body.slice(page.offset, page.offset + page.limit), total: body.length };
+  },
+};
+
+export const nicoInstances = [list, get, networks];

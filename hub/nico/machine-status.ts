@@ -1,0 +1,43 @@
+import type { NodeStatus } from "../../shared/node-status.ts";
+
+/** The statuses of a machine in NICo's API that Muster uses. Their names are NICo's. */
+export const MACHINE_STATUSES = [
+  "Initializing",
+  "Ready",
+  "Reset",
+  "Maintenance",
+  "InUse",
+  "Error",
+  "Decommissioning",
+  "Decommissioned",
+] as const;
+export type MachineStatus = (typeof MACHINE_STATUSES)[number];
+
+/** The tenant's use of a node: `none` without one, `ending` from the request to end it until the node is clean. */
+export type TenantUse = "none" | "open" | "ending";
+
+export interface MachineFacts {
+  readonly node: NodeStatus;
+  readonly use: TenantUse;
+  /** True while an operation cleans the node after a tenant. */
+  readonly cleaning: boolean;
+  /** True if an alert prevents allocations, or a condition that every node needs is missing. */
+  readonly unhealthy: boolean;
+  /** True while a person keeps new work off the node. */
+  readonly cordoned: boolean;
+}
+
+/**
+ * Translates a node into NICo's status of a machine. A cleaning is `Reset` whatever alerts the node has, because NICo's clients look for `Reset`
+ * between `InUse` and `Ready` (NICo's own service never sets it). A use that is ending while nothing cleans the node is an error: a failed cleaning.
+ */
+export function machineStatusOf({ node, use, cleaning, unhealthy, cordoned }: MachineFacts): MachineStatus {
+  if (node === "deleted" || node === "retired") return "Decommissioned";
+  if (cleaning) return "Reset";
+  if (node === "removing") return "Decommissioning";
+  if (node === "bootstrap_issued" || node === "enrolling") return "Initializing";
+  if (node !== "active" && node !== "draining") return "Error";
+  if (use === "ending" || unhealthy) return "Error";
+  if (use === "open") return "InUse";
+  return node === "draining" || cordoned ? "Maintenance" : "Ready";
+}

@@ -1,0 +1,156 @@
+import { Inventory } from "../../shared/inventory.ts";
+import { isReadInFull } from "../../shared/machine-details.ts";
+import type { CleaningOfNode, MachineRecords, NodeChange, UseOfNode } from "../db/queries/machine-pages.ts";
+import type { NodeRow } from "../db/queries/node-reads.ts";
+import type { MaasMachineRow } from "../db/schema/index.ts";
+import { machineHealthOf, preventsAllocations } from "./machine-health.ts";
+import { type MachineStatus, machineStatusOf } from "./machine-status.ts";
+import { stableId } from "./stable-id.ts";
+import { type Change, changesOfCleaning, changesOfUse, type StatusEntry, statusHistory } from "./status-history.ts";
+
+/** NICo's lists show the newest entries of a machine's history; the whole history has a route of its own. */
+const ENTRIES_SHOWN = 20;
+
+function changesOfNode({ type, toStatus, owner, message, occurredAt }: NodeChange): Change[] {
+  const told = { at: occurredAt, message };
+  if (type === "cordoned") return owner.startsWith("operator:") ? [{ ...told, cordoned: true }] : [];
+  if (type === "uncordoned") return [{ ...told, cordoned: false }];
+  return toStatus === null ? [] : [{ ...told, node: toStatus }];
+}
+
+const cleaningOf = ({ operation, beganAt, endedAt, recordId, verdict }: CleaningOfNode) => ({
+  operation,
+  beganAt,
+  endedAt,
+  record: recordId === null || verdict === null ? null : { id: recordId, verdict },
+});
+
+/** Returns all entries of a machine's history, oldest first. */
+export function historyOf(nodeId: string, records: MachineRecords): StatusEntry[] {
+  const mine = <T extends { readonly nodeId: string }>(rows: readonly T[]): T[] =>
+    rows.filter((one) => one.nodeId === nodeId);
+  const changes = mine(records.changes);
+  // The oldest events of a node may be gone, so the history begins with the status before the oldest one that is left.
+  const first = changes.find(({ toStatus }) => toStatus !== null);
+  const before: Change[] =
+    first === undefined || first.fromStatus === null
+      ? []
+      : [{ at: new Date(first.occurredAt.getTime() - 1), message: "Earlier history", node: first.fromStatus }];
+  return statusHistory([
+    ...before,
+    ...changes.flatMap(changesOfNode),
+    ...mine(records.uses).flatMap(changesOfUse),
+    ...mine(records.cleanings).map(cleaningOf).flatMap(changesOfCleaning),
+  ]);
+}
+
+export const toStatusDetail = ({ status, message, at }: StatusEntry) => ({
+  status,
+  message,
+  created: at.toISOString(),
+  updated: at.toISOString(),
+});
+
+const isOpen = (use: UseOfNode): boolean => use.endedAt === null;
+
+function statusOf(row: NodeRow, records: MachineRecords): MachineStatus {
+  const { node } = row;
+  const use = records.uses.find((one) => one.nodeId === node.id && isOpen(one));
+  const cleaning = records.cleanings.some((one) => one.nodeId === node.id && one.endedAt === null);
+  return machineStatusOf({
+    node: node.status,
+    use: use === undefined ? "none" : use.endingAt === null ? "open" : "ending",
+    cleaning,
+    unhealthy: preventsAllocations(machineHealthOf(row), row),
+    cordoned: node.cordonOwner?.startsWith("operator:") === true,
+  });
+}
+
+const UNKNOWN = { name: null, frequency: null, cores: null, threads: null, capacity: null, vendor: null };
+
+/** The parts of the host that its agent has seen. GPUs are those of the host, not those that its SKU promises. */
+function capabilitiesOf(inventory: Inventory) {
+  const gpus = new Map<string, number>();
+  for (const { model } of inventory.gpus) gpus.set(model, (gpus.get(model) ?? 0) + 1);
+  return [
+    { ...UNKNOWN, type: "CPU", name: inventory.cpu.model, cores: inventory.cpu.cores, count: inventory.cpu.sockets },
+    { ...UNKNOWN, type: "Memory", capacity: `${inventory.memory_bytes} B`, count: 1 },
+    ...inventory.disks.map((disk) => ({
+      ...UNKNOWN,
+      type: "Storage",
+      name: disk.model,
+      capacity: `${disk.bytes} B`,
+      count: 1,
+    })),
+    ...inventory.interfaces.map(({ name }) => ({ ...UNKNOWN, type: "Network", name, count: 1 })),
+    ...[...gpus].map(([name, count]) => ({ ...UNKNOWN, type: "GPU", name, count })),
+  ];
+}
+
+function interfacesOf(machine: MaasMachineRow) {
+  const names = [...new Set(machine.interfaceAddresses.map((one) => one.interface))];
+  return names.map((name) => {
+    const mine = machine.interfaceAddresses.filter((one) => one.interface === name);
+    return { name, isPrimary: mine.some(({ boots }) => boots), ipAddresses: mine.map(({ address }) => address) };
+  });
+}
+
+function metadataOf(inventory: Inventory | null, machine: MaasMachineRow | undefined) {
+  const details = machine !== undefined && isReadInFull(machine.details) ? machine.details : null;
+  return {
+    dmiData: {
+      sysVendor: inventory?.system.manufacturer ?? null,
+      productName: inventory?.system.model ?? null,
+      productSerial: details?.serial ?? null,
+      boardSerial: details?.board_serial ?? null,
+      chassisSerial: details?.chassis_serial ?? null,
+      biosVersion: details?.firmware_version ?? null,
+    },
+    gpus: (inventory?.gpus ?? []).map(({ model, bus, memory_bytes }) => ({
+      name: model,
+      serial: null,
+      totalMemory: memory_bytes === null ? null : `${memory_bytes} B`,
+      pciBusId: bus,
+    })),
+    networkInterfaces: (inventory?.interfaces ?? []).map(({ name, mac }) => ({ name, macAddress: mac })),
+    infinibandInterfaces: [],
+  };
+}
+
+/** Translates a node into NICo's Machine. A value that Muster does not know is null, never a guess. */
+export function toMachine(row: NodeRow, records: MachineRecords, withMetadata: boolean) {
+  const { node } = row;
+  const use = records.uses.find((one) => one.nodeId === node.id && isOpen(one));
+  const machine = records.machines.get(node.id);
+  const inventory = Inventory.safeParse(records.inventories.get(node.id)?.inventory).data ?? null;
+  const health = machineHealthOf(row);
+  const status = statusOf(row, records);
+  const history = historyOf(node.id, records);
+  const isPersonsCordon = node.cordonOwner?.startsWith("operator:") === true;
+  return {
+    id: node.id,
+    siteId: node.siteId,
+    infrastructureProviderId: node.siteId === null ? null : stableId("provider", node.siteId),
+    instanceTypeId: stableId("sku", node.sku),
+    instanceId: use?.id ?? null,
+    tenantId: use === undefined ? null : stableId("tenant", use.tenant),
+    controllerMachineId: row.maasSystemId,
+    controllerMachineType: row.maasSystemId === null ? null : "maas",
+    hostname: node.hostname,
+    hwSkuDeviceType: node.gpusTotal > 0 ? "gpu" : "cpu",
+    vendor: inventory?.system.manufacturer ?? null,
+    productName: inventory?.system.model ?? null,
+    serialNumber: machine !== undefined && isReadInFull(machine.details) ? machine.details.serial : null,
+    machineCapabilities: inventory === null ? [] : capabilitiesOf(inventory),
+    machineInterfaces: machine === undefined ? [] : interfacesOf(machine),
+    maintenanceMessage: isPersonsCordon ? node.cordonReason : null,
+    health,
+    ...(withMetadata ? { metadata: metadataOf(inventory, machine) } : {}),
+    labels: node.rack === null ? {} : { RackIdentifier: node.rack },
+    status,
+    isUsableByTenant: use === undefined ? status === "Ready" : status === "InUse",
+    statusHistory: history.slice(-ENTRIES_SHOWN).map(toStatusDetail),
+    created: node.createdAt.toISOString(),
+    updated: (history.at(-1)?.at ?? node.updatedAt).toISOString(),
+  };
+}

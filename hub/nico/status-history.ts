@@ -1,0 +1,82 @@
+import type { NodeStatus } from "../../shared/node-status.ts";
+import { type MachineFacts, type MachineStatus, machineStatusOf, type TenantUse } from "./machine-status.ts";
+
+/** One recorded change of a node, of a tenant's use, of a cleaning or of a person's cordon. */
+export type Change = { readonly at: Date; readonly message: string } & (
+  | { readonly node: NodeStatus }
+  | { readonly use: TenantUse }
+  | { readonly cleaning: boolean }
+  | { readonly cordoned: boolean }
+);
+
+export interface StatusEntry {
+  readonly status: MachineStatus;
+  readonly message: string;
+  readonly at: Date;
+}
+
+const BEGIN: MachineFacts = {
+  node: "bootstrap_issued",
+  use: "none",
+  cleaning: false,
+  unhealthy: false,
+  cordoned: false,
+};
+
+/**
+ * Replays the recorded changes of a node, and returns each change of its status in NICo's words, oldest first. The history has no alerts, because an
+ * alert's past is not recorded with what it prevented. Changes of the same moment count as one, so that the history has no status of no duration.
+ */
+export function statusHistory(changes: readonly Change[]): StatusEntry[] {
+  const entries: StatusEntry[] = [];
+  let facts = BEGIN;
+  const sorted = [...changes].sort((a, b) => a.at.getTime() - b.at.getTime());
+  for (const [index, change] of sorted.entries()) {
+    const { at, message, ...said } = change;
+    facts = { ...facts, ...said };
+    if (sorted[index + 1]?.at.getTime() === at.getTime()) continue;
+    const status = machineStatusOf(facts);
+    if (entries.at(-1)?.status !== status) entries.push({ status, message, at });
+  }
+  return entries;
+}
+
+/** A cleaning after a tenant, as the hub has recorded it. */
+export interface Cleaning {
+  readonly operation: string;
+  readonly beganAt: Date;
+  /** Null while the operation runs. */
+  readonly endedAt: Date | null;
+  /** The sanitization record of the cleaning; null if there is none. */
+  readonly record: { readonly id: string; readonly verdict: string } | null;
+}
+
+/**
+ * A cleaning that is over counts only if a sanitization record proves it. An operation that ended without a record leaves no `Reset` in the history, so
+ * that a client which asks for evidence of a cleaning finds none.
+ */
+export function changesOfCleaning({ operation, beganAt, endedAt, record }: Cleaning): Change[] {
+  if (endedAt !== null && record === null) return [];
+  const proof = record === null ? "no sanitization record yet" : `sanitization record ${record.id}: ${record.verdict}`;
+  const began: Change = { at: beganAt, cleaning: true, message: `Operation ${operation} cleans the host; ${proof}` };
+  return endedAt === null
+    ? [began]
+    : [began, { at: endedAt, cleaning: false, message: `Operation ${operation} is over; ${proof}` }];
+}
+
+/** A tenant's use of the node. */
+export interface Use {
+  readonly id: string;
+  readonly tenant: string;
+  readonly beganAt: Date;
+  /** When the operation that cleans the node after the use was ordered; null before that. */
+  readonly endingAt: Date | null;
+  readonly endedAt: Date | null;
+}
+
+export function changesOfUse({ id, tenant, beganAt, endingAt, endedAt }: Use): Change[] {
+  const changes: Change[] = [{ at: beganAt, use: "open", message: `Instance ${id} of the tenant ${tenant}` }];
+  if (endingAt !== null) changes.push({ at: endingAt, use: "ending", message: `Instance ${id} is ending` });
+  if (endedAt !== null) changes.push({ at: endedAt, use: "none", message: `Instance ${id} has ended` });
+  return changes;
+}

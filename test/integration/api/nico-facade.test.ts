@@ -1,0 +1,195 @@
+/** Tests the routes in NICo's form as NICo's clients use them (decision R3): lists, pages, errors, reach, and what a turnover leaves. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq, sql } from "../../../hub/db/orm.ts";
+import { allocations, nodeDecommissions, nodes, workflows } from "../../../hub/db/schema/index.ts";
+import { ENDPOINTS } from "../../../hub/http/nico/facade.ts";
+import { cordonForOperator, uncordonForOperator } from "../../../hub/node/cordon.ts";
+import { type NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { addSchedulableNode, SSH_KEY } from "../../support/allocatable-node.ts";
+import { type ApiHarness, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
+import { apiToken } from "../../support/api-token.ts";
+import { doneAudits } from "../../support/done-audits.ts";
+import { storeUnsignedRecord } from "../../support/unsigned-record.ts";
+
+const BASE = "/v2/org/acme/nico";
+type Machine = Record<string, unknown> & { id: string; status: string };
+
+let api: ApiHarness;
+let siteId: SiteId;
+let skuId: string;
+let made = 0;
+beforeAll(async () => {
+  api = await startApi({ nicoOrg: "acme" });
+  const seeded = await seedApi(api);
+  siteId = SiteId.parse(seeded.siteId);
+  skuId = seeded.skuId;
+});
+afterAll(() => api?.close());
+
+const inTx: ApiHarness["database"]["database"]["inTx"] = (fn) => api.database.database.inTx(fn);
+const ask = (path: string, token?: string) =>
+  api.ask("GET", `${BASE}${path}`, undefined, token === undefined ? {} : { authorization: `Bearer ${token}` });
+const machine = async (id: string): Promise<Machine> => (await ask(`/machine/${id}`)).body as Machine;
+
+async function add(site: SiteId = siteId): Promise<NodeId> {
+  made += 1;
+  const id = await inTx((tx) => addSchedulableNode(tx, { siteId: site, hostname: `n${made}`, sku: skuId }));
+  await api.database.database.db.update(nodes).set({ rack: "r7" }).where(eq(nodes.id, id));
+  return id;
+}
+
+async function allocate(nodeId: NodeId): Promise<string> {
+  const body = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
+  const answer = await api.ask("POST", "/api/v1/admin/allocations", body);
+  expect(answer.status, JSON.stringify(answer.problem)).toBe(202);
+  return answer.body.id;
+}
+
+/** Writes the turnover of an allocation that is over, with a record of its cleaning if `recorded`. */
+async function turnOver(nodeId: NodeId, allocationId: string, recorded: boolean): Promise<void> {
+  const operation = WorkflowId.parse(randomUUID());
+  await inTx(async (tx) => {
+    const ended = { status: "completed", stage: "enable_node", input: {}, completedAt: sql`now()` } as const;
+    await tx.insert(workflows).values({ id: operation, kind: "soft_reset", siteId, ...ended });
+    await tx.insert(nodeDecommissions).values({
+      ...{ decommissionId: operation, nodeId, siteId, hostname: "n", mode: "soft_reset", reason: "a test" },
+      ...{ priorStatus: "active", createdAt: sql`now() - interval '20 seconds'` },
+    });
+    await tx
+      .update(allocations)
+      .set({
+        ...{ decommissionId: operation, status: "ended", endReason: "over", endForced: false },
+        ...{ createdAt: sql`now() - interval '1 minute'`, endedAt: sql`now() - interval '1 second'` },
+      })
+      .where(sql`id = ${allocationId}`);
+    await tx.execute(
+      sql`update node_events set occurred_at = occurred_at - interval '1 hour' where node_id = ${nodeId}`,
+    );
+  });
+  const about = { decommission_id: operation, mode: "soft_reset" as const, reason: "a test", requested_by: "admin" };
+  if (recorded) await storeUnsignedRecord(api.database, nodeId, { operation: about });
+}
+
+const statuses = async (id: string) =>
+  (((await machine(id))["statusHistory"] ?? []) as Machine[]).map(({ status }) => status);
+
+describe("the routes in NICo's form", () => {
+  it("answer every read under both names of the API", async () => {
+    const id = await add();
+    const instance = await allocate(await add());
+    for (const name of ["nico", "carbide"])
+      for (const { method, path } of ENDPOINTS) {
+        if (method !== "GET") continue;
+        const object = path.startsWith("/site") ? siteId : path.startsWith("/instance") ? instance : id;
+        const answer = await api.ask("GET", `/v2/org/acme/${name}${path.replace("{id}", object)}?type=DPU`);
+        expect({ path, status: answer.status }).toEqual({ path, status: 200 });
+      }
+  });
+
+  it("refuse a request without a token, of another organization, and to a path that does not exist, in NICo's form", async () => {
+    const answers = [
+      await ask("/machine", "wrong"),
+      await api.ask("GET", "/v2/org/other/carbide/machine"),
+      await ask("/machine/no-uuid"),
+      await ask(`/machine/${randomUUID()}`),
+      await ask("/nothing"),
+      await ask("/machine?pageSize=101"),
+      await ask("/machine?pageNumber=0"),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([401, 403, 400, 404, 404, 400, 400]);
+    for (const { body } of answers)
+      expect(body).toEqual({ source: expect.any(String), message: expect.any(String), data: body.data });
+    expect(answers[1]?.body.source).toBe("carbide");
+    expect(answers[5]?.body.data).toEqual({ pageSize: "must be from 1 to 100" });
+  });
+
+  it("give pages by number and size in an order that does not change", async () => {
+    for (let more = 0; more < 3; more += 1) await add();
+    const all = await ask("/machine?pageSize=100");
+    const ids = all.body.map(({ id }: Machine) => id);
+    const parts: string[] = [];
+    for (let page = 1; page <= Math.ceil(ids.length / 2); page += 1) {
+      const part = await ask(`/machine?pageSize=2&pageNumber=${page}`);
+      expect(JSON.parse(part.headers.get("x-pagination") ?? "")).toMatchObject({ pageNumber: page, total: ids.length });
+      parts.push(...part.body.map(({ id }: Machine) => id));
+    }
+    expect(parts).toEqual(ids);
+    expect((await ask("/machine?pageNumber=99")).body).toEqual([]);
+  });
+
+  it("show who uses a machine, a person's cordon, and what is unknown as null", async () => {
+    const id = await add();
+    expect(await machine(id)).toMatchObject({
+      ...{ status: "Ready", isUsableByTenant: true, instanceId: null, tenantId: null, serialNumber: null },
+      ...{ labels: { RackIdentifier: "r7" }, health: { source: "muster", alerts: [] }, machineCapabilities: [] },
+    });
+    await inTx((tx) => cordonForOperator(tx, id, "ann", "the fan is loud"));
+    expect(await machine(id)).toMatchObject({ status: "Maintenance", maintenanceMessage: "the fan is loud" });
+    await inTx((tx) => uncordonForOperator(tx, id, "ann", "quiet again"));
+    const instanceId = await allocate(id);
+    const used = await machine(id);
+    expect(used).toMatchObject({ status: "InUse", instanceId, tenantId: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+    expect((await ask(`/instance/${instanceId}`)).body).toMatchObject({
+      ...{ id: instanceId, machineId: id, tenantId: used["tenantId"], status: "Provisioning" },
+    });
+    expect(used["metadata"]).toBeUndefined();
+    expect((await ask(`/machine/${id}?includeMetadata=true`)).body.metadata).toHaveProperty("dmiData");
+  });
+
+  it("show Reset between InUse and Ready only if a record proves the cleaning", async () => {
+    const [proven, unproven] = [await add(), await add()];
+    await turnOver(proven, await allocate(proven), true);
+    await turnOver(unproven, await allocate(unproven), false);
+    expect(await statuses(proven)).toEqual(["Ready", "InUse", "Reset", "Ready"]);
+    expect(await statuses(unproven)).toEqual(["Ready", "InUse", "Error", "Ready"]);
+    const history = await ask(`/machine/${proven}/status-history?pageSize=2`);
+    expect(history.body.map(({ status }: Machine) => status)).toEqual(["Ready", "Reset"]);
+    expect(history.body[1].message).toContain("sanitization record");
+  });
+
+  it("set, show and remove a health report by Muster's own rules, with the audit of Muster's own route", async () => {
+    const id = await add();
+    const path = `${BASE}/machine/${id}/health-report`;
+    const report = {
+      ...{ source: "fans", mode: "Merge" },
+      alerts: [{ id: "FanSlow", target: "fan3", message: "Fan 3 is slow", classifications: ["PreventAllocations"] }],
+    };
+    const viewer = { authorization: `Bearer ${api.viewer}` };
+    expect((await api.ask("PUT", path, report, viewer)).status).toBe(403);
+    expect((await api.ask("PUT", path, { ...report, source: "restore" })).status).toBe(400);
+    expect((await api.ask("PUT", path, report)).body).toMatchObject({ ...report, triggeredBy: "operator:admin" });
+    const ill = await machine(id);
+    expect(ill).toMatchObject({ status: "Error", isUsableByTenant: false });
+    expect((ill["health"] as { alerts: object[] }).alerts).toMatchObject([{ id: "FanSlow", target: "fan3" }]);
+    const audited = (await doneAudits(api.database.database.db)).filter(({ target }) => target === `nodes/${id}`);
+    expect(audited.map(({ action }) => action)).toContain("setNodeHealthOverride");
+    expect((await api.ask("DELETE", `${path}/fans`)).status).toBe(204);
+    expect((await api.ask("DELETE", `${path}/fans`)).status).toBe(404);
+    expect((await ask(`/machine/${id}/health-report`)).body).toEqual([]);
+    expect((await machine(id)).status).toBe("Ready");
+  });
+
+  it("show a caller only the sites and the tenant of the caller", async () => {
+    const other = SiteId.parse((await api.ask("POST", "/api/v1/admin/maas-sites", siteBody("dc2"))).body.id);
+    const [here, there] = [await add(), await add(other)];
+    const instance = await allocate(there);
+    const limited = { createdBy: "admin", expiresAt: null, tenant: null };
+    const token = await apiToken(api.database, { ...limited, name: "dc1-only", role: "viewer", sites: [siteId] });
+    const ids = (await ask("/machine?pageSize=100", token)).body.map(({ id }: Machine) => id);
+    expect(ids).toContain(here);
+    expect(ids).not.toContain(there);
+    expect((await ask(`/machine/${there}`, token)).status).toBe(404);
+    expect((await ask("/site", token)).body.map(({ id }: Machine) => id)).toEqual([siteId]);
+    const stranger = await apiToken(api.database, {
+      ...limited,
+      name: "t",
+      role: "tenant",
+      sites: null,
+      tenant: "zeta",
+    });
+    expect((await ask("/instance", stranger)).body).toEqual([]);
+    expect((await ask(`/instance/${instance}`, stranger)).status).toBe(404);
+    expect((await ask("/machine", stranger)).status).toBe(403);
+  });
+});
