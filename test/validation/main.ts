@@ -59,7 +59,7 @@ interface Node {
 
 /** Says in which rack each host stands, gives the first host to a tenant, and plans a maintenance of it. Returns the id of the site. */
 async function prepare(site: Site): Promise<string> {
-  const nodes = ((await site.ask("GET", "/api/v1/admin/nodes?sort=created")).json as { items: Node[] }).items;
+  const nodes = ((await site.ask("GET", "/api/v1/admin/nodes?sort=created_at")).json as { items: Node[] }).items;
   const [first] = nodes.toSorted((a, b) => a.hostname.localeCompare(b.hostname));
   if (first === undefined) throw new Error("the site has no node");
   for (const [index, { id }] of nodes.entries()) {
