@@ -52,7 +52,10 @@ export const DriftAcknowledged = z.strictObject({
 });
 export type DriftAcknowledged = z.output<typeof DriftAcknowledged>;
 
-/** The kinds of status change that a breaker stops when too many nodes would change status at once (decision F1). */
-export const BREAKER_KINDS = ["quarantine", "offline"] as const;
+/**
+ * What a breaker stops when it concerns too many nodes of a site at once (decision F1): two kinds of status change, and the automatic requests for
+ * repair (repair 3).
+ */
+export const BREAKER_KINDS = ["quarantine", "offline", "repair"] as const;
 export const BreakerKind = z.enum(BREAKER_KINDS);
 export type BreakerKind = z.output<typeof BreakerKind>;

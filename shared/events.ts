@@ -6,6 +6,7 @@ import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
 import { NODE_STATUSES } from "./node-status.ts";
 import { ConditionStatus } from "./readiness.ts";
+import { REPAIR_EVENTS } from "./repair-events.ts";
 import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
@@ -59,9 +60,7 @@ const healthOverride = {
 };
 
 const batch = { batch_id: z.string(), kind: z.enum(["onboarding", "decommission"]), site_id: z.string() };
-
 const drift = { node_id: z.string(), hostname: z.string(), site_id: z.string(), rule: DriftRule };
-
 const SenderChange = z.enum(["created", "rotated", "revoked"]);
 const OnboardingStarted = z.strictObject(onboarding);
 const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
@@ -374,6 +373,7 @@ export const EVENTS = {
     }),
   },
   ...APPROVAL_EVENTS,
+  ...REPAIR_EVENTS,
   "webhook.tested": {
     subject: "webhooks/{webhook_id}",
     meaning: "An operator asked for a test delivery; only that webhook gets it.",

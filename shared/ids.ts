@@ -30,6 +30,19 @@ export const BatchId = z.uuid().brand<"BatchId">();
 export type BatchId = z.output<typeof BatchId>;
 export const TaskId = z.uuid().brand<"TaskId">();
 export type TaskId = z.output<typeof TaskId>;
+/** The id of a repair case. */
+export const RepairId = z
+  .uuid()
+  .meta(
+    namedBy({
+      list: "listRepairs",
+      name: "hostname",
+      id: "id",
+      unless: { field: "state", values: ["closed", "abandoned"] },
+    }),
+  )
+  .brand<"RepairId">();
+export type RepairId = z.output<typeof RepairId>;
 export const AllocationId = z
   .uuid()
   .meta(

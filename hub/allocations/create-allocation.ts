@@ -25,9 +25,14 @@ const GRANT_DEADLINE_SECONDS = 900;
  * the allocation and queues the task that makes the tenant's account. If `createAllocation` refuses the request, it throws ApiError and writes
  * nothing.
  */
-export async function createAllocation(tx: Tx, request: AllocationCreate, createdBy: string): Promise<AllocationRow> {
+export async function createAllocation(
+  tx: Tx,
+  request: AllocationCreate,
+  createdBy: string,
+  despite: Despite = {},
+): Promise<AllocationRow> {
   await mustEndLater(tx, request.ends_at);
-  const node = await nodeFor(tx, request);
+  const node = await nodeFor(tx, request, despite);
   const id = AllocationId.parse(randomUUID());
   const account = { loginUser: request.login_user, sshKeys: request.ssh_keys, grantsRoot: request.root };
   const task = await queueGrant(tx, { id, nodeId: node.id, ...account });
@@ -86,8 +91,18 @@ async function mustEndLater(tx: Tx, endsAt: string | null): Promise<void> {
   );
 }
 
-async function nodeFor(tx: Tx, { node_id, site_id, sku_id, root }: AllocationCreate): Promise<Node> {
-  if (node_id !== undefined) return namedNode(tx, node_id, root);
+/** What a named node may have although it takes no tenant: the one that has claimed its repair works on it because of its faults. */
+export interface Despite {
+  readonly despite?: "repair";
+}
+const OF_REPAIR: readonly string[] = ["health_override", "in_repair"];
+
+async function nodeFor(
+  tx: Tx,
+  { node_id, site_id, sku_id, root }: AllocationCreate,
+  { despite }: Despite,
+): Promise<Node> {
+  if (node_id !== undefined) return namedNode(tx, node_id, root, despite === undefined ? [] : OF_REPAIR);
   if (site_id === undefined || sku_id === undefined)
     throw new Error("the request names neither a node nor a SKU and a site");
   const unknown = (field: string, what: string) =>
@@ -101,12 +116,12 @@ async function nodeFor(tx: Tx, { node_id, site_id, sku_id, root }: AllocationCre
 }
 
 /** Locks the node that a request for an allocation names. `namedNode` throws an ApiError with the reason if the node cannot be allocated. */
-async function namedNode(tx: Tx, nodeId: NodeId, root: boolean): Promise<Node> {
+async function namedNode(tx: Tx, nodeId: NodeId, root: boolean, tolerated: readonly string[]): Promise<Node> {
   const node = await mustLockNode(tx, nodeId);
   const [candidate] = await readCandidates(tx, { id: nodeId }, { limit: 1, after: null });
   if (candidate === undefined) throw new Error(`node ${nodeId} is locked and cannot be read`);
   const { row, heldBy } = candidate;
-  const obstacles = obstaclesToAllocation(candidate, root);
+  const obstacles = obstaclesToAllocation(candidate, root).filter(({ kind }) => !tolerated.includes(kind));
   if (obstacles.length === 0) return node;
   const context = { node_id: nodeId, node_status: node.status };
   if (row.allocation !== null)

@@ -1,9 +1,11 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
+import { isOnlineUnderWay } from "../../shared/repair.ts";
 import { readAllocation, setTurnover } from "../db/queries/allocations.ts";
 import type { AuditSource } from "../db/queries/audit-logs.ts";
 import { listHealthOverrides } from "../db/queries/node-health-overrides.ts";
 import { lockNode } from "../db/queries/nodes.ts";
+import { openRepairsOf } from "../db/queries/repair-cases.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
@@ -47,6 +49,13 @@ export async function releaseAllocation(
 
 /** While a host is repaired with its tenant on it, the allocation ends only by force, and not at its planned end. */
 export async function mustBeDeletable(tx: Tx, { id, nodeId, hostname }: AllocationRow): Promise<void> {
+  const repair = (await openRepairsOf(tx, [nodeId])).get(nodeId);
+  if (repair !== undefined && isOnlineUnderWay(repair.mode, repair.state))
+    throw new ApiError(
+      "conflict",
+      `Allocation ${id} cannot be released: node ${hostname} is repaired with its tenant on it (repair ${repair.id}, ${repair.state}). End that repair first, with report-repair or withdraw-repair-request, or release by force.`,
+      { context: { allocation_id: id, node_id: nodeId, repair_id: repair.id } },
+    );
   const guards = overridesThat("PreventInstanceDeletion", await listHealthOverrides(tx, [nodeId]));
   if (guards.length === 0) return;
   const sources = guards.map(({ source }) => source).join(", ");

@@ -57,6 +57,7 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
     hostClosed: false,
     overrides: [],
     allocation: null,
+    repair: null,
     pastUnknown: false,
     baselineLack: [],
     policy: null,

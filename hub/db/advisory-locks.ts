@@ -47,6 +47,8 @@ export const LOCK_CLASSES = {
   audit_chain: 74_113,
   /** The lock `fleet_sample` lets one hub take the sample of a time. */
   fleet_sample: 74_114,
+  /** Automatic requests for repair at one site run one after the other, because the breaker counts those that stand. */
+  repair_breaker: 74_122,
   /** Requests that adopt machines run one after the other, so that no two of them adopt one machine (decision N8). */
   machine_adoption: 74_120,
 } as const;

@@ -13,6 +13,7 @@ const NODE: SchedulingFacts = {
   hostClosed: false,
   tenant: null,
   overrides: [],
+  repair: null,
   pastUnknown: false,
   baselineLack: [],
   claimImpossible: null,

@@ -16,6 +16,8 @@ export interface SchedulingFacts extends ReadinessFacts {
   /** The tenant of the node's open allocation, or null if the node has no open allocation. */
   readonly tenant: string | null;
   readonly overrides: readonly { readonly source: string; readonly reason: string }[];
+  /** The node's open repair case, which keeps new work off whatever the overrides say (decision R1). */
+  readonly repair: { readonly id: string; readonly state: string } | null;
   /** True if the node was adopted and its host still runs the system of that time, so that nobody knows who used the system. */
   readonly pastUnknown: boolean;
   /** The residue items that the soft reset after the node's next tenant would miss in the node's baseline. */
@@ -57,6 +59,11 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
     found.push({
       kind: "health_override",
       text: `health override ${source}: ${reason}. When its cause is gone, remove it with remove-node-health-override`,
+    });
+  if (node.repair !== null)
+    found.push({
+      kind: "in_repair",
+      text: `repair ${node.repair.id} is ${node.repair.state}. get-repair shows what is next, and close-repair takes the node out of repair`,
     });
   found.push(...obstaclesOfReadiness(readinessOf(node, conditions).lacking));
   if (node.status === "active" && node.pastUnknown)

@@ -27,7 +27,7 @@ export const readinessFactsOf = ({ node, policy, now }: Pick<NodeRow, "node" | "
  * a tenant with root rights, the profile may require a reimage, and a reimage needs no baseline.
  */
 export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts {
-  const { node, hostClosed, allocation, overrides, policy, baselineLack, pastUnknown, gpuVendor } = row;
+  const { node, hostClosed, allocation, overrides, repair, policy, baselineLack, pastUnknown, gpuVendor } = row;
   const claim = { level: policy?.gpuClaimLevel ?? null, vendor: gpuVendor, gpus: node.gpusTotal };
   return {
     status: node.status,
@@ -36,6 +36,7 @@ export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts 
     hostClosed,
     tenant: allocation?.tenant ?? null,
     overrides: overridesThat("PreventAllocations", overrides),
+    repair,
     pastUnknown,
     baselineLack: lackAtTurnover(turnoverFactsOf(row, root), baselineLack),
     claimImpossible: whyClaimImpossible(claim),

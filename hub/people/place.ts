@@ -28,6 +28,7 @@ const WORDS: Readonly<Record<ObjectKind, string>> = {
   decommission_batch: "decommission batch",
   allocation: "allocation",
   record: "sanitization record",
+  repair: "repair",
   task: "task",
   approval: "approval",
   token: "token",

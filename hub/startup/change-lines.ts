@@ -62,6 +62,16 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "approval.used": ["info", "an approval was used"],
   "approval.expired": ["info", "an approval has expired"],
   "approval.withdrawn": ["info", "a request for an approval was withdrawn"],
+  "repair.opened": ["warn", "a fault of a machine was reported"],
+  "repair.requested": ["info", "a repair was requested"],
+  "repair.held_back": ["warn", "a report of a fault asks for no repair by itself"],
+  "repair.claimed": ["info", "a machine was claimed for repair"],
+  "repair.repaired": ["info", "a repair is said to be done"],
+  "repair.failed": ["warn", "a repair has failed"],
+  "repair.escalated": ["warn", "a repair needs a person of the provider"],
+  "repair.changed": ["info", "a repair case changed"],
+  "repair.closed": ["info", "a machine is out of repair"],
+  "repair.abandoned": ["warn", "a node was removed during its repair"],
   "webhook.tested": null,
 };
 

@@ -24,6 +24,7 @@ import { startOverrideExpiry } from "../node/override-expiry.ts";
 import { startApprovalExpiry } from "../people/approvals/expire-approvals.ts";
 import { offlineBreaker } from "../reconciler/offline-breaker.ts";
 import { Reconciler } from "../reconciler/reconcile.ts";
+import { startRepairSweep } from "../repair/sweep.ts";
 import { openSecrets } from "../secrets/open.ts";
 import { SecretError, type SecretStore } from "../secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "../secrets/store-watch.ts";
@@ -176,6 +177,8 @@ function startTaskReaders({ log, database: { db, inTx }, identity }: Parts, clos
     countersign: (facts) => identity.keys().signer.countersign(facts),
   });
   closers.push(() => allocations.close());
+  const repairs = startRepairSweep({ db, inTx, log: log.with({ part: "repairs" }) });
+  closers.push(() => repairs.close());
   const baselines = startBaselineSweep({ inTx, due: baselinesDue, log: log.with({ part: "baselines" }) });
   closers.push(() => baselines.close());
   return () => {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { AllocationStatus } from "../allocation-status.ts";
 import { AllocationId, NodeId, SiteId, TaskId, WorkflowId } from "../ids.ts";
 import { LoginUser } from "../linux-user.ts";
+import { HealthIssue } from "../repair.ts";
 import { SshPublicKey } from "../ssh-key.ts";
 import { Reason } from "./decommissions.ts";
 import { SkuId } from "./sites.ts";
@@ -92,5 +93,22 @@ export const AllocationDetail = z.strictObject({ ...Allocation.shape, ssh_keys: 
 export type AllocationDetail = z.output<typeof AllocationDetail>;
 
 export const NodeAllocation = z.strictObject({ id: AllocationId, tenant: z.string(), status: AllocationStatus });
+
+/** A release may say that the machine is faulty, and, by who repaired the machine, what came of it. The words are NICo's (repair 1). */
+export const AllocationRelease = z.strictObject({
+  reason: Reason,
+  machine_health_issue: HealthIssue.describe(
+    "What is wrong with the machine; it then takes no tenant until its repair is closed",
+  ).optional(),
+  is_repair_tenant: z
+    .boolean()
+    .describe("Whether the allocation is the access of a claimed repair; the hub refuses a wrong claim")
+    .optional(),
+  repair_status: z
+    .string()
+    .max(64)
+    .describe("For the access of a repair: Completed, Failed or InProgress; everything else counts as no success")
+    .optional(),
+});
 
 export const AllocationVerb = z.strictObject({ reason: Reason });

@@ -23,7 +23,7 @@ export const HealthOverride = z.strictObject({
   reason: z.string(),
   /**
    * `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it, or `restore`
-   * for an override after a restore of the database.
+   * for an override after a restore of the database, or `repair:` and the id of the repair case that set it.
    */
   set_by: z.string(),
   /**

@@ -8,8 +8,11 @@ export const RIGHTS = {
     "read sites, profiles, operations, tasks and drift, and for all sites also webhooks, keys and diagnostics",
   read_events: "read and follow domain events",
   read_allocations: "read allocations and sanitization records",
+  read_repairs: "read the repairs of machines",
+  repair_nodes: "claim a machine for its repair, and report what came of it",
   report_signals: "report readiness signals, get the URLs for cloud-init's reports, and wake a site's watcher",
-  operate_nodes: "begin and change operations, change nodes, tasks and breakers, and validate sanitization records",
+  operate_nodes:
+    "begin and change operations, change nodes, tasks, breakers and repairs, and validate sanitization records",
   allocate: "create, grant and end allocations",
   configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
   read_audit: "read the audit",
@@ -19,8 +22,8 @@ export const RIGHTS = {
 export type Right = keyof typeof RIGHTS;
 export const RIGHT_NAMES = Object.keys(RIGHTS) as [Right, ...Right[]];
 
-const READS = ["use_hub", "read_nodes", "read_fleet", "read_events", "read_allocations"] as const;
-const OPERATES = [...READS, "report_signals", "operate_nodes", "allocate", "read_audit"] as const;
+const READS = ["use_hub", "read_nodes", "read_fleet", "read_events", "read_allocations", "read_repairs"] as const;
+const OPERATES = [...READS, "repair_nodes", "report_signals", "operate_nodes", "allocate", "read_audit"] as const;
 
 /** The rights of each role. A right that is not in a role's list is refused. */
 export const RIGHTS_OF: Readonly<Record<ApiRole, readonly Right[]>> = {
@@ -29,7 +32,7 @@ export const RIGHTS_OF: Readonly<Record<ApiRole, readonly Right[]>> = {
   admin: [...OPERATES, "configure_sites", "manage_people", "manage_hub"],
   provisioner: ["use_hub", "read_nodes", "read_events", "report_signals"],
   tenant: ["use_hub", "read_events", "read_allocations"],
-  repair: ["use_hub", "read_events", "read_allocations"],
+  repair: ["use_hub", "read_events", "read_allocations", "read_repairs", "repair_nodes"],
 };
 
 export const hasRight = (role: ApiRole, right: Right): boolean => RIGHTS_OF[role].includes(right);

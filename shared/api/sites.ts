@@ -40,7 +40,20 @@ export const siteFields = {
     .describe("DNS servers to which MAAS forwards external names; the probe warns if MAAS's upstream_dns lacks one")
     .default(["1.1.1.1", "8.8.8.8"]),
 };
-export const SiteCreate = z.strictObject(siteFields);
+/** How the site treats faulty machines (repair 3). */
+const repairFields = {
+  auto_repair: z.boolean().describe("Whether a tenant's report of a fault also asks for a repair"),
+  repair_attempt_limit: z
+    .int()
+    .min(1)
+    .max(20)
+    .describe("How often one machine may be claimed for repair within 30 days"),
+};
+export const SiteCreate = z.strictObject({
+  ...siteFields,
+  auto_repair: repairFields.auto_repair.default(false),
+  repair_attempt_limit: repairFields.repair_attempt_limit.default(3),
+});
 export type SiteCreate = z.output<typeof SiteCreate>;
 
 export const SitePatch = z.strictObject({
@@ -53,6 +66,8 @@ export const SitePatch = z.strictObject({
   deploy_user: LinuxUserName.optional(),
   deploy_ssh_iface: InterfaceName.optional(),
   upstream_dns_servers: z.array(IpAddress).min(1).max(8).optional(),
+  auto_repair: repairFields.auto_repair.optional(),
+  repair_attempt_limit: repairFields.repair_attempt_limit.optional(),
   status: Activation.optional(),
   default_profile_id: ProfileId.optional(),
 });
@@ -61,6 +76,7 @@ export type SitePatch = z.output<typeof SitePatch>;
 export const Site = z.strictObject({
   id: SiteId,
   ...siteFields,
+  ...repairFields,
   status: Activation,
   default_profile_id: ProfileId.nullable(),
   /** The API says only which secrets of a site an operator has written, and never shows their values. */

@@ -182,7 +182,7 @@ export default {
     ),
     never(
       "sql-by-queries",
-      "^hub/(http|people|sign-in|workflows|adoption|allocations)/",
+      "^hub/(http|people|sign-in|workflows|adoption|allocations|repair)/",
       "^hub/db/orm[.]ts$",
       "What is asked of the database has a name and a home, in hub/db/queries.",
     ),
@@ -190,7 +190,7 @@ export default {
       name: "tables-by-queries",
       comment: "A row's type may be named anywhere; the table itself only by who asks for its rows.",
       severity: "error",
-      from: { path: "^hub/(http|people|sign-in|workflows|adoption|allocations)/", pathNot: TESTS },
+      from: { path: "^hub/(http|people|sign-in|workflows|adoption|allocations|repair)/", pathNot: TESTS },
       to: { path: "^hub/db/schema/", dependencyTypesNot: ["type-only"] },
     },
     only(
@@ -265,7 +265,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(audit|db|people|sign-in|node|nico|adoption|allocations|secrets|reconciler|events|diagnostics|metrics)/",
+        "^hub/(audit|db|people|sign-in|node|nico|adoption|allocations|repair|secrets|reconciler|events|diagnostics|metrics)/",
         "^hub/workflows/((engine|timeline)/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/(console|ui)/",
@@ -350,6 +350,19 @@ export default {
         NODE,
       ],
       "Who uses a node, and since when, is a record; the account is the agent's, and the cleaning a workflow's.",
+    ),
+    only(
+      "repair-imports",
+      "^hub/repair/",
+      [
+        "^hub/(repair|allocations|node|db)/",
+        "^hub/reconciler/breaker[.]ts$",
+        "^hub/workflows/(engine/|decommission/[^/]+[.]ts$)",
+        "^shared/",
+        HUB_ANYWHERE,
+        NODE,
+      ],
+      "A repair is a record of its own; the tenant's end and the cleaning are those of every allocation.",
     ),
     only(
       "watcher-imports",

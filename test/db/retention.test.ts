@@ -256,6 +256,22 @@ it("removes an allocation long after its end, and never an open one", async () =
   await db.execute(sql`delete from allocations`);
 });
 
+it("removes an ended repair with its timeline, and never an open one", async () => {
+  const { db } = test.database;
+  const repair = (state: string, ended: number | null) =>
+    db.execute(sql`with made as (insert into repair_cases (node_id, hostname, mode, state, category, summary, opened_by, ended_at)
+      values (gen_random_uuid(), ${`${state} ${ended}`}, 'full', ${state}, 'Other', 's', 'ann', now() - make_interval(days => ${ended}::int)) returning id)
+      insert into repair_events (repair_id, node_id, type, attempt, actor, message, occurred_at)
+      select id, gen_random_uuid(), 'opened', 0, 'ann', 'm', now() - interval '900 days' from made`);
+  await repair("closed", 401);
+  await repair("abandoned", 399);
+  await repair("failed", null);
+  expect(await removeOutdated(db, KEPT)).toMatchObject({ repair_cases: 1, repair_events: 1 });
+  const { rows } = await db.execute<{ hostname: string }>(sql`select c.hostname from repair_cases c
+    join repair_events e on e.repair_id = c.id order by 1`);
+  expect(rows.map(({ hostname }) => hostname)).toEqual(["abandoned 399", "failed null"]);
+});
+
 it("reads no table completely when there is nothing to remove, and no whole table for the tasks of an operation", async () => {
   const { db } = test.database;
   const young = sql`now() - make_interval(secs => g)`;
@@ -334,6 +350,16 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     "allocations",
     "node_id, hostname, generation, tenant, login_user, ssh_keys, grants_root, labels, status, created_by, ended_at",
     sql`${id}, 'h', 1, 't', 'u', '{}', false, '{}', 'ended', 'ann', ${young}`,
+  );
+  await fill(
+    "repair_cases",
+    "id, node_id, hostname, mode, state, category, summary, opened_by, ended_at",
+    sql`${id}, ${id}, 'h', 'full', 'closed', 'Other', 's', 'ann', ${young}`,
+  );
+  await fill(
+    "repair_events",
+    "repair_id, node_id, type, attempt, actor, message",
+    sql`${id}, ${id}, 'opened', 0, 'ann', 'm'`,
   );
   const [webhook] = await db.insert(webhooks).values({ url: "https://x", types: [], fannedOutTo: 0n }).returning();
   await fill(

@@ -83,6 +83,8 @@ const WRITTEN = [
   "report_tokens",
   "allocations",
   "approvals",
+  "repair_cases",
+  "repair_events",
 ];
 
 /**

@@ -24,6 +24,7 @@ const IDS: Readonly<Record<string, string>> = {
   operations: "select id, site_id as site from workflows",
   nodes: "select id, site_id as site from nodes",
   allocations: "select id, site_id as site, tenant from allocations",
+  repairs: "select id, site_id as site, repair_tenant as tenant from repair_cases",
   "sanitization-records":
     "select record_id as id, n.site_id as site, r.tenant from sanitization_records r left join nodes n on n.id = r.node_id",
   tasks: "select t.id, n.site_id as site from tasks t left join nodes n on n.id = t.node_id",

@@ -94,6 +94,15 @@ async function addToLists(api: ApiHarness): Promise<void> {
     const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
     await post("/allocations", { node_id: id, tenant: hostname, login_user: `u${hostname}`, ssh_keys: [SSH_KEY] });
   }
+  for (const hostname of ["c10u41", "c10u42"]) {
+    const host = { siteId: SiteId.parse(siteId), hostname, sku: skuId };
+    const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
+    const issue = { category: "Hardware", summary: "to be read" };
+    await post("/repairs", { node_id: id, machine_health_issue: issue, reason: "to be read" });
+    // The one that repaired the machine before, whose repair systems see the case.
+    const tenant = hostname.replace("c10", "c08");
+    await pool.query("update repair_cases set tenant = $2, repair_tenant = $2 where node_id = $1", [id, tenant]);
+  }
   for (const hostname of ["c09u41", "c09u42"]) {
     const node = await api.database.database.inTx((tx) =>
       addActiveNode(tx, { siteId: SiteId.parse(siteId), hostname }),

@@ -12,6 +12,7 @@ import {
   nodeMaasState,
   nodeOnboardings,
   nodes,
+  repairCases,
   tasks,
   workflows,
 } from "../../hub/db/schema/index.ts";
@@ -21,6 +22,7 @@ import { FAILURE_CLASSES } from "../../shared/failures.ts";
 import { AllocationId, NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "../../shared/ids.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
 import type { OnboardingMode } from "../../shared/onboarding-mode.ts";
+import { ENDED_STATES, REPAIR_STATE_NAMES, type RepairState } from "../../shared/repair.ts";
 import { TASK_STATES } from "../../shared/task-state.ts";
 import { EMPTY_SNAPSHOT } from "./agent-results.ts";
 import { conditions, NEEDED, oftenUsual, USUAL } from "./generated-conditions.ts";
@@ -50,6 +52,8 @@ const fact = fc.record({
     null,
     fc.record({ profile: fc.nat(3), pastUnknown: fc.boolean() }),
   ),
+  /** The state of the node's newest repair case. */
+  repair: oftenUsual<RepairState | null>(null, fc.constantFrom(...REPAIR_STATE_NAMES)),
   /** The decommissions of the node, each with the number of generations by which the released one is older than the node; null without a release. */
   decommissions: oftenUsual<readonly (number | null)[]>(
     [],
@@ -110,6 +114,7 @@ const SCHEDULABLE: Partial<GeneratedNode> = {
   sku: 0,
   manual: false,
   adopted: null,
+  repair: null,
   decommissions: [],
   gpus: 8,
   cordon: null,
@@ -243,6 +248,7 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
         await writeOnboarding(tx, { id, hostname, site }, { profile, age, failure: age === 0 ? one.failure : null });
   }
   await writeAllocations(tx, { one, id, hostname, site });
+  await writeRepair(tx, { one, id, hostname, site });
   await writeDecommissions(tx, { one, id, hostname });
   for (const [place, { source, replaces, alerts, life }] of one.overrides.entries()) {
     // A node has at most one replacement.
@@ -299,6 +305,16 @@ async function writeAllocations(tx: Tx, { one, id, hostname, site }: Omit<Row, "
       createdBy: "test",
     })),
   );
+}
+
+async function writeRepair(tx: Tx, { one, id, hostname, site }: Omit<Row, "index">): Promise<void> {
+  if (one.repair === null) return;
+  const ended = (ENDED_STATES as readonly RepairState[]).includes(one.repair);
+  await tx.insert(repairCases).values({
+    ...{ nodeId: id, hostname, siteId: site?.siteId ?? null, mode: "full", state: one.repair, openedBy: "test" },
+    ...{ category: "Other", summary: "a fan is loud", claimedBy: "test", claimUntil: sql`now()` },
+    endedAt: ended ? sql`now()` : null,
+  });
 }
 
 async function writeDecommissions(tx: Tx, { one, id, hostname }: Pick<Row, "one" | "id" | "hostname">): Promise<void> {

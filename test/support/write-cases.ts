@@ -276,7 +276,36 @@ const REST: Readonly<Record<string, Prepare>> = {
   },
 };
 
+const ISSUE = { category: "Hardware", summary: "a fan is loud" };
+const ofRepair =
+  (state: Parameters<WriteWorld["repair"]>[0], body: object = {}): Prepare =>
+  async (world) => ({ params: { id: await world.repair(state) }, body: { ...REASON, ...body } });
+
+const REPAIRS: Readonly<Record<string, Prepare>> = {
+  openRepair: async (world) => ({
+    body: { ...REASON, node_id: await world.node(), machine_health_issue: ISSUE, request: true },
+  }),
+  openOnlineRepair: async (world) => {
+    const id = await world.allocation();
+    await world.query("update allocations set status = 'active' where id = $1", [id]);
+    const acknowledgements = {
+      accept_data_corruption_risk: true,
+      accept_repair_team_access: true,
+      accept_instance_deletion_risk: true,
+    };
+    return { body: { ...REASON, allocation_id: id, machine_health_issue: ISSUE, acknowledgements } };
+  },
+  requestRepair: ofRepair("reported"),
+  withdrawRepairRequest: ofRepair("requested"),
+  claimRepair: ofRepair("requested", { hours: 2 }),
+  reportRepair: ofRepair("claimed", { outcome: "failed" }),
+  escalateRepair: ofRepair("claimed"),
+  validateRepair: ofRepair("repaired", { result: "passed" }),
+  closeRepair: async (world) => ({ params: { id: await world.checkedRepair() }, body: REASON }),
+};
+
 export const WRITE_CASES: Readonly<Record<string, Prepare>> = {
+  ...REPAIRS,
   ...SITES,
   ...PEOPLE,
   ...ADOPTIONS,

@@ -8,6 +8,7 @@ import type { MaasSimulator } from "../fakes/maas/simulator.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { makeSchedulable, SSH_KEY } from "./allocatable-node.ts";
 import { type ApiHarness, type SeededApi, SITE_BODY, seedApi } from "./api-harness.ts";
+import { endCleaning } from "./end-cleaning.ts";
 import { addMachine, addNodeInService, retireNode } from "./site-nodes.ts";
 import { storeUnsignedRecord } from "./unsigned-record.ts";
 import { addWaitingApproval } from "./waiting-approval.ts";
@@ -263,6 +264,30 @@ export class WriteWorld {
 
   async allocation(): Promise<string> {
     return (await this.make("/allocations", await this.allocationRequest())).id;
+  }
+
+  /** A full repair in the state, of which the repair systems of the tenant `acme` may report. */
+  async repair(state: "reported" | "requested" | "claimed" | "repaired"): Promise<string> {
+    const machine_health_issue = { category: "Hardware", summary: "a fan is loud" };
+    const { id } = await this.make("/repairs", { ...REASON, node_id: await this.node(), machine_health_issue });
+    await this.query(
+      `update repair_cases set state = $2, claimed_by = 'ann', claim_until = now() + interval '1 hour', repair_tenant = 'acme', worked_until = now()
+        where id = $1`,
+      [id, state],
+    );
+    return id;
+  }
+
+  /** A repaired machine with the cleaning and the validation that its way out needs. */
+  async checkedRepair(): Promise<string> {
+    const nodeId = await this.schedulableNode();
+    const machine_health_issue = { category: "Hardware", summary: "a fan is loud" };
+    const { id } = await this.make("/repairs", { ...REASON, node_id: nodeId, machine_health_issue });
+    await this.make(`/repairs/${id}/report`, { ...REASON, outcome: "completed" });
+    await this.make(`/nodes/${nodeId}/decommission`, { ...REASON, mode: "soft_reset" });
+    await endCleaning(this.api.database.database.pool, nodeId);
+    await this.make(`/repairs/${id}/validate`, { ...REASON, result: "passed" });
+    return id;
   }
 
   async sanitizationRecord(): Promise<string> {

@@ -14,6 +14,7 @@ import { OPERATIONS } from "./operations.ts";
 import { POWER_OVERRIDES } from "./power-overrides.ts";
 import { PROFILES } from "./profiles.ts";
 import { RECORDS } from "./records.ts";
+import { REPAIRS } from "./repairs.ts";
 import { ROCE } from "./roce.ts";
 import { SESSIONS } from "./sessions.ts";
 import { SIGNAL_SENDERS } from "./signal-senders.ts";
@@ -37,6 +38,7 @@ export const NOUNS = {
   skus: SKUS,
   allocations: ALLOCATIONS,
   records: RECORDS,
+  repairs: REPAIRS,
   drift: DRIFT,
   breakers: BREAKERS,
   tasks: TASKS,

@@ -7,7 +7,7 @@ import type { Tx } from "../tx.ts";
 const MOVES = {
   quarantine: { to: "quarantined", owner: "reconciler" },
   offline: { to: "offline", owner: "heartbeat" },
-} as const satisfies Record<BreakerKind, { to: Node["status"]; owner: string }>;
+} as const satisfies Record<Exclude<BreakerKind, "repair">, { to: Node["status"]; owner: string }>;
 
 /**
  * Counts the site's nodes that are in service or had the breaker's kind of status change within the breaker's window. The result `moved` counts only
@@ -18,7 +18,7 @@ const MOVES = {
 export async function countMoves(
   tx: Tx,
   siteId: SiteId,
-  kind: BreakerKind,
+  kind: keyof typeof MOVES,
   { windowSeconds, besides }: { windowSeconds: number; besides: readonly NodeId[] },
 ): Promise<{ inService: number; moved: number }> {
   const { to, owner } = MOVES[kind];

@@ -55,8 +55,9 @@ const idInSubject = sql`substring(${subject} from ${ID})::uuid`;
 const siteOfEvent = sql`coalesce(substring(${data} ->> 'site_id' from ${ID})::uuid, case split_part(${subject}, '/', 1)
   when 'maas-sites' then ${idInSubject}
   when 'nodes' then (select ${nodes.siteId} from ${nodes} where ${nodes.id} = ${idInSubject}) end)`;
-/** Only the events of allocations belong to a tenant. */
-const tenantOfEvent = sql`case when split_part(${subject}, '/', 1) = 'allocations' then ${data} ->> 'tenant' end`;
+/** Only the events of allocations belong to a tenant, and those of a claimed repair to the tenant of who claimed it. */
+const tenantOfEvent = sql`case split_part(${subject}, '/', 1)
+  when 'allocations' then ${data} ->> 'tenant' when 'repairs' then ${data} ->> 'repair_tenant' end`;
 const isSeenBy = (reach: Reach): SQL | undefined => isWithin(reach, { site: siteOfEvent, tenant: tenantOfEvent });
 
 /**

@@ -25,6 +25,13 @@ export const isWithin = ({ sites, tenant }: Reach, row: { site: SQLWrapper; tena
     tenant === null ? undefined : row.tenant === undefined ? sql`false` : sql`${row.tenant} = ${tenant}`,
   );
 
+/**
+ * SQL for the tenant whose repair systems may see a row of `repair_cases`. Every repair system may see a case that nobody has claimed yet, so such a case
+ * counts as one of the caller's own tenant.
+ */
+export const repairTenantFor = (caller: string | null): SQL =>
+  sql`case when state = 'requested' then ${caller}::text else repair_tenant end`;
+
 /** For each kind of object that a request can name by its id, the query of the object's sites and tenant. Only a token may have several sites. */
 const OBJECTS = {
   site: (id: string) => sql`select array[id] as sites, null::text as tenant from maas_sites where id = ${id}::uuid`,
@@ -43,6 +50,8 @@ const OBJECTS = {
   decommission_batch: (id: string) => sql`select array[site_id] as sites, null::text as tenant from onboarding_batches
     where id = ${id}::uuid and kind = 'decommission'`,
   allocation: (id: string) => sql`select array[site_id] as sites, tenant from allocations where id = ${id}::uuid`,
+  repair: (id: string, tenant: string | null) =>
+    sql`select array[site_id] as sites, ${repairTenantFor(tenant)} as tenant from repair_cases where id = ${id}::uuid`,
   record: (id: string) => sql`select array[n.site_id] as sites, r.tenant from sanitization_records r
     left join nodes n on n.id = r.node_id where r.record_id = ${id}::uuid`,
   task: (id: string) => sql`select array[n.site_id] as sites, null::text as tenant from tasks t
@@ -60,7 +69,7 @@ export type ObjectKind = keyof typeof OBJECTS;
  */
 export async function isReached(db: Db, kind: ObjectKind, id: string, { sites, tenant }: Reach): Promise<boolean> {
   // The sites of an object without a site are a list with null, which no list of sites contains.
-  const { rows } = await db.execute(sql`select from (${OBJECTS[kind](id)}) o
+  const { rows } = await db.execute(sql`select from (${OBJECTS[kind](id, tenant)}) o
     where ${sites === null ? sql`true` : sql`o.sites <@ ${sql.param([...sites])}::uuid[]`}
       and ${tenant === null ? sql`true` : sql`o.tenant = ${tenant}`}`);
   return rows.length > 0;

@@ -129,6 +129,12 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "history",
     outdated: (cutoff) => sql`${ofAnyType} and t.occurred_at < ${cutoff} and ${ofNoNode}`,
   },
+  {
+    table: "repair_events",
+    age: "history",
+    outdated: (cutoff) => sql`exists (select from repair_cases c where c.id = t.repair_id and c.ended_at < ${cutoff})`,
+  },
+  { table: "repair_cases", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   { table: "allocations", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   // The row of the hub's first token stays, because it says whether the first token was retired.
   {

@@ -40,6 +40,21 @@ export async function lastRecordOfAllocation(tx: Tx, nodeId: NodeId, allocationI
   return last?.id ?? null;
 }
 
+/** Returns the verdict of the allocation's newest sanitization record, or null if it has none yet. */
+export async function lastVerdictOfAllocation(
+  db: Db | Tx,
+  nodeId: NodeId,
+  allocationId: string,
+): Promise<RecordVerdict | null> {
+  const [last] = await db
+    .select({ verdict: sanitizationRecords.verdict })
+    .from(sanitizationRecords)
+    .where(and(eq(sanitizationRecords.allocationId, allocationId), eq(sanitizationRecords.nodeId, nodeId)))
+    .orderBy(desc(sanitizationRecords.sequence))
+    .limit(1);
+  return last?.verdict ?? null;
+}
+
 /** The caller of `addSanitizationRecord` has locked the node's chain of sanitization records. */
 export async function addSanitizationRecord(
   tx: Tx,

@@ -6,6 +6,7 @@ import { profileOf } from "./decommissions.ts";
 import { nodesOfUnknownPast } from "./node-adoptions.ts";
 import { nodesBarredByHealth } from "./node-health-overrides.ts";
 import { nodesWithoutPolicy } from "./readiness-policies.ts";
+import { nodesInRepair } from "./repair-cases.ts";
 import { isPlan } from "./tasks.ts";
 
 /** SQL that is true if the condition `c` has not expired. */
@@ -84,6 +85,7 @@ export const schedulableNodes: SQL = sql`(
     where m.status = 'active' and m.cordon_reason is null
       and (m.id in (select a.node_id from allocations a where a.status <> 'ended')) is not true
       and (m.id in ${nodesBarredByHealth}) is not true
+      and (m.id in ${nodesInRepair}) is not true
       and (m.id in ${nodesOfUnknownPast}) is not true
       and (m.id in ${nodesWithoutPolicy}) is not true
       and ${conditions}

@@ -40,6 +40,8 @@ export * from "./page-sessions.ts";
 export * from "./readiness-signals.ts";
 export * from "./received-signals.ts";
 export * from "./reconciler-breakers.ts";
+export * from "./repair-cases.ts";
+export * from "./repair-events.ts";
 export * from "./report-tokens.ts";
 export * from "./sanitization-records.ts";
 export * from "./sanitization-validations.ts";

@@ -1,5 +1,5 @@
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
-import { check, integer, pgTable, sql, text, uuid } from "../orm.ts";
+import { boolean, check, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 
 /**
@@ -23,6 +23,10 @@ export const maasSites = pgTable(
     deploySshIface: text("deploy_ssh_iface").notNull(),
     upstreamDnsServers: text("upstream_dns_servers").array().notNull(),
     defaultProfileId: uuid("default_profile_id").$type<ProfileId>(),
+    /** Whether a tenant's report of a fault asks for a repair by itself. */
+    autoRepair: boolean("auto_repair").notNull().default(false),
+    /** How often one machine is claimed for repair within 30 days, before only a change of this limit allows another attempt. */
+    repairAttemptLimit: integer("repair_attempt_limit").notNull().default(3),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()
       .default("active"),

@@ -32,6 +32,7 @@ export const nodeEvents = pgTable(
         "condition_stale",
         "readiness_lapsed",
         "allocation",
+        "repair",
         "machine_bound",
         "machine_unbound",
       ],

@@ -4,6 +4,7 @@ import {
   Allocation,
   AllocationCreate,
   AllocationDetail,
+  AllocationRelease,
   AllocationVerb,
   Tenant,
 } from "../../../shared/api/allocations.ts";
@@ -20,6 +21,7 @@ import { listAllocations, readAllocation } from "../../db/queries/allocations.ts
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
+import { releaseForRepair } from "../../repair/release-for-repair.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, sourceOf, writeRoute } from "../route.ts";
 
@@ -171,35 +173,55 @@ const grant = writeRoute({
   },
 });
 
-const endRoute = (operationId: string, verb: string, forced: boolean, summary: string) =>
-  writeRoute({
-    operationId,
-    method: "POST",
-    path: `${path}/{id}/${verb}`,
-    tag,
-    summary,
-    permission: "write",
-    right: "allocate",
-    place: { of: "allocation", param: "id" },
-    params: AllocationParams,
-    body: AllocationVerb,
-    status: 202,
-    response: AllocationDetail,
-    write: async (call, tx) => {
-      const { params, body, deps } = call;
-      const { reason } = body;
-      const by = { ...sourceOf(call), reason, forced };
-      const { prior, now } = await releaseAllocation(tx, deps.workflows, params.id, by);
-      const change = { prior: { status: prior.status }, expected: { status: "ended" }, forced };
-      return { body: toDetail(now), audit: { ...auditOf(now, change), reason } };
-    },
-  });
-const release = endRoute("releaseAllocation", "release", false, "End an allocation: its node is cleared of the tenant");
-const forceRelease = endRoute(
-  "forceReleaseAllocation",
-  "force-release",
-  true,
-  "End an allocation even if another operation holds its node; that operation is cancelled",
-);
+const ending = {
+  method: "POST",
+  tag,
+  permission: "write",
+  right: "allocate",
+  place: { of: "allocation", param: "id" },
+  params: AllocationParams,
+  status: 202,
+  response: AllocationDetail,
+} as const;
+const changeOf = ({ status }: AllocationRow, forced: boolean) => ({
+  prior: { status },
+  expected: { status: "ended" },
+  forced,
+});
+
+const release = writeRoute({
+  ...ending,
+  operationId: "releaseAllocation",
+  path: `${path}/{id}/release`,
+  summary: "End an allocation: its node is cleared of the tenant, and repaired if the release names a fault",
+  body: AllocationRelease,
+  write: async (call, tx) => {
+    const { params, body, deps } = call;
+    const { reason, machine_health_issue: issue = null, is_repair_tenant: isRepairTenant, repair_status } = body;
+    const said = { issue, isRepairTenant, repairStatus: repair_status };
+    const by = { ...sourceOf(call), reason, forced: false, said };
+    const { prior, now, repair } = await releaseForRepair(tx, deps.workflows, params.id, by);
+    const more = {
+      ...changeOf(prior, false),
+      issue,
+      repair_id: repair?.id ?? null,
+      repair_state: repair?.state ?? null,
+    };
+    return { body: toDetail(now), audit: { ...auditOf(now, more), reason } };
+  },
+});
+const forceRelease = writeRoute({
+  ...ending,
+  operationId: "forceReleaseAllocation",
+  path: `${path}/{id}/force-release`,
+  summary: "End an allocation even if another operation holds its node; that operation is cancelled",
+  body: AllocationVerb,
+  write: async (call, tx) => {
+    const { params, body, deps } = call;
+    const by = { ...sourceOf(call), reason: body.reason, forced: true };
+    const { prior, now } = await releaseAllocation(tx, deps.workflows, params.id, by);
+    return { body: toDetail(now), audit: { ...auditOf(now, changeOf(prior, true)), reason: body.reason } };
+  },
+});
 
 export const allocationRoutes = [create, list, get, grant, release, forceRelease];

@@ -6,8 +6,12 @@ import { NodeId } from "../../../shared/ids.ts";
 import { databaseNow } from "../../db/queries/clock.ts";
 import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
 import { readNode } from "../../db/queries/nodes.ts";
+import { lockOpenCase } from "../../db/queries/repair-cases.ts";
 import type { Node, NodeHealthOverride } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
 import { endExpiredOverrides, removeHealthOverride, setHealthOverride } from "../../node/health-override.ts";
+import { isRepairMark } from "../../repair/apply-marks.ts";
+import { verbsFrom } from "../../repair/case-moves.ts";
 import { mustLockNode } from "../../workflows/decommission/start-decommission.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { toHealthOverrides, toNodeHealth } from "./health-override-rows.ts";
@@ -27,6 +31,7 @@ const remove = writeRoute({
   response: NodeHealth,
   write: async ({ params, body: { source, reason }, actor }, tx) => {
     const node = await mustLockNode(tx, params.id);
+    await mustNotBeOfRepair(tx, node, source);
     const removed = await removeHealthOverride(tx, node.id, source, { by: `operator:${actor.name}`, reason });
     const left = await listHealthOverrides(tx, [node.id]);
     if (removed === null) {
@@ -92,6 +97,7 @@ const set = writeRoute({
     await endExpiredOverrides(tx, 1_000, node.id);
     const stand = await listHealthOverrides(tx, [node.id]);
     const { source, mode, alerts } = meant(body);
+    await mustNotBeOfRepair(tx, node, source);
     const prior = stand.find((one) => one.source === source);
     mustBeExpected(node, source, { expected: body.expected_revision, found: prior?.revision ?? 0 });
     mustHaveRoom(node, stand, { source, mode });
@@ -116,6 +122,17 @@ const set = writeRoute({
     };
   },
 });
+
+/** The marks of an open repair follow its case. A person who changed one by hand could return a faulty machine to tenants. */
+async function mustNotBeOfRepair(tx: Tx, { id, hostname }: Node, source: string): Promise<void> {
+  const repair = isRepairMark(source) ? await lockOpenCase(tx, id) : null;
+  if (repair === null) return;
+  throw new ApiError(
+    "conflict",
+    `The health override ${source} of node ${hostname} belongs to repair ${repair.id} (${repair.state}). Change it by the repair: ${verbsFrom(repair.mode, repair.state).join(", ")}.`,
+    { context: { node_id: id, repair_id: repair.id } },
+  );
+}
 
 function mustBeExpected(
   { id, hostname }: Node,

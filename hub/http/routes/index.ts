@@ -27,6 +27,7 @@ import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
 import { readinessRoutes } from "./readiness.ts";
 import { reconciliationRoutes } from "./reconciliation.ts";
+import { repairRoutes } from "./repairs.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { sanitizationRecordRoutes } from "./sanitization-records.ts";
 import { sanitizationValidationRoutes } from "./sanitization-validations.ts";
@@ -75,6 +76,7 @@ export const ROUTES: readonly Route[] = [
   ...signalRoutes,
   ...signalSenderRoutes,
   ...reconciliationRoutes,
+  ...repairRoutes,
   ...eventRoutes,
   ...webhookRoutes,
   ...webhookDeliveryRoutes,

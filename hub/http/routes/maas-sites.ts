@@ -40,6 +40,8 @@ export const toSite = (site: MaasSite): z.input<typeof Site> => ({
   deploy_user: site.deployUser,
   deploy_ssh_iface: site.deploySshIface,
   upstream_dns_servers: site.upstreamDnsServers,
+  auto_repair: site.autoRepair,
+  repair_attempt_limit: site.repairAttemptLimit,
   status: site.status,
   default_profile_id: site.defaultProfileId,
   credentials: {
@@ -101,6 +103,8 @@ const siteColumns = (body: SiteCreate) => ({
   deployUser: body.deploy_user,
   deploySshIface: body.deploy_ssh_iface,
   upstreamDnsServers: body.upstream_dns_servers,
+  autoRepair: body.auto_repair,
+  repairAttemptLimit: body.repair_attempt_limit,
 });
 
 const listMaasSites = readRoute({
@@ -231,6 +235,8 @@ async function changeSite(
     deploy_user,
     deploy_ssh_iface,
     upstream_dns_servers,
+    auto_repair,
+    repair_attempt_limit,
     status,
     default_profile_id,
   } = body;
@@ -244,6 +250,8 @@ async function changeSite(
     deployUser: deploy_user,
     deploySshIface: deploy_ssh_iface,
     upstreamDnsServers: upstream_dns_servers,
+    autoRepair: auto_repair,
+    repairAttemptLimit: repair_attempt_limit,
     status,
     defaultProfileId: default_profile_id,
     ...alsoSet,

@@ -7,7 +7,6 @@ import { nodeEvents, nodes } from "../../../hub/db/schema/index.ts";
 import { deleteNode, enterDraining, retire } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import type { NodeTransition } from "../../../hub/node/transitions.ts";
-import type { BreakerKind } from "../../../shared/drift.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { nodeInService } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
@@ -30,7 +29,7 @@ describe("a breaker", () => {
   });
 
   const inTx: OnboardingRig["services"]["inTx"] = (fn) => rig.services.inTx(fn);
-  const counted = (kind: BreakerKind, besides: readonly NodeId[] = []) =>
+  const counted = (kind: "quarantine" | "offline", besides: readonly NodeId[] = []) =>
     inTx((tx) => countMoves(tx, rig.siteId, kind, { windowSeconds: 600, besides }));
   const move = (nodeId: NodeId, ...moves: NodeTransition[]) =>
     inTx(async (tx) => {

@@ -13,6 +13,7 @@ const KINDS: Readonly<Record<string, readonly Topic[]>> = {
   onboardings: ["operations"],
   decommissions: ["operations"],
   allocations: ["allocations", "nodes"],
+  repairs: ["repairs", "nodes"],
   "onboarding-batches": ["batches"],
   "decommission-batches": ["batches"],
   "maas-sites": ["sites"],

@@ -66,4 +66,7 @@ export const siteBody = (values: SiteValues): Body<"createMaasSite"> => ({
   deploy_user: values.deploy_user.trim(),
   deploy_ssh_iface: values.deploy_ssh_iface.trim(),
   upstream_dns_servers: partsOf(values.upstream_dns_servers),
+  // The defaults of the API. A site begins to repair automatically when its operators have a repair team.
+  auto_repair: false,
+  repair_attempt_limit: 3,
 });

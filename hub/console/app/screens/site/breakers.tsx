@@ -21,15 +21,20 @@ function OpenBreaker({ one }: { readonly one: Breaker }): ReactNode {
   return (
     <Note tone={state === "open" ? "bad" : "busy"} title={`The breaker for ${words(kind)} is ${state}`}>
       <p>
-        {counted(one.would_move, "node")} of {one.in_service} would change status at once, and the limit is{" "}
-        {one.move_limit}. The hub changes none until a person resets the breaker.
+        {kind === "repair"
+          ? `${counted(one.moved, "machine")} of ${one.in_service} wait for repair or are in repair, and the limit is ${one.move_limit}. No report asks for a repair by itself until a person resets the breaker.`
+          : `${counted(one.would_move, "node")} of ${one.in_service} would change status at once, and the limit is ${one.move_limit}. The hub changes none until a person resets the breaker.`}
         {one.tripped_at === null ? "" : ` It tripped ${absolute(one.tripped_at)}.`}
       </p>
       {state === "open" ? (
         <VerbButton
           verb="Reset"
           what={`the breaker for ${words(kind)}`}
-          effect="The hub goes on with the changes of nodes. Find out first why so many nodes changed at once."
+          effect={
+            kind === "repair"
+              ? "Further reports ask for repairs by themselves again. Find out first whether the faults have a common cause."
+              : "The hub goes on with the changes of nodes. Find out first why so many nodes changed at once."
+          }
           final
           right="operate_nodes"
           changes={["sites", "nodes", `maas-sites/${id}`]}

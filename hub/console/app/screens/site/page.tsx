@@ -65,6 +65,8 @@ function Body({ site }: { readonly site: Site }): ReactNode {
             ["Deploy account", <code key="user">{site.deploy_user}</code>],
             ["Interface with the node's address", <code key="ssh">{site.deploy_ssh_iface}</code>],
             ["Upstream DNS servers", site.upstream_dns_servers.join(", ")],
+            ["Automatic repair", site.auto_repair ? "on" : "off"],
+            ["Repairs of a machine in 30 days", `${site.repair_attempt_limit} at most`],
             ["Added", <RelativeTime key="made" at={site.created_at} />],
             ["Changed", <RelativeTime key="changed" at={site.updated_at} />],
           ]}

@@ -1,0 +1,30 @@
+import { age, col, type Noun, SITE, wide } from "./noun.ts";
+
+export const REPAIRS = {
+  plural: "repairs",
+  singular: "repair",
+  short: ["rp"],
+  about: "repairs of machines",
+  lists: ["listRepairs"],
+  reads: ["getRepair"],
+  id: "id",
+  label: "hostname",
+  columns: [
+    col("HOSTNAME", "hostname"),
+    col("MODE", "mode"),
+    col("STATE", "state"),
+    age("SINCE", "state_since"),
+    col("FAULT", "issue.summary"),
+    col("ATTEMPT", "attempt"),
+    col("CLAIMED BY", "claimed_by"),
+    SITE,
+    age("AGE", "opened_at"),
+    wide("CATEGORY", "issue.category"),
+    wide("TENANT", "tenant"),
+    wide("UNTIL", "claim_until"),
+    wide("HELD BACK", "held_back"),
+    wide("ENDED", "ended_at"),
+    wide("ID", "id"),
+  ],
+  events: ["repair.*"],
+} as const satisfies Noun;

@@ -1,0 +1,34 @@
+import type { NodeId, RepairId } from "../../../shared/ids.ts";
+import { and, asc, count, eq, sql } from "../orm.ts";
+import { type RepairEventRow, repairEvents } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+export type NewRepairEvent = Omit<typeof repairEvents.$inferInsert, "id" | "occurredAt">;
+
+export async function addRepairEvent(tx: Tx, event: NewRepairEvent): Promise<void> {
+  await tx.insert(repairEvents).values(event);
+}
+
+/** Returns the timeline of a case, the oldest entry first. */
+export const listRepairEvents = (db: Db | Tx, id: RepairId): Promise<RepairEventRow[]> =>
+  db.select().from(repairEvents).where(eq(repairEvents.repairId, id)).orderBy(asc(repairEvents.id));
+
+export async function countRepairEvents(tx: Tx, id: RepairId): Promise<number> {
+  const [row] = await tx.select({ entries: count() }).from(repairEvents).where(eq(repairEvents.repairId, id));
+  return row?.entries ?? 0;
+}
+
+/** Counts the claims of the node within the days, over all its cases. */
+export async function countAttempts(tx: Tx, nodeId: NodeId, days: number): Promise<number> {
+  const [row] = await tx
+    .select({ attempts: count() })
+    .from(repairEvents)
+    .where(
+      and(
+        eq(repairEvents.nodeId, nodeId),
+        eq(repairEvents.type, "claimed"),
+        sql`${repairEvents.occurredAt} > now() - make_interval(days => ${days})`,
+      ),
+    );
+  return row?.attempts ?? 0;
+}

@@ -1,0 +1,59 @@
+import { HEALTH_TEMPLATES, type HealthAlert } from "../../shared/health-report.ts";
+import { listHealthOverrides } from "../db/queries/node-health-overrides.ts";
+import type { RepairCase } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { removeHealthOverride, setHealthOverride } from "../node/health-override.ts";
+import { MARK_TEMPLATES, type MarkTemplate, marksOf } from "./case-moves.ts";
+
+const MOST_MESSAGE = 1024;
+const MOST_TENANT_MESSAGE = 512;
+const OUT_FOR_REPAIR = HEALTH_TEMPLATES.OutForRepair.source;
+
+/** Returns the alert of a mark. The words for tenants are NICo's. */
+function alertOf(template: MarkTemplate, { category, summary, finding }: RepairCase): HealthAlert {
+  const { id, target, classifications } = HEALTH_TEMPLATES[template].alert;
+  const message = `${category}: ${summary}${finding === null ? "" : `. ${finding}`}`;
+  const tenantMessage =
+    template === "RequestRepair"
+      ? `RepairSystem: Node ready for repair - ${summary}`
+      : `TenantReportedIssue: ${summary}`;
+  return {
+    id,
+    target,
+    message: message.slice(0, MOST_MESSAGE),
+    tenant_message: template === "OutForRepair" ? null : tenantMessage.slice(0, MOST_TENANT_MESSAGE),
+    classifications: [...classifications],
+  };
+}
+
+/**
+ * Makes the node's repair marks those of its case, whatever they were before. A mark that a person has set for the same fault becomes the case's. Only
+ * an override `out-for-repair` that a person has set stays, because it may have another cause.
+ */
+export async function applyMarks(
+  tx: Tx,
+  row: RepairCase,
+  said: { readonly by: string; readonly reason: string },
+): Promise<void> {
+  const wanted = marksOf(row.mode, row.state);
+  if (wanted === null) return;
+  const setBy = `repair:${row.id}`;
+  const stand = new Map((await listHealthOverrides(tx, [row.nodeId])).map((one) => [one.source, one]));
+  for (const template of MARK_TEMPLATES) {
+    const { source } = HEALTH_TEMPLATES[template];
+    const now = stand.get(source);
+    const isOwn = now?.setBy === setBy;
+    if (wanted.includes(template)) {
+      const alerts = [alertOf(template, row)];
+      if (isOwn && JSON.stringify(now.alerts) === JSON.stringify(alerts)) continue;
+      const since = now === undefined ? {} : { since: now.since };
+      const reason = `repair ${row.id} (${row.state})`;
+      await setHealthOverride(tx, { nodeId: row.nodeId, target: null, source, alerts, reason, setBy, ...since });
+    } else if (now !== undefined && (isOwn || source !== OUT_FOR_REPAIR))
+      await removeHealthOverride(tx, row.nodeId, source, said);
+  }
+}
+
+/** True for the sources of repair marks, which only the verbs of an open case change. */
+export const isRepairMark = (source: string): boolean =>
+  MARK_TEMPLATES.some((template) => HEALTH_TEMPLATES[template].source === source);
