@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { AGENT_REPEATS_WITHIN_SECONDS, CONDITION_SOURCES, CONDITION_TYPES, maySay, ruleOf } from "./condition-types.ts";
+import {
+  AGENT_REPEATS_WITHIN_SECONDS,
+  CONDITION_SOURCES,
+  CONDITION_TYPES,
+  classOf,
+  maySay,
+  ruleOf,
+} from "./condition-types.ts";
 
 const types = Object.keys(CONDITION_TYPES) as (keyof typeof CONDITION_TYPES)[];
 
@@ -16,6 +23,24 @@ describe("the condition types", () => {
     expect(sayers("fabric.ready")).toEqual(["external"]);
     for (const type of ["agent.unheard_of", "bootstrap.tenant", "agent.constructor"]) expect(sayers(type)).toEqual([]);
     expect(ruleOf("fabric.ready")).toMatchObject({ lifeSeconds: null, bars: "never" });
+  });
+
+  it("have a class, and only a barring condition can keep work off a node", () => {
+    const ofClass = (one: string) => types.filter((type) => classOf(type) === one && type.startsWith("h"));
+    expect(ofClass("barring")).toEqual([
+      "hardware.sku",
+      "hardware.gpus",
+      "health.gpu",
+      "health.disks",
+      "health.memory",
+    ]);
+    expect(ofClass("warning")).toEqual([
+      ...["hardware.nics", "health.gpu_wear", "health.disk_wear", "health.disk_room", "health.memory_wear"],
+      ...["health.kernel", "health.clock"],
+    ]);
+    expect([classOf("cloud_init.done"), classOf("fabric.ready"), classOf("agent.unheard_of")]).toEqual(
+      Array.from({ length: 3 }, () => "information"),
+    );
   });
 
   it("have a life of several repeats when they are repeated, and none when they record an event", () => {

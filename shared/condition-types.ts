@@ -6,7 +6,21 @@ export type ConditionSource = (typeof CONDITION_SOURCES)[number];
  * A stale condition has the status Unknown, which is neither True nor False. The word `missing` means that no source has reported the condition in
  * the node's present generation.
  */
-export type Bars = "missing_or_not_true" | "not_true" | "never";
+export type Bars = "missing_or_not_true" | "not_true" | "warns" | "never";
+
+/**
+ * What a condition means for the node. A barring condition keeps new work off the node, a warning asks a person to look, and information asks for
+ * nothing.
+ */
+export const CONDITION_CLASSES = ["barring", "warning", "information"] as const;
+export type ConditionClass = (typeof CONDITION_CLASSES)[number];
+
+const CLASS_OF: Readonly<Record<Bars, ConditionClass>> = {
+  missing_or_not_true: "barring",
+  not_true: "barring",
+  warns: "warning",
+  never: "information",
+};
 
 export interface ConditionRule {
   readonly sources: readonly ConditionSource[];
@@ -30,6 +44,23 @@ export const AGENT_REPEATS_WITHIN_SECONDS = 150;
  * readiness signals of the agent in a row are missing.
  */
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
+
+/**
+ * The reason of a condition that nobody can observe on the host, because a tool, a file of the kernel or a part of the hardware is missing. Such a
+ * condition is Unknown, and is only information.
+ */
+export const NOT_OBSERVED = "NotObserved";
+const BARRING_HEALTH = {
+  sources: ["agent"],
+  lifeSeconds: FOUR_REPEATS_SECONDS,
+  bars: "not_true",
+  tolerates: NOT_OBSERVED,
+} as const satisfies ConditionRule;
+const WARNING_HEALTH = {
+  sources: ["agent"],
+  lifeSeconds: FOUR_REPEATS_SECONDS,
+  bars: "warns",
+} as const satisfies ConditionRule;
 
 /**
  * For each of Muster's condition types: its sources, the life of a report, and the value that keeps new work off the node. Hub and agent can write
@@ -63,6 +94,23 @@ export const CONDITION_TYPES = {
   "adoption.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
   /** The condition `adoption.gpus` compares the GPUs in the inventory of an adopted host with the node's SKU. */
   "adoption.gpus": { sources: ["hub"], lifeSeconds: null, bars: "never" },
+  /**
+   * The condition `hardware.sku` compares the host's hardware with the node's SKU (decision H2). An agent that cannot list the GPUs says nothing about
+   * them.
+   */
+  "hardware.sku": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: NOT_OBSERVED },
+  /** The conditions `hardware.*` and `health.*` of the agent are the results of its looks at the host (decision H2). */
+  "hardware.gpus": BARRING_HEALTH,
+  "hardware.nics": WARNING_HEALTH,
+  "health.gpu": BARRING_HEALTH,
+  "health.gpu_wear": WARNING_HEALTH,
+  "health.disks": BARRING_HEALTH,
+  "health.disk_wear": WARNING_HEALTH,
+  "health.disk_room": WARNING_HEALTH,
+  "health.memory": BARRING_HEALTH,
+  "health.memory_wear": WARNING_HEALTH,
+  "health.kernel": WARNING_HEALTH,
+  "health.clock": WARNING_HEALTH,
   /** The condition `agent.noisy` says that the host sends more than its rate limit allows. */
   "agent.noisy": { sources: ["hub"], lifeSeconds: 1_800, bars: "never" },
   "cloud_init.done": { sources: ["cloud-init", "external"], lifeSeconds: null, bars: "never" },
@@ -88,3 +136,5 @@ export function ruleOf(type: string): ConditionRule | null {
 
 export const maySay = (source: ConditionSource, type: string): boolean =>
   ruleOf(type)?.sources.includes(source) === true;
+
+export const classOf = (type: string): ConditionClass => CLASS_OF[ruleOf(type)?.bars ?? "never"];

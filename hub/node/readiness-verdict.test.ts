@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Bars } from "../../shared/condition-types.ts";
+import { type Bars, NOT_OBSERVED } from "../../shared/condition-types.ts";
 import type { ReadinessGroup, ReadinessRequirement } from "../../shared/readiness-policy.ts";
 import { barredBy, type ConditionFacts, type ReadinessFacts, readinessOf, toldLacking } from "./readiness-verdict.ts";
 
@@ -169,13 +169,20 @@ describe("Muster's own rule about a condition", () => {
   it("bars work except in the statuses that it allows; stale counts as Unknown, and Unknown bars", () => {
     expect(letThrough("missing_or_not_true")).toEqual(["True"]);
     expect(letThrough("not_true")).toEqual(["missing", "old", "True"]);
-    expect(letThrough("never")).toEqual(CASES.map(told));
+    for (const bars of ["warns", "never"] as const) expect(letThrough(bars)).toEqual(CASES.map(told));
   });
 
   it("tolerates a reason, whatever the status is", () => {
     const roce = (reason: string) =>
       readinessOf(FACTS, [...OWN, condition("network.roce", { status: "False", reason })]);
     expect(roce("MissingButAllowed").ready).toBe(true);
+    const gpu = (status: "Unknown" | "False", reason: string) =>
+      readinessOf(FACTS, [...OWN, condition("health.gpu", { status, reason })]).lacking.map(({ type }) => type);
+    expect([gpu("Unknown", NOT_OBSERVED), gpu("Unknown", "Unreadable"), gpu("False", "GpuNeedsRepair")]).toEqual([
+      [],
+      ["health.gpu"],
+      ["health.gpu"],
+    ]);
     expect(roce("AddressesMissing").lacking).toMatchObject([{ type: "network.roce", kind: "wrong_status" }]);
   });
 });

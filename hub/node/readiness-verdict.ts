@@ -83,7 +83,7 @@ export function barredBy(
   condition: ConditionFacts | undefined,
   facts: Omit<ReadinessFacts, "policy">,
 ): When | null {
-  if (bars === "never") return null;
+  if (bars === "never" || bars === "warns") return null;
   const isOfNow = condition !== undefined && condition.generation === facts.generation;
   if (!isOfNow && bars === "not_true") return null;
   return lackOf({ status: "True", max_age_seconds: null, deadline_seconds: null }, condition, facts);

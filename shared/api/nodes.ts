@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CONDITION_CLASSES } from "../condition-types.ts";
 import { NodeId, ProfileId, SiteId } from "../ids.ts";
 import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
@@ -15,6 +16,8 @@ import { Hostname, Timestamp } from "./values.ts";
 
 const NodeCondition = z.strictObject({
   type: z.string(),
+  /** What the condition's type means for the node: it keeps work off, it asks a person to look, or it only informs. */
+  class: z.enum(CONDITION_CLASSES),
   status: ConditionStatus,
   reason: z.string(),
   message: z.string(),

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { CONDITION_TYPES } from "../../shared/condition-types.ts";
+import { CONDITION_TYPES, NOT_OBSERVED } from "../../shared/condition-types.ts";
 import type { ReadinessPolicy, ReadinessRequirement } from "../../shared/readiness-policy.ts";
 
 export const oftenUsual = <T>(usual: T, other: fc.Arbitrary<T>) =>
@@ -18,7 +18,7 @@ export const USUAL: Said = { status: "True", reason: "Fine", behind: 0, life: "e
 const condition: fc.Arbitrary<Said | null> = fc.option(
   fc.record({
     status: oftenUsual<Said["status"]>("True", fc.constantFrom("True", "False", "Unknown")),
-    reason: oftenUsual("Fine", fc.constant("MissingButAllowed")),
+    reason: oftenUsual("Fine", fc.constantFrom("MissingButAllowed", NOT_OBSERVED)),
     behind: oftenUsual(0, fc.constant(1)),
     life: oftenUsual<Said["life"]>("endless", fc.constantFrom("fresh", "stale")),
     age: oftenUsual(0, fc.constantFrom(2, 4)),
@@ -29,7 +29,7 @@ const condition: fc.Arbitrary<Said | null> = fc.option(
 const barring: fc.Arbitrary<Said | null> = fc.option(
   fc.record({
     status: fc.constantFrom<Said["status"]>("True", "False", "Unknown"),
-    reason: fc.constantFrom("Fine", "MissingButAllowed"),
+    reason: fc.constantFrom("Fine", "MissingButAllowed", NOT_OBSERVED),
     behind: oftenUsual(0, fc.constant(1)),
     life: fc.constantFrom<Said["life"]>("endless", "fresh", "stale"),
     age: fc.constant(0),

@@ -37,6 +37,7 @@ const MACHINE = [
 const CONDITIONS = [
   col("CONDITION", "type"),
   col("STATUS", "status"),
+  col("CLASS", "class"),
   col("REASON", "reason"),
   age("SINCE", "observed_at"),
   col("MESSAGE", "message"),

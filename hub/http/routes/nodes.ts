@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeFacets, NodeFilterQuery, NodeSort, nodeFilterQuery } from "../../../shared/api/node-filter.ts";
 import { NodeDetail, NodeList, type NodeSummary } from "../../../shared/api/nodes.ts";
+import { classOf } from "../../../shared/condition-types.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
 import { readAdoption } from "../../db/queries/node-adoptions.ts";
@@ -126,6 +127,7 @@ const getNode = readRoute({
       readiness: toReadiness(row),
       conditions: conditions.map((condition) => ({
         type: condition.type,
+        class: classOf(condition.type),
         status: condition.status,
         reason: condition.reason,
         message: condition.message,
