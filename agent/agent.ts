@@ -7,6 +7,7 @@ import { VERSION } from "../shared/version.ts";
 import { attemptPlan, edgeJitterMs, heartbeatPauseMs, renewAt } from "./backoff.ts";
 import { type Channel, type ChannelEnd, ChannelRefused } from "./channel.ts";
 import type { Config } from "./config.ts";
+import type { HealthWatch } from "./health/watch.ts";
 import { HubRefusal, isOtherCa } from "./https.ts";
 import type { Identity, IdentityStore } from "./identity.ts";
 import type { Journal } from "./journal.ts";
@@ -26,6 +27,7 @@ export interface AgentParts {
   readonly trust: TrustStore;
   readonly journal: Journal;
   readonly log: Log;
+  readonly health: HealthWatch;
 }
 
 const HEALTH_EVERY_MS = 30_000;
@@ -95,9 +97,7 @@ export class Agent {
    * By how many milliseconds the hub's clock is ahead of the host's present clock. A person or a time server may change the host's clock while the
    * agent is connected.
    */
-  get #skewMs(): number {
-    return this.now().getTime() - Date.now();
-  }
+  skewMs = (): number => this.now().getTime() - Date.now();
 
   /** Sends a frame to the hub, but drops a frame that the protocol forbids, because the hub would close the connection for it. */
   send = (frame: AgentFrame): void => {
@@ -120,6 +120,11 @@ export class Agent {
       this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
     });
     await this.#runner?.recover();
+    const stop = this.#stop.signal;
+    void this.#parts.health.run(
+      stop,
+      () => void (this.#channel === null || this.#tellInventory(stop).catch(() => undefined)),
+    );
     await Promise.race([this.#keepConnected(), stopped]);
     await this.#runner?.stop();
     this.#channel?.close("stopped");
@@ -247,7 +252,7 @@ export class Agent {
   }
 
   async #serve(channel: Channel): Promise<ChannelEnd> {
-    const { log, system } = this.#parts;
+    const { log } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;
     this.#welcomed = { hubMs: new Date(channel.welcome.hub_time).getTime(), at: performance.now() };
     this.#lastSignal = null;
@@ -258,14 +263,17 @@ export class Agent {
     background("heartbeat", this.#beat(channel, over.signal));
     background("readiness", this.#report(over.signal));
     background("renewal", this.#renew(channel, over.signal));
-    background(
-      "inventory",
-      system.inventory().then((inventory) => void (over.signal.aborted || this.send({ type: "inventory", inventory }))),
-    );
+    background("inventory", this.#tellInventory(over.signal));
     this.#runner?.resend();
     const end = await channel.ended;
     over.abort();
     return end;
+  }
+
+  async #tellInventory(over: AbortSignal): Promise<void> {
+    await this.#parts.health.beforeInventory();
+    const inventory = await this.#parts.system.inventory();
+    if (!over.aborted) this.send({ type: "inventory", inventory });
   }
 
   async #beat(channel: Channel, over: AbortSignal): Promise<void> {
@@ -281,7 +289,12 @@ export class Agent {
     const { system, journal } = this.#parts;
     let saidAt = 0;
     while (!over.aborted && this.#identity !== null) {
-      const facts = { identity: this.#identity, journalFault: journal.fault, skewMs: this.#skewMs };
+      const facts = {
+        identity: this.#identity,
+        journalFault: journal.fault,
+        skewMs: this.skewMs(),
+        health: this.#parts.health.conditions(),
+      };
       const signal = await readinessSignal(system, facts);
       const due = performance.now() - saidAt >= READINESS_EVERY_MS;
       if (this.#lastSignal === null || due || !saysTheSame(signal, this.#lastSignal)) {

@@ -29,7 +29,7 @@ async function loadedAtStart(): Promise<string[]> {
 }
 
 describe("the agent's start", () => {
-  it("loads neither the code nor the schemas of a task, because both would stay in an idle agent's memory", async () => {
+  it("loads neither the code nor the schemas of a task, nor the looks at the host, because they would stay in an idle agent's memory", async () => {
     const modules = await loadedAtStart();
     const ofTasks = modules.filter((name) => /^(agent|shared)\/tasks\//.test(name));
     expect(ofTasks.sort()).toEqual([
@@ -39,5 +39,7 @@ describe("the agent's start", () => {
       "shared/tasks/plan.ts",
       "shared/tasks/task-types.ts",
     ]);
+    const ofHealth = modules.filter((name) => name.startsWith("agent/health/"));
+    expect(ofHealth.sort()).toEqual(["agent/health/hardware-print.ts", "agent/health/watch.ts"]);
   });
 });

@@ -8,6 +8,7 @@ import { VERSION } from "../shared/version.ts";
 import { Agent } from "./agent.ts";
 import { type Config, ConfigError, loadConfig, rootOf } from "./config.ts";
 import { giveBackAfterBoot } from "./gpu/give-back-after-boot.ts";
+import { HealthWatch } from "./health/watch.ts";
 import { IdentityStore } from "./identity.ts";
 import { Journal } from "./journal.ts";
 import { createLog } from "./log.ts";
@@ -50,26 +51,32 @@ const journal = await Journal.open(join(config.stateDir, "journal"));
 const trust = new TrustStore(config, system, log);
 await trust.load();
 const identities = new IdentityStore(config, system, trust, log);
-const agent = new Agent({ config, system, journal, log, identities, trust });
-agent.use(
-  new Runner({
-    journal,
-    handlers: handlersFor(system, {
-      identity: () => identities.read(),
-      resultOf: (taskId) => journal.resultOf(taskId),
-    }),
-    keys: () => trust.orderKeys(),
-    nodeId: config.nodeId,
-    now: agent.now,
-    send: agent.send,
-    onAccepted: async (taskId) => {
-      await markUninstalling(system, taskId);
-      agent.stop();
-    },
-    works: system.workers,
-    log,
+const health: HealthWatch = new HealthWatch({
+  system,
+  log,
+  skewMs: () => agent.skewMs(),
+  isWorking: () => runner.isWorking,
+});
+const agent = new Agent({ config, system, journal, log, identities, trust, health });
+const runner = new Runner({
+  journal,
+  handlers: handlersFor(system, {
+    identity: () => identities.read(),
+    resultOf: (taskId) => journal.resultOf(taskId),
   }),
-);
+  keys: () => trust.orderKeys(),
+  nodeId: config.nodeId,
+  now: agent.now,
+  send: agent.send,
+  onAccepted: async (taskId) => {
+    await markUninstalling(system, taskId);
+    agent.stop();
+  },
+  works: system.workers,
+  log,
+  beforeWork: () => health.quiet(),
+});
+agent.use(runner);
 
 for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => agent.stop());
 log.info("agent started", {

@@ -13,6 +13,8 @@ export interface AgentFacts {
   readonly identity: Identity;
   readonly journalFault: string | null;
   readonly skewMs: number;
+  /** What the agent's looks at its host say. */
+  readonly health: readonly ConditionOf<"agent">[];
 }
 
 /** A readiness report describes the host's present state, so it needs no event of the boot. */
@@ -46,7 +48,7 @@ export async function readinessSignal(system: System, facts: AgentFacts): Promis
     message: `Boot ${bootId}`,
     ...observed,
   };
-  const conditions: ConditionOf<"agent">[] = [healthy, booted, ...(await bootstrapConditions(system))];
+  const conditions: ConditionOf<"agent">[] = [healthy, booted, ...(await bootstrapConditions(system)), ...facts.health];
   return { signal_id: randomUUID(), generation: facts.identity.generation, boot_id: bootId, conditions };
 }
 

@@ -78,7 +78,7 @@ const handlers: TaskHandlers = {
   },
 };
 
-async function runner(): Promise<{ runner: Runner; journal: Journal }> {
+async function runner(beforeWork?: () => Promise<void>): Promise<{ runner: Runner; journal: Journal }> {
   const journal = await Journal.open(file);
   const made = new Runner({
     journal,
@@ -88,6 +88,7 @@ async function runner(): Promise<{ runner: Runner; journal: Journal }> {
     now: () => new Date(),
     send: (frame) => void sent.push(frame),
     onAccepted: async (taskId) => void accepted.push(taskId),
+    ...(beforeWork === undefined ? {} : { beforeWork }),
     works: workersAt(folder, quietAgentLog),
     log: quietAgentLog,
   });
@@ -112,6 +113,32 @@ describe("runner", () => {
     await ended(1);
     const message = SAID.replace(/ \S+$/, " [redacted]");
     expect(results()).toEqual([{ ok: false, error, message }]);
+  });
+
+  it("waits with a task that changes the host for the end of the agent's own looks, and may be cancelled meanwhile", async () => {
+    const looks: (() => void)[] = [];
+    const { runner: one } = await runner(() => new Promise((resolve) => looks.push(resolve)));
+    const drain = order(DRAIN);
+    await one.offer(drain);
+    await one.offer(order(CHECK));
+    await ended(1);
+    expect([starts, one.isWorking]).toEqual([["check"], true]);
+    looks[0]?.();
+    await started(2);
+    expect(one.isWorking).toBe(true);
+    release[0]?.();
+    await ended(2);
+    expect(one.isWorking).toBe(false);
+    const cancelled = order(DRAIN);
+    await one.offer(cancelled);
+    await until("the second look", () => (looks.length === 2 ? true : undefined));
+    await one.cancel(cancelled.task_id, 1);
+    looks[1]?.();
+    await ended(3);
+    expect([starts.length, results()[2]]).toEqual([
+      2,
+      { ok: false, error: "cancelled", message: "Cancelled by the hub." },
+    ]);
   });
 
   it("writes to the journal before it sends, and keeps the reply until the hub acknowledges it", async () => {

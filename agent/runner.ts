@@ -27,6 +27,8 @@ export interface RunnerOptions {
    * `onAccepted` resolves, the agent has stored on disk that it must carry out the task's effect.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
+  /** Resolves when the agent's own looks no longer use what a task of the lane `work` may change. */
+  readonly beforeWork?: () => Promise<void>;
   readonly works: Pick<Workers, "inputToContinue" | "forget" | "forgetAllBut">;
   readonly log: Log;
 }
@@ -66,6 +68,13 @@ export class Runner {
   #stopping = false;
   constructor(options: RunnerOptions) {
     this.#options = options;
+  }
+
+  /** True while a task of the lane `work` runs. */
+  get isWorking(): boolean {
+    return [...this.#jobs.values()].some(
+      ({ running, ended, type }) => running && !ended && TASK_TYPES[type].lane === "work",
+    );
   }
 
   /**
@@ -222,6 +231,11 @@ export class Runner {
     const { journal, send, log } = this.#options;
     if (job.ended || this.#stopping) return;
     job.running = true;
+    if (TASK_TYPES[job.type].lane === "work") {
+      await this.#options.beforeWork?.();
+      if (job.ended || this.#stopping) return;
+      if (job.abort.signal.aborted) return this.#end(job, CANCELLED);
+    }
     try {
       await journal.record({ ...job.ref, state: "started", type: job.type });
     } catch (error) {

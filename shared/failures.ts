@@ -169,8 +169,27 @@ export const FAILURES = {
     nextVerb: "resume",
     nextAction:
       "Compare the machine's inventory in MAAS with what the profile and SKU expect; correct either, then resume.",
-    codes: ["boss_disk_missing", "boss_disk_ambiguous", "pxe_interface_missing", "testing_failed"],
+    codes: [
+      "boss_disk_missing",
+      "boss_disk_ambiguous",
+      "pxe_interface_missing",
+      "testing_failed",
+      "sku_mismatch",
+      "host_unhealthy",
+      "hardware_unread",
+    ],
     exceptions: {
+      sku_mismatch: {
+        nextAction:
+          "Repair the host, or correct its SKU, then resume: the agent looks at the hardware again. A host that cannot be repaired is cancelled and removed.",
+      },
+      host_unhealthy: {
+        nextAction:
+          "Do what the message says about the host's GPUs, disks or memory, then resume: the agent looks at the hardware again.",
+      },
+      hardware_unread: {
+        nextAction: "Read the agent's log on the host, and see that the agent is connected, then resume.",
+      },
       testing_failed: {
         nextAction:
           "Read the test results in MAAS. Where the hardware is good enough, override the failed testing there; else mend it. Then resume: an overridden machine goes on, and one that still is Failed testing is tested again.",

@@ -78,6 +78,7 @@ export const ONBOARDING_STAGES = [
   "commission_node",
   "wait_for_ready",
   ...PROVISIONING_STAGES,
+  "check_hardware",
 ] as const;
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
@@ -116,6 +117,7 @@ export const STAGES_OF_MODE = {
     "overwrite_gpu_memory",
     "validate_clean_node",
     "record_sanitization",
+    "check_hardware",
     "enable_node",
   ],
   reimage: [
@@ -133,6 +135,7 @@ export const STAGES_OF_MODE = {
     "overwrite_gpu_memory",
     "validate_clean_node",
     "record_sanitization",
+    "check_hardware",
     "enable_node",
   ],
   storage_cleanup: ["disable_node", "drain_node", "cleanup_storage", "validate_clean_node", "enable_node"],

@@ -59,6 +59,7 @@ const WALL_CLOCK = [
   "agent/agent.ts",
   "agent/bootstrap-status.ts",
   "agent/gpu/kernel-faults.ts",
+  "agent/health/sampler.ts",
   "agent/readiness.ts",
   "agent/system/storage/purge-disk.ts",
 ];

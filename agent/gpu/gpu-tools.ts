@@ -88,19 +88,10 @@ function readable(parse: () => GpuReport): GpuReport {
 const amdDevices = (system: System): Promise<readonly string[]> => pciGpus(system, "amd");
 
 const PCI_VENDORS: Readonly<Record<GpuVendor, string>> = { nvidia: "0x10de", amd: "0x1002" };
-/** Matches the PCI classes of GPUs: display controllers (VGA, 3D and other) and processing accelerators. */
-const GPU_CLASS = /^0x(0300|0302|0380|1200)/;
 
 /** The PCI addresses of the vendor's GPUs that the kernel sees, whether or not the GPU driver works. */
-export async function pciGpus(system: System, vendor: GpuVendor): Promise<readonly string[]> {
-  const found: string[] = [];
-  for (const pci of await system.list(PCI_DEVICES)) {
-    const text = async (file: string): Promise<string> =>
-      (await system.read(join(PCI_DEVICES, pci, file)))?.trim() ?? "";
-    if ((await text("vendor")) === PCI_VENDORS[vendor] && GPU_CLASS.test(await text("class"))) found.push(pci);
-  }
-  return found;
-}
+export const pciGpus = async (system: System, vendor: GpuVendor): Promise<readonly string[]> =>
+  ((await system.pciGpus()) ?? []).filter((gpu) => gpu.vendor === vendor).map(({ address }) => address);
 
 const DRM = "/sys/class/drm";
 

@@ -45,12 +45,16 @@ export function kernelFaults(vendor: GpuVendor, journal: string, sinceUs: number
     if (line.trim() === "") return [];
     const entry: unknown = JSON.parse(line);
     if (isBefore(entry, sinceUs)) return [];
-    const text = messageOf(entry);
-    const found = vendor === "nvidia" ? XID.exec(text) : AMD_FAULT.exec(text);
-    if (found === null) return [];
-    const [, pci = "", number = ""] = found;
-    return [{ pci: addressOf(pci), xid: vendor === "nvidia" ? Number(number) : null, text: text.slice(0, MOST_TEXT) }];
+    return kernelFaultIn(vendor, messageOf(entry)) ?? [];
   });
+}
+
+/** Returns the GPU fault that a message of the kernel tells, or null for any other message. */
+export function kernelFaultIn(vendor: GpuVendor, text: string): KernelFault | null {
+  const found = vendor === "nvidia" ? XID.exec(text) : AMD_FAULT.exec(text);
+  if (found === null) return null;
+  const [, pci = "", number = ""] = found;
+  return { pci: addressOf(pci), xid: vendor === "nvidia" ? Number(number) : null, text: text.slice(0, MOST_TEXT) };
 }
 
 /** True if an entry of the journal is older than a monotonic time. An entry without a readable monotonic time counts as new. */

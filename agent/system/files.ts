@@ -118,6 +118,14 @@ export async function listSome(folder: string, most: number): Promise<string[]> 
   return names;
 }
 
+/** How much room and how many inodes the file system of a folder has, and how many of them ordinary users may still use. */
+export async function roomOf(
+  folder: string,
+): Promise<{ readonly bytes: number; readonly freeBytes: number; readonly files: number; readonly freeFiles: number }> {
+  const fs = await statfs(folder);
+  return { bytes: fs.blocks * fs.bsize, freeBytes: fs.bavail * fs.bsize, files: fs.files, freeFiles: fs.ffree };
+}
+
 /** Returns the bytes that ordinary users may still write to the file system of `folder`. */
 export async function freeBytes(folder: string): Promise<number> {
   const fs = await statfs(folder);

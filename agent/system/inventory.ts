@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Systeminformation } from "systeminformation";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { Log } from "../log.ts";
+import { type PciGpu, readPciGpus } from "./pci-gpus.ts";
 
 const PROBE_TIMEOUT_MS = 20_000;
 
@@ -9,7 +10,11 @@ const PROBE_TIMEOUT_MS = 20_000;
  * Several probes read the host's hardware, each with its own time-out. The agent logs a failed hardware probe and leaves that part of the inventory
  * empty. The agent loads the library `systeminformation` only here, so that an idle agent needs less memory.
  */
-export async function readInventory(hostname: string, bootId: string, log: Log): Promise<Inventory> {
+export async function readInventory(
+  root: string,
+  { hostname, bootId }: { readonly hostname: string; readonly bootId: string },
+  log: Log,
+): Promise<Inventory> {
   const si = await import("systeminformation");
   const probe = async <T>(what: string, read: () => Promise<T>, empty: T): Promise<T> => {
     const deadline = new Promise<never>((_, reject) =>
@@ -29,6 +34,13 @@ export async function readInventory(hostname: string, bootId: string, log: Log):
   const disks = await probe("disks", () => si.diskLayout(), []);
   const nics = await probe("interfaces", async () => [await si.networkInterfaces()].flat(), []);
   const graphics = await probe("gpus", () => si.graphics(), null);
+  const listed = (graphics?.controllers ?? []).map((gpu) => ({
+    vendor: text(gpu.vendor),
+    model: text(gpu.model),
+    bus: text(gpu.busAddress),
+    memory_bytes: vramOf(gpu.vram),
+  }));
+  const onBus = (await probe("PCI bus", () => readPciGpus(root), null)) ?? [];
   return {
     hostname,
     boot_id: bootId,
@@ -45,15 +57,34 @@ export async function readInventory(hostname: string, bootId: string, log: Log):
     })),
     interfaces: nics.slice(0, 256).map(describeNic),
     gpus: await Promise.all(
-      (graphics?.controllers ?? []).slice(0, 64).map(async (gpu) => ({
-        vendor: text(gpu.vendor),
-        model: text(gpu.model),
-        bus: text(gpu.busAddress),
-        memory_bytes: (await amdMemoryOf(text(gpu.busAddress))) ?? vramOf(gpu.vram),
-      })),
+      withGpusOnBus(listed, onBus)
+        .slice(0, 64)
+        .map(async (gpu) => ({ ...gpu, memory_bytes: (await amdMemoryOf(gpu.bus)) ?? gpu.memory_bytes })),
     ),
   };
 }
+
+const VENDOR_NAMES = { nvidia: "NVIDIA Corporation", amd: "Advanced Micro Devices, Inc. [AMD/ATI]" } as const;
+const placeOf = (address: string): string => address.toLowerCase().replace(/^0{4,8}:/, "");
+
+/**
+ * Adds the GPUs that the library does not list, because it knows only devices with the class of a display controller. Many GPUs for computing have
+ * another class.
+ */
+export function withGpusOnBus(listed: Inventory["gpus"], onBus: readonly PciGpu[]): Inventory["gpus"] {
+  const places = new Set(listed.map(({ bus }) => placeOf(bus)));
+  const added = onBus
+    .filter(({ address }) => !places.has(placeOf(address)))
+    .map(({ vendor, address }) => ({ vendor: VENDOR_NAMES[vendor], model: "", bus: address, memory_bytes: null }));
+  // The 64 places of the inventory are for GPUs rather than for the screen of the BMC.
+  return [
+    ...listed.filter(({ vendor }) => isGpuVendor(vendor)),
+    ...added,
+    ...listed.filter(({ vendor }) => !isGpuVendor(vendor)),
+  ];
+}
+
+const isGpuVendor = (vendor: string): boolean => /nvidia|\bamd\b|advanced micro devices/i.test(vendor);
 
 const vramOf = (mebibytes: number | null | undefined): number | null =>
   mebibytes === null || mebibytes === undefined ? null : mebibytes * 1024 * 1024;

@@ -17,6 +17,7 @@ import {
   removeFile,
   removeTree,
   renameFile,
+  roomOf,
   writeAtomically,
 } from "./files.ts";
 import { abortFuse } from "./fuse-connections.ts";
@@ -24,6 +25,7 @@ import { makeHome } from "./home.ts";
 import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
 import { type Mount, readMounts } from "./mounts.ts";
+import { type PciGpu, readPciGpus } from "./pci-gpus.ts";
 import { type ProcessTable, processTableOf } from "./processes.ts";
 import type { ResidueOrder } from "./residue.ts";
 import { readDiskPicture } from "./storage/block-devices.ts";
@@ -65,6 +67,9 @@ export interface System {
   disks(): DiskPicture;
   readonly processes: ProcessTable;
   freeBytes(path: string): Promise<number>;
+  room(path: string): ReturnType<typeof roomOf>;
+  /** The GPUs of NVIDIA and AMD on the PCI bus; null if the host shows no PCI bus. */
+  pciGpus(): Promise<readonly PciGpu[] | null>;
   bootId(): Promise<string>;
   hostname(): Promise<string>;
   macs(): Promise<string[]>;
@@ -109,11 +114,13 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     disks: () => readDiskPicture(root),
     processes: processTableOf(root),
     freeBytes: (path) => freeBytes(at(path)),
+    room: (path) => roomOf(at(path)),
+    pciGpus: () => readPciGpus(root),
     bootId,
     hostname,
     macs: () => readMacs(root),
     uptimeSeconds,
-    inventory: async () => readInventory(await hostname(), await bootId(), log),
+    inventory: async () => readInventory(root, { hostname: await hostname(), bootId: await bootId() }, log),
     // The agent loads the code that reads residue only for a task that needs it, so that an idle agent needs less memory.
     residue: async (order) => (await import("./residue.ts")).readResidue(root, order),
     deviceHolders: (majors) => walkDeviceHolders(root, majors),

@@ -11,6 +11,7 @@ const loadedBy =
 export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandlers => ({
   "node.hw_sync_reseed": loadedBy(async () => (await import("./hw-sync-reseed.ts")).hwSyncReseed(system)),
   "node.heartbeat_check": loadedBy(async () => (await import("./heartbeat-check.ts")).heartbeatCheck(system)),
+  "node.check_hardware": loadedBy(async () => (await import("./check-hardware.ts")).checkHardware(system)),
   "node.drain": loadedBy(async () => (await import("./drain.ts")).drain(system)),
   "node.undrain": loadedBy(async () => (await import("./undrain.ts")).undrain(system)),
   "node.uninstall": loadedBy(async () => (await import("./uninstall.ts")).uninstall(system)),

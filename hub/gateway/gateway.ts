@@ -21,6 +21,7 @@ import { agentConnections, agentDisconnections } from "../metrics/counted/agents
 import { admitAdoptedNode } from "../node/adopted-host.ts";
 import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
+import { judgeInventory } from "../node/hardware-check.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
 import { blockIdentity, liftIdentityQuarantine } from "../node/identity-block.ts";
 import { admitManualNode } from "../node/manual-mode.ts";
@@ -186,7 +187,9 @@ export class Gateway {
       case "inventory":
         await inTx(async (tx) => {
           await keepInventory(tx, session.nodeId, frame.inventory);
-          await admitAdoptedNode(tx, await requireNode(tx, session.nodeId));
+          const node = await requireNode(tx, session.nodeId);
+          if (node.generation === session.generation) await judgeInventory(tx, node, frame.inventory);
+          await admitAdoptedNode(tx, node);
         });
         return;
       default:

@@ -161,6 +161,21 @@ export const SiteProbe = z.strictObject({
 });
 export type SiteProbe = z.output<typeof SiteProbe>;
 
+/** What a host of the SKU has at least, besides its GPUs. A host may have more than its SKU says, but not more GPUs. */
+export const SkuHardware = z.strictObject({
+  /** The installed memory. The kernel keeps a part of it for itself, so the hub allows for that. */
+  memory_gib: z.int().min(1).max(1_048_576).exactOptional(),
+  disks: z
+    .array(z.strictObject({ count: z.int().min(1).max(256), min_gb: z.int().min(1).max(10_000_000) }))
+    .max(8)
+    .exactOptional(),
+  /** Network interfaces with a link of at least this speed. */
+  nics: z
+    .array(z.strictObject({ count: z.int().min(1).max(256), min_gbps: z.int().min(1).max(10_000) }))
+    .max(8)
+    .exactOptional(),
+});
+export type SkuHardware = z.output<typeof SkuHardware>;
 export const SkuId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "must be lower-case letters, digits, dots, hyphens");
@@ -170,6 +185,9 @@ export const SkuCreate = z.strictObject({
   gpu_vendor: z.enum(["amd", "nvidia", "none"]),
   gpu_model: z.string().max(64).default(""),
   gpus_total: z.int().min(0).max(64),
+  hardware: SkuHardware.default({}).describe(
+    "what else a host of the SKU has; the hub does not compare what is missing here",
+  ),
 });
 export type SkuCreate = z.output<typeof SkuCreate>;
 /** Nodes and onboardings refer to an SKU by its id, so no request can change the id of an SKU. */
@@ -178,6 +196,7 @@ export const SkuPatch = z.strictObject({
   gpu_vendor: SkuCreate.shape.gpu_vendor.optional(),
   gpu_model: z.string().max(64).optional(),
   gpus_total: SkuCreate.shape.gpus_total.optional(),
+  hardware: SkuHardware.optional(),
   status: Activation.optional(),
 });
 export const Sku = z.strictObject({

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { TaskId } from "../ids.ts";
 import { grantUser } from "./allocation-grant-user.ts";
 import { revokeUser } from "./allocation-revoke-user.ts";
+import { checkHardware } from "./check-hardware.ts";
 import { drain } from "./drain.ts";
 import { gpuChallenge } from "./gpu-challenge.ts";
 import { gpuFill } from "./gpu-fill.ts";
@@ -23,6 +24,7 @@ type Loaded<T extends TaskType> = Awaited<ReturnType<(typeof TASK_TYPES)[T]["loa
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,
+  [checkHardware.type]: checkHardware,
   [drain.type]: drain,
   [undrain.type]: undrain,
   [uninstall.type]: uninstall,

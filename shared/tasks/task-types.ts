@@ -32,6 +32,10 @@ export const TASK_TYPES = {
     lane: "look",
     load: async () => (await import("./heartbeat-check.ts")).heartbeatCheck,
   }),
+  "node.check_hardware": row({
+    lane: "work",
+    load: async () => (await import("./check-hardware.ts")).checkHardware,
+  }),
   "node.drain": row({ lane: "work", load: async () => (await import("./drain.ts")).drain }),
   "node.undrain": row({ lane: "work", load: async () => (await import("./undrain.ts")).undrain }),
   "node.uninstall": row({

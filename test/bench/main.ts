@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import { freePort } from "../support/free-port.ts";
 import { removeHubState } from "../support/hub-state.ts";
 import { measureAdoption } from "./adoption.ts";
+import { measureAgentHealth } from "./agent-health.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { measureAudit } from "./audit.ts";
@@ -57,6 +58,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   "empty-folder": async () => measureEmptyFolder(join(stateDir, "empty")),
   hostile: async () => measureHostile(join(stateDir, "hostile"), await freePort()),
   "agent-memory": async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
+  "agent-health": () => measureAgentHealth(),
   "agent-idle": async () => measureAgentIdle(join(stateDir, "idle"), await freePort()),
 };
 

@@ -7,7 +7,7 @@ import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.
 import { type Child, startChild } from "../support/child.ts";
 import { freePort } from "../support/free-port.ts";
 import { HubApi } from "../support/hub-api.ts";
-import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
+import { type DemoHost, demoHosts, ensureSku, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
 import { endBootRun, startBootRun } from "./boot-run.ts";
 import type { ContainerHosts } from "./container-hosts.ts";
@@ -20,6 +20,8 @@ const REPOSITORY = new URL("../..", import.meta.url).pathname;
  * A hub process, a simulated MAAS region, and real hosts for the region's machines. The hosts of the boot suite reach only the hub and the simulated
  * region over the network.
  */
+const SKU_WITHOUT_GPUS = { id: "cpu.256c", description: "256 CPUs", gpu_vendor: "none", gpus_total: 0 } as const;
+
 export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly api: HubApi;
   readonly maas: MaasSimulator;
@@ -61,7 +63,10 @@ export async function startBootWorld<L extends Lane>(options: BootOptions<L>): P
     const { hub, api } = await startHub(folder, hosts, agentPort, packages);
     closers.push(() => hub.stop());
     const boxes = demoHosts(options.boxes);
-    const site = await seedSite(api, maas, boxes, options.profile);
+    const seeded = await seedSite(api, maas, boxes, options.profile);
+    // The containers and virtual machines of these tests have no GPUs.
+    await ensureSku(api, SKU_WITHOUT_GPUS);
+    const site = { ...seeded, skuId: SKU_WITHOUT_GPUS.id };
     const parts = { api, maas, hosts, site, boxes, agentPort, folder };
     return { ...parts, ...operations(parts), stop };
   } catch (error) {

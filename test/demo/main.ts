@@ -73,7 +73,10 @@ function readArguments(): Arguments {
   };
 }
 
-/** The first host of the demo has a SKU without GPUs, because its turnover uses the kernel of this computer. */
+/**
+ * The first host of the demo has a SKU without GPUs, because its turnover uses the kernel of this computer. In containers no host has GPUs, because
+ * each of them sees this computer's.
+ */
 const SKU_WITHOUT_GPUS = {
   id: "cpu.256c",
   description: "256 CPUs without GPUs",
@@ -81,16 +84,19 @@ const SKU_WITHOUT_GPUS = {
   gpus_total: 0,
 } as const;
 
-/** Onboards the demo's first host alone and all other hosts as one batch. */
-async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHost[]): Promise<void> {
+/** Onboards the hosts without GPUs one by one, and all other hosts as one batch. */
+async function onboard(
+  rig: DemoWorld,
+  site: SeededSite,
+  hosts: readonly DemoHost[],
+  withoutGpus: readonly string[],
+): Promise<void> {
   const known = new Set((await rig.api.onboardings()).map((onboarding) => onboarding.hostname));
   const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
-  const [first, ...others] = hosts;
-  if (first !== undefined && !known.has(first.hostname)) {
-    await ensureSku(rig.api, SKU_WITHOUT_GPUS);
-    await rig.api.onboard({ ...selectors, ...first, sku_id: SKU_WITHOUT_GPUS.id });
-  }
-  const missing = others.filter((host) => !known.has(host.hostname));
+  const bare = hosts.filter(({ hostname }) => withoutGpus.includes(hostname) && !known.has(hostname));
+  if (bare.length > 0) await ensureSku(rig.api, SKU_WITHOUT_GPUS);
+  for (const host of bare) await rig.api.onboard({ ...selectors, ...host, sku_id: SKU_WITHOUT_GPUS.id });
+  const missing = hosts.filter(({ hostname }) => !withoutGpus.includes(hostname) && !known.has(hostname));
   if (missing.length > 0) await rig.api.onboardBatch({ ...selectors, nodes: missing });
 }
 
@@ -129,11 +135,14 @@ async function summary(rig: DemoWorld, hosts: readonly DemoHost[]): Promise<{ ac
 /** The parts of a `Rig` that the demo uses, whether the demo's hosts are folders or containers. */
 type DemoWorld = Pick<Rig, "api" | "maas" | "apiUrl" | "adminTokenFile" | "stop"> & { readonly logs: string };
 
-async function startFolders(args: Arguments, ownLinux: readonly string[]): Promise<DemoWorld> {
+async function startFolders(
+  args: Arguments,
+  hosts: { readonly ownLinux: readonly string[]; readonly withoutGpus: readonly string[] },
+): Promise<DemoWorld> {
   const rig = await startRig({
     stateDir: args.stateDir,
     machines: args.hosts,
-    ownLinux,
+    ...hosts,
     speed: args.speed,
     onRestart: (name) => process.stdout.write(`The ${name} ended by itself; starting it again.\n`),
   });
@@ -159,10 +168,11 @@ async function main(): Promise<number> {
   const hosts = demoHosts(args.hosts);
   const obstacle = args.boot ? "its hosts are system containers" : await ownLinuxObstacle();
   const ownLinux = obstacle === null ? hosts.slice(0, 1).map(({ hostname }) => hostname) : [];
-  const rig = args.boot ? await startContainers(args.hosts) : await startFolders(args, ownLinux);
+  const withoutGpus = (args.boot ? hosts : hosts.slice(0, 1)).map(({ hostname }) => hostname);
+  const rig = args.boot ? await startContainers(args.hosts) : await startFolders(args, { ownLinux, withoutGpus });
   try {
     const site = await seedSite(rig.api, rig.maas, hosts);
-    await onboard(rig, site, hosts);
+    await onboard(rig, site, hosts, withoutGpus);
     out.write(`Site, profile, SKU, credentials and RoCE rows are in place; onboarding ${args.hosts} hosts.\n`);
     const patience = args.exit
       ? AbortSignal.any([stop.signal, AbortSignal.timeout(args.deadlineSeconds * 1000)])

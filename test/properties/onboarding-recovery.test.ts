@@ -32,7 +32,11 @@ const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
     if (row !== null) await play(row);
   });
 
-const tasksOf = (id: WorkflowId) => db().select().from(tasks).where(eq(tasks.workflowId, id));
+const tasksOf = (id: WorkflowId) =>
+  db()
+    .select()
+    .from(tasks)
+    .where(and(eq(tasks.workflowId, id), eq(tasks.type, "node.hw_sync_reseed")));
 const isQueued = (id: WorkflowId) => and(eq(tasks.workflowId, id), inArray(tasks.state, ["queued", "offered"]));
 const age = (id: WorkflowId, seconds: number) =>
   db()

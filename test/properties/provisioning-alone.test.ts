@@ -99,13 +99,14 @@ async function begin(
 }
 
 describe("a workflow without an onboarding", () => {
-  it("runs every provisioning stage, from a Ready machine to an active node", async () => {
+  it("runs every provisioning stage, from a Ready machine to a healthy agent", async () => {
     const { id, nodeId, systemId, driver } = await begin(1);
     const end = await driver.drive(id);
     expect(end.status, await driver.story(id)).toBe("completed");
     const { db } = rig.services;
     const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
-    expect(node).toMatchObject({ status: "active", hostname: "alone-1", generation: 1 });
+    // Only the last stage of an onboarding makes the node active.
+    expect(node).toMatchObject({ status: "enrolling", hostname: "alone-1", generation: 1 });
     const [bound] = await db.select().from(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId));
     expect(bound).toMatchObject({ maasSystemId: systemId, ipmiIp: bmcAddress(1) });
     expect(await db.select().from(nodeOnboardings)).toEqual([]);

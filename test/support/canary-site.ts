@@ -88,6 +88,7 @@ export class CanarySite {
       speed: 50,
       databaseUrl: database.url,
       apiKey,
+      withoutGpus: HOSTS.map(({ hostname }) => hostname),
       hubNodeArgs,
       hubEnv: { MUSTER_LOG_LEVEL: "debug", ...vault.hubEnv },
     });

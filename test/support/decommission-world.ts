@@ -10,6 +10,7 @@ import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { resultOnCleanHost } from "./agent-results.ts";
 import { onboardedWith, writeBaseline } from "./allocatable-node.ts";
+import { checkedHardware } from "./checked-hardware.ts";
 import { nodeInService } from "./node-in-service.ts";
 import { NVIDIA_SKU, type OnboardingRig } from "./onboarding-rig.ts";
 import { inventoryOf } from "./running-host.ts";
@@ -125,7 +126,11 @@ export async function playDecommissionedAgent(
     );
   if (due.length === 0) return;
   const ended: { readonly task: Task; readonly result: unknown }[] = [];
-  for (const task of due) ended.push({ task, result: await resultOf(task) });
+  for (const task of due) {
+    const result =
+      (await resultOf(task)) ?? (task.type === "node.check_hardware" ? await checkedHardware(db, task.nodeId) : null);
+    ended.push({ task, result });
+  }
   await inTx(async (tx) => {
     for (const { task, result } of ended)
       await tx

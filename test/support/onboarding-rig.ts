@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
+import { and, eq, inArray, or, sql } from "../../hub/db/orm.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import {
   agentSessions,
@@ -25,8 +25,10 @@ import { ProfileCreate } from "../../shared/api/profiles.ts";
 import { SiteCreate } from "../../shared/api/sites.ts";
 import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
+import type { TaskType } from "../../shared/tasks/index.ts";
 import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { checkedHardware } from "./checked-hardware.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import { quietLog } from "./log.ts";
@@ -269,14 +271,26 @@ export async function playAgentOn(
       .where(isReseedOf(nodeId))
       .returning({ id: tasks.id });
     if (done.length > 0) machine.lastSync = Date.now() + 1;
-    await wakeWorkflows(tx, [waitKey.node(nodeId), ...done.map((task) => waitKey.task(task.id))]);
+    const checked = await tx
+      .update(tasks)
+      .set({
+        state: "succeeded",
+        finishedAt: sql`clock_timestamp()`,
+        result: await checkedHardware(database.db, nodeId),
+      })
+      .where(isOpenTask(nodeId, "node.check_hardware"))
+      .returning({ id: tasks.id });
+    await wakeWorkflows(tx, [waitKey.node(nodeId), ...[...done, ...checked].map((task) => waitKey.task(task.id))]);
   });
   return true;
 }
 
 /** True if the simulated agent has connected, has reported that it is healthy, and has no order for the hardware sync. */
 async function isAgentIdle(db: Db, nodeId: NodeId, generation: number): Promise<boolean> {
-  const orders = db.select({ id: tasks.id }).from(tasks).where(isReseedOf(nodeId));
+  const orders = db
+    .select({ id: tasks.id })
+    .from(tasks)
+    .where(or(isReseedOf(nodeId), isOpenTask(nodeId, "node.check_hardware")));
   const [row] = await db
     .select({ nodeId: agentSessions.nodeId })
     .from(agentSessions)
@@ -294,5 +308,6 @@ async function isAgentIdle(db: Db, nodeId: NodeId, generation: number): Promise<
   return row !== undefined;
 }
 
-const isReseedOf = (nodeId: NodeId) =>
-  and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.hw_sync_reseed"), inArray(tasks.state, ["queued", "offered"]));
+const isOpenTask = (nodeId: NodeId, type: TaskType) =>
+  and(eq(tasks.nodeId, nodeId), eq(tasks.type, type), inArray(tasks.state, ["queued", "offered"]));
+const isReseedOf = (nodeId: NodeId) => isOpenTask(nodeId, "node.hw_sync_reseed");

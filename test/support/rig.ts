@@ -23,6 +23,8 @@ export interface RigOptions {
   /** The checkout of another version of Muster, from which the first hub runs. The other hubs start when the first hub is ready. */
   readonly firstHubFrom?: string;
   readonly ownLinux?: readonly string[];
+  /** The hostnames of hosts without GPUs; every other host has the eight GPUs of the SKU in `seed-site.ts`. */
+  readonly withoutGpus?: readonly string[];
   /** The API key of the simulated MAAS, by default `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
   /** The test environment calls `onRestart` with the name of a process that has ended unexpectedly, and then restarts the process. */
@@ -135,6 +137,7 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
       ["--speed", String(options.speed)],
       ["--machines", String(options.machines)],
       ["--own-linux", (options.ownLinux ?? []).join(",")],
+      ["--without-gpus", (options.withoutGpus ?? []).join(",")],
       ["--api-key", options.apiKey ?? DEFAULT_API_KEY],
     ].flat(),
     logFile: join(options.stateDir, "maas.log"),

@@ -23,6 +23,7 @@ export const TASK_INPUTS: { readonly [T in TaskType]: TaskInput<T> } = {
     machine_token: { consumer_key: "consumer", token_key: "key", token_secret: "test-secret" },
   },
   "node.heartbeat_check": { nonce: "n" },
+  "node.check_hardware": {},
   "node.drain": { reason: "test", deadline_seconds: 0, force: true },
   "node.undrain": { reason: "test" },
   "node.uninstall": { reason: "test" },

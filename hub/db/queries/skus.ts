@@ -3,7 +3,7 @@ import { type Sku, skus } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
-type Fields = Pick<Sku, "description" | "gpuVendor" | "gpuModel" | "gpusTotal">;
+type Fields = Pick<Sku, "description" | "gpuVendor" | "gpuModel" | "gpusTotal" | "hardware">;
 type Change = { readonly [K in keyof Fields]?: Fields[K] | undefined } & {
   readonly status?: Sku["status"] | undefined;
 };

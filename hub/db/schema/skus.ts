@@ -1,4 +1,5 @@
-import { check, integer, pgTable, text } from "../orm.ts";
+import type { SkuHardware } from "../../../shared/api/sites.ts";
+import { check, integer, jsonb, pgTable, text } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 
 export const skus = pgTable(
@@ -9,6 +10,8 @@ export const skus = pgTable(
     gpuVendor: text("gpu_vendor", { enum: ["amd", "nvidia", "none"] }).notNull(),
     gpuModel: text("gpu_model").notNull(),
     gpusTotal: integer("gpus_total").notNull(),
+    /** What a host of the SKU has besides its GPUs; an empty object asks for nothing. */
+    hardware: jsonb("hardware").$type<SkuHardware>().notNull().default({}),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()
       .default("active"),

@@ -25,6 +25,7 @@ const toSku = (row: SkuRow): z.input<typeof Sku> => ({
   gpu_vendor: row.gpuVendor,
   gpu_model: row.gpuModel,
   gpus_total: row.gpusTotal,
+  hardware: row.hardware,
   status: row.status,
   created_at: row.createdAt.toISOString(),
   updated_at: row.updatedAt.toISOString(),
@@ -49,6 +50,7 @@ const createSku = writeRoute({
       gpuVendor: body.gpu_vendor,
       gpuModel: body.gpu_model,
       gpusTotal: body.gpus_total,
+      hardware: body.hardware,
     });
     if (row === null)
       throw new ApiError("name_taken", `There is a SKU ${body.id} already.`, {
@@ -120,6 +122,7 @@ const updateSku = writeRoute({
       gpuVendor: body.gpu_vendor,
       gpuModel: body.gpu_model,
       gpusTotal: body.gpus_total,
+      hardware: body.hardware,
       status: body.status,
     });
     const version = stillThere(await readSkuVersion(tx, params.id));

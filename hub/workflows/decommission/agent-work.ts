@@ -126,7 +126,7 @@ const agentUnreachable = (context: DecommissionContext, task: Task): Failure =>
   );
 
 /** The error of a task whose type the agent does not know, because the agent is older than the hub. */
-const UNKNOWN_TYPE = "order_rejected_unsupported_task";
+export const UNKNOWN_TYPE = "order_rejected_unsupported_task";
 const agentOutdated = (context: DecommissionContext, task: Task): Failure =>
   failure(
     "upstream_transient",

@@ -41,6 +41,7 @@ import { endTenancy, leaveTenancy } from "./end-tenancy.ts";
 import { KEEPS_STATUS } from "./keeps-status.ts";
 import { fullFacts, lastSeen, leftBy } from "./left-by-full.ts";
 import { observedMachine } from "./release-machine.ts";
+import { checkHardware } from "./stages/check-hardware.ts";
 import { chooseSecrets } from "./stages/choose-secrets.ts";
 import { cleanupSecrets } from "./stages/cleanup-secrets.ts";
 import { cleanupStorage } from "./stages/cleanup-storage.ts";
@@ -81,6 +82,7 @@ const MODES: {
     overwriteGpuMemory,
     validateCleanNode,
     recordSanitization,
+    checkHardware,
     enableNode,
   ],
   storage_cleanup: [disableNode, drainNode, cleanupStorage, validateCleanNode, enableNode],

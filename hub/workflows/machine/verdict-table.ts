@@ -44,6 +44,8 @@ export const PLACE_OF = {
   ensure_hardware_sync_configured: "seeding",
   wait_for_hardware_sync_healthy: "serving",
   wait_for_agent_enrollment: "serving",
+  // The stage `check_hardware` asks only the agent.
+  check_hardware: "untouched",
 } as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
 
 /** A stage that judges a machine's status, or the compensation of a deploy, which also judges the status. */

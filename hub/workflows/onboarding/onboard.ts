@@ -12,6 +12,7 @@ import type { WorkflowServices } from "../services.ts";
 import { buildOnboardContext, type OnboardContext, OnboardInput, type OnboardStages } from "./context.ts";
 import { recordPowerLogin } from "./credential-outcome.ts";
 import { OnboardState } from "./onboard-state.ts";
+import { checkHardware } from "./stages/check-hardware.ts";
 import { commissionNode } from "./stages/commission-node.ts";
 import { createOrFindInMaas } from "./stages/create-or-find-in-maas.ts";
 import { loadSiteConfig } from "./stages/load-site-config.ts";
@@ -28,6 +29,7 @@ const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   commissionNode,
   waitForReady,
   ...PROVISION_STAGES,
+  checkHardware,
 ];
 
 /** Maps a failed stage to the stage at which `retry` begins; without an entry, `retry` begins at the failed stage. */
@@ -49,6 +51,8 @@ const RESUME_AT: Readonly<Record<OnboardingStage, OnboardingStage>> = {
   ensure_pxe_interface_auto: "commission_node",
   render_cloud_init: "commission_node",
   ...PROVISION_RESTART.resume,
+  // A person has repaired the host, or its agent has come back.
+  check_hardware: "wait_for_agent_enrollment",
 };
 
 const EVENTS = {

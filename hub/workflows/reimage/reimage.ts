@@ -5,6 +5,7 @@ import { decommissionHooks } from "../decommission/decommission.ts";
 import { DecommissionInput, FORGOTTEN_POWER_CYCLES } from "../decommission/decommission-context.ts";
 import { observedMachine } from "../decommission/release-machine.ts";
 import { checkDisks } from "../decommission/stages/check-disks.ts";
+import { checkHardware } from "../decommission/stages/check-hardware.ts";
 import { disableNode } from "../decommission/stages/disable-node.ts";
 import { drainNode } from "../decommission/stages/drain-node.ts";
 import { enableNode } from "../decommission/stages/enable-node.ts";
@@ -69,6 +70,7 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   overwriteGpuMemory,
   validateCleanNode,
   recordSanitization,
+  checkHardware,
   enableNode,
 ];
 
@@ -95,6 +97,7 @@ const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   overwrite_gpu_memory: "overwrite_gpu_memory",
   validate_clean_node: "validate_clean_node",
   record_sanitization: "record_sanitization",
+  check_hardware: "check_hardware",
   enable_node: "enable_node",
 };
 

@@ -17,6 +17,7 @@ const { values } = parseArgs({
     "run-parts": { type: "string", default: process.env["SIM_MAAS_RUN_PARTS"] ?? "" },
     "omit-hw-sync-files": { type: "boolean", default: process.env["SIM_MAAS_OMIT_HW_SYNC_FILES"] === "true" },
     "own-linux": { type: "string", default: process.env["SIM_MAAS_OWN_LINUX"] ?? "" },
+    "without-gpus": { type: "string", default: process.env["SIM_MAAS_WITHOUT_GPUS"] ?? "" },
     "host-env": { type: "string", default: process.env["SIM_MAAS_HOST_ENV"] ?? "{}" },
     "api-key": { type: "string", default: process.env["SIM_MAAS_API_KEY"] ?? DEFAULT_API_KEY },
   },
@@ -34,6 +35,7 @@ const flags = z
     "run-parts": z.string(),
     "omit-hw-sync-files": z.boolean(),
     "own-linux": z.string(),
+    "without-gpus": z.string(),
     "host-env": z.string().transform((text) => z.record(z.string(), z.string()).parse(JSON.parse(text))),
     "api-key": z.string().regex(/^[^:]+:[^:]+:[^:]+$/),
   })
@@ -51,6 +53,7 @@ const simulator = await startMaasSimulator({
   ...(flags["state-file"] === "" ? {} : { stateFile: flags["state-file"] }),
   ...(flags["hosts-dir"] === "" ? {} : { hostsDir: flags["hosts-dir"] }),
   ...(flags["own-linux"] === "" ? {} : { ownLinux: flags["own-linux"].split(",") }),
+  ...(flags["without-gpus"] === "" ? {} : { withoutGpus: flags["without-gpus"].split(",") }),
   ...(flags["run-parts"] === "" ? {} : { runParts: flags["run-parts"].split(",") }),
 });
 

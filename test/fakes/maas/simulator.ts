@@ -38,6 +38,8 @@ export interface MaasSimulatorOptions {
   /** If true, the vendor data of deployed machines lacks the files of hardware sync. */
   omitHwSyncFiles?: boolean;
   ownLinux?: readonly string[];
+  /** The hostnames of simulated hosts without GPUs; every other one has eight of AMD. */
+  withoutGpus?: readonly string[];
   /** Environment variables of every process on the simulated hosts. */
   hostEnvironment?: Readonly<Record<string, string>>;
 }
@@ -78,6 +80,7 @@ export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Pr
           runParts: options.runParts ?? DEFAULT_RUN_PARTS,
           omitHwSyncFiles: options.omitHwSyncFiles ?? false,
           ownLinux: options.ownLinux ?? [],
+          withoutGpus: options.withoutGpus ?? [],
           environment: options.hostEnvironment ?? {},
         });
   const server = createMaasServer({ region, faults, control: new Control({ region, faults, hosts }) });

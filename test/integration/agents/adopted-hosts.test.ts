@@ -77,6 +77,7 @@ describe("the host of an adopted node", () => {
       expect.arrayContaining([
         expect.objectContaining({ type: "adoption.identity", status: "True", reason: "SameHost" }),
         expect.objectContaining({ type: "adoption.gpus", status: "True" }),
+        expect.objectContaining({ type: "hardware.sku", class: "barring", status: "True", reason: "AsInSku" }),
       ]),
     );
     expect(node).toMatchObject({

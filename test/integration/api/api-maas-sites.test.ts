@@ -145,8 +145,10 @@ describe("the API of sites, profiles, SKUs, RoCE rows and power overrides", () =
     expect((await api.ask("PATCH", sku, { status: "active" })).problem.code).toBe("precondition_required");
     const etag = { "if-match": read.headers.get("etag") ?? "" };
     expect((await api.ask("PATCH", sku, { id: "other" }, etag)).problem.errors?.[0]?.pointer).toBe("/id");
-    const changed = await api.ask("PATCH", sku, { status: "active", gpus_total: 4 }, etag);
-    expect(changed.body).toMatchObject({ status: "active", gpus_total: 4, gpu_vendor: "amd" });
+    expect(read.body.hardware).toEqual({});
+    const hardware = { memory_gib: 2048, disks: [{ count: 8, min_gb: 3840 }], nics: [{ count: 8, min_gbps: 400 }] };
+    const changed = await api.ask("PATCH", sku, { status: "active", gpus_total: 4, hardware }, etag);
+    expect(changed.body).toMatchObject({ status: "active", gpus_total: 4, gpu_vendor: "amd", hardware });
     expect((await api.ask("PATCH", sku, { gpus_total: 2 }, etag)).problem.code).toBe("precondition_failed");
     expect((await api.ask("PATCH", "/api/v1/admin/skus/none", { gpus_total: 2 }, etag)).problem.code).toBe("not_found");
   });

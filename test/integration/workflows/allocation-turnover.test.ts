@@ -25,6 +25,7 @@ import { readRecord } from "../../../shared/sanitization-record.ts";
 import type { TaskInput } from "../../../shared/tasks/index.ts";
 import { EMPTY_SNAPSHOT, resultOnCleanHost } from "../../support/agent-results.ts";
 import { makeSchedulable, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
+import { checkedHardware } from "../../support/checked-hardware.ts";
 import { recordBaseline } from "../../support/decommission-world.ts";
 import { quietLog } from "../../support/log.ts";
 import { nodeInService } from "../../support/node-in-service.ts";
@@ -85,7 +86,10 @@ async function playAgent(
         state: "succeeded",
         attempts: 1,
         epoch: task.epoch + 1,
-        result: RESULTS[type] ?? resultOnCleanHost(task),
+        result:
+          RESULTS[type] ??
+          resultOnCleanHost(task) ??
+          (type === "node.check_hardware" ? await checkedHardware(db(), nodeId) : null),
         finishedAt: sql`clock_timestamp()`,
       } as const;
       await tx

@@ -97,6 +97,7 @@ describe("a batch of 200 hosts over night", () => {
               "ensure_hardware_sync_configured",
               "wait_for_hardware_sync_healthy",
               "wait_for_agent_enrollment",
+              "check_hardware",
             ]),
           ),
         );

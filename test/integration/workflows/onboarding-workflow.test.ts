@@ -90,7 +90,7 @@ describe("an onboarding", () => {
     hub();
     const { id, nodeId } = await onboard();
     const end = await ended(id, "completed");
-    expect(end).toMatchObject({ current_stage: "wait_for_agent_enrollment", failure_class: null, waiting_for: null });
+    expect(end).toMatchObject({ current_stage: "check_hardware", failure_class: null, waiting_for: null });
     const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
     expect(node).toMatchObject({ status: "active", generation: 1 });
     const events = await db()

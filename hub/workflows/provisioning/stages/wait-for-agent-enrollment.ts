@@ -2,13 +2,10 @@ import { type Failure, failure } from "../../../../shared/failures.ts";
 import { conditionHolds, readConditions } from "../../../db/queries/node-conditions.ts";
 import { setNodeHost } from "../../../db/queries/nodes.ts";
 import { waitKey } from "../../../db/queries/workflow-wakes.ts";
-import type { Tx } from "../../../db/tx.ts";
-import { orderFirstBaseline } from "../../../node/baseline.ts";
-import { moveNode } from "../../../node/move-node.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { Done, Failed, Observation, Wait } from "../../engine/stage.ts";
 import { WAIT_RETRY } from "../../services.ts";
-import { StageFailure } from "../../stage-failure.ts";
+import { activateNode } from "../activate-node.ts";
 import { absenceHint, agentAbsent } from "../agent-absence.ts";
 import { agentSession, waitForAgent } from "../agent-presence.ts";
 import { type ProvisionContext, type ProvisionStage, provisioningOf } from "../context.ts";
@@ -72,7 +69,10 @@ async function firstBootUnfinished(
     : wait(`The parts of the first boot to finish; ${unfinished.message}`.slice(0, 300));
 }
 
-/** Sets the node's status to `active`, in the transaction that stores the stage's verdict. */
+/**
+ * Sets the node's status to `active`, in the transaction that stores the stage's verdict. The node of an onboarding becomes `active` only after the stage
+ * `check_hardware`; a reimage checks the hardware at its end, while its cordon keeps new work off the node.
+ */
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const host = context.state.deploy_ip_addresses?.[0];
@@ -80,29 +80,13 @@ async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> 
   await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
   return {
     kind: "done",
-    message: "The agent is connected and healthy; the node is active",
+    message: "The agent is connected and healthy",
     details: { node_id: nodeId, generation, host: host ?? null },
     commit: async (tx) => {
-      await activate(tx, context);
+      if (context.operation === "reimage") await activateNode(tx, context);
       if (host !== undefined) await setNodeHost(tx, nodeId, host);
     },
   };
-}
-
-async function activate(tx: Tx, context: ProvisionContext): Promise<void> {
-  const { nodeId } = provisioningOf(context);
-  const move = { from: "enrolling", to: "active", owner: context.operation } as const;
-  const moved = await moveNode(
-    tx,
-    nodeId,
-    move,
-    `The ${context.operation} completed: deployed, syncing, agent healthy`,
-  );
-  if (moved.moved || moved.actual === "active") return orderFirstBaseline(tx, nodeId);
-  const message = `Node ${context.host.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Find out who changed the node's status and why, then rerun.`;
-  throw new StageFailure(
-    failure("state_ambiguity", "node_state_conflict", message, { node_id: nodeId, node_status: moved.actual }),
-  );
 }
 
 const timeoutFailure = (context: ProvisionContext): Promise<Failure> =>
@@ -118,7 +102,7 @@ const timeoutFailure = (context: ProvisionContext): Promise<Failure> =>
 
 export const waitForAgentEnrollment: ProvisionStage<"wait_for_agent_enrollment"> = {
   name: "wait_for_agent_enrollment",
-  title: "Wait until the agent is connected and healthy, then make the node active",
+  title: "Wait until the agent is connected and healthy",
   reentry: { rule: "observe_first", observe: look },
   timeout: { seconds: (context) => context.profile.agentEnrollmentTimeoutSeconds, failure: timeoutFailure },
   retry: WAIT_RETRY,

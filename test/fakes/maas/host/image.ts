@@ -22,6 +22,18 @@ const FOLDERS = [
   "sys/class/block",
 ];
 
+const GPUS = 8;
+
+/** The kernel's files about eight AMD GPUs. The simulated host has no driver that could say more about them. */
+const gpuFiles = (): HostFile[] =>
+  Array.from(
+    { length: GPUS },
+    (_, number) => `sys/bus/pci/devices/0000:${(0x05 + 0x10 * number).toString(16).padStart(2, "0")}:00.0`,
+  ).flatMap((folder) => [
+    { path: `${folder}/vendor`, mode: 0o444, content: "0x1002\n" },
+    { path: `${folder}/class`, mode: 0o444, content: "0x120000\n" },
+  ]);
+
 const REPOSITORY = new URL("../../../..", import.meta.url).pathname;
 const SYSTEMCTL = new URL("systemctl.ts", import.meta.url).pathname;
 
@@ -45,6 +57,7 @@ export interface ImageOptions {
   maasUrl: string;
   omitHwSyncFiles: boolean;
   ownLinux: boolean;
+  hasGpus: boolean;
 }
 
 /**
@@ -100,6 +113,7 @@ export function installImage(options: ImageOptions): void {
       mode: 0o444,
       content: `${nic.macAddress}\n`,
     })),
+    ...(options.hasGpus && !ownLinux ? gpuFiles() : []),
     ...(datasource === null ? [] : [datasource]),
     ...(machine.enableHwSync && !options.omitHwSyncFiles ? hwSyncFiles(machine, options.maasUrl) : []),
   ];

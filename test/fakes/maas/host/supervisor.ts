@@ -18,6 +18,8 @@ export interface SupervisorOptions {
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
   ownLinux: readonly string[];
+  /** The hostnames of hosts without GPUs; every other simulated host has eight of AMD. */
+  withoutGpus: readonly string[];
   /** Environment variables of every process on a host. */
   environment: Readonly<Record<string, string>>;
 }
@@ -179,7 +181,8 @@ export class HostSupervisor implements UnitSupervisor {
     };
     const { omitHwSyncFiles } = this.#options;
     const ownLinux = this.#options.ownLinux.includes(machine.hostname);
-    installImage({ machine, root, maasUrl: `${this.#origin}/MAAS`, omitHwSyncFiles, ownLinux });
+    const hasGpus = !this.#options.withoutGpus.includes(machine.hostname);
+    installImage({ machine, root, maasUrl: `${this.#origin}/MAAS`, omitHwSyncFiles, ownLinux, hasGpus });
     region.state.hosts.push(record);
     region.count(machine.systemId, "boot");
     region.changed();

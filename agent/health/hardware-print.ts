@@ -1,0 +1,25 @@
+import type { System } from "../system/system.ts";
+
+const DISK = /^(nvme\d+n\d+|sd[a-z]+)$/;
+
+const textOf = (system: System, path: string): Promise<string> =>
+  system.read(path).then(
+    (text) => text?.trim() ?? "",
+    // A network interface without a link has no readable speed.
+    () => "",
+  );
+
+/**
+ * A short text that changes when the host gains or loses a GPU, memory, a disk or a link. Reading it costs much less than reading the inventory, so the
+ * agent compares it every few minutes.
+ */
+export async function hardwarePrint(system: System): Promise<string> {
+  const gpus = (await system.pciGpus())?.map(({ address }) => address) ?? null;
+  const memory = /^MemTotal:.*$/m.exec(await textOf(system, "/proc/meminfo"))?.[0] ?? "";
+  const disks = (await system.list("/sys/block")).filter((name) => DISK.test(name));
+  const links: string[] = [];
+  for (const name of await system.list("/sys/class/net"))
+    if (await system.isPresent(`/sys/class/net/${name}/device`))
+      links.push(`${name} ${await textOf(system, `/sys/class/net/${name}/speed`)}`);
+  return JSON.stringify({ gpus, memory, disks, links });
+}

@@ -1,0 +1,176 @@
+import { isOwnDisk } from "../storage/disk-sample.ts";
+import type { System } from "../system/system.ts";
+import { judgeClock, parseTimedatectl } from "./clock.ts";
+import { judgeRoom, type Room } from "./disk-room.ts";
+import { type DiskHealth, judgeDisks, parseNvmeLog, parseSmartctl, type SeenDisk } from "./disks.ts";
+import { judgeMemory, type MemoryController, type MemoryLook } from "./memory.ts";
+import { type BestSpeeds, bestSpeeds, judgeNics, type Nic } from "./nics.ts";
+import { type Probe, RHYTHM, TOOL_TIME } from "./probe.ts";
+
+/** The text of a file of the kernel, or null if the kernel has no answer; many files of sysfs fail to be read without a link or a device. */
+const textOf = (system: System, path: string): Promise<string | null> =>
+  system.read(path).then(
+    (text) => text?.trim() ?? null,
+    () => null,
+  );
+
+const numberOf = async (system: System, path: string): Promise<number | null> => {
+  const text = await textOf(system, path);
+  return text === null || !/^\d+$/.test(text) ? null : Number(text);
+};
+
+const NET = "/sys/class/net";
+const IFF_UP = 1;
+
+async function readNics(system: System): Promise<Nic[]> {
+  const found: Nic[] = [];
+  for (const name of await system.list(NET)) {
+    if (!(await system.isPresent(`${NET}/${name}/device`))) continue;
+    const flags = Number((await textOf(system, `${NET}/${name}/flags`)) ?? 0);
+    found.push({
+      name,
+      isUp: (flags & IFF_UP) !== 0,
+      carrier: (await textOf(system, `${NET}/${name}/carrier`)) === "1",
+      speedMbps: await numberOf(system, `${NET}/${name}/speed`),
+    });
+  }
+  return found;
+}
+
+export function nicsProbe(): Probe {
+  let best: BestSpeeds = {};
+  return {
+    name: "nics",
+    everyMs: RHYTHM.files,
+    callsGpuDriver: false,
+    look: async ({ system }) => {
+      const nics = await readNics(system);
+      best = bestSpeeds(best, nics);
+      return judgeNics(nics, best);
+    },
+  };
+}
+
+const EDAC = "/sys/devices/system/edac/mc";
+/** The folders of modules; older kernels have a folder for each row of chips instead. */
+const MODULE = /^(dimm|rank|csrow)\d+$/;
+
+async function readController(system: System, name: string): Promise<MemoryController> {
+  const folder = `${EDAC}/${name}`;
+  const modules: string[] = [];
+  for (const module of (await system.list(folder)).filter((one) => MODULE.test(one))) {
+    const at = `${folder}/${module}`;
+    const counts = [await numberOf(system, `${at}/dimm_ue_count`), await numberOf(system, `${at}/dimm_ce_count`)];
+    const label = (await textOf(system, `${at}/dimm_label`)) || module;
+    if (counts.some((count) => (count ?? 0) > 0))
+      modules.push(`${label} (${counts[0] ?? 0} uncorrected, ${counts[1] ?? 0} corrected)`);
+  }
+  return {
+    name,
+    uncorrected: (await numberOf(system, `${folder}/ue_count`)) ?? 0,
+    corrected: (await numberOf(system, `${folder}/ce_count`)) ?? 0,
+    modules,
+  };
+}
+
+export function memoryProbe(): Probe {
+  let before: MemoryLook | null = null;
+  return {
+    name: "memory",
+    everyMs: RHYTHM.files,
+    callsGpuDriver: false,
+    look: async ({ system }) => {
+      const controllers: MemoryController[] = [];
+      for (const name of (await system.list(EDAC)).filter((one) => /^mc\d+$/.test(one)))
+        controllers.push(await readController(system, name));
+      const now = { atMs: performance.now(), corrected: controllers.reduce((sum, one) => sum + one.corrected, 0) };
+      const findings = judgeMemory(controllers, before, now);
+      before = now;
+      return findings;
+    },
+  };
+}
+
+/** File systems on disks of the host; a file system of a server may hang, and its room is the server's matter. */
+const DISK_FILE_SYSTEMS: readonly string[] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "zfs"];
+const MOST_ROOMS = 32;
+
+async function readRooms(system: System): Promise<Room[]> {
+  const mounts = (await system.mounts().catch(() => [])).filter(
+    ({ type, options }) => DISK_FILE_SYSTEMS.includes(type) && !options.includes("ro"),
+  );
+  const byDevice = new Map(mounts.toReversed().map((mount) => [mount.device, mount.path]));
+  const rooms: Room[] = [];
+  for (const path of [...byDevice.values()].sort().slice(0, MOST_ROOMS)) {
+    const room = await system.room(path).catch(() => null);
+    if (room !== null) rooms.push({ path, ...room });
+  }
+  return rooms;
+}
+
+export const roomProbe = (): Probe => ({
+  name: "room",
+  everyMs: RHYTHM.files,
+  callsGpuDriver: false,
+  look: async ({ system, wasBad }) => judgeRoom(await readRooms(system), wasBad("health.disk_room")),
+});
+
+export const clockProbe = (): Probe => ({
+  name: "clock",
+  everyMs: RHYTHM.clock,
+  callsGpuDriver: false,
+  look: async ({ system, skewMs, wasBad }) => {
+    const ran = await system.attempt("timedatectl", ["show", "--property=NTPSynchronized"], TOOL_TIME);
+    const told = ran.kind === "ended" && ran.exitCode === 0 ? parseTimedatectl(ran.stdout) : { synchronized: null };
+    return judgeClock(told.synchronized, skewMs, wasBad("health.clock"));
+  },
+});
+
+const SMARTCTL = ["--json=c", "--nocheck=standby", "-H", "-A"];
+
+/** Reads a disk's health by smartctl, or by nvme-cli if the host has only that. smartctl ends with a status other than 0 for a failing disk, too. */
+async function readDisk(system: System, name: string, isNvme: boolean): Promise<SeenDisk> {
+  const tools: readonly (readonly [string, readonly string[], (text: string) => DiskHealth | null])[] = [
+    ["smartctl", [...SMARTCTL, `/dev/${name}`], parseSmartctl],
+    ...(isNvme ? [["nvme", ["smart-log", `/dev/${name}`, "-o", "json"], parseNvmeLog] as const] : []),
+  ];
+  let why = "no tool reads its health";
+  for (const [tool, args, parse] of tools) {
+    const ran = await system.attempt(tool, args, TOOL_TIME);
+    if (ran.kind === "ended") {
+      try {
+        const health = parse(ran.stdout);
+        if (health !== null) return { name, health };
+        why = `${tool} does not say whether it is healthy`;
+      } catch {
+        why = `${tool} ended with status ${ran.exitCode}, and its output is not readable`;
+      }
+    } else why = ran.kind === "missing" ? ran.message : `${tool} did not end in time`;
+  }
+  return { name, health: null, why };
+}
+
+const MOST_DISKS = 64;
+
+export const disksProbe = (): Probe => ({
+  name: "disks",
+  everyMs: RHYTHM.disks,
+  callsGpuDriver: false,
+  look: async ({ system }) => {
+    const seen: SeenDisk[] = [];
+    for (const { name, bus } of ownDisks(system)) seen.push(await readDisk(system, name, bus === "nvme"));
+    return judgeDisks(seen);
+  },
+});
+
+function ownDisks(system: System) {
+  try {
+    return system
+      .disks()
+      .devices.filter((device) => isOwnDisk(device) && !device.isPath)
+      .slice(0, MOST_DISKS);
+  } catch {
+    // The host does not show its block devices.
+    return [];
+  }
+}

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { type Findings, fault, fine } from "./judged.ts";
+
+/** One entry of `journalctl -k -o json`: a message that is not valid UTF-8 is a list of bytes, and one that is too long is null. */
+const Entry = z.looseObject({
+  __CURSOR: z.string().max(1024),
+  MESSAGE: z.union([
+    z.string(),
+    z.array(z.number()).transform((bytes) => Buffer.from(bytes).toString("latin1")),
+    z.null(),
+  ]),
+});
+
+export interface KernelLog {
+  readonly lines: readonly string[];
+  /** The place in the journal after which the next look begins; null if the journal has no entry. */
+  readonly cursor: string | null;
+}
+
+/** Throws for a line that is no entry, because an unreadable log does not prove that the kernel reported no fault. */
+export function parseKernelLog(output: string): KernelLog {
+  const entries = output
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => Entry.parse(JSON.parse(line)));
+  return { lines: entries.map(({ MESSAGE }) => MESSAGE ?? ""), cursor: entries.at(-1)?.__CURSOR ?? null };
+}
+
+/** What the kernel says about its own hardware. The end of a tenant's program for want of memory is no trouble of the host. */
+const TROUBLES: readonly (readonly [string, RegExp])[] = [
+  ["MachineCheck", /\[Hardware Error\]|Machine check events logged/i],
+  ["PcieError", /PCIe Bus Error: severity=Uncorrect|AER: Uncorrected/i],
+  [
+    "DiskError",
+    /I\/O error, dev |critical medium error|nvme\S*: (I\/O .* timeout|controller is down|Device not ready)/i,
+  ],
+  [
+    "FileSystemError",
+    /EXT4-fs error|XFS \(\S+\): (Corruption|Metadata corruption|log I\/O error|Filesystem has been shut down)/i,
+  ],
+  ["Lockup", /soft lockup|hard LOCKUP|blocked for more than \d+ seconds|rcu.*detected stalls/i],
+  ["KernelBug", /kernel BUG at|Oops:|general protection fault/i],
+  ["TooHot", /temperature above threshold, cpu clock is throttled|Package temperature above threshold/i],
+];
+const MOST_TEXT = 120;
+
+/** Judges the kernel's warnings and errors since the look before. */
+export function judgeKernelLog(lines: readonly string[]): Findings {
+  const found = lines.flatMap((line) => {
+    const kind = TROUBLES.find(([, pattern]) => pattern.test(line))?.[0];
+    return kind === undefined ? [] : [{ kind, line: line.slice(0, MOST_TEXT) }];
+  });
+  const [first] = found;
+  return {
+    "health.kernel":
+      first === undefined
+        ? fine("No trouble in the kernel's log")
+        : fault(first.kind, [...new Set(found.map(({ line }) => line))]),
+  };
+}

@@ -1,0 +1,226 @@
+import { rmSync } from "node:fs";
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { AMD_PCI, AmdHost } from "../../test/fakes/gpu/amd-host.ts";
+import { NvidiaHost } from "../../test/fakes/gpu/nvidia-host.ts";
+import { HostFolder, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
+import { until } from "../../test/support/until.ts";
+import { damp } from "./damping.ts";
+import { type Findings, fault, fine, type Judged, notObserved, unreadable } from "./judged.ts";
+import type { Probe } from "./probe.ts";
+import { healthProbes } from "./probes.ts";
+import { JOURNAL, NVME_LOG, SMARTCTL_ATA } from "./recorded.fixture.ts";
+import { HealthSampler } from "./sampler.ts";
+import { HealthWatch } from "./watch.ts";
+
+const hosts: HostFolder[] = [];
+afterEach(() => {
+  for (const host of hosts.splice(0)) host.remove();
+});
+const kept = <H extends HostFolder>(host: H): H => {
+  hosts.push(host);
+  return host;
+};
+const MINUTE = 60_000;
+const said = (sampler: HealthSampler, nowMs: number) =>
+  Object.fromEntries(sampler.conditions(nowMs).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+
+const samplerOf = (host: HostFolder, probes: readonly Probe[] = healthProbes(), isWorking = () => false) =>
+  new HealthSampler({ system: host.system, log: quietAgentLog, skewMs: () => 0, isWorking }, probes);
+
+describe("damping", () => {
+  const [good, bad, none, broken] = [fine("x"), fault("Bad", ["y"]), notObserved("z"), unreadable("z")];
+  const shown = (type: "health.gpu" | "health.clock", looks: readonly Judged[]) =>
+    looks.reduce<ReturnType<typeof damp> | null>((before, seen) => damp(type, before, seen), null)?.shown;
+
+  it.each([
+    ["the first look counts", "health.clock", [bad], bad],
+    ["a fault that bars counts at once", "health.gpu", [good, bad], bad],
+    ["a warning needs two looks", "health.clock", [good, bad], good],
+    ["a warning needs two looks that agree", "health.clock", [good, bad, bad], bad],
+    ["looks in between begin anew", "health.clock", [good, bad, good, bad], good],
+    ["the way back needs two looks", "health.gpu", [bad, good], bad],
+    ["the way back takes two looks", "health.gpu", [bad, good, good], good],
+    ["one look that failed changes nothing", "health.gpu", [good, broken], good],
+    ["two looks that failed are told", "health.gpu", [good, broken, broken], broken],
+    ["a missing tool and an unreadable one are two things", "health.gpu", [none, broken], none],
+  ] as const)("%s", (_, type, looks, end) => expect(shown(type, looks)).toEqual(end));
+
+  it("changes at most every second look, except for a fault that bars", () => {
+    const looks = fc.array(fc.constantFrom(good, bad, none, broken), { minLength: 2, maxLength: 20 });
+    fc.assert(
+      fc.property(looks, (all) => {
+        let before: ReturnType<typeof damp> | null = null;
+        let changed = -2;
+        for (const [n, seen] of all.entries()) {
+          const next = damp("health.clock", before, seen);
+          if (before !== null && next.shown.reason !== before.shown.reason) {
+            expect(n - changed).toBeGreaterThanOrEqual(2);
+            changed = n;
+          }
+          before = next;
+        }
+      }),
+    );
+  });
+});
+
+describe("the sampler", () => {
+  const probe = (name: string, everyMs: number, look: () => Promise<Findings>, callsGpuDriver = false): Probe => ({
+    ...{ name, everyMs, callsGpuDriver, look },
+  });
+
+  it("runs each probe in its rhythm, one after another, and never twice at once", async () => {
+    const calls: string[] = [];
+    let atWork = 0;
+    const look = (name: string) => async (): Promise<Findings> => {
+      atWork += 1;
+      expect(atWork).toBe(1);
+      await Promise.resolve();
+      calls.push(name);
+      atWork -= 1;
+      return { "health.clock": fine(name) };
+    };
+    const sampler = samplerOf(kept(new HostFolder()), [probe("a", 5, look("a")), probe("b", 20, look("b"))]);
+    await Promise.all([sampler.turn(0), sampler.turn(0)]);
+    for (const now of [4, 5, 9, 10, 20]) await sampler.turn(now);
+    expect(calls.join("")).toBe("abaaab");
+  });
+
+  it("takes the worst of what several probes say, and forgets a probe that no longer looks", async () => {
+    const one = probe("one", MINUTE, async () => ({ "health.gpu": fine("driver") }));
+    const other = probe("other", 10 * MINUTE, async () => ({ "health.gpu": fault("KernelFault", ["Xid 79"]) }));
+    const sampler = samplerOf(kept(new HostFolder()), [one, other]);
+    await sampler.turn(0);
+    expect(said(sampler, 0)).toEqual({ "health.gpu": "False KernelFault" });
+    expect(said(sampler, 4 * MINUTE)).toEqual({ "health.gpu": "False KernelFault" });
+    expect(said(sampler, 31 * MINUTE)).toEqual({});
+  });
+
+  it("leaves the GPU driver alone while a task works, and a task waits for a look that has begun", async () => {
+    let working = true;
+    let release = (): void => undefined;
+    const gpu = probe(
+      "gpu",
+      MINUTE,
+      () => new Promise((resolve) => (release = () => resolve({ "health.gpu": fine("x") }))),
+      true,
+    );
+    const files = probe("files", MINUTE, async () => ({ "health.clock": fine("x") }));
+    const sampler = samplerOf(kept(new HostFolder()), [gpu, files], () => working);
+    await sampler.turn(0);
+    expect(Object.keys(said(sampler, 0))).toEqual(["health.clock"]);
+    working = false;
+    const turn = sampler.turn(1);
+    let isQuiet = false;
+    const quiet = sampler.quiet().then(() => (isQuiet = true));
+    await Promise.resolve();
+    expect(isQuiet).toBe(false);
+    release();
+    await Promise.all([turn, quiet]);
+    expect(Object.keys(said(sampler, 1))).toEqual(["health.clock", "health.gpu"]);
+  });
+
+  it("keeps a probe's conditions unknown, and never good, if the probe fails twice", async () => {
+    let fails = false;
+    const flaky = probe("flaky", 1, async () => {
+      if (fails) throw new Error("a fault of the probe");
+      return { "health.memory": fine("x") };
+    });
+    const sampler = samplerOf(kept(new HostFolder()), [flaky]);
+    await sampler.turn(0);
+    fails = true;
+    await sampler.turn(1);
+    await sampler.turn(2);
+    expect(said(sampler, 2)).toEqual({ "health.memory": "Unknown Unreadable" });
+  });
+});
+
+describe("the looks at a host", () => {
+  it("say of a host without tools that nothing was observed", async () => {
+    const sampler = samplerOf(kept(new HostFolder()));
+    await sampler.turn(0);
+    const all = Object.entries(said(sampler, 0));
+    expect(all.filter(([, status]) => status !== "Unknown NotObserved")).toEqual([]);
+    expect(all.map(([type]) => type)).toEqual([
+      ...["hardware.gpus", "hardware.nics", "health.clock", "health.disk_room", "health.disk_wear", "health.disks"],
+      ...["health.gpu", "health.kernel", "health.memory", "health.memory_wear"],
+    ]);
+  });
+
+  it("read NVIDIA's GPUs, and see one that the driver lost", async () => {
+    const host = kept(new NvidiaHost({ gpus: 2 }));
+    const sampler = samplerOf(host);
+    await sampler.turn(0);
+    expect(said(sampler, 0)).toMatchObject({
+      "hardware.gpus": "True AllShown",
+      "health.gpu": "True Healthy",
+      "health.gpu_wear": "True Healthy",
+    });
+    host.gpu(1, { recovery: "Reset" });
+    await sampler.turn(10 * MINUTE);
+    expect(said(sampler, 10 * MINUTE)).toMatchObject({ "health.gpu": "False GpuNeedsReset" });
+    rmSync(host.path("state/gpus/1"), { recursive: true });
+    await sampler.turn(20 * MINUTE);
+    expect(said(sampler, 20 * MINUTE)).toMatchObject({ "hardware.gpus": "False GpuLost" });
+  });
+
+  it("read AMD's GPUs and their counters of RAS", async () => {
+    const host = kept(new AmdHost([{ pci: AMD_PCI(0) }, { pci: AMD_PCI(1) }]));
+    host.write(`sys/bus/pci/devices/${AMD_PCI(1)}/ras/umc_err_count`, "ue: 0\nce: 3\n");
+    const sampler = samplerOf(host);
+    await sampler.turn(0);
+    expect(said(sampler, 0)).toMatchObject({
+      "hardware.gpus": "True AllShown",
+      "health.gpu": "True Healthy",
+      "health.gpu_wear": "False CorrectedErrors",
+    });
+  });
+
+  it("read disks, memory, links and the kernel's log, whose lines count once even after a restart", async () => {
+    const host = kept(new HostFolder());
+    host.tool("smartctl", `case "$*" in *sda) cat <<'J'\n${SMARTCTL_ATA}\nJ\n;; *) exit 2 ;; esac`);
+    host.tool("nvme", `cat <<'J'\n${NVME_LOG}\nJ`);
+    host.tool("timedatectl", "echo NTPSynchronized=no");
+    host.tool("journalctl", `case "$*" in *--after-cursor=*) ;; *) cat <<'J'\n${JOURNAL}\nJ\n;; esac`);
+    for (const [file, text] of Object.entries({
+      ue_count: "1",
+      ce_count: "4",
+      "dimm0/dimm_ue_count": "1",
+      "dimm0/dimm_label": "CPU1_A1",
+    }))
+      host.write(`sys/devices/system/edac/mc/mc0/${file}`, `${text}\n`);
+    for (const [file, text] of Object.entries({ flags: "0x1003", carrier: "0", "device/vendor": "0x15b3" }))
+      host.write(`sys/class/net/eth1/${file}`, `${text}\n`);
+    const sampler = samplerOf(host);
+    await sampler.turn(0);
+    expect(said(sampler, 0)).toMatchObject({
+      ...{ "health.memory": "False UncorrectedErrors", "hardware.nics": "False LinkLost" },
+      ...{ "health.kernel": "False MachineCheck", "health.clock": "False NotSynchronized" },
+    });
+    expect(sampler.conditions(0).find(({ type }) => type === "health.memory")?.message).toContain(
+      "mc0 CPU1_A1 (1 uncorrected",
+    );
+    const restarted = samplerOf(host);
+    await restarted.turn(0);
+    expect(said(restarted, 0)["health.kernel"]).toBe("True Healthy");
+  });
+});
+
+it("the watch tells the agent when the host loses a GPU", async () => {
+  const host = kept(new AmdHost([{ pci: AMD_PCI(0) }, { pci: AMD_PCI(1) }]));
+  const parts = { system: host.system, log: quietAgentLog, skewMs: () => 0, isWorking: () => false };
+  const watch = new HealthWatch(parts, { firstMs: 0, everyMs: 5, hardwareEveryMs: 0 });
+  await watch.beforeInventory();
+  const stop = new AbortController();
+  let changes = 0;
+  const run = watch.run(stop.signal, () => {
+    changes += 1;
+  });
+  await until("the first look", () => (watch.conditions().length > 0 ? true : undefined));
+  expect(changes).toBe(0);
+  rmSync(host.path(`sys/bus/pci/devices/${AMD_PCI(1)}`), { recursive: true });
+  await until("the change", () => (changes > 0 ? true : undefined));
+  stop.abort();
+  await run;
+});

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ConditionOf } from "../../shared/readiness.ts";
+import type { Log } from "../log.ts";
+import type { System } from "../system/system.ts";
+import { hardwarePrint } from "./hardware-print.ts";
+import type { HealthSampler } from "./sampler.ts";
+
+export interface HealthTimes {
+  /** How long after its start the agent first looks, because the drivers of a host that boots are still starting. */
+  readonly firstMs: number;
+  readonly everyMs: number;
+  readonly hardwareEveryMs: number;
+}
+const TIMES: HealthTimes = { firstMs: 60_000, everyMs: 30_000, hardwareEveryMs: 300_000 };
+
+export interface HealthWatchParts {
+  readonly system: System;
+  readonly log: Log;
+  readonly skewMs: () => number;
+  readonly isWorking: () => boolean;
+}
+
+/** Looks at the host's health for as long as the agent runs, and notices when the host's hardware is no longer that of the last inventory. */
+export class HealthWatch {
+  readonly #parts: HealthWatchParts;
+  readonly #times: HealthTimes;
+  #sampler: HealthSampler | null = null;
+  #print: string | null = null;
+
+  constructor(parts: HealthWatchParts, times: HealthTimes = TIMES) {
+    this.#parts = parts;
+    this.#times = times;
+  }
+
+  conditions(): ConditionOf<"agent">[] {
+    return this.#sampler?.conditions() ?? [];
+  }
+
+  /** Resolves when no look uses the GPU driver. */
+  async quiet(): Promise<void> {
+    await this.#sampler?.quiet();
+  }
+
+  /** The agent calls `beforeInventory` just before it reads its inventory, so that a later change of the hardware is a change since then. */
+  async beforeInventory(): Promise<void> {
+    this.#print = await hardwarePrint(this.#parts.system);
+  }
+
+  /** Calls `hardwareChanged` when the hardware has changed since the last inventory. */
+  async run(stop: AbortSignal, hardwareChanged: () => void): Promise<void> {
+    const { firstMs, everyMs, hardwareEveryMs } = this.#times;
+    const pause = (ms: number): Promise<void> =>
+      sleep(ms, undefined, { signal: stop, ref: false }).catch(() => undefined);
+    await pause(firstMs);
+    if (stop.aborted) return;
+    // An agent that starts does not load the code of the looks, to be connected soon.
+    const { HealthSampler: Sampler } = await import("./sampler.ts");
+    this.#sampler = new Sampler(this.#parts);
+    let comparedAt = performance.now();
+    while (!stop.aborted) {
+      await this.#turn(async () => this.#sampler?.turn());
+      if (performance.now() - comparedAt >= hardwareEveryMs) {
+        comparedAt = performance.now();
+        await this.#turn(async () => {
+          if (this.#print !== null && (await hardwarePrint(this.#parts.system)) !== this.#print) hardwareChanged();
+        });
+      }
+      await pause(everyMs);
+    }
+  }
+
+  async #turn(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#parts.log.warn("a look at the host failed", { error });
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { isMissing, readText } from "./files.ts";
+
+export interface PciGpu {
+  readonly vendor: "nvidia" | "amd";
+  readonly address: string;
+}
+
+const DEVICES = "sys/bus/pci/devices";
+const VENDORS: Readonly<Record<string, PciGpu["vendor"]>> = { "0x10de": "nvidia", "0x1002": "amd" };
+/** Matches the PCI classes of GPUs: display controllers (VGA, 3D and other) and processing accelerators. */
+const GPU_CLASS = /^0x(0300|0302|0380|1200)/;
+
+/** Returns the GPUs that the kernel sees on the PCI bus, whether or not a GPU driver works; null if the host shows no PCI bus. */
+export async function readPciGpus(root: string): Promise<PciGpu[] | null> {
+  const folder = join(root, DEVICES);
+  const addresses = await readdir(folder).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (addresses === null) return null;
+  const found: PciGpu[] = [];
+  for (const address of addresses.sort()) {
+    const text = async (file: string): Promise<string> => (await readText(join(folder, address, file)))?.trim() ?? "";
+    const vendor = VENDORS[await text("vendor")];
+    if (vendor !== undefined && GPU_CLASS.test(await text("class"))) found.push({ vendor, address });
+  }
+  return found;
+}

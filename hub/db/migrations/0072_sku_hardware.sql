@@ -1,0 +1,1 @@
+ALTER TABLE "skus" ADD COLUMN "hardware" jsonb DEFAULT '{}'::jsonb NOT NULL;

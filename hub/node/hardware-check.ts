@@ -1,0 +1,77 @@
+import { classOf, maySay, NOT_OBSERVED } from "../../shared/condition-types.ts";
+import { type Failure, failure } from "../../shared/failures.ts";
+import type { Inventory } from "../../shared/inventory.ts";
+import type { TaskResult } from "../../shared/tasks/index.ts";
+import { readConditions, writeConditions, writeOwnCondition } from "../db/queries/node-conditions.ts";
+import { keepInventory } from "../db/queries/node-inventories.ts";
+import { readSku } from "../db/queries/skus.ts";
+import type { Node, Sku } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { compareHardware, type HardwareVerdict, type WantedHardware } from "./hardware-verdict.ts";
+
+/** A node keeps the number of GPUs of the time when it was made, even if somebody changes its SKU later. */
+const wantedOf = (node: Pick<Node, "gpusTotal">, sku: Pick<Sku, "gpuVendor" | "hardware">): WantedHardware => ({
+  gpuVendor: sku.gpuVendor,
+  gpusTotal: node.gpusTotal,
+  hardware: sku.hardware,
+});
+
+/** Compares each inventory that the agent sends with the node's SKU, so that a host that loses a GPU gets no new tenant. */
+export async function judgeInventory(tx: Tx, node: Node, inventory: Inventory): Promise<void> {
+  const sku = await readSku(tx, node.sku);
+  if (sku === null) return;
+  const before = (await readConditions(tx, node.id, node.generation)).find(({ type }) => type === "hardware.sku");
+  const known = before !== undefined && before.reason !== NOT_OBSERVED;
+  const verdict = compareHardware(inventory, wantedOf(node, sku), known ? "known" : "some");
+  await writeOwnCondition(tx, node, { type: "hardware.sku", ...verdict });
+}
+
+export interface HardwareCheck {
+  readonly sku: HardwareVerdict;
+  /** The barring conditions of the host's health that do not hold now. */
+  readonly faults: readonly string[];
+}
+
+/** Judges what the task `node.check_hardware` found: the host must be as its SKU says, and no barring condition of its health may be wrong. */
+export function judgeCheck(
+  node: Pick<Node, "gpusTotal">,
+  sku: Pick<Sku, "gpuVendor" | "hardware">,
+  result: TaskResult<"node.check_hardware">,
+): HardwareCheck {
+  const wanted = wantedOf(node, sku);
+  const faults = result.conditions
+    .filter(({ type, status, reason }) => classOf(type) === "barring" && status !== "True" && reason !== NOT_OBSERVED)
+    .map(({ type, status, reason, message }) => `${type} is ${status}: ${reason}, ${message}`);
+  return { sku: compareHardware(result.inventory, wanted, result.gpus_counted ? "counted" : "some"), faults };
+}
+
+/** Stores what the task found as the newest facts about the host. */
+export async function storeCheck(
+  tx: Tx,
+  node: Pick<Node, "id" | "generation">,
+  result: TaskResult<"node.check_hardware">,
+  { sku }: HardwareCheck,
+): Promise<void> {
+  await keepInventory(tx, node.id, result.inventory);
+  const own = result.conditions.filter(({ type }) => maySay("agent", type));
+  if (own.length > 0) await writeConditions(tx, node, "agent", own);
+  await writeOwnCondition(tx, node, { type: "hardware.sku", ...sku });
+}
+
+/** The failure of the stage `check_hardware`; null for a host that is as it must be. An uncounted host does not count as complete. */
+export function checkFailure(
+  hostname: string,
+  skuId: string,
+  { sku, faults }: HardwareCheck,
+  evidence: Failure["evidence"],
+): Failure | null {
+  const all = [...(sku.status === "True" ? [] : [sku.message]), ...faults];
+  if (all.length === 0) return null;
+  const code = sku.status === "True" ? "host_unhealthy" : "sku_mismatch";
+  const message = `Host ${hostname} is not as SKU ${skuId} says, or not healthy: ${all.join(" ")}`.slice(0, 1_000);
+  return failure("hardware_mismatch", code, message, {
+    ...evidence,
+    sku_id: skuId,
+    findings: all.slice(0, 20).map((one) => one.slice(0, 256)),
+  });
+}

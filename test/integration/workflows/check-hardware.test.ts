@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, sql } from "../../../hub/db/orm.ts";
+import { listNodeRows } from "../../../hub/db/queries/node-reads.ts";
+import { readNode } from "../../../hub/db/queries/nodes.ts";
+import { type Task, tasks } from "../../../hub/db/schema/index.ts";
+import { judgeInventory } from "../../../hub/node/hardware-check.ts";
+import { schedulability } from "../../../hub/node/schedulable.ts";
+import { schedulingFactsOf } from "../../../hub/node/scheduling-facts.ts";
+import { UNKNOWN_TYPE } from "../../../hub/workflows/decommission/agent-work.ts";
+import { workflowsOf } from "../../../hub/workflows/registry.ts";
+import type { NodeId } from "../../../shared/ids.ts";
+import { Driver } from "../../properties/drive.ts";
+import { resultOnCleanHost } from "../../support/agent-results.ts";
+import { makeSchedulable } from "../../support/allocatable-node.ts";
+import { checkedHardware, MISSING_GPUS } from "../../support/checked-hardware.ts";
+import { clean, playDecommissionedAgent } from "../../support/decommission-world.ts";
+import { nodeInService } from "../../support/node-in-service.ts";
+import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
+import { inventoryOf } from "../../support/running-host.ts";
+
+let rig: OnboardingRig;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 2 });
+});
+afterAll(() => rig.close());
+
+async function nodeNow(nodeId: NodeId) {
+  const { db } = rig.services;
+  const rows = await listNodeRows(db, {}, { limit: 50, after: null });
+  const row = rows.find(({ node }) => node.id === nodeId);
+  if (row === undefined) throw new Error("there is no node");
+  const { schedulable, reasons } = schedulability(schedulingFactsOf(row, false), row.conditions);
+  const sku = row.conditions.find(({ type }) => type === "hardware.sku");
+  return {
+    status: row.node.status,
+    schedulable,
+    reasons: reasons.join("\n"),
+    sku: sku && `${sku.status} ${sku.reason}`,
+  };
+}
+
+const SEVEN = "7 GPUs of AMD instead of 8";
+
+describe("a host with seven of eight GPUs", () => {
+  it("stops its onboarding before the node is active, and goes on when it is repaired", async () => {
+    const driver = new Driver(rig.test, workflowsOf(rig.services), (id) => rig.playAgent(id));
+    const { id, nodeId } = await rig.start(1);
+    MISSING_GPUS.set(nodeId, 1);
+    const failed = await driver.drive(id);
+    expect(failed, await driver.story(id)).toMatchObject({
+      status: "failed_manual_intervention",
+      stage: "check_hardware",
+      failureClass: "hardware_mismatch",
+      failureCode: "sku_mismatch",
+    });
+    expect(failed.failureMessage).toContain(SEVEN);
+    expect(await nodeNow(nodeId)).toMatchObject({
+      status: "enrolling",
+      schedulable: false,
+      sku: "False OtherHardware",
+    });
+    await driver.verb(id, "resume");
+    expect(await driver.drive(id)).toMatchObject({ stage: "check_hardware", failureCode: "sku_mismatch" });
+    expect(await nodeNow(nodeId)).toMatchObject({ status: "enrolling", schedulable: false });
+    MISSING_GPUS.delete(nodeId);
+    await driver.verb(id, "resume");
+    expect(await driver.drive(id), await driver.story(id)).toMatchObject({ status: "completed" });
+    expect(await nodeNow(nodeId)).toMatchObject({ status: "active", sku: "True AsInSku" });
+  });
+
+  it("gets no new tenant if a GPU disappears in service, nor if all do", async () => {
+    const nodeId = await nodeInService(rig, "in-service");
+    const { inTx, db } = rig.services;
+    await inTx((tx) => makeSchedulable(tx, nodeId));
+    const report = async (gpus: number) => {
+      const node = await readNode(db, nodeId);
+      if (node === null) throw new Error("there is no node");
+      await inTx((tx) => judgeInventory(tx, node, inventoryOf({ bootId: "boot", uuid: "", macs: [], gpus })));
+      return nodeNow(nodeId);
+    };
+    expect(await nodeNow(nodeId)).toMatchObject({ schedulable: true, sku: undefined });
+    expect(await report(0)).toMatchObject({ schedulable: true, sku: "Unknown NotObserved" });
+    expect(await report(8)).toMatchObject({ schedulable: true, sku: "True AsInSku" });
+    const lost = await report(7);
+    expect(lost).toMatchObject({ schedulable: false, sku: "False OtherHardware" });
+    expect(lost.reasons).toContain("hardware.sku is False: OtherHardware");
+    expect(await report(0)).toMatchObject({ schedulable: false, sku: "False OtherHardware" });
+    expect(await report(8)).toMatchObject({ schedulable: true });
+  });
+
+  it("of an agent that is older than the hub is judged by its conditions alone", async () => {
+    const { id, nodeId } = await clean(rig, "soft_reset", "old-agent");
+    const driver = new Driver(rig.test, workflowsOf(rig.services), async (one) => {
+      const { db } = rig.services;
+      await db
+        .update(tasks)
+        .set({ state: "failed", errorCode: UNKNOWN_TYPE, finishedAt: sql`clock_timestamp()` })
+        .where(and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.check_hardware")));
+      await playDecommissionedAgent(rig, one);
+    });
+    expect(await driver.drive(id), await driver.story(id)).toMatchObject({ status: "completed" });
+    expect(await driver.story(id)).toContain("The agent is older than the hub");
+  });
+
+  it("does not come back from a soft reset, and neither does a host with a broken GPU", async () => {
+    const { id, nodeId } = await clean(rig, "soft_reset", "turned-over");
+    let conditions: readonly object[] = [];
+    const resultOf = async (task: Task): Promise<unknown> =>
+      task.type === "node.check_hardware"
+        ? { ...(await checkedHardware(rig.services.db, nodeId)), conditions }
+        : resultOnCleanHost(task);
+    const driver = new Driver(rig.test, workflowsOf(rig.services), (one) =>
+      playDecommissionedAgent(rig, one, resultOf),
+    );
+    MISSING_GPUS.set(nodeId, 1);
+    const failed = await driver.drive(id);
+    expect(failed, await driver.story(id)).toMatchObject({ stage: "check_hardware", failureCode: "sku_mismatch" });
+    expect(failed.failureMessage).toContain(SEVEN);
+    expect(await nodeNow(nodeId)).toMatchObject({ schedulable: false, sku: "False OtherHardware" });
+    MISSING_GPUS.delete(nodeId);
+    const condition = {
+      type: "health.gpu",
+      reason: "GpuNeedsReset",
+      message: "GPU 3",
+      observed_at: new Date().toISOString(),
+    };
+    conditions = [{ ...condition, status: "False" }];
+    await driver.verb(id, "resume");
+    expect(await driver.drive(id)).toMatchObject({ stage: "check_hardware", failureCode: "host_unhealthy" });
+    const broken = await nodeNow(nodeId);
+    expect(broken).toMatchObject({ schedulable: false, sku: "True AsInSku" });
+    expect(broken.reasons).toContain("health.gpu is False: GpuNeedsReset");
+    conditions = [{ ...condition, status: "Unknown", reason: "NotObserved", observed_at: new Date().toISOString() }];
+    await driver.verb(id, "resume");
+    expect(await driver.drive(id), await driver.story(id)).toMatchObject({ status: "completed" });
+    expect((await nodeNow(nodeId)).reasons).not.toMatch(/hardware\.|health\.(gpu|disks|memory)/);
+  });
+});
