@@ -5,6 +5,7 @@ import { BreakerKind, DriftAction, DriftRule, DriftSeverity } from "./drift.ts";
 import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
 import { NODE_STATUSES } from "./node-status.ts";
+import { BATCH_EVENTS, OPERATION_EVENTS } from "./operation-events.ts";
 import { ConditionStatus } from "./readiness.ts";
 import { REPAIR_EVENTS } from "./repair-events.ts";
 import { ROTATION_PHASES } from "./trust.ts";
@@ -59,7 +60,6 @@ const healthOverride = {
   reason: z.string(),
 };
 
-const batch = { batch_id: z.string(), kind: z.enum(["onboarding", "decommission"]), site_id: z.string() };
 const drift = { node_id: z.string(), hostname: z.string(), site_id: z.string(), rule: DriftRule };
 const SenderChange = z.enum(["created", "rotated", "revoked"]);
 const OnboardingStarted = z.strictObject(onboarding);
@@ -139,6 +139,7 @@ export const EVENTS = {
       "The operation was cancelled; a drain or remove restores the node, and a release that MAAS has accepted is not undone.",
     data: DecommissionEnded,
   },
+  ...OPERATION_EVENTS,
   "node.allocation.started": {
     subject: "allocations/{allocation_id}",
     meaning:
@@ -304,17 +305,7 @@ export const EVENTS = {
     meaning: "A node has enrolled again after two hosts had used its identity.",
     data: z.strictObject({ node_id: z.string(), hostname: z.string(), evidence: z.enum(CLONE_EVIDENCE_CODES) }),
   },
-  "batch.paused": {
-    subject: "{kind}-batches/{batch_id}",
-    meaning:
-      "No further operation of the batch begins until a person resumes the batch; `by` is null if the failures of the batch have paused it.",
-    data: z.strictObject({ ...batch, by: z.string().nullable(), reason: z.string() }),
-  },
-  "batch.resumed": {
-    subject: "{kind}-batches/{batch_id}",
-    meaning: "A person has resumed a paused batch, so its waiting operations begin again.",
-    data: z.strictObject({ ...batch, by: z.string(), reason: z.string() }),
-  },
+  ...BATCH_EVENTS,
   "site.breaker.tripped": {
     subject: "maas-sites/{site_id}",
     meaning:

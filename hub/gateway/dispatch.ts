@@ -17,7 +17,7 @@ import {
   recordProgress,
   type TaskEnding,
 } from "../db/queries/tasks.ts";
-import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
+import { tellTaskProgress, waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { Task } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import { taskDeliveriesEnded } from "../metrics/counted/tasks-ended.ts";
@@ -134,7 +134,12 @@ export class Dispatcher {
         return;
       case "task.progress": {
         const parsed = isTaskType(task.type) ? TASKS[task.type].progress.safeParse(frame.progress) : null;
-        if (parsed?.success) await recordProgress(db, task.id, session.nodeId, frame.epoch, frame.seq, parsed.data);
+        if (!parsed?.success) return;
+        const { epoch, seq } = frame;
+        await this.#deps.inTx(async (tx) => {
+          if (await recordProgress(tx, task.id, session.nodeId, epoch, seq, parsed.data))
+            await tellTaskProgress(tx, task.id);
+        });
         return;
       }
       case "task.result":

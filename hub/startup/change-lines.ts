@@ -28,6 +28,7 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "node.decommission.failed": null,
   "node.decommission.manual_intervention_required": null,
   "node.decommission.cancelled": null,
+  "operation.progressed": null,
   "node.allocation.started": ["info", "allocation started"],
   "node.allocation.active": ["info", "allocation active"],
   "node.allocation.failed": ["warn", "allocation failed"],

@@ -50,8 +50,15 @@ it("removes outdated rows, and keeps rows that a later decision may need", async
   await task(null, false);
   await task(null, true, "node.undrain");
 
+  await db.execute(sql`insert into domain_events (type, subject, data, occurred_at)
+    select type, 'onboardings/1', '{}', now() - make_interval(hours => age) from (values ('node.onboarding.started', 25),
+      ('operation.progressed', 25), ('operation.progressed', 23)) as e (type, age)`);
+
   const removed = await removeOutdated(db, KEPT);
 
+  const { rows: told } = await db.execute<{ type: string }>(sql`select type from domain_events order by seq`);
+  expect(told.map(({ type }) => type)).toEqual(["node.onboarding.started", "operation.progressed"]);
+  await db.execute(sql`delete from domain_events`);
   expect(new Set(Object.keys(removed))).toEqual(new Set(RETENTION.map((rule) => rule.table)));
   expect(removed).toMatchObject({ readiness_signals: 12_000, node_certificates: 1, tasks: 1, enrollment_tokens: 0 });
   expect([await count("readiness_signals"), await count("node_certificates"), await count("tasks")]).toEqual([1, 2, 3]);

@@ -60,6 +60,12 @@ export const RETENTION: readonly RetentionRule[] = [
       select max(last.seq) from domain_events last where last.seq < coalesce(
         (select min(young.seq) from domain_events young where young.occurred_at >= ${cutoff}), 9223372036854775807))`,
   },
+  // An event of progress only says that a screen is stale. A reader that is a day behind reads the present state of its operations anyway.
+  {
+    table: "domain_events",
+    age: "day",
+    outdated: (cutoff) => sql`t.type = 'operation.progressed' and t.occurred_at < ${cutoff}`,
+  },
   { table: "webhook_deliveries", age: "records", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   { table: "connection_attempts", age: "records", outdated: (cutoff) => sql`t.last_at < ${cutoff}` },
   { table: "page_sessions", age: "records", outdated: (cutoff) => sql`t.expires_at < ${cutoff}` },

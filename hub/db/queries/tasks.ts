@@ -145,16 +145,16 @@ export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch:
     .where(and(eq(tasks.id, id), eq(tasks.nodeId, nodeId), eq(tasks.epoch, epoch), inArray(tasks.state, [...HELD])));
 }
 
-/** A progress report whose `seq` is not higher than the stored `progressSeq` changes nothing. */
+/** A progress report whose `seq` is not higher than the stored `progressSeq` changes nothing, and returns false. */
 export async function recordProgress(
-  db: Db,
+  db: Db | Tx,
   id: TaskId,
   nodeId: NodeId,
   epoch: number,
   seq: number,
   progress: unknown,
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const rows = await db
     .update(tasks)
     .set({ ...taken, progress, progressSeq: seq })
     .where(
@@ -165,7 +165,9 @@ export async function recordProgress(
         inArray(tasks.state, [...HELD]),
         sql`coalesce(${tasks.progressSeq}, -1) < ${seq}`,
       ),
-    );
+    )
+    .returning({ id: tasks.id });
+  return rows.length > 0;
 }
 
 export type TaskEnding =

@@ -1,4 +1,5 @@
 import { matchesPattern } from "../../../shared/events.ts";
+import { FREQUENT } from "../../../shared/operation-events.ts";
 import { and, eq, lt, sql } from "../orm.ts";
 import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, InTx, Tx } from "../tx.ts";
@@ -13,7 +14,9 @@ const FANNED_AT_ONCE = 500;
 const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; subject: string }): boolean =>
   event.type === "webhook.tested"
     ? event.subject === `webhooks/${webhook.id}`
-    : webhook.types.some((pattern) => matchesPattern(pattern, event.type));
+    : webhook.types.some(
+        (pattern) => matchesPattern(pattern, event.type) && !(pattern === "*" && FREQUENT.has(event.type)),
+      );
 
 /**
  * Webhooks with the same position in the event list share one transaction, so a webhook that is far behind does not block other webhooks. One

@@ -1,7 +1,8 @@
-import type { WorkflowId } from "../../../shared/ids.ts";
+import type { TaskId, WorkflowId } from "../../../shared/ids.ts";
 import { and, eq, inArray, sql } from "../orm.ts";
-import { workflows } from "../schema/index.ts";
+import { tasks, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { recordProgressEvent, TELL_EVERY_SECONDS } from "./operation-progress.ts";
 
 export const WORKFLOW_CHANNEL = "muster_workflows";
 
@@ -49,4 +50,21 @@ export async function wakeWorkflows(db: Db | Tx, keys: readonly string[]): Promi
     .where(inArray(workflows.id, waiting))
     .returning({ id: workflows.id });
   if (woken.length > 0) await db.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
+}
+
+/**
+ * Writes an event about the operation of a task whose agent has reported progress. While another transaction moves the operation, the report has no
+ * event of its own, so that no two transactions wait for each other.
+ */
+export async function tellTaskProgress(tx: Tx, id: TaskId): Promise<void> {
+  const due = sql`array(select w.id from ${workflows} w join ${tasks} t on t.workflow_id = w.id
+    where t.id = ${id} and w.status in ('running', 'compensating')
+      and (w.told_at is null or w.told_at < now() - make_interval(secs => ${TELL_EVERY_SECONDS}))
+    for update of w skip locked)`;
+  const [row] = await tx
+    .update(workflows)
+    .set({ toldAt: sql`now()` })
+    .where(sql`${workflows.id} = any(${due})`)
+    .returning();
+  if (row !== undefined) await recordProgressEvent(tx, row);
 }

@@ -11,6 +11,7 @@ import { and, count, eq, getTableColumns, notInArray, type SQL, sql } from "../o
 import { type Workflow, workflows } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
+import { recordProgressEvent, tellingOf } from "./operation-progress.ts";
 import { type Claim, recordStageEvents, type StageEventWrite } from "./workflow-events.ts";
 import { releaseSubjects } from "./workflow-subjects.ts";
 import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
@@ -233,11 +234,12 @@ export const isEnded = (status: WorkflowStatus): boolean => isTerminal(status) |
  */
 export async function moveWorkflow(
   tx: Tx,
-  row: Pick<ClaimedWorkflow, "id" | "fence" | "claim" | "stageEnteredAt">,
+  row: Pick<ClaimedWorkflow, "id" | "fence" | "claim" | "stageEnteredAt" | "now" | "toldAt" | "untold">,
   transition: WorkflowTransition,
 ): Promise<ClaimedWorkflow | null> {
   const failure = transition.failure;
   const told = failure ?? transition.leaves;
+  const telling = isEnded(transition.status) ? "ended" : tellingOf(row, transition.events);
   const [moved] = await tx
     .update(workflows)
     .set({
@@ -262,11 +264,14 @@ export async function moveWorkflow(
       ...(isEnded(transition.status) ? { completedAt: sql`now()` } : { completedAt: null }),
       ...(isTerminal(transition.status) ? NO_STOP : {}),
       updatedAt: sql`now()`,
+      ...(telling === "tell" ? { toldAt: sql`now()` } : {}),
+      untold: telling === "later",
     })
     .where(and(eq(workflows.id, row.id), eq(workflows.fence, row.fence)))
     .returning(withNow);
   if (moved === undefined) return null;
   await recordStageEvents(tx, row.id, row.fence, transition.events, row.claim);
+  if (telling === "tell") await recordProgressEvent(tx, moved);
   if (isTerminal(transition.status)) await releaseSubjects(tx, row.id);
   noteMove(tx, row, moved, transition);
   return moved;

@@ -15,6 +15,9 @@ export const domainEvents = pgTable(
     data: jsonb("data").notNull(),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
-  (t) => [index("domain_events_subject_idx").on(t.subject, t.seq)],
+  (t) => [
+    index("domain_events_subject_idx").on(t.subject, t.seq),
+    index("domain_events_progress_idx").on(t.occurredAt).where(sql`"type" = 'operation.progressed'`),
+  ],
 );
 export type DomainEventRow = typeof domainEvents.$inferSelect;

@@ -1,6 +1,6 @@
 import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
-import { bigint, check, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
+import { bigint, boolean, check, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**
@@ -55,6 +55,9 @@ export const workflows = pgTable(
     cancelRequestedAt: at("cancel_requested_at"),
     requestedBy: text("requested_by"),
     requestedAt: at("requested_at").notNull().default(sql`now()`),
+    /** When an event last told of the operation's progress, and whether the operation has gone on since without an event. */
+    toldAt: at("told_at"),
+    untold: boolean("untold").notNull().default(false),
     startedAt: at("started_at"),
     completedAt: at("completed_at"),
     updatedAt: updatedAt(),

@@ -35,6 +35,8 @@ export const claimed = (fields: Partial<ClaimedWorkflow> = {}): ClaimedWorkflow 
   cancelRequestedAt: null,
   requestedBy: null,
   requestedAt: NOW,
+  toldAt: null,
+  untold: false,
   startedAt: NOW,
   completedAt: null,
   updatedAt: NOW,

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
 import { readTask } from "../../../hub/db/queries/task-reads.ts";
 import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
-import { type Task, tasks } from "../../../hub/db/schema/index.ts";
-import type { TaskId } from "../../../shared/ids.ts";
+import { domainEvents, type Task, tasks, workflows } from "../../../hub/db/schema/index.ts";
+import { type TaskId, WorkflowId } from "../../../shared/ids.ts";
 import type { TaskInput, TaskType } from "../../../shared/tasks/index.ts";
 import { GatewayRig, type Identity } from "../../support/gateway-rig.ts";
 import { keptAgents } from "../../support/kept-agents.ts";
@@ -158,4 +158,26 @@ describe("a destructive task", () => {
     expect(await accepts({ reason: "test", plan: true })).toBeUndefined();
     expect(await accepts({ reason: "test" })).toBe(true);
   });
+});
+
+it("progress of a task has an event about the task's operation, once in some seconds", async () => {
+  const agent = await connect();
+  const ref = await running(agent, "node.heartbeat_check");
+  const id = WorkflowId.parse(randomUUID());
+  const input = { node_id: identity.nodeId };
+  await rig.db.insert(workflows).values({ id, kind: "drain", status: "running", stage: "drain", input });
+  await rig.db.update(tasks).set({ workflowId: id }).where(eq(tasks.id, ref.task_id));
+  const told = () =>
+    rig.db
+      .select()
+      .from(domainEvents)
+      .where(eq(domainEvents.subject, `decommissions/${id}`));
+  for (const seq of [0, 1, 1]) agent.send({ type: "task.progress", ...ref, seq, progress: null });
+  await agent.settled();
+  const data = { operation_id: id, ...input, stage: "drain", wait_reason: null };
+  expect(await told()).toMatchObject([{ type: "operation.progressed", data }]);
+  await rig.db.execute(sql`update workflows set told_at = now() - interval '6 seconds' where id = ${id}`);
+  agent.send({ type: "task.progress", ...ref, seq: 2, progress: null });
+  await agent.settled();
+  expect(await told()).toHaveLength(2);
 });

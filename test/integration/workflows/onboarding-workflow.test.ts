@@ -96,8 +96,14 @@ describe("an onboarding", () => {
     const events = await db()
       .select()
       .from(domainEvents)
-      .where(eq(domainEvents.subject, `onboardings/${id}`));
-    expect(events.map((event) => event.type)).toEqual(["node.onboarding.started", "node.onboarding.completed"]);
+      .where(eq(domainEvents.subject, `onboardings/${id}`))
+      .orderBy(domainEvents.seq);
+    const [begin, ...rest] = events.map((event) => event.type);
+    expect([begin, rest.at(-1)]).toEqual(["node.onboarding.started", "node.onboarding.completed"]);
+    expect(new Set(rest.slice(0, -1))).toEqual(new Set(["operation.progressed"]));
+    const told = new Set(events.map(({ data }) => (data as { stage?: string }).stage));
+    for (const stage of ["create_or_find_in_maas", "wait_for_ready", "deploy_via_maas", "wait_for_agent_enrollment"])
+      expect(told).toContain(stage);
     expect(await db().select().from(workflowSubjects).where(eq(workflowSubjects.workflowId, id))).toEqual([]);
   });
 

@@ -3,11 +3,8 @@ import { createContext, type ReactNode, use, useEffect, useRef, useState } from 
 import { noteSessionEnded, queryClient } from "../api/query-client.ts";
 import { endsSession, type LiveNews } from "./event-stream.ts";
 import { followEvents } from "./follow-events.ts";
+import { Gathering } from "./gathering.ts";
 import { EVERYTHING, isAbout, type Topic, topicsIn } from "./topics.ts";
-
-/** The screen asks again at most once in this time, and hubs with many consoles do not get all requests at once. */
-const GATHER_MS = 1_000;
-const JITTER_MS = 500;
 
 export type Standing =
   | { readonly kind: "connecting" }
@@ -30,29 +27,6 @@ function makeStale(client: QueryClient, changed: ReadonlySet<Topic>): void {
   void client.invalidateQueries({ predicate: ({ meta }) => isAbout(topicsIn(meta), changed), refetchType });
 }
 
-/** Gathers the topics of many events into one refresh of the screen. */
-class Gathering {
-  readonly #topics = new Set<Topic>();
-  #timer: ReturnType<typeof setTimeout> | null = null;
-
-  add(topics: readonly Topic[]): void {
-    for (const topic of topics) this.#topics.add(topic);
-    if (this.#topics.size === 0 || this.#timer !== null) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = null;
-        makeStale(queryClient, new Set(this.#topics));
-        this.#topics.clear();
-      },
-      GATHER_MS + Math.random() * JITTER_MS,
-    );
-  }
-
-  stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-  }
-}
-
 const refetchStale = (): void => {
   if (document.visibilityState === "visible") void queryClient.refetchQueries({ type: "active", stale: true });
 };
@@ -62,7 +36,7 @@ export function LiveProvider({ children }: { readonly children: ReactNode }): Re
   const [standing, setStanding] = useState<Standing>({ kind: "connecting" });
   const followed = useRef<ReturnType<typeof followEvents> | null>(null);
   useEffect(() => {
-    const gathering = new Gathering();
+    const gathering = new Gathering((changed) => makeStale(queryClient, changed));
     let opened = false;
     const hear = (news: LiveNews): void => {
       if (news.kind === "changed") gathering.add(news.topics);

@@ -7,6 +7,10 @@ describe("the topics of an event", () => {
     [{ subject: "nodes/1" }, ["nodes", "nodes/1"]],
     [{ subject: "onboardings/2", data: { node_id: "1" } }, ["operations", "onboardings/2", "nodes/1"]],
     [{ subject: "allocations/3", data: { node_id: "1" } }, ["allocations", "nodes", "allocations/3", "nodes/1"]],
+    [
+      { type: "operation.progressed", subject: "decommissions/2", data: { node_id: "1" } },
+      ["operations", "decommissions/2", "nodes/1/work"],
+    ],
     [{ subject: "hub" }, [EVERYTHING]],
     [{ subject: "moons/4" }, [EVERYTHING]],
     [{}, [EVERYTHING]],

@@ -24,6 +24,9 @@ const KINDS: Readonly<Record<string, readonly Topic[]>> = {
   "signal-senders": ["signal-senders"],
 };
 
+/** The topic of what a node does now, of a node's own topic. */
+export const workOf = (node: Topic): Topic => `${node}/work`;
+
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
 /** Returns the topics that an event makes stale. An event of an unknown kind makes everything stale, because a newer hub may have sent it. */
@@ -34,7 +37,10 @@ export function topicsOf(event: unknown): Topic[] {
   if (kinds === undefined) return [EVERYTHING];
   const data = isObject(event) && isObject(event["data"]) ? event["data"] : {};
   const nodeId = data["node_id"];
-  return [...new Set([...kinds, subject, ...(typeof nodeId === "string" ? [`nodes/${nodeId}`] : [])])];
+  const node = typeof nodeId === "string" ? [`nodes/${nodeId}`] : [];
+  // The progress of an operation changes only what a node shows about its work; other events tell of the node's status.
+  if (isObject(event) && event["type"] === "operation.progressed") return [...kinds, subject, ...node.map(workOf)];
+  return [...new Set([...kinds, subject, ...node])];
 }
 
 const KINDS_OF_TOPICS = new Set([...Object.keys(KINDS), ...Object.values(KINDS).flat()]);

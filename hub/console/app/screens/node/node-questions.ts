@@ -1,6 +1,7 @@
 import { api, read } from "../../api/client.ts";
 import { question, unannounced } from "../../api/query-client.ts";
 import type { Answer } from "../../api/schema.ts";
+import { workOf } from "../../live/topics.ts";
 
 export type Node = Answer<"getNode">;
 export type Drift = Answer<"listDrift">["items"][number];
@@ -29,18 +30,19 @@ export const driftOf = (id: string) =>
 /** The key of the questions about what the node does now. */
 export const workKey = (id: string) => ["node", id, "work"] as const;
 
+const work = (id: string): string[] => [`nodes/${id}`, workOf(`nodes/${id}`)];
+
+/** A task without an operation, e.g. a look at the host, has no events. */
 export const tasksOf = (id: string) =>
   unannounced(
-    question([`nodes/${id}`, "operations"], [...workKey(id), "tasks"], (signal) =>
+    question(work(id), [...workKey(id), "tasks"], (signal) =>
       read(api.GET("/api/v1/admin/nodes/{id}/tasks", { params: { path: { id }, query: { limit: NEWEST } }, signal })),
     ),
   );
 
 export const operationsOf = (id: string) =>
-  unannounced(
-    question([`nodes/${id}`, "operations"], [...workKey(id), "operations"], (signal) =>
-      read(api.GET("/api/v1/admin/operations", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
-    ),
+  question(work(id), [...workKey(id), "operations"], (signal) =>
+    read(api.GET("/api/v1/admin/operations", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
   );
 
 export const allocationsOf = (id: string) =>
@@ -57,7 +59,7 @@ export const recordsOf = (id: string) =>
 export const historyOf = (id: string, kinds: readonly string[] | undefined) => {
   const query = { order: "newest" as const, kind: kinds?.join(","), limit: PAGE };
   return {
-    about: [`nodes/${id}`, "operations"],
+    about: work(id),
     key: ["node", id, "history", query],
     ask: (cursor: string | undefined, signal: AbortSignal) =>
       read(

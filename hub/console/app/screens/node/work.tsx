@@ -89,7 +89,7 @@ export function WorkTab({ node: { id } }: { readonly node: Node }): ReactNode {
   const tasks = useQuery(tasksOf(id));
   return (
     <>
-      <Section title="Operations" aside={<Refresh queryKey={workKey(id)} />}>
+      <Section title="Operations">
         <Answered query={operations} what="the operations">
           {({ items }) =>
             items.length === 0 ? (
@@ -105,7 +105,7 @@ export function WorkTab({ node: { id } }: { readonly node: Node }): ReactNode {
           }
         </Answered>
       </Section>
-      <Section title="Tasks of the agent">
+      <Section title="Tasks of the agent" aside={<Refresh queryKey={workKey(id)} />}>
         <Answered query={tasks} what="the tasks">
           {({ items }) =>
             items.length === 0 ? (

@@ -6,7 +6,6 @@ import { useSiteName } from "../../api/sites.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { BatchLink, NodeLink, NodesLink } from "../../parts/links.tsx";
 import { PageHead, Section } from "../../parts/page-head.tsx";
-import { Refresh } from "../../parts/refresh.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
 import { lengthOf } from "../../parts/relative-words.ts";
 import { Answered } from "../../parts/states.tsx";
@@ -15,7 +14,7 @@ import { words } from "../../parts/tones.ts";
 import { FailureOf } from "./failure.tsx";
 import { History } from "./history.tsx";
 import classes from "./operation.module.css";
-import { keyOf, type Operation, operationOf, type Timeline, timelineOf } from "./operation-questions.ts";
+import { type Operation, operationOf, type Timeline, timelineOf } from "./operation-questions.ts";
 import { isEnded, isFailed } from "./operation-verbs.ts";
 import { operationRoute } from "./route.ts";
 import { TimelineBars } from "./timeline.tsx";
@@ -50,7 +49,6 @@ function Body({ timeline, gotAt }: { readonly timeline: Timeline; readonly gotAt
           </>
         }
         below={record.data === undefined ? null : <Standing record={record.data} />}
-        actions={<Refresh queryKey={keyOf(timeline.operation_id)} />}
       />
       {record.data === undefined ? null : (
         <div className={classes.verbs}>

@@ -1,0 +1,51 @@
+import { EVERYTHING, type Topic } from "./topics.ts";
+
+/** What is about one object asks again at most once in this time, and hubs with many consoles do not get all requests at once. */
+const GATHER_MS = 1_000;
+const JITTER_MS = 500;
+/** A list asks again at most once in this time, because the operations of a large fleet make it stale all the time. */
+const LISTS_EVERY_MS = 5_000;
+
+const isOfList = (topic: Topic): boolean => topic !== EVERYTHING && !topic.includes("/");
+
+/** Gathers the topics of many events into one refresh of the screen. */
+export class Gathering {
+  readonly #refresh: (changed: ReadonlySet<Topic>) => void;
+  readonly #topics = new Set<Topic>();
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #listsAt = Number.NEGATIVE_INFINITY;
+
+  constructor(refresh: (changed: ReadonlySet<Topic>) => void) {
+    this.#refresh = refresh;
+  }
+
+  add(topics: readonly Topic[]): void {
+    for (const topic of topics) this.#topics.add(topic);
+    this.#wait();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #wait(): void {
+    if (this.#topics.size === 0 || this.#timer !== null) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = null;
+        this.#tell();
+        this.#wait();
+      },
+      GATHER_MS + Math.random() * JITTER_MS,
+    );
+  }
+
+  #tell(): void {
+    const now = performance.now();
+    const lists = this.#topics.has(EVERYTHING) || now - this.#listsAt >= LISTS_EVERY_MS;
+    const told = [...this.#topics].filter((topic) => lists || !isOfList(topic));
+    for (const topic of told) this.#topics.delete(topic);
+    if (told.some((topic) => topic === EVERYTHING || isOfList(topic))) this.#listsAt = now;
+    if (told.length > 0) this.#refresh(new Set(told));
+  }
+}

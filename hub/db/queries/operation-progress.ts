@@ -1,0 +1,51 @@
+import type { Workflow } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+import { recordDomainEvent } from "./domain-events.ts";
+import type { StageEventWrite } from "./workflow-events.ts";
+
+/** Waits that change their reason, and reports of tasks, have at most one event of an operation in this time. */
+export const TELL_EVERY_SECONDS = 5;
+
+/**
+ * Says whether a move of an operation has an event. A stage that began or ended has one at once, because an operation has few stages and a new attempt
+ * waits. A new reason of a wait has one only if the last event is some seconds old. If not, the operation's next look tells what is true by then.
+ */
+export function tellingOf(
+  row: { readonly now: Date; readonly toldAt: Date | null; readonly untold: boolean },
+  events: readonly StageEventWrite[],
+): "tell" | "later" | "nothing" {
+  if (events.some(({ status }) => status !== "waiting")) return "tell";
+  if (events.length === 0 && !row.untold) return "nothing";
+  const since = row.toldAt === null ? Number.POSITIVE_INFINITY : row.now.getTime() - row.toldAt.getTime();
+  return since >= TELL_EVERY_SECONDS * 1000 ? "tell" : "later";
+}
+
+type Told = Pick<
+  Workflow,
+  "id" | "kind" | "batchId" | "siteId" | "input" | "state" | "status" | "stage" | "attempt" | "waitReason"
+>;
+
+const textOf = (value: unknown, key: string): string | undefined => {
+  const found = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
+  return typeof found === "string" ? found : undefined;
+};
+
+export async function recordProgressEvent(tx: Tx, row: Told): Promise<void> {
+  const nodeId = textOf(row.input, "node_id") ?? textOf(row.state, "node_id");
+  const hostname = textOf(row.input, "hostname");
+  await recordDomainEvent(tx, {
+    type: "operation.progressed",
+    subject: `${row.kind === "onboard" ? "onboardings" : "decommissions"}/${row.id}`,
+    data: {
+      operation_id: row.id,
+      batch_id: row.batchId,
+      site_id: row.siteId,
+      ...(nodeId === undefined ? {} : { node_id: nodeId }),
+      ...(hostname === undefined ? {} : { hostname }),
+      status: row.status,
+      stage: row.stage,
+      attempt: row.attempt,
+      wait_reason: row.waitReason,
+    },
+  });
+}
