@@ -8,9 +8,9 @@ import type { Credential } from "../people/credential.ts";
 import { CredentialWatch } from "../people/credential-watch.ts";
 import { identify } from "../people/identify.ts";
 import { docsPage } from "../ui/docs-page.ts";
-import { statusPage } from "../ui/status-page.ts";
 import type { Env } from "./authorize.ts";
-import { registerConsole } from "./console-page.ts";
+import { compressAnswers } from "./compress-answers.ts";
+import { CONSOLE, registerConsole } from "./console-page.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { nicoNameOf, nicoProblem, registerNico } from "./nico/facade.ts";
@@ -61,6 +61,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
     await next();
     countAnswer(c.req.method, c.res.status);
   });
+  app.use(compressAnswers);
   app.onError((error, c) => {
     const known = asApiError(error);
     const audited = c.get("audited");
@@ -104,7 +105,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   app.get("/api/v1/openapi.json", (c) => c.json(document));
   // Few clients ask for the description of events, so the hub generates it only on request, and starts sooner.
   app.get("/api/v1/asyncapi.json", (c) => c.json(asyncApiDocument()));
-  app.get("/", (c) => servePage(c, statusPage));
+  app.get("/", (c) => c.redirect(CONSOLE, 302));
   registerSignIn(app, deps, guard.failed);
   app.get("/docs", (c) => servePage(c, docsPage));
   if (deps.console !== undefined) registerConsole(app, deps.console);

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { ROUTES } from "./routes/index.ts";
@@ -57,4 +58,20 @@ it("no route that may need a second person takes a secret, because the hub store
 
 it("no verb for many nodes at once needs a second person, because `applyToNodes` asks nobody", () => {
   expect(Object.values(nodeVerbs).filter(({ secondPerson }) => secondPerson !== undefined)).toEqual([]);
+});
+
+const Versioned = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.object({ parameters: z.array(z.object({ name: z.string() })) }))),
+});
+const textOf = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
+
+it("the console carries out every approved request whose operation is POST and takes no If-Match", () => {
+  const { paths } = Versioned.parse(JSON.parse(textOf("../../docs/openapi.json")));
+  const posts = APPROVABLE.filter(({ method }) => method === "POST");
+  expect(posts.length).toBeGreaterThan(5);
+  const takesVersion = (path: string) => paths[path]?.["post"]?.parameters.some(({ name }) => name === "If-Match");
+  const [, table = ""] = /const PATHS[^{]*\{([\s\S]*?)\n\};/.exec(textOf("../console/app/verbs/carry-out.ts")) ?? [];
+  expect(Object.fromEntries([...table.matchAll(/(\w+): "([^"]+)"/g)].map(([, id, path]) => [id, path]))).toEqual(
+    Object.fromEntries(posts.filter(({ path }) => !takesVersion(path)).map((route) => [route.operationId, route.path])),
+  );
 });

@@ -7,6 +7,8 @@ import { consoleFailedPage, consoleWaitPage } from "../ui/console-wait-page.ts";
 import type { Env } from "./authorize.ts";
 import { servePage } from "./serve-page.ts";
 
+export const CONSOLE = "/console/";
+
 /** The names of assets contain a hash of their content, so a browser may keep an asset for ever. */
 const FOR_EVER = "public, max-age=31536000, immutable";
 
@@ -26,7 +28,7 @@ const POLICY = (nonce: string): string =>
 /** Serves the operators' console. Everything below `/console` but an asset is the console's document, which reads the address itself. */
 export function registerConsole(app: Hono<Env>, console: Console): void {
   app.get("/console/assets/:name", (c) => serveAsset(c, console));
-  app.get("/console", (c) => serveDocument(c, console));
+  app.get("/console", (c) => c.redirect(CONSOLE, 302));
   app.get("/console/*", (c) => serveDocument(c, console));
 }
 

@@ -44,7 +44,7 @@ export function registerSignIn(app: Hono<Env>, deps: ApiDependencies, failed: Fa
   const budgets = new AddressBudgets(RATES);
   const oidc = (c: Context<Env>): Oidc => {
     if (signIn.oidc === null)
-      throw new ApiError("not_found", "This hub has no provider. Sign in with a token on the hub's page.");
+      throw new ApiError("not_found", "This hub has no provider. Sign in with a token in the console.");
     const waitMs = budgets.ask(addressOf(c), "open");
     if (waitMs === 0) return signIn.oidc;
     const retryAfterSeconds = Math.ceil(waitMs / 1000);

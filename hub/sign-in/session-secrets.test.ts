@@ -68,10 +68,10 @@ describe("a sealed text", () => {
 });
 
 describe("the cookie of a sign-in that has begun", () => {
-  const kept = { state: "s".repeat(43), nonce: "n".repeat(43), verifier: "v".repeat(43), place: "#/nodes/1?a=b" };
+  const kept = { state: "s".repeat(43), nonce: "n".repeat(43), verifier: "v".repeat(43), place: "console/nodes/1?a=b" };
   it("gives back what the hub kept, and nothing for any other text", () => {
     expect(fromCookie(toCookie(kept))).toEqual(kept);
-    const places = ["https://evil.example", "//evil.example", "#x", "#/\n", `#/${"x".repeat(600)}`];
+    const places = ["https://evil.example", "//evil.example", "console", "console/\n", `console/${"x".repeat(600)}`];
     const wrong = [
       null,
       "",
@@ -83,7 +83,7 @@ describe("the cookie of a sign-in that has begun", () => {
     ];
     for (const one of [...wrong, ...places.map((place) => toCookie({ ...kept, place }))])
       expect(fromCookie(one)).toBeNull();
-    for (const place of places) expect(placeOf(place)).toBe("#/");
-    expect(placeOf("#/list/nodes")).toBe("#/list/nodes");
+    for (const place of places) expect(placeOf(place)).toBe("console/");
+    expect(placeOf("console/nodes?status=offline")).toBe("console/nodes?status=offline");
   });
 });

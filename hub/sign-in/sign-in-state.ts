@@ -3,14 +3,14 @@ import { z } from "zod";
 import type { Begun } from "./provider.ts";
 
 const Random = z.string().regex(/^[A-Za-z0-9_-]{16,128}$/);
-/** The part of an address to which a browser returns: after the `#` of the page, or below `/console/`. It can name no other server. */
-const Place = z.string().regex(/^(#\/|console\/)[\x21-\x7e]{0,512}$/);
+/** The part of an address below `/console/` to which a browser returns. It can name no other server. */
+const Place = z.string().regex(/^console\/[\x21-\x7e]{0,512}$/);
 
 const Kept = z.strictObject({ state: Random, nonce: Random, verifier: Random, place: Place });
-/** A sign-in that a browser has begun: the values for the provider's answer, and the part of the page to which the browser returns. */
+/** A sign-in that a browser has begun: the values for the provider's answer, and the screen to which the browser returns. */
 export type KeptSignIn = Begun & { readonly place: string };
 
-export const placeOf = (text: string | undefined): string => Place.safeParse(text).data ?? "#/";
+export const placeOf = (text: string | undefined): string => Place.safeParse(text).data ?? "console/";
 
 /** The browser keeps the sign-in in a cookie, because any hub may get the provider's answer, and hubs share nothing but the database. */
 export const toCookie = ({ state, nonce, verifier, place }: KeptSignIn): string =>

@@ -35,6 +35,6 @@ export const consoleFailedPage =
     document(nonce, {
       title: "The console cannot be built",
       head: "",
-      body: `<p>The build of the console failed. The API and <a href="/">the other page</a> work. If the output names a missing package, run <code>npm ci</code>, and then reload the page.</p>
+      body: `<p>The build of the console failed. The API and the command line work. If the output names a missing package, run <code>npm ci</code>, and then reload the page.</p>
 <pre tabindex="0">${lines.map(html).join("\n")}</pre>`,
     });

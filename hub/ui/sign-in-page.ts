@@ -19,7 +19,7 @@ export const signInFailedPage =
 <main>
 <h1>${html(failed.title)}</h1>
 <p>${html(failed.detail)}</p>
-<p><a href="/sign-in">Sign in again</a> or <a href="/">go to Muster's page</a>, where you may also sign in with a token.</p>
+<p><a href="/sign-in">Sign in again</a> or <a href="/console/">go to the console</a>, where you may also sign in with a token.</p>
 <p>Code <code>${html(failed.code)}</code>, request <code>${html(failed.requestId)}</code></p>
 </main>
 </body>

@@ -35,13 +35,7 @@ export default {
       severity: "error",
       from: {
         orphan: true,
-        pathNot: [
-          "/main[.]ts$",
-          "^test/config/",
-          "[.]test[.]ts$",
-          "^test/fakes/maas/host/systemctl[.]ts$",
-          "^hub/ui/page[a-z-]*[.]js$",
-        ],
+        pathNot: ["/main[.]ts$", "^test/config/", "[.]test[.]ts$", "^test/fakes/maas/host/systemctl[.]ts$"],
       },
       to: {},
     },

@@ -181,7 +181,7 @@ async function main(): Promise<number> {
     const isTurnedOver = !args.turnover || (await showTurnover(rig, hosts, obstacle, patience));
     const result = await summary(rig, hosts);
     out.write(`\n${Math.round((Date.now() - started) / 1000)} s after the start.\n`);
-    out.write(`API and page   ${rig.apiUrl}\nAdmin token    ${rig.adminTokenFile}\nLogs           ${rig.logs}\n`);
+    out.write(`API, console   ${rig.apiUrl}\nAdmin token    ${rig.adminTokenFile}\nLogs           ${rig.logs}\n`);
     if (!args.exit)
       out.write(
         [

@@ -272,8 +272,40 @@ describe("the borders of the admin API", () => {
     expect(JSON.stringify(rows)).not.toContain("canarysecret");
   });
 
-  it.each(["/", "/docs"])("serves %s with a policy against outside code and a new nonce each time", async (path) => {
-    const pages = await Promise.all([api.page(path), api.page(path)]);
+  it("compresses the answers of reading requests, and of no request that may answer with a secret", async () => {
+    const url = await api.listen();
+    const authorization = `Bearer ${api.admin}`;
+    const asked = (path: string, accept: string, init: RequestInit = {}) =>
+      fetch(`${url}${path}`, { ...init, headers: { authorization, "accept-encoding": accept, ...init.headers } });
+    const headersOf = ({ headers }: Response) => [headers.get("content-encoding"), headers.get("vary")];
+    const whole = await asked("/api/v1/openapi.json", "identity");
+    expect(headersOf(whole)).toEqual([null, "accept-encoding"]);
+    const document = await whole.text();
+    for (const [accept, encoding] of [
+      ["gzip, deflate", "gzip"],
+      ["gzip;q=0, br", "br"],
+    ] as const) {
+      const small = await asked("/api/v1/openapi.json", accept);
+      expect(headersOf(small)).toEqual([encoding, "accept-encoding"]);
+      expect(await small.text()).toBe(document);
+    }
+    const body = JSON.stringify({ name: "n".repeat(40), role: "viewer", expires_in_days: 1 });
+    const token = await asked("/api/v1/admin/tokens", "gzip", {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json" },
+    });
+    expect([token.status, ...headersOf(token)]).toEqual([201, null, null]);
+    expect(headersOf(await asked("/api/v1/admin/skus/none", "gzip"))[0]).toBeNull();
+  });
+
+  it("leads a browser from the root to the console", async () => {
+    const { status, headers } = await api.page("/");
+    expect([status, headers.get("location")]).toEqual([302, "/console/"]);
+  });
+
+  it("serves the API's description with a policy against outside code and a new nonce each time", async () => {
+    const pages = await Promise.all([api.page("/docs"), api.page("/docs")]);
     for (const page of pages) {
       expect(page.status).toBe(200);
       const policy = page.headers.get("content-security-policy") ?? "";

@@ -41,7 +41,7 @@ async function contentOf(name: string): Promise<Record<string, string>> {
 
 /** The paths of the scripts and style sheets that the console's document names. */
 async function assetPaths(): Promise<string[]> {
-  const { text } = await api.page("/console");
+  const { text } = await api.page("/console/");
   return [...text.matchAll(/"(\/console\/assets\/[^"]+)"/g)].map(([, path = ""]) => path);
 }
 
@@ -79,8 +79,13 @@ describe("the console of a source checkout", () => {
 });
 
 describe("the console's document", () => {
+  it("has an address with a slash at its end, so that every address of the console begins the same", async () => {
+    const { status, headers } = await api.page("/console");
+    expect([status, headers.get("location")]).toEqual([302, "/console/"]);
+  });
+
   it("allows only the hub's own scripts, by a new nonce each time, and no cache keeps it", async () => {
-    const [one, two] = [await api.page("/console"), await api.page("/console/any/screen?status=active")];
+    const [one, two] = [await api.page("/console/"), await api.page("/console/any/screen?status=active")];
     const policyOf = ({ headers }: typeof one) => headers.get("content-security-policy") ?? "";
     const nonceOf = (page: typeof one) => /'nonce-([^']+)'/.exec(policyOf(page))?.[1] ?? "";
     expect(policyOf(one).replaceAll(nonceOf(one), "N")).toBe(

@@ -122,7 +122,7 @@ describe.skipIf(NO_DEX)("a sign-in by Dex", () => {
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({ req, approval: "approve" }).toString(),
     });
-    expect(last.url, last.text).toBe(`${url}/#/`);
+    expect(last.url, last.text).toBe(`${url}/console/`);
     const answer = await browser.send(`${url}/api/v1/admin/status`);
     expect(((await answer.json()) as { you: object }).you).toMatchObject({ name: "oidc:ann", role: "operator" });
     const { rows } = await database.database.pool.query("select refresh_sealed is not null as kept from page_sessions");

@@ -42,10 +42,10 @@ describe("a sign-in on the page by the provider", () => {
     return `${status} ${/Code <code>(\w+)</.exec(text)?.[1]}`;
   };
 
-  it("goes by code with PKCE, makes a session of the person's role, and returns to the part of the page", async () => {
+  it("goes by code with PKCE, makes a session of the person's role, and returns to the screen", async () => {
     const browser = new SmallBrowser();
     world.provider.signsIn = "ann";
-    const begun = await browser.send(`${world.url}/sign-in?to=${encodeURIComponent("#/list/nodes?status=offline")}`);
+    const begun = await browser.send(`${world.url}/sign-in?to=${encodeURIComponent("console/nodes?status=offline")}`);
     const way = new URL(begun.headers.get("location") ?? "");
     expect(Object.fromEntries(way.searchParams)).toMatchObject({
       response_type: "code",
@@ -54,10 +54,10 @@ describe("a sign-in on the page by the provider", () => {
       state: expect.stringMatching(/^[\w-]{43}$/),
       nonce: expect.stringMatching(/^[\w-]{43}$/),
     });
-    const last = await browser.visit(way.href, {}, (at) => at === `${world.url}/#/list/nodes?status=offline`);
-    expect(last.url).toBe(`${world.url}/#/list/nodes?status=offline`);
+    const last = await browser.visit(way.href, {}, (at) => at === `${world.url}/console/nodes?status=offline`);
+    expect(last.url).toBe(`${world.url}/console/nodes?status=offline`);
     expect(await you(browser)).toBe("oidc:ann@example.com admin");
-    expect((await world.signIn("bob")).last.status).toBe(200);
+    expect((await world.signIn("bob")).last.url).toBe(`${world.url}/console/`);
     const audit = await query(
       "select actor, role, via, address, details->>'by' as by from audit_logs where action = 'signIn' order by id",
     );
@@ -67,12 +67,12 @@ describe("a sign-in on the page by the provider", () => {
     ]);
   });
 
-  it("returns to no other address than the hub's page", async () => {
-    for (const to of ["https://evil.example/", "//evil.example", "/\\evil.example", "#x", "#/ \n"]) {
+  it("returns to no other address than the console's", async () => {
+    for (const to of ["https://evil.example/", "//evil.example", "/\\evil.example", "console", "console/ \n"]) {
       const browser = new SmallBrowser();
       world.provider.signsIn = "ann";
       const last = await browser.visit(`${world.url}/sign-in?to=${encodeURIComponent(to)}`);
-      expect(last.url, to).toBe(`${world.url}/#/`);
+      expect(last.url, to).toBe(`${world.url}/console/`);
     }
   });
 
@@ -98,7 +98,7 @@ describe("a sign-in on the page by the provider", () => {
       const { browser, callback } = await world.toCallback("ann");
       const kept = browser.cookies(world.url).get(SIGN_IN) ?? "";
       expect(await failure(new SmallBrowser(), callback)).toBe("403 stale");
-      expect((await browser.visit(callback)).status).toBe(200);
+      expect((await browser.visit(callback)).url).toBe(`${world.url}/console/`);
       expect(await failure(browser, callback)).toBe("403 stale");
       browser.cookies(world.url).set(SIGN_IN, kept);
       expect(await failure(browser, callback)).toBe("403 stale");

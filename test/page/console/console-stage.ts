@@ -25,6 +25,10 @@ const STAGES = sql.raw(`insert into workflow_events (workflow_id, stage, attempt
     ('deploy_via_maas', 'started', 'Started', 129), ('deploy_via_maas', 'failed', 'MAAS answered with 503', 120)
   ) as e (stage, status, message, minutes)`);
 
+/** How the fleet was in the last hours. */
+const SAMPLES = sql.raw(`insert into fleet_samples (sampled_at, site_id, nodes, schedulable, waiting)
+  select now() - make_interval(hours => h), null, '{"active": 200, "offline": 6}', 180 + h, 3 from generate_series(1, 20) h`);
+
 /** One hub, one browser and one fleet for all test cases of the console. */
 export class ConsoleStage {
   readonly api: ApiHarness;
@@ -52,6 +56,7 @@ export class ConsoleStage {
     const [browser, api] = await Promise.all([startChromium(), startApi({ console })]);
     await seedFleet(api.database.database.db, NODES);
     await api.database.database.db.execute(STAGES);
+    await api.database.database.db.execute(SAMPLES);
     await built;
     return new ConsoleStage({ api, url: await api.listen(), browser, console, folder });
   }

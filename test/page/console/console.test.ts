@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { ConsoleStage } from "./console-stage.ts";
+import { consoleDriftCases } from "./drift-cases.ts";
 import { consoleFormCases } from "./form-cases.ts";
 import { consoleFrameCases } from "./frame-cases.ts";
 import { consoleNodeListCases } from "./node-list-cases.ts";
 import { consoleOperationCases } from "./operation-cases.ts";
 import { consoleReaderCases } from "./reader-cases.ts";
+import { consoleVerbCases } from "./verb-cases.ts";
 
 describe("the console", () => {
   let stage: ConsoleStage | undefined;
@@ -23,5 +25,7 @@ describe("the console", () => {
   describe("in its list of nodes", () => consoleNodeListCases(set));
   describe("in its forms", () => consoleFormCases(set));
   describe("in its screens of operations and nodes", () => consoleOperationCases(set));
+  describe("in its screens of drift and breakers", () => consoleDriftCases(set));
+  describe("when a person gives verbs", () => consoleVerbCases(set));
   describe("around every screen", () => consoleFrameCases(set));
 });

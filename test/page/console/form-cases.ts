@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import { apiToken } from "../../support/api-token.ts";
 import { insertSite } from "../../support/site.ts";
+import { barriers } from "../barriers.ts";
 import type { ConsoleStage } from "./console-stage.ts";
 
 export function consoleFormCases(stage: () => ConsoleStage): void {
@@ -43,7 +44,7 @@ export function consoleFormCases(stage: () => ConsoleStage): void {
     await page.getByText("1 host in the table").waitFor();
   });
 
-  it("approves a request of another person", async () => {
+  it("leads a request that needs a second person to its end", async () => {
     const { api } = stage();
     const { pool, db } = api.database.database;
     const ann = await apiToken(api.database, { name: "ann", role: "operator" });
@@ -59,13 +60,17 @@ export function consoleFormCases(stage: () => ConsoleStage): void {
         values ($1, 'guarded-1', $2, 'h100', 8, 'guarded-1', 'retired', 'maas')`,
       [node, siteId],
     );
-    const refused = await api.ask(
-      "POST",
-      `/api/v1/admin/nodes/${node}/remove`,
-      { reason: "sold" },
-      { authorization: `Bearer ${ann}` },
-    );
-    expect(refused.problem.code).toBe("approval_required");
+    // The hub answers a request that needs a second person with 409.
+    const asker = await stage().operator(`/nodes/${node}`, { expects: /^409$/ }, ann);
+    await asker.button("Remove guarded-1").click();
+    const asking = asker.page.getByRole("dialog", { name: "Remove guarded-1", exact: true });
+    await asking.getByLabel("Reason, for the audit").fill("sold");
+    await asking.getByRole("button", { name: "Remove", exact: true }).click();
+    const asked = asker.page.getByRole("status").filter({ hasText: "needs a second person" });
+    await asked.getByRole("link").click();
+    const own = asker.page.getByRole("button", { name: /^Approve request/ });
+    await own.waitFor();
+    expect(await own.getAttribute("aria-disabled")).toBe("true");
     const visit = await stage().operator("/approvals", {}, bob);
     const { page } = visit;
     await page
@@ -77,5 +82,16 @@ export function consoleFormCases(stage: () => ConsoleStage): void {
     await dialog.getByLabel("Reason, for the audit").fill("I was in the rack");
     await dialog.getByRole("button", { name: "Approve" }).click();
     await page.getByText(/Approved by bob: I was in the rack/).waitFor();
+    // The note stays on every screen of the tab in which Ann has asked.
+    await asker.page.getByRole("link", { name: "Overview" }).click();
+    await asked.getByText("approved by bob (I was in the rack). You can carry it out once.").waitFor();
+    expect(await barriers(asker.page, "{}"), "the note").toEqual([]);
+    await asked.getByRole("button", { name: "Carry out" }).click();
+    await asked.waitFor({ state: "detached" });
+    expect((await api.ask("GET", "/api/v1/admin/approvals?state=used")).body.items).toMatchObject([
+      { decided_by: "bob" },
+    ]);
+    const removals = asker.written.filter((request) => request.endsWith("/remove"));
+    expect(removals).toEqual([1, 2].map(() => `POST /api/v1/admin/nodes/${node}/remove`));
   });
 }

@@ -32,11 +32,28 @@ export function consoleFrameCases(stage: () => ConsoleStage): void {
     expect(await other.getByRole("row").count()).toBe(0);
   });
 
+  it("keeps a session that no script can read, and ends the sessions of all browsers by one sign-out", async () => {
+    const one = await stage().operator("/");
+    const two = await stage().operator("/nodes", { expects: /^401$/ });
+    const cookies = await one.page.context().cookies();
+    expect(cookies).toMatchObject([{ name: "muster", httpOnly: true, sameSite: "Lax", path: "/" }]);
+    expect(cookies[0]?.value).not.toContain(stage().api.admin);
+    await one.page.getByRole("button", { name: "Menu of admin" }).click();
+    await one.page.getByRole("menuitem", { name: "Sign out everywhere" }).click();
+    await one.page.getByText("You signed out everywhere.").waitFor();
+    expect(await one.page.context().cookies()).toEqual([]);
+    await two.page.getByLabel("Token").waitFor();
+    expect(await two.page.getByRole("row").count()).toBe(0);
+  });
+
   it("shows a viewer no verb that the hub would refuse", async () => {
     const visit = await stage().operator("/nodes", {}, stage().api.viewer);
     await visit.page.getByRole("checkbox", { name: "Select c000u00001" }).check();
     await visit.page.getByText("Your role lacks the right operate_nodes.").waitFor();
     expect(await visit.page.getByRole("button", { name: "Do", exact: true }).isDisabled()).toBe(true);
+    expect(await visit.page.getByRole("link", { name: "Tokens" }).count()).toBe(0);
+    await visit.page.goto(`${visit.url}/console/tokens`);
+    await visit.page.getByText("The screen needs the right manage_people.").waitFor();
   });
 
   it("opens screens and hosts by keys, and lets a person switch single keys off", async () => {
@@ -94,14 +111,28 @@ export function consoleFrameCases(stage: () => ConsoleStage): void {
   it("says that the hub is away, keeps what it shows, and goes on when the hub is back", async () => {
     const visit = await stage().stranger("/nodes", { expects: /^net::ERR_/ });
     const { page } = visit;
+    // The console also tries by itself, and then the button is gone.
+    const tryNow = () =>
+      page
+        .getByRole("button", { name: "Try now" })
+        .click({ timeout: 5_000 })
+        .catch(() => undefined);
     await page.route(STREAM, (route) => route.abort());
     await page.getByLabel("Token").fill(stage().api.admin);
     await page.keyboard.press("Enter");
     await page.getByText("The hub does not answer", { exact: true }).waitFor();
     await page.getByRole("row", { name: /c000u00001/ }).waitFor();
     await page.unroute(STREAM);
-    await page.getByRole("button", { name: "Try now" }).click();
+    await tryNow();
     await page.getByText("live", { exact: true }).waitFor();
+    // The stream brought no event, so it has no cursor, and the next stream begins after what happened meanwhile.
+    await page.context().setOffline(true);
+    await page.getByText("The hub does not answer", { exact: true }).waitFor();
+    const { body } = await stage().api.ask("GET", "/api/v1/admin/nodes?search=u00007");
+    await stage().change(`/nodes/${body.items[0].id}/cordon`, { reason: "nobody was told of it" });
+    await page.context().setOffline(false);
+    await tryNow();
+    await page.getByText("nobody was told of it").waitFor();
     await until("the banner to go", async () =>
       (await page.getByText("The hub does not answer", { exact: true }).count()) === 0 ? true : undefined,
     );

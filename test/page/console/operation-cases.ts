@@ -34,6 +34,19 @@ export function consoleOperationCases(stage: () => ConsoleStage): void {
     const id = new URL(page.url()).pathname.split("/").at(-1);
     await stage().change(`/nodes/${id}/cordon`, { reason: "a person looks at its cables" });
     await page.getByRole("button", { name: "Uncordon c001u00060" }).waitFor();
+    // A change by others leaves an open dialog and the focus alone.
+    await visit.button("Quarantine c001u00060").click();
+    const reason = page.getByRole("dialog").getByLabel("Reason, for the audit");
+    await reason.fill("half a rea");
+    await stage().change(`/nodes/${id}/uncordon`, { reason: "the cables are fine" });
+    await page.getByRole("button", { name: "Cordon c001u00060", includeHidden: true }).waitFor({ state: "attached" });
+    await page.keyboard.type("son");
+    expect(await reason.inputValue()).toBe("half a reason");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Quarantine c001u00060");
+    expect(visit.written).toEqual([]);
+    await stage().change(`/nodes/${id}/cordon`, { reason: "a person looks at its cables" });
     await page.getByText("a person looks at its cables").first().waitFor();
   });
 }

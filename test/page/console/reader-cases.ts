@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { barriers } from "../reader-cases.ts";
+import { barriers } from "../barriers.ts";
 import type { ConsoleStage } from "./console-stage.ts";
 import { SHOWN } from "./screens.ts";
 
@@ -28,6 +28,22 @@ export function consoleReaderCases(stage: () => ConsoleStage): void {
     expect(page).toBe(colorScheme === "light" ? "rgb(246, 247, 249)" : "rgb(22, 25, 31)");
   });
 
+  it("leads to a description of the API for people, where they try an operation", async () => {
+    const visit = await stage().operator("/");
+    await visit.page.getByRole("button", { name: "Menu of admin" }).click();
+    await visit.page.getByRole("menuitem", { name: "API", exact: true }).click();
+    await visit.heading("onboardings").waitFor();
+    const list = visit.page
+      .locator("details", { hasText: /^GET/ })
+      .filter({ has: visit.page.getByText("/api/v1/admin/nodes", { exact: true }) });
+    await list.locator("summary").click();
+    await list.getByLabel("hostname (query)").fill("c000u00001");
+    await list.getByRole("button", { name: "Send", exact: true }).click();
+    await list.getByText('"hostname": "c000u00001"').waitFor();
+    expect(await barriers(visit.page, "{}")).toEqual([]);
+    expect(await visit.page.evaluate("document.documentElement.scrollWidth")).toBe(1280);
+  });
+
   it("fits a window of 360 pixels without horizontal scrolling, and has its navigation there", async () => {
     const visit = await stage().operator("/", { viewport: { width: 360, height: 700 } });
     const { page } = visit;
@@ -53,7 +69,7 @@ export function consoleReaderCases(stage: () => ConsoleStage): void {
       const asked: string[] = [];
       page.on("request", (request) => asked.push(request.url()));
       // The event stream counts as lost after a silence of 40 s, so the test lets less time pass.
-      await page.clock.runFor(35_000);
+      await page.clock.runFor(30_000);
       expect(asked, name).toEqual([]);
       page.removeAllListeners("request");
     }

@@ -14,7 +14,7 @@ const SITE = "aaaaaaaa-0000-4000-8000-000000000000";
 const shows =
   (heading: string): ShownScreen["ready"] =>
   (visit) =>
-    visit.heading(heading).waitFor();
+    visit.page.getByRole("main").getByRole("heading", { name: heading, exact: true }).waitFor();
 /** The failed operation of the fleet that has a timeline, and its node. */
 export const OPERATION = "dddddddd-0000-4000-8000-000000000005";
 const NODE = "bbbbbbbb-0000-4000-8000-000000000005";
@@ -24,9 +24,13 @@ export const SHOWN: readonly ShownScreen[] = [
   {
     name: "Overview",
     path: "/",
-    ready: ({ page }) => page.getByRole("region", { name: "By site and SKU", exact: true }).waitFor(),
+    ready: async ({ page }) => {
+      await page.getByRole("region", { name: "By site and SKU", exact: true }).waitFor();
+      await page.getByRole("img", { name: /^Nodes that can take a tenant: now \d/ }).waitFor();
+    },
   },
   { name: "Nodes", path: "/nodes", ready: ({ page }) => page.getByRole("row").nth(5).waitFor() },
+  { name: "Drift", path: "/drift", ready: ({ page }) => page.getByText("No node is in this list").waitFor() },
   { name: "Sites", path: "/sites", ready: ({ page }) => page.getByRole("row").nth(2).waitFor() },
   { name: "Site", path: `/sites/${SITE}`, ready: shows("Settings of the site") },
   { name: "Add a site", path: "/sites/new", ready: shows("Add a site") },

@@ -26,7 +26,7 @@ const set = (next: Session): void => {
   for (const tell of listeners) tell();
 };
 
-/** All tabs of a browser share one session. A tab tells the other tabs, and those of the other page, when the session begins or ends. */
+/** All tabs of a browser share one session. A tab tells the others when the session begins or ends. */
 const tabs = new BroadcastChannel("muster-session");
 tabs.addEventListener("message", ({ data }) => {
   if (data === "ended") void leave("You signed out in another tab.");

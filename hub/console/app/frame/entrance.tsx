@@ -3,7 +3,6 @@ import { type ReactNode, useEffect } from "react";
 import { personKey } from "../api/person.ts";
 import { begin, useSession } from "../api/session.ts";
 import { LiveProvider } from "../live/live.tsx";
-import { Notices } from "./notices.tsx";
 import { router } from "./router.tsx";
 import { NoAccess, SignIn, Starting } from "./sign-in.tsx";
 
@@ -18,7 +17,6 @@ export function Entrance(): ReactNode {
     // Another person in the same browser begins with new screens, and nothing that they show or have chosen stays.
     <LiveProvider key={personKey(session.hub.you)}>
       <RouterProvider router={router} />
-      <Notices />
     </LiveProvider>
   );
 }

@@ -8,6 +8,7 @@ import { HubBanners } from "./banners.tsx";
 import { Mark } from "./brand.tsx";
 import classes from "./frame.module.css";
 import { Navigation } from "./navigation.tsx";
+import { Notices } from "./notices.tsx";
 import { Palette } from "./palette.tsx";
 import { Shortcuts } from "./shortcuts.tsx";
 import { You } from "./you.tsx";
@@ -60,6 +61,7 @@ export function Frame(): ReactNode {
       </main>
       <Palette opened={palette} onClose={paletteIs.close} />
       <Shortcuts openPalette={paletteIs.open} />
+      <Notices />
     </div>
   );
 }

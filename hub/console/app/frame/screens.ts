@@ -6,6 +6,7 @@ import { auditRoute } from "../screens/audit/route.ts";
 import { authorityRoute } from "../screens/authority/route.ts";
 import { batchRoute } from "../screens/batch/route.ts";
 import { batchesRoute } from "../screens/batches/route.ts";
+import { driftRoute } from "../screens/drift/route.ts";
 import { newAllocationRoute } from "../screens/new-allocation/route.ts";
 import { newSiteRoute } from "../screens/new-site/route.ts";
 import { newTokenRoute } from "../screens/new-token/route.ts";
@@ -74,6 +75,13 @@ export const SCREENS = [
     title: "Batch",
     right: "read_fleet",
     load: () => import("../screens/batch/page.tsx"),
+  }),
+  screen(driftRoute, {
+    title: "Drift",
+    right: "read_fleet",
+    group: "Fleet",
+    key: "i",
+    load: () => import("../screens/drift/page.tsx"),
   }),
   screen(sitesRoute, {
     title: "Sites",

@@ -26,8 +26,9 @@ export const Starting = (): ReactNode => (
   </main>
 );
 
-/** The address below `/console/`, to which the provider's sign-in leads back. */
-const place = (): string => location.pathname.replace(/^\//, "") + location.search;
+/** The address below `/console/`, to which the provider's sign-in leads back. The console's own address may come without its last slash. */
+const place = (): string =>
+  `${location.pathname.replace(/^\//, "").replace(/^console$/, "console/")}${location.search}`;
 
 export function SignIn({ why, provider }: { readonly why: string | null; readonly provider: boolean }): ReactNode {
   const [token, setToken] = useState("");

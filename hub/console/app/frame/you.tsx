@@ -56,9 +56,6 @@ export function You(): ReactNode {
           <Menu.Item component="a" href="/docs">
             API
           </Menu.Item>
-          <Menu.Item component="a" href="/">
-            The other page of the hub
-          </Menu.Item>
           <Menu.Divider />
           <Menu.Item onClick={() => leaving.mutate(false)}>Sign out</Menu.Item>
           <Menu.Item onClick={() => leaving.mutate(true)}>Sign out everywhere</Menu.Item>

@@ -41,7 +41,8 @@ export function followEvents(hear: (news: LiveNews) => void): { stop(): void; tr
         wake = resolve;
         setTimeout(resolve, ms);
       });
-    await keepStream({ cursor: () => cursor, tell, pause, signal: ending.signal });
+    const missed = (): boolean => cursor === null && standing !== null;
+    await keepStream({ cursor: () => cursor, missed, tell, pause, signal: ending.signal });
   };
   channel.postMessage({ kind: "ask" } satisfies TabMessage);
   // A page of a hub that is neither on TLS nor on loopback has no locks, so each of its tabs has a stream.
@@ -60,17 +61,21 @@ export function followEvents(hear: (news: LiveNews) => void): { stop(): void; tr
 
 interface Keeper {
   readonly cursor: () => string | null;
+  /** True if a stream has been open before and left no cursor, so that a new stream begins after events that nobody has seen. */
+  readonly missed: () => boolean;
   readonly tell: (news: LiveNews) => void;
   readonly pause: (ms: number) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-async function keepStream({ cursor, tell, pause, signal }: Keeper): Promise<void> {
+async function keepStream({ cursor, missed, tell, pause, signal }: Keeper): Promise<void> {
   let failures = 0;
   let awaySince: number | null = null;
   const hear = (news: LiveNews): void => {
     if (news.kind === "open") [failures, awaySince] = [0, null];
+    const lost = news.kind === "open" && missed();
     tell(news);
+    if (lost) tell({ kind: "reset" });
   };
   while (!signal.aborted) {
     const { status } = await readStream(cursor(), hear, signal);

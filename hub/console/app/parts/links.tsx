@@ -70,6 +70,19 @@ export const ApprovalLink = ({ id, children }: NamedProps): ReactNode => (
   </Link>
 );
 
+/** The nodes that differ from their machines in MAAS, and that a filter selects. */
+export const DriftLink = ({
+  search,
+  children,
+}: {
+  readonly search: Readonly<Record<string, string | undefined>>;
+  readonly children: ReactNode;
+}): ReactNode => (
+  <Link to="/drift" search={search as never}>
+    {children}
+  </Link>
+);
+
 /** The nodes that a filter selects. */
 export const NodesLink = ({
   search,

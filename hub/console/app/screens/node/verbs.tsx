@@ -59,11 +59,14 @@ const Plain = ({ verb, node, final }: { verb: PlainVerb; node: Node; final?: boo
 /** All verbs of a node, those of the daily work first. A verb that cannot apply says why. */
 export function NodeVerbs({ node }: { readonly node: Node }): ReactNode {
   const [command, setCommand] = useState<string | null>(null);
+  // By their keys these verbs have a dialog of their own, so an open one never becomes the dialog of the opposite verb.
+  const cordon = node.cordon_reason === null ? "cordon" : "uncordon";
+  const quarantine = node.status === "quarantined" ? "lift_quarantine" : "quarantine";
   return (
     <>
       <div className={classes.verbs}>
-        <Plain verb={node.cordon_reason === null ? "cordon" : "uncordon"} node={node} />
-        <Plain verb={node.status === "quarantined" ? "lift_quarantine" : "quarantine"} node={node} />
+        <Plain key={cordon} verb={cordon} node={node} />
+        <Plain key={quarantine} verb={quarantine} node={node} />
         <Plain verb="activate" node={node} />
         <DecommissionButton mode="drain" node={node} />
         <DecommissionButton mode="soft_reset" node={node} />

@@ -1,31 +1,31 @@
 import type { ReactNode } from "react";
 import { useSiteName } from "../../api/sites.ts";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
-import { NodeLink } from "../../parts/links.tsx";
+import { DriftLink, NodeLink, SiteLink } from "../../parts/links.tsx";
 import { Section } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
-import { counted, type Tone, words } from "../../parts/tones.ts";
+import { counted, words } from "../../parts/tones.ts";
 import classes from "./overview.module.css";
 import type { Overview } from "./overview-question.ts";
 
 type Part = { readonly data: Overview };
 
-const SEVERITIES: Readonly<Record<Overview["drift"][number]["severity"], Tone>> = {
-  critical: "bad",
-  high: "bad",
-  warning: "attention",
-  info: "over",
-};
-
 const DRIFT: readonly Column<Overview["drift"][number]>[] = [
   {
     id: "severity",
     head: "Severity",
-    cell: ({ severity }) => <StatusBadge status={severity} tone={SEVERITIES[severity]} />,
+    cell: ({ severity }) => <StatusBadge status={severity} />,
   },
   { id: "rule", head: "What differs", cell: ({ rule }) => words(rule) },
-  { id: "count", head: "Nodes", align: "end", cell: ({ count }) => count.toLocaleString("en") },
+  {
+    id: "count",
+    head: "Nodes",
+    align: "end",
+    cell: ({ count, rule, severity }) => (
+      <DriftLink search={{ rule, severity }}>{count.toLocaleString("en")}</DriftLink>
+    ),
+  },
 ];
 
 /** Nodes that differ from their machines in MAAS, and that nobody has acknowledged. */
@@ -47,7 +47,7 @@ export function Breakers({ data: { breakers } }: Part): ReactNode {
   const siteName = useSiteName();
   if (breakers.length === 0) return null;
   const columns: readonly Column<Overview["breakers"][number]>[] = [
-    { id: "site", head: "Site", cell: ({ site_id: id }) => siteName(id) },
+    { id: "site", head: "Site", cell: ({ site_id: id }) => <SiteLink id={id}>{siteName(id)}</SiteLink> },
     { id: "kind", head: "Breaker", cell: ({ kind }) => words(kind) },
     { id: "state", head: "State", cell: ({ state }) => <StatusBadge status={state} /> },
     {
@@ -96,7 +96,7 @@ export function Credentials({ data: { credentials, more_credentials: more } }: P
   const siteName = useSiteName();
   if (credentials.length === 0) return null;
   const columns: readonly Column<Overview["credentials"][number]>[] = [
-    { id: "site", head: "Site", cell: ({ site_id: id }) => siteName(id) },
+    { id: "site", head: "Site", cell: ({ site_id: id }) => <SiteLink id={id}>{siteName(id)}</SiteLink> },
     { id: "credential", head: "Credential", cell: ({ credential }) => words(credential) },
     { id: "warning", head: "What is wrong", cell: ({ message }) => <div className={classes.prose}>{message}</div> },
     { id: "since", head: "Since", cell: ({ since }) => <RelativeTime at={since} /> },

@@ -5,6 +5,7 @@ import { PageHead, Section } from "../../parts/page-head.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
 import { Breakers, Certificates, Credentials, Drift } from "./faults.tsx";
 import { FleetByPlace, FleetByStatus } from "./fleet.tsx";
+import { History } from "./history.tsx";
 import { type Overview, overview } from "./overview-question.ts";
 import { Slow } from "./slow.tsx";
 import { Waiting } from "./waiting.tsx";
@@ -43,6 +44,7 @@ function Body({ data }: { readonly data: Overview }): ReactNode {
       <Certificates data={data} />
       <Credentials data={data} />
       <FleetByPlace data={data} />
+      <History />
     </>
   );
 }

@@ -1,4 +1,12 @@
 import { createRoute } from "@tanstack/react-router";
 import { rootRoute } from "../../frame/root-route.ts";
+import { oneOf, searchOf } from "../../frame/search.ts";
 
-export const overviewRoute = createRoute({ getParentRoute: () => rootRoute, path: "/" });
+/** How many hours the lines over time go back. */
+export const SPANS = ["24", "168", "720"] as const;
+
+export const overviewRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/",
+  validateSearch: searchOf({ hours: oneOf(SPANS) }),
+});

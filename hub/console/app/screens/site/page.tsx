@@ -6,7 +6,7 @@ import { useMay } from "../../api/session.ts";
 import { profilesOf } from "../../forms/site-choices.tsx";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
 import { Facts } from "../../parts/facts.tsx";
-import { NodesLink } from "../../parts/links.tsx";
+import { DriftLink, NodesLink } from "../../parts/links.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PageHead, Section } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
@@ -130,8 +130,18 @@ function Watched({ site }: { readonly site: Site }): ReactNode {
                     {one.ok}
                   </NodesLink>,
                 ],
-                ["Nodes that differ", String(one.drifted)],
-                ["Differences that a person knows", String(one.acknowledged)],
+                [
+                  "Nodes that differ",
+                  <DriftLink key="drift" search={{ site_id: site.id }}>
+                    {one.drifted}
+                  </DriftLink>,
+                ],
+                [
+                  "Differences that a person knows",
+                  <DriftLink key="known" search={{ site_id: site.id, known: "true" }}>
+                    {one.acknowledged}
+                  </DriftLink>,
+                ],
                 ["Not compared yet", String(one.unreconciled)],
                 [
                   "Machines that MAAS cannot read",

@@ -8,7 +8,7 @@ import type { Answer } from "../../api/schema.ts";
 import { useMay } from "../../api/session.ts";
 import { useSites } from "../../api/sites.ts";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
-import { NodesLink, SiteLink } from "../../parts/links.tsx";
+import { DriftLink, NodesLink, SiteLink } from "../../parts/links.tsx";
 import { PageHead, Section } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
@@ -68,7 +68,12 @@ function Sites({ rows }: { readonly rows: readonly Row[] }): ReactNode {
         <NodesLink search={{ site_id: id }}>{row.ok + row.drifted + row.acknowledged + row.unreconciled}</NodesLink>
       ),
     },
-    { id: "drifted", head: "Differ from MAAS", align: "end", cell: ({ drifted }) => drifted },
+    {
+      id: "drifted",
+      head: "Differ from MAAS",
+      align: "end",
+      cell: ({ drifted, site_id }) => <DriftLink search={{ site_id }}>{drifted}</DriftLink>,
+    },
     { id: "breakers", head: "Breakers", cell: (row) => <Breakers row={row} /> },
     {
       id: "address",

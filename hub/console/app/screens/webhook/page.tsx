@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { api, read } from "../../api/client.ts";
 import { question } from "../../api/query-client.ts";
 import type { Answer } from "../../api/schema.ts";
@@ -11,11 +11,13 @@ import { LongList } from "../../parts/long-list.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PageHead, Section } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
+import { ShownOnce } from "../../parts/shown-once.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { DELIVERY_STATES, webhookRoute } from "./route.ts";
 import { ReplayOne, WebhookVerbs } from "./verbs.tsx";
 
+type Webhook = Answer<"getWebhook">;
 type Delivery = Answer<"listWebhookDeliveries">["items"][number];
 type State = (typeof DELIVERY_STATES)[number];
 const PAGE = 100;
@@ -31,34 +33,44 @@ export function Page(): ReactNode {
   const query = useQuery(webhookOf(id));
   return (
     <Answered query={query} what="the webhook">
-      {(one) => (
-        <>
-          <PageHead
-            title={one.url}
-            beside={<StatusBadge status={one.active ? "active" : "disabled"} />}
-            below={one.description}
-            actions={<WebhookVerbs one={one} />}
-          />
-          {one.disabled_reason === null ? null : (
-            <Note tone="bad" title="The hub sends nothing to the webhook">
-              {one.disabled_reason}
-            </Note>
-          )}
-          <Section title="The webhook">
-            <Facts
-              facts={[
-                ["Events", one.types.join(", ")],
-                ["Deliveries that wait", String(one.pending)],
-                ["Deliveries that were given up", String(one.dead)],
-                ["Made", <RelativeTime key="made" at={one.created_at} />],
-                ["Changed", <RelativeTime key="changed" at={one.updated_at} />],
-              ]}
-            />
-          </Section>
-          <Deliveries id={id} />
-        </>
-      )}
+      {(one) => <Body key={id} one={one} />}
     </Answered>
+  );
+}
+
+function Body({ one }: { readonly one: Webhook }): ReactNode {
+  const [secret, setSecret] = useState<string | null>(null);
+  return (
+    <>
+      <PageHead
+        title={one.url}
+        beside={<StatusBadge status={one.active ? "active" : "disabled"} />}
+        below={one.description}
+        actions={<WebhookVerbs one={one} onSecret={setSecret} />}
+      />
+      {secret === null ? null : (
+        <ShownOnce title="Copy the new signing secret now: it is shown once" secret={secret}>
+          The receiver checks the signature of each event with it.
+        </ShownOnce>
+      )}
+      {one.disabled_reason === null ? null : (
+        <Note tone="bad" title="The hub sends nothing to the webhook">
+          {one.disabled_reason}
+        </Note>
+      )}
+      <Section title="The webhook">
+        <Facts
+          facts={[
+            ["Events", one.types.join(", ")],
+            ["Deliveries that wait", String(one.pending)],
+            ["Deliveries that were given up", String(one.dead)],
+            ["Made", <RelativeTime key="made" at={one.created_at} />],
+            ["Changed", <RelativeTime key="changed" at={one.updated_at} />],
+          ]}
+        />
+      </Section>
+      <Deliveries id={one.id} />
+    </>
   );
 }
 

@@ -1,6 +1,9 @@
-import type { ReactNode } from "react";
+import { NumberInput } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
 import { api, ifUnchanged, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
+import { newSecret } from "../../forms/webhook-secret.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
 
 type Webhook = Answer<"getWebhook">;
@@ -8,13 +11,72 @@ type Delivery = Answer<"listWebhookDeliveries">["items"][number];
 
 const changesOf = (id: string): string[] => ["webhooks", `webhooks/${id}`];
 
-export const WebhookVerbs = ({ one }: { readonly one: Webhook }): ReactNode => (
+interface Part {
+  readonly one: Webhook;
+}
+
+export const WebhookVerbs = ({ one, onSecret }: Part & { readonly onSecret: (secret: string) => void }): ReactNode => (
   <>
     <Test one={one} />
     <Replay one={one} />
-    <Switch one={one} />
+    <Switch key={String(one.active)} one={one} />
+    <Rotate one={one} onSecret={onSecret} />
+    <Delete one={one} />
   </>
 );
+
+const OVERLAP_HOURS = 24;
+const MOST_HOURS = 168;
+
+/** The request has the new secret, so it carries no idempotency key, with which the hub would store it. */
+function Rotate({ one, onSecret }: Part & { readonly onSecret: (secret: string) => void }): ReactNode {
+  const [hours, setHours] = useState<number | string>(OVERLAP_HOURS);
+  return (
+    <VerbButton
+      verb="Rotate the secret"
+      what={`of ${one.url}`}
+      effect="The hub signs with a new secret, which this browser makes and shows once. Until the time below the hub signs with the old secret too, so that the receiver can take the new one."
+      asksReason={false}
+      right="manage_hub"
+      changes={changesOf(one.id)}
+      run={async () => {
+        const secret = newSecret((bytes) => crypto.getRandomValues(bytes));
+        const body = { secret, overlap_seconds: Math.round(Number(hours) * 3600) };
+        await read(api.POST("/api/v1/admin/webhooks/{id}/rotate-secret", { params: { path: { id: one.id } }, body }));
+        onSecret(secret);
+      }}
+    >
+      <NumberInput
+        label="Hours during which the old secret signs too"
+        min={0}
+        max={MOST_HOURS}
+        clampBehavior="strict"
+        value={hours}
+        onChange={setHours}
+        data-autofocus
+      />
+    </VerbButton>
+  );
+}
+
+function Delete({ one }: Part): ReactNode {
+  const navigate = useNavigate();
+  return (
+    <VerbButton
+      verb="Delete"
+      what={`the webhook ${one.url}`}
+      effect="The hub sends nothing more to the webhook, and forgets its secret and its deliveries, also those that wait."
+      final
+      asksReason={false}
+      right="manage_hub"
+      changes={["webhooks"]}
+      run={async () => {
+        await read(api.DELETE("/api/v1/admin/webhooks/{id}", { params: { path: { id: one.id } } }));
+        await navigate({ to: "/webhooks" });
+      }}
+    />
+  );
+}
 
 const Test = ({ one }: { readonly one: Webhook }): ReactNode => (
   <VerbButton

@@ -6,6 +6,7 @@ import type { Answer } from "../../api/schema.ts";
 import { useMay } from "../../api/session.ts";
 import { FieldGroup, FormOf, Wide } from "../../forms/form-parts.tsx";
 import { useForm } from "../../forms/use-form.ts";
+import { newSecret } from "../../forms/webhook-secret.ts";
 import type { Column } from "../../parts/data-table.tsx";
 import { WebhookLink } from "../../parts/links.tsx";
 import { LongList } from "../../parts/long-list.tsx";
@@ -13,7 +14,7 @@ import { PageHead } from "../../parts/page-head.tsx";
 import { ShownOnce } from "../../parts/shown-once.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
-import { checkWebhook, newSecret, type WebhookValues, webhookBody } from "./webhook-form.ts";
+import { checkWebhook, type WebhookValues, webhookBody } from "./webhook-form.ts";
 
 type Row = Answer<"listWebhooks">["items"][number];
 const PAGE = 100;
@@ -96,7 +97,7 @@ function WebhookForm({ onMade }: { readonly onMade: (secret: string) => void }):
         </Wide>
         <TextInput
           label="Types of events"
-          description="With commas between them; * stands for all."
+          description="With commas between them; * stands for all but operation.progressed."
           {...typed}
           {...form.text("types")}
         />

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { checkWebhook, newSecret, type WebhookValues, webhookBody } from "./webhook-form.ts";
+import { newSecret } from "../../forms/webhook-secret.ts";
+import { checkWebhook, type WebhookValues, webhookBody } from "./webhook-form.ts";
 
 const GOOD: WebhookValues = {
   url: "https://hooks.example/muster",

@@ -10,13 +10,6 @@ export interface WebhookValues {
 }
 
 const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
-const SECRET_BYTES = 32;
-
-/** Makes a signing secret in the browser. The hub checks the signatures' strength and never shows the secret again. */
-export function newSecret(random: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>): string {
-  const bytes = random(new Uint8Array(SECRET_BYTES));
-  return `whsec_${btoa(String.fromCharCode(...bytes))}`;
-}
 
 function typesError(text: string): string | undefined {
   const types = partsOf(text);

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Pool } from "pg";
-import type { NodeId, SiteId } from "../../shared/ids.ts";
-import type { TestDatabase } from "../support/database.ts";
-import { insertSite } from "../support/site.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import type { TestDatabase } from "../../support/database.ts";
+import { insertSite } from "../../support/site.ts";
 
 /** A text with a script that would run if the page treated the text as markup. */
 export const MARKUP = "<img src=x onerror=alert(1)>";
@@ -61,7 +61,7 @@ async function seedNode(pool: Pool, siteId: SiteId, hostname: string, as: Seeded
   const systemId = id.slice(0, 6);
   await pool.query(
     `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
-      values ($1, $2, $3, 'mi300x.192g.8gpu', 8, 'dark-1', $4, 'maas')`,
+      values ($1, $2, $3, 'h100', 8, 'dark-1', $4, 'maas')`,
     [id, hostname, siteId, as.status],
   );
   const acknowledged = { rule: as.drift?.rule, maas_status_code: 6, by: "ann", at: "2026-01-03T00:00:00.000Z" };

@@ -1,0 +1,60 @@
+import type { ReactNode } from "react";
+import { api, read } from "../api/client.ts";
+import { VerbButton } from "./verb-button.tsx";
+
+const ACTIONS = {
+  acknowledge: {
+    title: "Acknowledge",
+    effect: "The drift is known, and nothing is to be done while it stays the same.",
+  },
+  return_to_service: {
+    title: "Return to service",
+    effect: "The cause is gone, and the hub makes the node active again.",
+  },
+} as const;
+
+interface Drifted {
+  readonly nodeId: string;
+  readonly hostname: string;
+  readonly status: string;
+  /** The status of the node's machine in MAAS; undefined if the hub knows none. */
+  readonly maasStatus: string | undefined;
+}
+
+/** The hub returns only a quarantined node to service, and only if its machine is deployed. */
+function whyNotReturned({ status, maasStatus }: Drifted): string | null {
+  if (status !== "quarantined") return "Only a quarantined node can return to service.";
+  return maasStatus === "Deployed" ? null : "The machine is not deployed in MAAS.";
+}
+
+/** The verbs that end the drift of a node. */
+export const ResolveDrift = (drifted: Drifted): ReactNode => (
+  <>
+    <Resolve {...drifted} action="acknowledge" disabledBecause={null} />
+    <Resolve {...drifted} action="return_to_service" disabledBecause={whyNotReturned(drifted)} />
+  </>
+);
+
+const Resolve = ({
+  nodeId,
+  hostname,
+  action,
+  disabledBecause,
+}: Drifted & { readonly action: keyof typeof ACTIONS; readonly disabledBecause: string | null }): ReactNode => (
+  <VerbButton
+    verb={ACTIONS[action].title}
+    what={`the drift of ${hostname}`}
+    effect={ACTIONS[action].effect}
+    right="operate_nodes"
+    disabledBecause={disabledBecause}
+    changes={["nodes", `nodes/${nodeId}`]}
+    run={({ reason, headers }) =>
+      read(
+        api.POST("/api/v1/admin/reconciliation/drift/{node_id}/resolve", {
+          params: { path: { node_id: nodeId }, header: headers },
+          body: { action, reason },
+        }),
+      )
+    }
+  />
+);

@@ -1,0 +1,43 @@
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import type { MiddlewareHandler } from "hono";
+import { encodingFor } from "../console/built-console.ts";
+import type { Env } from "./authorize.ts";
+
+const JSON_TYPE = /^application\/json\b/;
+/** A smaller answer fits into one packet of the network anyway. */
+const SMALLEST_BYTES = 1_024;
+const GZIP_LEVEL = 5;
+const BROTLI_QUALITY = 4;
+
+const asGzip = promisify(gzip);
+const asBrotli = promisify(brotliCompress);
+
+/**
+ * Compresses the JSON answers of reading requests, for clients that ask for it. The length of a compressed answer tells something about its content to
+ * somebody who can choose a part of it (BREACH). So answers to changes, which alone may have a secret, and the answers of the sign-in stay as they are. No
+ * answer contains a token against forged requests. An answer keeps its `etag`, which names the version of an object and not the bytes.
+ */
+export const compressAnswers: MiddlewareHandler<Env> = async (c, next) => {
+  await next();
+  if (c.req.method !== "GET" || c.res.status !== 200 || !c.req.path.startsWith("/api/v1/")) return;
+  if (!JSON_TYPE.test(c.res.headers.get("content-type") ?? "")) return;
+  c.header("vary", "accept-encoding", { append: true });
+  const encoding = encodingFor(c.req.header("accept-encoding"));
+  if (encoding === null) return;
+  const plain = Buffer.from(await c.res.arrayBuffer());
+  const { status, headers } = c.res;
+  const small = plain.byteLength < SMALLEST_BYTES;
+  const encoded = small ? plain : await encode(plain, encoding);
+  const given = new Headers(headers);
+  if (!small) given.set("content-encoding", encoding);
+  given.delete("content-length");
+  // Without this, the framework would add the headers of the plain answer to the new one.
+  c.res = undefined;
+  c.res = new Response(encoded, { status, headers: given });
+};
+
+const encode = (plain: Buffer<ArrayBuffer>, encoding: "br" | "gzip"): Promise<Buffer<ArrayBuffer>> =>
+  encoding === "br"
+    ? asBrotli(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
+    : asGzip(plain, { level: GZIP_LEVEL });
