@@ -1,3 +1,5 @@
+import type { NetworkOwner } from "./external-attempt.ts";
+
 /** The sources of conditions: the node's agent, the hub itself, cloud-init on the host, or an external provisioning system. */
 export const CONDITION_SOURCES = ["agent", "hub", "cloud-init", "external"] as const;
 export type ConditionSource = (typeof CONDITION_SOURCES)[number];
@@ -32,7 +34,19 @@ export interface ConditionRule {
   readonly bars: Bars;
   /** A condition whose reason equals `tolerates` keeps no work off the node, whatever the condition's status is. */
   readonly tolerates?: string;
+  /** The condition keeps work only off a host whose network this owner runs, and without the field off every host. */
+  readonly network?: NetworkOwner;
+  /** True if the condition keeps work only off a host that runs an agent. */
+  readonly needsAgent?: true;
 }
+
+/** The facts of a node that decide which of Muster's own rules hold for it. */
+export interface HostFacts {
+  readonly networkOwnedBy: NetworkOwner;
+  readonly runsAgent: boolean;
+}
+export const appliesTo = ({ network, needsAgent }: ConditionRule, host: HostFacts): boolean =>
+  (network === undefined || network === host.networkOwnedBy) && (needsAgent !== true || host.runsAgent);
 
 /**
  * The longest time between two equal readiness signals of an agent. The code in `agent/agent.ts` repeats a readiness signal at the latest after
@@ -68,14 +82,25 @@ const WARNING_HEALTH = {
  */
 export const CONDITION_TYPES = {
   /** The hub itself writes the condition `agent.connected` when the agent's channel opens, closes or times out. */
-  "agent.connected": { sources: ["hub"], lifeSeconds: null, bars: "missing_or_not_true" },
+  "agent.connected": { sources: ["hub"], lifeSeconds: null, bars: "missing_or_not_true", needsAgent: true },
   /**
    * The condition `agent.identity` is False after the hub has found that two hosts use the node's identity. Only a new enrollment makes the condition
    * `agent.identity` True.
    */
   "agent.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
-  "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
-  "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
+  "agent.healthy": {
+    sources: ["agent"],
+    lifeSeconds: FOUR_REPEATS_SECONDS,
+    bars: "missing_or_not_true",
+    needsAgent: true,
+  },
+  /** Nobody may be able to observe the boot of a host without an agent, so such a host does not need the condition `os.booted`. */
+  "os.booted": {
+    sources: ["agent", "cloud-init", "external"],
+    lifeSeconds: null,
+    bars: "missing_or_not_true",
+    needsAgent: true,
+  },
   /**
    * An onboarding waits until the conditions `bootstrap.site` and `bootstrap.muster` are True. New work for a node in service depends on the health
    * of the node's agent, not on the result of the first boot.
@@ -86,7 +111,17 @@ export const CONDITION_TYPES = {
    * The condition `network.roce` says whether the host has the addresses of all its RoCE rows. A profile may allow the host to serve without its RoCE
    * rows.
    */
-  "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
+  "network.roce": {
+    sources: ["hub"],
+    lifeSeconds: null,
+    bars: "not_true",
+    tolerates: "MissingButAllowed",
+    network: "muster",
+  },
+  /** The condition `network.ready` is what the operator of a host's network says about it, if Muster does not run the network. */
+  "network.ready": { sources: ["external"], lifeSeconds: null, bars: "not_true", network: "operator" },
+  /** The condition `host.ready` is what an external system says about a host without an agent. Such a host needs it if its profile asks for nothing. */
+  "host.ready": { sources: ["external"], lifeSeconds: null, bars: "never" },
   /**
    * The condition `adoption.identity` of an adopted node says whether the agent runs on the host of the node's machine in MAAS (decision N8). While
    * the agent is missing, the condition is Unknown.

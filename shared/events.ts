@@ -6,8 +6,8 @@ import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
 import { NODE_STATUSES } from "./node-status.ts";
 import { BATCH_EVENTS, OPERATION_EVENTS } from "./operation-events.ts";
-import { ConditionStatus } from "./readiness.ts";
 import { REPAIR_EVENTS } from "./repair-events.ts";
+import { READINESS_EVENTS } from "./readiness-events.ts";
 import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
@@ -205,32 +205,6 @@ export const EVENTS = {
       "A health override is gone: a person removed it, its cause or its time is over, or the host has a new node that has the override now.",
     data: z.strictObject(healthOverride),
   },
-  "node.condition.stale": {
-    subject: "nodes/{node_id}",
-    meaning:
-      "A node's condition has expired because nobody reported it again, so its status is `Unknown`; `was` is the status that was last reported for the condition.",
-    data: z.strictObject({
-      node_id: z.string(),
-      hostname: z.string(),
-      condition: z.string(),
-      was: ConditionStatus,
-      heard_at: z.string(),
-    }),
-  },
-  "node.readiness.lapsed": {
-    subject: "nodes/{node_id}",
-    meaning:
-      "A time limit of the node's readiness policy has passed, so the node is not ready: a condition is `overdue` or its last report is `too_old`.",
-    data: z.strictObject({
-      node_id: z.string(),
-      hostname: z.string(),
-      condition: z.string(),
-      kind: z.enum(["overdue", "too_old"]),
-      since: z.string(),
-      message: z.string(),
-      next_action: z.string(),
-    }),
-  },
   "node.adopted": {
     subject: "nodes/{node_id}",
     meaning:
@@ -365,6 +339,7 @@ export const EVENTS = {
   },
   ...APPROVAL_EVENTS,
   ...REPAIR_EVENTS,
+  ...READINESS_EVENTS,
   "webhook.tested": {
     subject: "webhooks/{webhook_id}",
     meaning: "An operator asked for a test delivery; only that webhook gets it.",

@@ -50,3 +50,15 @@ export const AllocationId = z
   )
   .brand<"AllocationId">();
 export type AllocationId = z.output<typeof AllocationId>;
+export const ExternalAttemptId = z
+  .uuid()
+  .meta(
+    namedBy({
+      list: "listExternalAttempts",
+      name: "hostname",
+      id: "id",
+      unless: { field: "status", values: ["completed", "failed_retryable", "abandoned"] },
+    }),
+  )
+  .brand<"ExternalAttemptId">();
+export type ExternalAttemptId = z.output<typeof ExternalAttemptId>;

@@ -48,7 +48,21 @@ export const ReadinessPolicy = z.array(ReadinessGroup).max(POLICY_GROUPS);
 export type ReadinessPolicy = z.output<typeof ReadinessPolicy>;
 
 /** The policy of a node without a profile, for example of a node of manual mode. Muster's own rules for conditions hold for such a node too. */
-export const DEFAULT_POLICY: ReadinessPolicy = [];
+const DEFAULT_POLICY: ReadinessPolicy = [];
+
+/**
+ * The policy of a host without an agent whose profile asks for nothing. Muster's own rules ask nothing of such a host, and a host must not be ready
+ * without a word about it.
+ */
+const POLICY_WITHOUT_AGENT: ReadinessPolicy = [
+  { all: [{ type: "host.ready", status: "True", max_age_seconds: null, deadline_seconds: null }] },
+];
+
+/** The policy that holds for a node: that of its profile, if it asks for anything. */
+export const policyFor = (ofProfile: ReadinessPolicy | null, runsAgent: boolean): ReadinessPolicy => {
+  const asked = ofProfile ?? DEFAULT_POLICY;
+  return asked.length === 0 && !runsAgent ? POLICY_WITHOUT_AGENT : asked;
+};
 
 /** Why a condition does not meet a requirement. */
 export const Lack = z.enum(["missing", "older_generation", "overdue", "stale", "too_old", "wrong_status"]);

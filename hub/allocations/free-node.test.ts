@@ -23,6 +23,8 @@ const NODE: Node = {
   locationVersion: 0,
   status: "active",
   onboardingMode: "maas",
+  networkOwnedBy: "muster",
+  runsAgent: true,
   accessMethod: "node_agent",
   sshUsername: "root",
   generation: 1,

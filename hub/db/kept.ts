@@ -28,6 +28,8 @@ export const KEPT_OF_A_NODE = {
   },
   /** After the hub deletes the record of a replaced certificate, the hub refuses the certificate as unknown. */
   certificates: 200,
+  /** The newest attempts of external systems to provision the node's host. */
+  externalAttempts: 50,
   /** The largest number of a node's tasks that the agent has not finished yet. */
   openTasks: 50,
 } as const;

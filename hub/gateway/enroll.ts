@@ -17,6 +17,7 @@ import type { EnrollmentToken, Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { enrollAdoptedNode } from "../node/adopted-host.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
+import { enrollExternalNode } from "../node/external/admit-node.ts";
 import { healIdentity } from "../node/identity-block.ts";
 import { enrollManualNode } from "../node/manual-mode.ts";
 import { type AuthenticatedNode, type IdentityDependencies, judgeReplaced, nodeDeleted } from "./authenticate.ts";
@@ -67,6 +68,7 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
     const unused = await readUnused(tx, node.id, node.generation, checked.publicKeySha256);
     if (unused !== null) return { generation: node.generation, given: unused };
     await enrollManualNode(tx, node);
+    await enrollExternalNode(tx, node);
     await enrollAdoptedNode(tx, node, token);
     await keepCertificate(tx, certificateOf(node, signed));
     await healIdentity(tx, node);

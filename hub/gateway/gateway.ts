@@ -22,6 +22,7 @@ import { admitAdoptedNode } from "../node/adopted-host.ts";
 import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
 import { judgeInventory } from "../node/hardware-check.ts";
+import { admitExternalNode } from "../node/external/admit-node.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
 import { blockIdentity, liftIdentityQuarantine } from "../node/identity-block.ts";
 import { admitManualNode } from "../node/manual-mode.ts";
@@ -178,6 +179,7 @@ export class Gateway {
           await applyReadinessSignal(tx, node, "agent", frame.signal);
           await admitManualNode(tx, node, frame.signal);
           await admitAdoptedNode(tx, node);
+          if (node.onboardingMode === "external") await admitExternalNode(tx, node.id);
         });
         session.channel.send({ type: "readiness.ack", signal_id: frame.signal.signal_id });
         return;

@@ -22,6 +22,7 @@ import type { Db, InTx, Tx } from "../db/tx.ts";
 import { enrollAdoptedNode } from "../node/adopted-host.ts";
 import { writeConnected } from "../node/conditions.ts";
 import { enrollAgain } from "../node/enroll-again.ts";
+import { enrollExternalNode } from "../node/external/admit-node.ts";
 import { type LostVerdict, lostVerdict } from "../node/lost-certificate.ts";
 import { enrollManualNode } from "../node/manual-mode.ts";
 import { authorityOf, type CertificateAuthority, keySha256, NODE_BACKDATE_MS } from "./certificate-authority.ts";
@@ -166,6 +167,7 @@ async function keep(tx: Tx, node: Node, { certificate }: LostCertificate, verdic
   });
   if (verdict === "accepted" && node.status === "bootstrap_issued") {
     await enrollManualNode(tx, node);
+    await enrollExternalNode(tx, node);
     await enrollAdoptedNode(tx, node, { workflowId: null });
   }
   await wakeWorkflows(tx, [waitKey.node(nodeId)]);

@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import { NODE_STATUSES, type NodeStatus } from "../../shared/node-status.ts";
 import { enrollAgain, getsBootstrapCommand, RE_ENROLLED } from "./enroll-again.ts";
 
-const MODES = ["maas", "manual", "adopted"] as const;
-const every = NODE_STATUSES.flatMap((status) => MODES.map((onboardingMode) => ({ status, onboardingMode })));
+const MODES = ["maas", "manual", "adopted", "external"] as const;
+const every = NODE_STATUSES.flatMap((status) =>
+  MODES.map((onboardingMode) => ({ status, onboardingMode, runsAgent: true })),
+);
 /** The statuses from which one step of a person leads to a status in which the host may enroll again. */
 const STEP: Readonly<Partial<Record<NodeStatus, RegExp>>> = {
   draining: /^Cancel the operation/,

@@ -7,13 +7,14 @@ import type { Node } from "../db/schema/index.ts";
  */
 export const RE_ENROLLED: ReadonlySet<NodeStatus> = new Set(["active", "offline", "quarantined"]);
 
-type Kind = Pick<Node, "onboardingMode" | "status">;
+type Kind = Pick<Node, "onboardingMode" | "status" | "runsAgent">;
 
 const isBeforeService = ({ status }: Pick<Kind, "status">): boolean =>
   status === "bootstrap_issued" || status === "enrolling";
 
 /** True for a node whose host gets its first agent by a command that a person runs. */
-export const getsBootstrapCommand = (node: Kind): boolean => node.onboardingMode !== "maas" && isBeforeService(node);
+export const getsBootstrapCommand = (node: Kind): boolean =>
+  node.onboardingMode !== "maas" && node.runsAgent && isBeforeService(node);
 
 /** Says how the host of a node can enroll once more. The advice names only commands that the hub does not refuse in the node's status. */
 export function enrollAgain(node: Kind): string {

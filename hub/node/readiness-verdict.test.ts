@@ -6,7 +6,13 @@ import { barredBy, type ConditionFacts, type ReadinessFacts, readinessOf, toldLa
 
 const HOUR = 3_600;
 const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
-const FACTS: ReadinessFacts = { policy: [], generation: 2, begunAt: at(0), now: at(12) };
+const FACTS: ReadinessFacts = {
+  policy: [],
+  host: { networkOwnedBy: "muster", runsAgent: true },
+  generation: 2,
+  begunAt: at(0),
+  now: at(12),
+};
 const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionFacts => ({
   type,
   status: "True",

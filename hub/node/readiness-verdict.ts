@@ -1,4 +1,10 @@
-import { type Bars, CONDITION_TYPES, type ConditionRule } from "../../shared/condition-types.ts";
+import {
+  appliesTo,
+  type Bars,
+  CONDITION_TYPES,
+  type ConditionRule,
+  type HostFacts,
+} from "../../shared/condition-types.ts";
 import type { Lack, ReadinessPolicy, ReadinessRequirement } from "../../shared/readiness-policy.ts";
 import { nextActionAbout } from "./readiness-actions.ts";
 
@@ -21,6 +27,7 @@ export interface ConditionFacts {
 
 export interface ReadinessFacts {
   readonly policy: ReadinessPolicy;
+  readonly host: HostFacts;
   readonly generation: number;
   /** The begin of the node's present generation. */
   readonly begunAt: Date;
@@ -56,8 +63,10 @@ export interface Verdict {
  */
 export function readinessOf(facts: ReadinessFacts, conditions: readonly ConditionFacts[]): Verdict {
   const said = new Map(conditions.map((one) => [one.type, one]));
-  const own = Object.entries<ConditionRule>(CONDITION_TYPES).flatMap(([type, { bars, tolerates }]) => {
+  const own = Object.entries<ConditionRule>(CONDITION_TYPES).flatMap(([type, rule]) => {
+    const { bars, tolerates } = rule;
     const one = said.get(type);
+    if (!appliesTo(rule, facts.host)) return [];
     if (tolerates !== undefined && one?.reason === tolerates) return [];
     const lack = barredBy(bars, one, facts);
     return lack === null ? [] : [about({ type, status: "True" }, null, null, lack, one)];
@@ -81,7 +90,7 @@ type When = Pick<Lacking, "kind" | "since" | "until">;
 export function barredBy(
   bars: Bars,
   condition: ConditionFacts | undefined,
-  facts: Omit<ReadinessFacts, "policy">,
+  facts: Omit<ReadinessFacts, "policy" | "host">,
 ): When | null {
   if (bars === "never" || bars === "warns") return null;
   const isOfNow = condition !== undefined && condition.generation === facts.generation;
@@ -95,7 +104,7 @@ const after = (time: Date, seconds: number): Date => new Date(time.getTime() + s
 function lackOf(
   { status, max_age_seconds, deadline_seconds }: Omit<ReadinessRequirement, "type">,
   condition: ConditionFacts | undefined,
-  { generation, begunAt, now }: Omit<ReadinessFacts, "policy">,
+  { generation, begunAt, now }: Omit<ReadinessFacts, "policy" | "host">,
 ): When | null {
   if (condition === undefined || condition.generation !== generation) {
     const until = deadline_seconds === null ? null : after(begunAt, deadline_seconds);

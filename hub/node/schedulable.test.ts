@@ -8,6 +8,7 @@ const NODE: SchedulingFacts = {
   cordonReason: null,
   generation: 2,
   policy: [],
+  host: { networkOwnedBy: "muster", runsAgent: true },
   begunAt: new Date("2026-01-01T10:00:00Z"),
   now: new Date("2026-01-01T12:00:00Z"),
   hostClosed: false,

@@ -69,7 +69,12 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
   if (node.status === "active" && node.pastUnknown)
     found.push({
       kind: "past_unknown",
-      text: "its host ran before it was adopted, and nobody knows who used it. Reimage the node to give it a clean system",
+      text: "its host ran before it was adopted, and nobody knows who used it. Reimage the node, or let its external system provision it again, to give it a clean system",
+    });
+  else if (node.status === "active" && !node.host.runsAgent)
+    found.push({
+      kind: "no_agent",
+      text: "its host runs no agent, so nothing could make a tenant's account or clean the host after a tenant. Begin an attempt with agent: muster",
     });
   else if (node.status === "active" && node.baselineLack === null)
     found.push({ kind: "no_baseline", text: `it has ${toldLack(null)}, ${NO_BASELINE}` });

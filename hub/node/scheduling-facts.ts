@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY } from "../../shared/readiness-policy.ts";
+import { policyFor } from "../../shared/readiness-policy.ts";
 import type { NodeRow } from "../db/queries/node-reads.ts";
 import { lackAtTurnover } from "./baseline-lack.ts";
 import { whyClaimImpossible } from "./gpu-claim.ts";
@@ -16,7 +16,8 @@ export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy
 
 /** Returns the facts that decide, together with the node's conditions, whether the node is ready. */
 export const readinessFactsOf = ({ node, policy, now }: Pick<NodeRow, "node" | "policy" | "now">): ReadinessFacts => ({
-  policy: policy?.readinessPolicy ?? DEFAULT_POLICY,
+  policy: policyFor(policy?.readinessPolicy ?? null, node.runsAgent),
+  host: { networkOwnedBy: node.networkOwnedBy, runsAgent: node.runsAgent },
   generation: node.generation,
   begunAt: node.generationBeganAt,
   now,

@@ -16,6 +16,7 @@ import {
 } from "../db/queries/received-signals.ts";
 import { type FittingNode, fittingNodes, kindOf, lockNodesOfSignals } from "../db/queries/signal-nodes.ts";
 import type { Tx } from "../db/tx.ts";
+import { admitExternalNode } from "./external/admit-node.ts";
 import { type Judged, judgeSignal } from "./signal-verdict.ts";
 
 export interface Sender {
@@ -190,6 +191,7 @@ export async function apply(
   if (outcome !== "applied") return;
   const cleaned = conditions.map((one) => ({ ...one, message: withoutCredentials(one.message) }));
   await writeConditions(tx, node, "external", cleaned, arrived);
+  await admitExternalNode(tx, node.id);
 }
 
 const store = (

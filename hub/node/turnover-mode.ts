@@ -1,4 +1,4 @@
-import type { OnboardingMode } from "../../shared/onboarding-mode.ts";
+import { type OnboardingMode, PROVISIONED_BY } from "../../shared/onboarding-mode.ts";
 import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
 
 /** The facts that decide between a soft reset and a reimage of a node after a tenant. */
@@ -13,10 +13,10 @@ export interface TurnoverFacts {
 /**
  * Chooses the mode of a turnover (architecture 14.2, decision C4). After a tenant with root rights, the turnover is a reimage, unless the profile
  * explicitly allows a soft reset. A tenant with root rights may have changed the kernel, on which the agent's search for the tenant's traces relies.
- * Only MAAS can deploy a host again, so a host that was installed by hand gets a soft reset.
+ * Only MAAS can deploy a host again, so a host that a person or an external system installed gets a soft reset.
  */
 export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFacts): "soft_reset" | "reimage" {
-  if (onboardingMode === "manual" || policy === null) return "soft_reset";
+  if (PROVISIONED_BY[onboardingMode] !== "maas" || policy === null) return "soft_reset";
   if (grantsRoot && !policy.softResetAfterRoot) return "reimage";
   return policy.turnoverMode;
 }

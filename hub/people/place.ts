@@ -33,6 +33,7 @@ const WORDS: Readonly<Record<ObjectKind, string>> = {
   approval: "approval",
   token: "token",
   sender: "signal sender",
+  external_attempt: "external attempt",
 };
 
 /** Throws `forbidden` unless the caller's role has the right, and the caller reaches the whole hub if the route concerns the whole hub. */

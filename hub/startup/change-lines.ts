@@ -39,6 +39,7 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "node.health_override.set": ["warn", "health override set"],
   "node.health_override.lifted": ["info", "health override lifted"],
   "node.condition.stale": ["warn", "condition of a node became stale"],
+  "node.external_attempt.changed": ["info", "an attempt to provision a host externally changed"],
   "node.readiness.lapsed": ["warn", "a time limit of a node's readiness policy has passed"],
   "node.adopted": ["info", "running host adopted"],
   "node.adoption.refused": ["warn", "agent of another host refused"],

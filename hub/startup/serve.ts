@@ -19,6 +19,7 @@ import { SiteClients } from "../maas/site-clients.ts";
 import { maasRequestSeconds, maasRequests } from "../metrics/counted/maas-requests.ts";
 import { startBaselineSweep } from "../node/baseline-sweep.ts";
 import { startConditionSweep } from "../node/condition-sweep.ts";
+import { startAttemptSweep } from "../node/external/attempt-sweep.ts";
 import { startOfflineSweep } from "../node/offline-sweep.ts";
 import { startOverrideExpiry } from "../node/override-expiry.ts";
 import { startApprovalExpiry } from "../people/approvals/expire-approvals.ts";
@@ -275,6 +276,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     listens: () => parts.identity.isOpen,
   });
   closers.push(() => conditions.close());
+  const attempts = startAttemptSweep({ inTx, log: log.with({ part: "external" }) });
+  closers.push(() => attempts.close());
   const days = { records: config.retentionDays, history: config.historyDays };
   const retention = startRetention({ db, inTx, log: log.with({ part: "retention" }), days });
   closers.push(() => retention.close());

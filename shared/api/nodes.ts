@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { CONDITION_CLASSES } from "../condition-types.ts";
+import { NETWORK_OWNERS } from "../external-attempt.ts";
 import { NodeId, ProfileId, SiteId } from "../ids.ts";
 import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
-import { ONBOARDING_MODES } from "../onboarding-mode.ts";
+import { ONBOARDING_MODES, PROVISIONERS } from "../onboarding-mode.ts";
 import { ConditionStatus } from "../readiness.ts";
 import { Lack, ReadinessPolicy } from "../readiness-policy.ts";
 import { NodeAdoption } from "./adoptions.ts";
@@ -52,6 +53,10 @@ export const NodeSummary = z.strictObject({
   /** The node's open allocation, or null if the node has none. */
   allocation: NodeAllocation.nullable(),
   onboarding_mode: z.enum(ONBOARDING_MODES),
+  provisioned_by: z.enum(PROVISIONERS),
+  network_owned_by: z.enum(NETWORK_OWNERS),
+  /** False for a host on which no agent runs, so that other sources report its conditions. */
+  runs_agent: z.boolean(),
   maas_system_id: z.string().nullable(),
   generation: z.int(),
   last_agent_contact_at: Timestamp.nullable(),

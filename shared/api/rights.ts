@@ -13,6 +13,7 @@ export const RIGHTS = {
   report_signals: "report readiness signals, get the URLs for cloud-init's reports, and wake a site's watcher",
   operate_nodes:
     "begin and change operations, change nodes, tasks, breakers and repairs, and validate sanitization records",
+  provision_hosts: "begin attempts of external systems to provision hosts, and report about them",
   allocate: "create, grant and end allocations",
   configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
   read_audit: "read the audit",
@@ -23,14 +24,22 @@ export type Right = keyof typeof RIGHTS;
 export const RIGHT_NAMES = Object.keys(RIGHTS) as [Right, ...Right[]];
 
 const READS = ["use_hub", "read_nodes", "read_fleet", "read_events", "read_allocations", "read_repairs"] as const;
-const OPERATES = [...READS, "repair_nodes", "report_signals", "operate_nodes", "allocate", "read_audit"] as const;
+const OPERATES = [
+  ...READS,
+  "repair_nodes",
+  "report_signals",
+  "provision_hosts",
+  "operate_nodes",
+  "allocate",
+  "read_audit",
+] as const;
 
 /** The rights of each role. A right that is not in a role's list is refused. */
 export const RIGHTS_OF: Readonly<Record<ApiRole, readonly Right[]>> = {
   viewer: READS,
   operator: OPERATES,
   admin: [...OPERATES, "configure_sites", "manage_people", "manage_hub"],
-  provisioner: ["use_hub", "read_nodes", "read_events", "report_signals"],
+  provisioner: ["use_hub", "read_nodes", "read_events", "report_signals", "provision_hosts"],
   tenant: ["use_hub", "read_events", "read_allocations"],
   repair: ["use_hub", "read_events", "read_allocations", "read_repairs", "repair_nodes"],
 };

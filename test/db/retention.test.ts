@@ -368,6 +368,11 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     "repair_id, node_id, type, attempt, actor, message",
     sql`${id}, ${id}, 'opened', 0, 'ann', 'm'`,
   );
+  await fill(
+    "external_attempts",
+    "node_id, number, generation, provisioner, holder, state, reason, lease_seconds, ready_within_seconds, lease_expires_at, deadline_at, changed_at",
+    sql`(select n.id from nodes n where n.hostname = 'full-1' limit 1), g, 1, 'p', 'h', 'failed', 'r', 60, 60, ${young}, ${young}, ${young}`,
+  );
   const [webhook] = await db.insert(webhooks).values({ url: "https://x", types: [], fannedOutTo: 0n }).returning();
   await fill(
     "webhook_deliveries",

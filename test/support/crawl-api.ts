@@ -23,6 +23,8 @@ const IDS: Readonly<Record<string, string>> = {
   decommissions: "select decommission_id as id, site_id as site from node_decommissions",
   operations: "select id, site_id as site from workflows",
   nodes: "select id, site_id as site from nodes",
+  "external-attempts": "select id, site_id as site from external_attempts",
+  instances: "select id, site_id as site, tenant from allocations where status <> 'ended'",
   allocations: "select id, site_id as site, tenant from allocations",
   repairs: "select id, site_id as site, repair_tenant as tenant from repair_cases",
   "sanitization-records":

@@ -103,6 +103,10 @@ async function addToLists(api: ApiHarness): Promise<void> {
     const tenant = hostname.replace("c10", "c08");
     await pool.query("update repair_cases set tenant = $2, repair_tenant = $2 where node_id = $1", [id, tenant]);
   }
+  for (const hostname of ["c08u43", "c08u44"]) {
+    const host = { hostname, site_id: siteId, sku_id: skuId, region_code: "r1" };
+    await post("/external-attempts", { ...host, provisioner: hostname });
+  }
   for (const hostname of ["c09u41", "c09u42"]) {
     const node = await api.database.database.inTx((tx) =>
       addActiveNode(tx, { siteId: SiteId.parse(siteId), hostname }),

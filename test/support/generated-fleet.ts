@@ -18,6 +18,7 @@ import {
 } from "../../hub/db/schema/index.ts";
 import type { Tx } from "../../hub/db/tx.ts";
 import { ALLOCATION_STATUSES, type AllocationStatus } from "../../shared/allocation-status.ts";
+import type { NetworkOwner } from "../../shared/external-attempt.ts";
 import { FAILURE_CLASSES } from "../../shared/failures.ts";
 import { AllocationId, NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "../../shared/ids.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
@@ -44,6 +45,8 @@ const fact = fc.record({
   rack: fc.option(fc.constantFrom("r1", "r2", "r 3")),
   unit: fc.option(fc.integer({ min: 1, max: 48 })),
   manual: fc.boolean(),
+  network: oftenUsual<NetworkOwner>("muster", fc.constant("operator")),
+  runsAgent: oftenUsual(true, fc.constant(false)),
   /**
    * For an adopted node, the number of its profile, and whether anybody knows who used its host before. No request leaves the row of an adoption to a
    * node of manual mode, but the SQL and the pure function must agree on such a node too.
@@ -113,6 +116,8 @@ const SCHEDULABLE: Partial<GeneratedNode> = {
   site: 0,
   sku: 0,
   manual: false,
+  network: "muster",
+  runsAgent: true,
   adopted: null,
   repair: null,
   decommissions: [],
@@ -200,6 +205,8 @@ export async function writeFleet(
       host: `10.1.${index >> 8}.${index & 255}`,
       status: one.status,
       onboardingMode: modeOf(one),
+      networkOwnedBy: one.network,
+      runsAgent: one.runsAgent,
       generation: one.generation,
       cordonReason: one.cordon,
       operationId: one.status === "draining" || one.status === "removing" ? randomUUID() : null,

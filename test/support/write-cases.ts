@@ -157,6 +157,19 @@ const NODES: Readonly<Record<string, Prepare>> = {
     const { site_id, hostname } = (await world.api.ask("GET", `${ADMIN}/nodes/${await world.node()}`)).body;
     return { body: { site_id, items: [{ hostname, rack: "r1", unit: 4 }, { hostname: "nobody" }] } };
   },
+  beginExternalAttempt: async (world) => ({ body: await world.externalHost() }),
+  adoptExternalHost: async (world) => ({ body: { ...(await world.externalHost()), facts: { host: "10.0.0.9" } } }),
+  reportExternalProgress: async (world) => ({ params: { id: await world.attempt() }, body: { step: "imaging" } }),
+  completeExternalAttempt: async (world) => ({ params: { id: await world.attempt() }, body: {} }),
+  failExternalAttempt: async (world) => ({
+    params: { id: await world.attempt() },
+    body: { code: "no_image", message: "there is no image" },
+  }),
+  abandonExternalAttempt: async (world) => ({ params: { id: await world.attempt() }, body: REASON }),
+  reconcileExternalHosts: async (world) => {
+    const { site_id, hostname, provisioner } = await world.externalHost();
+    return { body: { site_id, provisioner, hosts: [{ hostname, state: "provisioned" }] } };
+  },
   createBootstrapCommand: async (world) => ({ params: { id: await world.manualNode() }, body: {} }),
   reEnrollNode: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   createNodeTask: async (world) => ({ params: { id: await world.node() }, body: CHECK }),

@@ -310,6 +310,16 @@ export class WriteWorld {
     return { onboarding_mode: "manual", ...host, sku_id: skuId, region_code: "r1" };
   }
 
+  async externalHost() {
+    const { siteId, skuId } = await this.site();
+    const host = { hostname: this.host().hostname, site_id: siteId, provisioner: "foreman" };
+    return { ...host, sku_id: skuId, region_code: "r1" };
+  }
+
+  async attempt(): Promise<string> {
+    return (await this.make("/external-attempts", await this.externalHost())).attempt.id;
+  }
+
   async drain(): Promise<string> {
     return (await this.make(`/nodes/${await this.node()}/drain`, REASON)).decommission_id;
   }

@@ -7,6 +7,8 @@ import { DECOMMISSIONS } from "./decommissions.ts";
 import { DELIVERIES } from "./deliveries.ts";
 import { DRIFT } from "./drift.ts";
 import { EVENTS } from "./events.ts";
+import { EXTERNAL_ATTEMPTS } from "./external-attempts.ts";
+import { INSTANCES } from "./instances.ts";
 import { NODES } from "./nodes.ts";
 import type { Noun } from "./noun.ts";
 import { ONBOARDINGS } from "./onboardings.ts";
@@ -37,6 +39,7 @@ export const NOUNS = {
   profiles: PROFILES,
   skus: SKUS,
   allocations: ALLOCATIONS,
+  instances: INSTANCES,
   records: RECORDS,
   repairs: REPAIRS,
   drift: DRIFT,
@@ -50,6 +53,7 @@ export const NOUNS = {
   webhooks: WEBHOOKS,
   deliveries: DELIVERIES,
   approvals: APPROVALS,
+  "external-attempts": EXTERNAL_ATTEMPTS,
   signals: SIGNALS,
   "signal-senders": SIGNAL_SENDERS,
   events: EVENTS,

@@ -186,12 +186,29 @@ export interface AllocationFilter {
   readonly reach: Reach;
 }
 
-export async function listAllocations(
+export const listAllocations = (db: Db, filter: AllocationFilter, page: AllocationPage): ReturnType<typeof listAmong> =>
+  listAmong(db, filter, page, undefined);
+
+/** Lists only allocations that have not ended. */
+export const listOpenAllocations = (
   db: Db,
   filter: AllocationFilter,
-  page: { readonly before: readonly [string, string] | null; readonly limit: number },
+  page: AllocationPage,
+): ReturnType<typeof listAmong> => listAmong(db, filter, page, ne(allocations.status, "ended"));
+
+interface AllocationPage {
+  readonly before: readonly [string, string] | null;
+  readonly limit: number;
+}
+
+async function listAmong(
+  db: Db,
+  filter: AllocationFilter,
+  page: AllocationPage,
+  among: SQL | undefined,
 ): Promise<{ allocation: AllocationRow; at: string }[]> {
   const conditions: (SQL | undefined)[] = [
+    among,
     filter.nodeId === undefined ? undefined : eq(allocations.nodeId, filter.nodeId),
     filter.siteId === undefined ? undefined : eq(allocations.siteId, filter.siteId),
     filter.hostname === undefined ? undefined : eq(allocations.hostname, filter.hostname),

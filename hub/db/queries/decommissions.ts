@@ -141,10 +141,11 @@ export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise
   return rows ?? null;
 }
 
-/** SQL for the profile of the node's last onboarding, or of its adoption. */
+/** SQL for the profile of the node's last onboarding, of its adoption, or of the newest attempt to provision its host externally. */
 export const profileOf = (nodeId: SQLWrapper): SQL => sql`coalesce(
   (select o.profile_id from node_onboardings o where o.node_id = ${nodeId} order by o.created_at desc limit 1),
-  (select a.profile_id from node_adoptions a where a.node_id = ${nodeId}))`;
+  (select a.profile_id from node_adoptions a where a.node_id = ${nodeId}),
+  (select e.profile_id from external_attempts e where e.node_id = ${nodeId} order by e.number desc limit 1))`;
 
 /** Returns those of the nodes that an onboarding or an adoption gave a profile. */
 export async function nodesWithProfile(db: Db | Tx, ids: readonly NodeId[]): Promise<ReadonlySet<NodeId>> {

@@ -78,11 +78,14 @@ const wasReleased = (nodeId: ReturnType<typeof sql>) =>
  * of the machine by Muster ends the unknown past, because the next deploy installs another system.
  */
 export const pastIsUnknown = (nodeId: ReturnType<typeof sql>) => sql<boolean>`(exists (
-  select from node_adoptions a where a.node_id = ${nodeId} and a.past_unknown and not ${wasReleased(sql`a.node_id`)}))`;
+  select from node_adoptions a where a.node_id = ${nodeId} and a.past_unknown and not ${wasReleased(sql`a.node_id`)})
+  or coalesce((select e.adopted from external_attempts e where e.node_id = ${nodeId} order by e.number desc limit 1), false))`;
 
 /** SQL for the ids of all nodes for which `pastIsUnknown` is true. */
 export const nodesOfUnknownPast = sql`(
-  select a.node_id from node_adoptions a where a.past_unknown and not ${wasReleased(sql`a.node_id`)})`;
+  select a.node_id from node_adoptions a where a.past_unknown and not ${wasReleased(sql`a.node_id`)}
+  union all select e.node_id from external_attempts e where e.adopted and not exists (
+    select from external_attempts newer where newer.node_id = e.node_id and newer.number > e.number))`;
 
 /** True if Muster has released the node's machine, so that the host no longer runs the system of the time before the adoption. */
 export async function hasReleasedMachine(tx: Tx, nodeId: NodeId): Promise<boolean> {

@@ -127,6 +127,18 @@ export async function setNodeMode(
     .where(eq(nodes.id, nodeId));
 }
 
+/** Says who runs the network of a node's host, and whether the host runs an agent. */
+export async function setHostFacts(
+  tx: Tx,
+  nodeId: NodeId,
+  facts: Pick<Node, "networkOwnedBy" | "runsAgent">,
+): Promise<void> {
+  await tx
+    .update(nodes)
+    .set({ ...facts, updatedAt: sql`now()` })
+    .where(eq(nodes.id, nodeId));
+}
+
 export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise<void> {
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }

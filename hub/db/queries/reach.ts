@@ -58,6 +58,8 @@ const OBJECTS = {
     join nodes n on n.id = t.node_id where t.id = ${id}::uuid`,
   approval: (id: string) =>
     sql`select array[site_id] as sites, null::text as tenant from approvals where id = ${id}::uuid`,
+  external_attempt: (id: string) =>
+    sql`select array[site_id] as sites, null::text as tenant from external_attempts where id = ${id}::uuid`,
   sender: (id: string) => sql`select sites, null::text as tenant from signal_senders where id = ${id}::uuid`,
   token: (id: string) => sql`select sites, null::text as tenant from api_tokens where id = ${id}::uuid`,
 } as const;

@@ -141,6 +141,13 @@ export const RETENTION: readonly RetentionRule[] = [
     outdated: (cutoff) => sql`exists (select from repair_cases c where c.id = t.repair_id and c.ended_at < ${cutoff})`,
   },
   { table: "repair_cases", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
+  // A node's newest attempt names its profile and its external system, and stays as long as the node's row.
+  {
+    table: "external_attempts",
+    age: "history",
+    outdated: (cutoff) => sql`t.changed_at < ${cutoff} and exists (
+      select 1 from external_attempts newer where newer.node_id = t.node_id and newer.number > t.number)`,
+  },
   { table: "allocations", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   // The row of the hub's first token stays, because it says whether the first token was retired.
   {

@@ -34,11 +34,19 @@ const isFulfilled = (type: string, { tolerates }: ConditionRule): SQL => {
     : sql`(${holds} or exists (select ${about} and c.type = ${type} and (${isTolerated})))`;
 };
 
+/** SQL that is true if the condition `c` is about a network that another owner runs than the network of the node `m`. */
+const isOfOtherNetwork = sql.join(
+  RULES.flatMap(([type, { network }]) =>
+    network === undefined ? [] : [sql`(c.type = ${type} and m.network_owned_by <> ${network})`],
+  ),
+  sql` or `,
+);
+
 /** SQL that is true if no condition of the types keeps new work off the node `m`. The types are those whose missing condition bars nothing. */
 const noneBars = (
   types: readonly string[],
 ): SQL => sql`not exists (select ${about} and c.type = any(${sql.param([...types])}::text[])
-  and ${isOfNow} and (c.status <> 'True' or c.expires_at <= now()) and not (${isTolerated}))`;
+  and ${isOfNow} and (c.status <> 'True' or c.expires_at <= now()) and not (${isTolerated}) and not (${isOfOtherNetwork}))`;
 
 /** SQL that is true if the conditions of the node `m` let it take new work, as `barredBy` of hub/node/readiness-verdict.ts decides. */
 const conditions: SQL = sql.join(
@@ -63,7 +71,7 @@ const ofProfile = (column: "turnover_mode" | "gpu_claim_level"): SQL =>
 /** SQL that is true if the turnover after a tenant without root rights finds all that it needs in the baseline of the node `m`. */
 const hasNeededBaseline = sql`(
   exists (select from node_baselines b where b.node_id = m.id and b.generation = m.generation and ${knowsComparedItems})
-  or (m.onboarding_mode <> 'manual' and ${ofProfile("turnover_mode")} = 'reimage'))`;
+  or (m.onboarding_mode not in ('manual', 'external') and ${ofProfile("turnover_mode")} = 'reimage'))`;
 
 /** SQL that is true if a cleaning of the node `m` can reach the claim level of its profile, as `whyClaimImpossible` decides. */
 const canMeetClaim = sql`(
@@ -82,7 +90,7 @@ const canMeetClaim = sql`(
 export const schedulableNodes: SQL = sql`(
   select m.id from (
     select m.id, m.generation, m.onboarding_mode, m.sku, m.gpus_total from nodes m
-    where m.status = 'active' and m.cordon_reason is null
+    where m.status = 'active' and m.cordon_reason is null and m.runs_agent
       and (m.id in (select a.node_id from allocations a where a.status <> 'ended')) is not true
       and (m.id in ${nodesBarredByHealth}) is not true
       and (m.id in ${nodesInRepair}) is not true

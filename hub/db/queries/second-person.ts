@@ -18,7 +18,7 @@ export interface ProfileOfNodes {
 }
 
 /** A node of manual mode has no machine that the hub could deploy or release. */
-const holdsDisks = sql<boolean>`(${nodes.onboardingMode} <> 'manual' and not exists (
+const holdsDisks = sql<boolean>`(${nodes.onboardingMode} not in ('manual', 'external') and not exists (
   select 1 from node_decommissions d where d.node_id = ${nodes.id} and d.released_generation >= ${nodes.generation}))`;
 
 /** A node without an onboarding has the default profile of its site, so that no node is without rules of its site. */

@@ -13,6 +13,7 @@ export * from "./connection-attempts.ts";
 export * from "./database-restores.ts";
 export * from "./domain-events.ts";
 export * from "./enrollment-tokens.ts";
+export * from "./external-attempts.ts";
 export * from "./fleet-samples.ts";
 export * from "./idempotency-keys.ts";
 export * from "./installation.ts";

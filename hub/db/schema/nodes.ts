@@ -1,7 +1,8 @@
+import { NETWORK_OWNERS } from "../../../shared/external-attempt.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { NODE_STATUSES } from "../../../shared/node-status.ts";
 import { ONBOARDING_MODES } from "../../../shared/onboarding-mode.ts";
-import { check, index, integer, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
+import { boolean, check, index, integer, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
@@ -33,6 +34,10 @@ export const nodes = pgTable(
     locationVersion: integer("location_version").notNull().default(0),
     status: text("status", { enum: NODE_STATUSES }).notNull(),
     onboardingMode: text("onboarding_mode", { enum: ONBOARDING_MODES }).notNull(),
+    /** Who runs the host's network, whoever provisions the host. */
+    networkOwnedBy: text("network_owned_by", { enum: NETWORK_OWNERS }).notNull().default("muster"),
+    /** False for a host on which its owner runs no agent of Muster, so that other sources must report its conditions. */
+    runsAgent: boolean("runs_agent").notNull().default(true),
     accessMethod: text("access_method").notNull().default("node_agent"),
     sshUsername: text("ssh_username").notNull().default("root"),
     generation: integer("generation").notNull().default(0),
@@ -51,6 +56,7 @@ export const nodes = pgTable(
   (t) => [
     check("nodes_status_check", oneOf("status", NODE_STATUSES)),
     check("nodes_onboarding_mode_check", oneOf("onboarding_mode", ONBOARDING_MODES)),
+    check("nodes_network_owned_by_check", oneOf("network_owned_by", NETWORK_OWNERS)),
     check("nodes_operation_check", sql`"status" not in ('draining', 'removing') or "operation_id" is not null`),
     uniqueIndex("nodes_live_hostname_key").on(t.siteId, t.hostname).where(sql`"status" <> 'deleted'`),
     check("nodes_unit_check", sql`"unit" is null or "rack" is not null`),

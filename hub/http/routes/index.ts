@@ -9,8 +9,10 @@ import { decommissionBatchRoutes } from "./decommission-batches.ts";
 import { decommissionRoutes } from "./decommissions.ts";
 import { diagnosticsRoutes } from "./diagnostics.ts";
 import { eventRoutes } from "./events.ts";
+import { externalAttemptRoutes } from "./external-attempts.ts";
 import { healthRoutes } from "./health.ts";
 import { healthOverrideRoutes } from "./health-overrides.ts";
+import { instanceRoutes } from "./instances.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
 import { manualNodeRoutes } from "./manual-nodes.ts";
 import { nodeBaselineRoutes } from "./node-baselines.ts";
@@ -56,7 +58,9 @@ export const ROUTES: readonly Route[] = [
   ...decommissionRoutes,
   ...overviewRoutes,
   ...operationRoutes,
+  ...externalAttemptRoutes,
   ...allocationRoutes,
+  ...instanceRoutes,
   ...sanitizationRecordRoutes,
   ...sanitizationValidationRoutes,
   ...nodeRoutes,

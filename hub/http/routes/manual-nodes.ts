@@ -65,7 +65,7 @@ const createBootstrapCommand = writeRoute({
   path: `${path}/{id}/bootstrap-command`,
   tag,
   summary:
-    "Get a new bootstrap command for an adopted node or a node of manual mode that is not in service yet; the previous command becomes void",
+    "Get a new bootstrap command for an adopted, external or manual node that is not in service yet; the previous command becomes void",
   permission: "write",
   right: "operate_nodes",
   place: { of: "node", param: "id" },
@@ -80,7 +80,7 @@ const createBootstrapCommand = writeRoute({
     if (!getsBootstrapCommand(node))
       throw new ApiError(
         "conflict",
-        `Node ${node.hostname} is ${node.status} and of ${node.onboardingMode} mode. Only an adopted node or a node of manual mode that is not in service yet gets a bootstrap command.`,
+        `Node ${node.hostname} is ${node.status} and of ${node.onboardingMode} mode. Only a node of another mode than maas that is not in service yet, and whose host runs an agent, gets a bootstrap command.`,
       );
     const holder = await operationOfNode(tx, node.id);
     if (holder !== null) throw heldError(node, holder, "it gets no bootstrap command");
@@ -123,6 +123,7 @@ const reEnrollNode = writeRoute({
 const INSTEAD = {
   manual: "A node of manual mode that is not in service yet gets a bootstrap command (create-bootstrap-command).",
   maas: "If the host's onboarding is not over, begin it again with restart-clean.",
+  external: "An external node that is not in service yet gets a command by create-bootstrap-command.",
   adopted: "An adopted node that is not in service yet gets a command by create-bootstrap-command.",
 } as const satisfies Record<Node["onboardingMode"], string>;
 
@@ -141,11 +142,12 @@ async function requireFreeName(tx: Tx, hostname: string, siteId: NodeCreate["sit
   );
 }
 
-async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSeconds: number) {
+export async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSeconds: number) {
   const { token, expiresAt } = await issueEnrollmentToken(tx, {
     nodeId: node.id,
     workflowId: null,
-    generation: await nextGeneration(tx, node.id),
+    // The generation of an external node is that of its attempt, which a new command does not end.
+    generation: node.onboardingMode === "external" ? node.generation : await nextGeneration(tx, node.id),
     ...(await hostOf(tx, node)),
     ttlSeconds,
   });

@@ -51,7 +51,12 @@ const activateNode = writeRoute({
       const message = `Node ${node.hostname} cannot be activated: its machine was released in MAAS, so its host is gone. Remove the node, then onboard the host again.`;
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }
-    if (node.status === "retired" && node.onboardingMode !== "maas" && !(await hasEnrolled(tx, node.id))) {
+    if (
+      node.status === "retired" &&
+      node.onboardingMode !== "maas" &&
+      node.runsAgent &&
+      !(await hasEnrolled(tx, node.id))
+    ) {
       const message = `Node ${node.hostname} cannot be activated: its host never enrolled. Remove the node, and create it again when its host is to be installed.`;
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }

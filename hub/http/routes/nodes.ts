@@ -5,6 +5,7 @@ import { NodeDetail, NodeList, type NodeSummary } from "../../../shared/api/node
 import { classOf } from "../../../shared/condition-types.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
+import { PROVISIONED_BY } from "../../../shared/onboarding-mode.ts";
 import { readAdoption } from "../../db/queries/node-adoptions.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { countFacets } from "../../db/queries/node-facets.ts";
@@ -48,6 +49,9 @@ export function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
     allocation:
       allocation === null ? null : { id: allocation.id, tenant: allocation.tenant, status: allocation.status },
     onboarding_mode: node.onboardingMode,
+    provisioned_by: PROVISIONED_BY[node.onboardingMode],
+    network_owned_by: node.networkOwnedBy,
+    runs_agent: node.runsAgent,
     maas_system_id: maasSystemId,
     generation: node.generation,
     last_agent_contact_at: node.lastAgentContactAt?.toISOString() ?? null,

@@ -15,6 +15,7 @@ import type { Tx } from "../../db/tx.ts";
 import { PHONE_HOME_PATH, REPORTING_PATH } from "../../gateway/cloud-init-routes.ts";
 import { applyReadinessSignal } from "../../node/conditions.ts";
 import { tokenHash } from "../../node/enrollment-tokens.ts";
+import { admitExternalNode } from "../../node/external/admit-node.ts";
 import { writeRoute } from "../route.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
@@ -51,6 +52,7 @@ const postReadinessSignal = writeRoute({
     await mustHaveRoom(tx, node, body);
     const outcome = await applyReadinessSignal(tx, node, "external", body);
     if (outcome === "known") await refuseForeignId(tx, node, body.signal_id);
+    if (node.onboardingMode === "external") await admitExternalNode(tx, node.id);
     return {
       body: { signal_id: body.signal_id, outcome, node_generation: node.generation },
       audit: {

@@ -238,6 +238,7 @@ function mustHaveMachine(
       context: { node_id: node.id },
     });
   if (node.onboardingMode === "manual") throw refuse("it was installed by hand, so no MAAS manages it.");
+  if (node.onboardingMode === "external") throw refuse("an external system provisions it, so no MAAS manages it.");
   if (maasSystemId === null || !hasProfile)
     throw refuse("it is bound to no machine in MAAS. Find the machine there, or drain and remove the node.");
 }

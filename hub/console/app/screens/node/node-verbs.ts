@@ -71,7 +71,7 @@ const isBlocked = ({ conditions }: Pick<Node, "conditions">): boolean =>
 export function whyNot(verb: NodeVerb, node: Standing): string | null {
   const { on, needs } = WHERE[verb];
   if (!on.includes(node.status)) return `${needs} The node is ${node.status.replaceAll("_", " ")}.`;
-  if (NEEDS_MAAS.has(verb) && node.onboarding_mode === "manual")
+  if (NEEDS_MAAS.has(verb) && (node.onboarding_mode === "manual" || node.onboarding_mode === "external"))
     return "The node is of manual mode, so Muster does not manage its machine in MAAS.";
   if (WITHOUT_TENANT.has(verb) && node.allocation !== null)
     return `The node is allocated to ${node.allocation.tenant}. End the allocation first.`;

@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import { ALLOCATION_STATUSES, type AllocationStatus } from "../../shared/allocation-status.ts";
+import { INSTANCE_STATUSES } from "../../shared/api/instances.ts";
+import { NODE_STATUSES } from "../../shared/node-status.ts";
+import { Lack } from "../../shared/readiness-policy.ts";
+import { type InstanceFacts, instanceStatus } from "./instance-status.ts";
+
+type Open = Exclude<AllocationStatus, "ended">;
+const OPEN = ALLOCATION_STATUSES.filter((status): status is Open => status !== "ended");
+const LACKS: readonly (readonly Lack[])[] = [[], ...Lack.options.map((lack) => [lack]), ["missing", "stale"]];
+const BOTH = [false, true] as const;
+const DOMAIN: readonly InstanceFacts[] = OPEN.flatMap((allocation) =>
+  [...NODE_STATUSES, null].flatMap((node) =>
+    LACKS.flatMap((lacks) =>
+      BOTH.flatMap((isRepaired) =>
+        BOTH.map((hasFailedTurnover) => ({ allocation, node, lacks, isRepaired, hasFailedTurnover })),
+      ),
+    ),
+  ),
+);
+const only = (status: string, wanted: (facts: InstanceFacts) => boolean) =>
+  expect(DOMAIN.filter((facts) => instanceStatus(facts).status === status)).toEqual(DOMAIN.filter(wanted));
+
+const comesYet = ({ lacks }: InstanceFacts) => lacks.every((one) => one === "missing" || one === "older_generation");
+const isUp = ({ node, lacks }: InstanceFacts) => node === "active" && lacks.length === 0;
+const isInstalled = ({ node }: InstanceFacts) => node === "bootstrap_issued" || node === "enrolling";
+const waits = (facts: InstanceFacts) => facts.node === "active" && facts.lacks.length > 0 && comesYet(facts);
+
+it("has each status exactly where its rule says, over the whole domain", () => {
+  expect(DOMAIN).toHaveLength(4 * 10 * 8 * 4);
+  only("Ready", (one) => one.allocation === "active" && isUp(one) && !one.isRepaired);
+  only("Repairing", (one) => one.allocation === "active" && isUp(one) && one.isRepaired);
+  only("Terminating", (one) => one.allocation === "ending" && !one.hasFailedTurnover);
+  only("Pending", (one) => one.allocation === "granting" && waits(one));
+  only("Provisioning", (one) =>
+    one.allocation === "granting"
+      ? isInstalled(one) || isUp(one)
+      : one.allocation === "active" && (isInstalled(one) || waits(one)),
+  );
+});
+
+it("is every status for some facts, and tells why", () => {
+  const found = new Set(DOMAIN.map((facts) => instanceStatus(facts).status));
+  expect([...found].toSorted()).toEqual([...INSTANCE_STATUSES].toSorted());
+  for (const facts of DOMAIN) expect(instanceStatus(facts).reason).toMatch(/^The /);
+});

@@ -1,0 +1,61 @@
+import type { AllocationStatus } from "../../shared/allocation-status.ts";
+import type { InstanceStatus } from "../../shared/api/instances.ts";
+import type { NodeStatus } from "../../shared/node-status.ts";
+import type { Lack } from "../../shared/readiness-policy.ts";
+
+/** The facts that decide what the tenant of an open allocation sees. */
+export interface InstanceFacts {
+  readonly allocation: Exclude<AllocationStatus, "ended">;
+  /** The status of the node; null if the node does not exist any more. */
+  readonly node: NodeStatus | null;
+  /** Why the node's conditions do not let it take work; empty for a ready node. */
+  readonly lacks: readonly Lack[];
+  /** True if a health override says that the node is repaired. */
+  readonly isRepaired: boolean;
+  /** True if the operation that clears the node of the tenant has failed. */
+  readonly hasFailedTurnover: boolean;
+}
+
+export interface InstanceVerdict {
+  readonly status: InstanceStatus;
+  readonly reason: string;
+}
+
+const says = (status: InstanceStatus, reason: string): InstanceVerdict => ({ status, reason });
+
+/** What a node's status means for a tenant on the node; null if the node's conditions decide. */
+const OF_NODE: Readonly<Record<NodeStatus, InstanceVerdict | null>> = {
+  bootstrap_issued: says("Provisioning", "The host is installed"),
+  enrolling: says("Provisioning", "The host is installed"),
+  active: null,
+  offline: says("Error", "The host does not report"),
+  quarantined: says("Error", "The host is quarantined"),
+  draining: says("Error", "The host is taken out of service"),
+  retired: says("Error", "The host is out of service"),
+  removing: says("Error", "The host is removed"),
+  deleted: says("Error", "The host is removed"),
+};
+
+/** What was not reported yet in this provisioning may still come; everything else is a fault. */
+const MAY_STILL_COME: ReadonlySet<Lack> = new Set(["missing", "older_generation"]);
+
+/**
+ * Decides what the tenant of an allocation sees. Only a host whose conditions let it take work is Ready. As in NICo, a repair shows only where the
+ * instance would otherwise be Ready, so it hides no fault.
+ */
+export function instanceStatus(facts: InstanceFacts): InstanceVerdict {
+  const { allocation, node, lacks, isRepaired, hasFailedTurnover } = facts;
+  if (allocation === "ending")
+    return hasFailedTurnover
+      ? says("Error", "The host could not be cleared of the tenant")
+      : says("Terminating", "The host is cleared of the tenant");
+  if (allocation === "failed") return says("Error", "The tenant's account could not be made");
+  const ofNode = node === null ? says("Error", "The host is gone") : OF_NODE[node];
+  if (ofNode !== null) return ofNode;
+  if (lacks.length > 0)
+    return lacks.every((lack) => MAY_STILL_COME.has(lack))
+      ? says(allocation === "granting" ? "Pending" : "Provisioning", "The host has not reported yet that it is ready")
+      : says("Error", "The host is not ready");
+  if (allocation === "granting") return says("Provisioning", "The tenant's account is made");
+  return isRepaired ? says("Repairing", "The host is repaired") : says("Ready", "The host is ready");
+}

@@ -1,0 +1,53 @@
+import { STATUS_OF_STATE } from "../../../shared/external-attempt.ts";
+import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import { type AttemptMove, moveAttempt } from "../../db/queries/external-attempts.ts";
+import { recordNodeEvent } from "../../db/queries/node-events.ts";
+import type { ExternalAttemptRow, Node } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+
+/** Tells a change of an attempt in the node's history and as a domain event. */
+export async function tellAttempt(
+  tx: Tx,
+  { id, number, state, provisioner, reason, failureCode, generation }: ExternalAttemptRow,
+  node: Pick<Node, "id" | "hostname" | "siteId">,
+  owner: string,
+): Promise<void> {
+  const status = STATUS_OF_STATE[state];
+  await recordNodeEvent(tx, {
+    nodeId: node.id,
+    type: "external_provisioning",
+    owner,
+    message: `Attempt ${number} of ${provisioner} is ${status}: ${reason}`,
+    details: { attempt_id: id, number, status, generation },
+  });
+  await recordDomainEvent(tx, {
+    type: "node.external_attempt.changed",
+    subject: `nodes/${node.id}`,
+    data: {
+      attempt_id: id,
+      node_id: node.id,
+      hostname: node.hostname,
+      site_id: node.siteId,
+      number,
+      provisioner,
+      status,
+      reason,
+      ...(failureCode === null ? {} : { failure_code: failureCode }),
+    },
+  });
+}
+
+/** Moves an attempt by a compare-and-swap, and tells the change; a report that leaves the state as it is tells nothing. */
+export async function moveAndTell(
+  tx: Tx,
+  attempt: ExternalAttemptRow,
+  node: Pick<Node, "id" | "hostname" | "siteId">,
+  move: Omit<AttemptMove, "from">,
+  owner: string,
+): Promise<ExternalAttemptRow> {
+  const now = await moveAttempt(tx, attempt.id, { from: attempt.state, ...move });
+  // The caller holds the node's row, and every change of an attempt does, so the state is the one that the caller has read.
+  if (now === null) throw new Error(`attempt ${attempt.id} is not ${attempt.state} any more`);
+  if (now.state !== attempt.state) await tellAttempt(tx, now, node, owner);
+  return now;
+}

@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { AllocationId, NodeId, SiteId } from "../ids.ts";
+import { NodeLocation } from "./locations.ts";
+import { Timestamp } from "./values.ts";
+
+/** The statuses of an instance, which is what a tenant sees of an allocation. The words are those of NVIDIA NICo. */
+export const INSTANCE_STATUSES = ["Pending", "Provisioning", "Ready", "Repairing", "Terminating", "Error"] as const;
+export const InstanceStatus = z.enum(INSTANCE_STATUSES);
+export type InstanceStatus = z.output<typeof InstanceStatus>;
+
+/** An open allocation as its tenant sees it. The hub computes the status on each read, and stores it nowhere. */
+export const Instance = z.strictObject({
+  /** The id of the allocation, which stays the same when the host is installed again. */
+  id: AllocationId,
+  tenant: z.string(),
+  site_id: SiteId.nullable(),
+  node_id: NodeId,
+  hostname: z.string(),
+  status: InstanceStatus,
+  /** Why the instance has its status, for its tenant. */
+  status_reason: z.string(),
+  labels: z.record(z.string(), z.string()),
+  login_user: z.string(),
+  host: z.string().nullable(),
+  port: z.int(),
+  sku_id: z.string().nullable(),
+  /** Where the host stands, as far as somebody has said it, and its availability zone in MAAS. */
+  location: NodeLocation,
+  zone: z.string().nullable(),
+  /** The power state of the machine that MAAS has last reported; null for a host without a machine in MAAS. */
+  power_state: z.string().nullable(),
+  created_at: Timestamp,
+  active_at: Timestamp.nullable(),
+  ends_at: Timestamp.nullable(),
+});
+export const InstanceDetail = z.strictObject({ ...Instance.shape, ssh_keys: z.array(z.string()) });
+
+/** The statuses of a machine in its history, with the words of NVIDIA NICo. */
+const MACHINE_STATUSES = ["Initializing", "Ready", "InUse", "Reset", "Maintenance", "Error", "Decommissioned"] as const;
+export const MachineStatus = z.enum(MACHINE_STATUSES);
+export type MachineStatus = z.output<typeof MachineStatus>;
+
+export const StatusHistory = z.strictObject({
+  node_id: NodeId,
+  /** True if older entries were left out, or retention has removed them. */
+  cut: z.boolean(),
+  /** The oldest entry first. */
+  entries: z.array(z.strictObject({ status: MachineStatus, at: Timestamp, message: z.string() })),
+});
