@@ -6,8 +6,8 @@ import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
 import { NODE_STATUSES } from "./node-status.ts";
 import { BATCH_EVENTS, OPERATION_EVENTS } from "./operation-events.ts";
-import { REPAIR_EVENTS } from "./repair-events.ts";
 import { READINESS_EVENTS } from "./readiness-events.ts";
+import { REPAIR_EVENTS } from "./repair-events.ts";
 import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 

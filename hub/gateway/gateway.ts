@@ -21,8 +21,8 @@ import { agentConnections, agentDisconnections } from "../metrics/counted/agents
 import { admitAdoptedNode } from "../node/adopted-host.ts";
 import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
-import { judgeInventory } from "../node/hardware-check.ts";
 import { admitExternalNode } from "../node/external/admit-node.ts";
+import { judgeInventory } from "../node/hardware-check.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
 import { blockIdentity, liftIdentityQuarantine } from "../node/identity-block.ts";
 import { admitManualNode } from "../node/manual-mode.ts";

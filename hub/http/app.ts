@@ -75,11 +75,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
         error,
       });
     nameRequest(c);
-    const problem = problemBody(known, { instance: c.req.path, request_id: c.get("requestId") });
-    const nico = deps.nicoOrg === undefined ? null : nicoNameOf(c.req.path);
-    return nico === null
-      ? problemResponse(c, problem, known.retryAfterSeconds)
-      : nicoProblem(c, nico, problem, known.retryAfterSeconds);
+    return answerError(c, deps, known);
   });
   app.use(
     bodyLimit({
@@ -120,6 +116,14 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
     throw new ApiError("method_not_allowed", `${c.req.path} accepts ${methods.join(", ")}, not ${c.req.method}.`);
   });
   return app;
+}
+
+function answerError(c: Context<Env>, { nicoOrg }: ApiDependencies, known: ApiError): Response {
+  const problem = problemBody(known, { instance: c.req.path, request_id: c.get("requestId") });
+  const nico = nicoOrg === undefined ? null : nicoNameOf(c.req.path);
+  return nico === null
+    ? problemResponse(c, problem, known.retryAfterSeconds)
+    : nicoProblem(c, nico, problem, known.retryAfterSeconds);
 }
 
 const METHODS = apiRequests.labels.method;

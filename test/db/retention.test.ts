@@ -6,6 +6,7 @@ import { ofOperation } from "../../hub/db/queries/task-reads.ts";
 import { tasks, webhooks } from "../../hub/db/schema/index.ts";
 import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { RETAINED_ROWS } from "../support/retained-rows.ts";
 import { until } from "../support/until.ts";
 
 const KEPT = { records: 90, history: 400 };
@@ -286,93 +287,7 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     db.execute(
       sql`insert into ${sql.identifier(table)} (${sql.raw(columns)}) select ${values} from generate_series(1, 4000) g`,
     );
-  const id = sql`gen_random_uuid()`;
-  await fill(
-    "readiness_signals",
-    "id, node_id, generation, source, conditions, applied, received_at",
-    sql`${id}, ${id}, 1, 'agent', '[]', true, ${young}`,
-  );
-  await fill(
-    "received_signals",
-    "sender, signal_id, content_sha256, outcome, named, conditions, decided_at, received_at",
-    sql`'s', 'full-' || g, 'f', 'applied', '{}', '[]', ${young}, ${young}`,
-  );
-  await fill(
-    "node_certificates",
-    "serial, node_id, generation, public_key_sha256, not_before, not_after, issued_at",
-    sql`'full-' || g, ${id}, 1, 'f', ${young}, ${young}, ${young}`,
-  );
-  await fill(
-    "enrollment_tokens",
-    "node_id, generation, token_sha256, expires_at",
-    sql`${id}, 1, 'full-' || g, ${young}`,
-  );
-  await fill(
-    "tasks",
-    "node_id, type, input, idempotency_key, deadline, state, finished_at",
-    sql`${id}, 'node.drain', '{}', 'full-' || g, ${young}, 'succeeded', ${young}`,
-  );
-  await fill(
-    "idempotency_keys",
-    "actor, key, request_sha256, status, body, created_at",
-    sql`'a', 'full-' || g, 'h', 200, '{}', ${young}`,
-  );
-  await fill(
-    "page_sessions",
-    "id_sha256, subject, name, address, user_agent, expires_at",
-    sql`'full-' || g, 'ann', 'oidc:ann', 'a', 'b', ${young}`,
-  );
-  await fill(
-    "node_events",
-    "node_id, type, owner, message, occurred_at",
-    sql`${id}, (array['status_changed', 'enrolled', 'created'])[1 + g % 3], 'o', '', ${young}`,
-  );
-  await fill(
-    "workflows",
-    "id, kind, status, stage, input, completed_at",
-    sql`${id}, 'onboard', 'completed', 's', '{}', ${young}`,
-  );
-  await fill(
-    "workflow_events",
-    "workflow_id, stage, attempt, status, fence, occurred_at",
-    sql`${id}, 's', 1, 'succeeded', 1, ${young}`,
-  );
-  await fill("fleet_samples", "sampled_at, nodes, schedulable, waiting", sql`${young}, '{}', 0, 0`);
-  await fill(
-    "connection_attempts",
-    "address, kind, detail, count, first_at, last_at",
-    sql`'full-' || g, 'asked', '', 1, ${young}, ${young}`,
-  );
-  await fill(
-    "domain_events",
-    "seq, type, subject, data, occurred_at",
-    sql`1000 + g, 'node.status.changed', 'nodes/n', '{}', ${young}`,
-  );
-  await fill(
-    "nodes",
-    "id, hostname, sku, gpus_total, region_code, status, onboarding_mode",
-    sql`${id}, 'full-' || g, 's', 8, 'r', 'active', 'manual'`,
-  );
-  await fill(
-    "allocations",
-    "node_id, hostname, generation, tenant, login_user, ssh_keys, grants_root, labels, status, created_by, ended_at",
-    sql`${id}, 'h', 1, 't', 'u', '{}', false, '{}', 'ended', 'ann', ${young}`,
-  );
-  await fill(
-    "repair_cases",
-    "id, node_id, hostname, mode, state, category, summary, opened_by, ended_at",
-    sql`${id}, ${id}, 'h', 'full', 'closed', 'Other', 's', 'ann', ${young}`,
-  );
-  await fill(
-    "repair_events",
-    "repair_id, node_id, type, attempt, actor, message",
-    sql`${id}, ${id}, 'opened', 0, 'ann', 'm'`,
-  );
-  await fill(
-    "external_attempts",
-    "node_id, number, generation, provisioner, holder, state, reason, lease_seconds, ready_within_seconds, lease_expires_at, deadline_at, changed_at",
-    sql`(select n.id from nodes n where n.hostname = 'full-1' limit 1), g, 1, 'p', 'h', 'failed', 'r', 60, 60, ${young}, ${young}, ${young}`,
-  );
+  for (const [table, columns, values] of RETAINED_ROWS) await fill(table, columns, values);
   const [webhook] = await db.insert(webhooks).values({ url: "https://x", types: [], fannedOutTo: 0n }).returning();
   await fill(
     "webhook_deliveries",

@@ -44,7 +44,7 @@ async function mend(api: ApiHarness): Promise<void> {
 /** Adds items until each list of the API has at least two, because the test fleet has fewer in some lists. */
 async function addToLists(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;
-  const post = async (path: string, body: object): Promise<void> => {
+  const post: Post = async (path, body) => {
     const { status, problem } = await api.ask("POST", `/api/v1/admin${path}`, body);
     if (status >= 300) throw new Error(`${path} ${JSON.stringify(problem)}`);
   };
@@ -94,15 +94,7 @@ async function addToLists(api: ApiHarness): Promise<void> {
     const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
     await post("/allocations", { node_id: id, tenant: hostname, login_user: `u${hostname}`, ssh_keys: [SSH_KEY] });
   }
-  for (const hostname of ["c10u41", "c10u42"]) {
-    const host = { siteId: SiteId.parse(siteId), hostname, sku: skuId };
-    const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
-    const issue = { category: "Hardware", summary: "to be read" };
-    await post("/repairs", { node_id: id, machine_health_issue: issue, reason: "to be read" });
-    // The one that repaired the machine before, whose repair systems see the case.
-    const tenant = hostname.replace("c10", "c08");
-    await pool.query("update repair_cases set tenant = $2, repair_tenant = $2 where node_id = $1", [id, tenant]);
-  }
+  await addRepairs(api, post, { siteId, skuId });
   for (const hostname of ["c08u43", "c08u44"]) {
     const host = { hostname, site_id: siteId, sku_id: skuId, region_code: "r1" };
     await post("/external-attempts", { ...host, provisioner: hostname });
@@ -115,4 +107,23 @@ async function addToLists(api: ApiHarness): Promise<void> {
     await post("/decommissions/batch", { site_id: siteId, operation, node_ids: [node] });
   }
   for (const { id } of rows) await storeUnsignedRecord(api.database, NodeId.parse(id));
+}
+
+type Post = (path: string, body: object) => Promise<void>;
+
+async function addRepairs(
+  api: ApiHarness,
+  post: Post,
+  { siteId, skuId }: { readonly siteId: string; readonly skuId: string },
+): Promise<void> {
+  const { pool } = api.database.database;
+  for (const hostname of ["c10u41", "c10u42"]) {
+    const host = { siteId: SiteId.parse(siteId), hostname, sku: skuId };
+    const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
+    const issue = { category: "Hardware", summary: "to be read" };
+    await post("/repairs", { node_id: id, machine_health_issue: issue, reason: "to be read" });
+    // The one that repaired the machine before, whose repair systems see the case.
+    const tenant = hostname.replace("c10", "c08");
+    await pool.query("update repair_cases set tenant = $2, repair_tenant = $2 where node_id = $1", [id, tenant]);
+  }
 }

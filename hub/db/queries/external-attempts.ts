@@ -120,9 +120,7 @@ export async function moveAttempt(
       reason,
       failureCode,
       ...(from === to ? {} : { changedAt: sql`now()` }),
-      ...(isReport
-        ? { heardAt: sql`now()`, leaseExpiresAt: sql`now() + make_interval(secs => ${leaseSeconds})` }
-        : {}),
+      ...(isReport ? { heardAt: sql`now()`, leaseExpiresAt: sql`now() + make_interval(secs => ${leaseSeconds})` } : {}),
       ...(step === undefined ? {} : { step, percent: percent ?? null }),
       ...(facts === undefined ? {} : { facts, provisionedAt }),
       ...(to === "verifying"
