@@ -11,9 +11,9 @@ export const RIGHTS = {
   read_repairs: "read the repairs of machines",
   repair_nodes: "claim a machine for its repair, and report what came of it",
   report_signals: "report readiness signals, get the URLs for cloud-init's reports, and wake a site's watcher",
+  provision_hosts: "begin attempts of external systems to provision hosts, and report about them",
   operate_nodes:
     "begin and change operations, change nodes, tasks, breakers and repairs, and validate sanitization records",
-  provision_hosts: "begin attempts of external systems to provision hosts, and report about them",
   allocate: "create, grant and end allocations",
   configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
   read_audit: "read the audit",

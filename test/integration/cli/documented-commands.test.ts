@@ -133,8 +133,7 @@ const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: st
   openapi: { file: "test/openapi.test.ts", has: "openApiDocument(" },
   asyncapi: { file: "test/openapi.test.ts", has: "asyncApiDocument(" },
   package: { file: "test/packages/packages.test.ts", has: "packaging/main.ts" },
-  "test:validation":
-    "needs NVIDIA's suite, which no CI has; test/integration/api/nico-facade.test.ts proves the contract that the suite needs",
+  "test:validation": "needs NVIDIA's suite; nico-facade.test.ts proves the contract of that suite",
   "test:fidelity": "needs answers that were recorded of a real MAAS",
   bench: "measures for longer than all suites take",
   "upgrade:record": "is for a release; its records are loaded by test/integration/hub/upgrade.test.ts",
