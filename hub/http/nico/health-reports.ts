@@ -4,10 +4,9 @@ import { NodeId } from "../../../shared/ids.ts";
 import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
 import type { NodeHealthOverride } from "../../db/schema/index.ts";
 import { parse } from "../problem.ts";
-import { carryOut } from "../register.ts";
-import { ROUTES } from "../routes/index.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn } from "./inputs.ts";
+import { carryOutOwn } from "./own-route.ts";
 
 const Alert = z.object({
   id: z.string(),
@@ -53,21 +52,6 @@ async function reportsOf({ deps: { db }, params }: NicoCall) {
   return (await listHealthOverrides(db, [idIn(params, NodeId)])).map(toReport);
 }
 
-/** Carries out a route of Muster's own API, so that NICo's clients get the same checks, audit and approvals. */
-async function asOwnRoute(call: NicoCall, operationId: string, body: unknown): Promise<void> {
-  const route = ROUTES.find((one) => one.operationId === operationId);
-  if (route?.body === undefined) throw new Error(`there is no route ${operationId} with a body`);
-  const { actor, address, requestId, deps, approval } = call;
-  const own = {
-    params: { id: idIn(call.params, NodeId) },
-    query: {},
-    body: parse(route.body, body, "body"),
-    ifMatch: null,
-    accept: undefined,
-  };
-  await carryOut(route, { ...own, actor, address, requestId, deps }, approval);
-}
-
 const list: Endpoint = {
   operationId: "nicoListHealthReports",
   method: "GET",
@@ -89,7 +73,7 @@ const put: Endpoint = {
   status: 200,
   answer: async (call) => {
     const { source, mode, alerts } = parse(Report, call.body, "body");
-    await asOwnRoute(call, "setNodeHealthOverride", {
+    await carryOutOwn(call, "setNodeHealthOverride", idIn(call.params, NodeId), {
       source,
       mode: mode === "Replace" ? "replace" : "merge",
       alerts: (alerts ?? []).map(({ id, target, message, tenantMessage, classifications }) => ({
@@ -117,7 +101,8 @@ const remove: Endpoint = {
   status: 204,
   answer: async (call) => {
     const reason = "Removed by a client of NICo's API";
-    await asOwnRoute(call, "removeNodeHealthOverride", { source: call.params["source"], reason });
+    const id = idIn(call.params, NodeId);
+    await carryOutOwn(call, "removeNodeHealthOverride", id, { source: call.params["source"], reason });
     return { body: null };
   },
 };

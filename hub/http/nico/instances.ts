@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { AllocationId } from "../../../shared/ids.ts";
 import { pageOfInstances } from "../../db/queries/machine-pages.ts";
@@ -9,8 +10,10 @@ import { isUnderRepair } from "../../nico/machine-health.ts";
 import { stableId } from "../../nico/stable-id.ts";
 import { readinessOf } from "../../node/readiness-verdict.ts";
 import { readinessFactsOf } from "../../node/scheduling-facts.ts";
+import { parse } from "../problem.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
+import { carryOutOwn } from "./own-route.ts";
 
 async function toInstances(db: Db, rows: readonly AllocationRow[]) {
   const ids = rows.map(({ nodeId }) => nodeId);
@@ -61,6 +64,29 @@ const get: Endpoint = {
   },
 };
 
+/** NICo's request to end an instance. What it says of the machine's fault is checked by Muster's own route. */
+const Release = z.object({ machineHealthIssue: z.unknown().optional(), isRepairTenant: z.boolean().nullish() });
+
+/** Ends a tenant's use of a machine, and says whether the machine is faulty or was repaired (repair 1). */
+const release: Endpoint = {
+  operationId: "nicoDeleteInstance",
+  method: "DELETE",
+  path: "/instance/{id}",
+  permission: "write",
+  right: "allocate",
+  place: { of: "allocation", param: "id" },
+  status: 202,
+  answer: async (call) => {
+    const { machineHealthIssue: issue, isRepairTenant } = parse(Release, call.body ?? {}, "body");
+    await carryOutOwn(call, "releaseAllocation", idIn(call.params, AllocationId), {
+      reason: "Ended by a client of NICo's API",
+      ...(issue === undefined || issue === null ? {} : { machine_health_issue: issue }),
+      ...(typeof isRepairTenant === "boolean" ? { is_repair_tenant: isRepairTenant } : {}),
+    });
+    return { body: { message: "Deletion request was accepted" } };
+  },
+};
+
 /** The flat network that stands for each tenant with an instance at a site. */
 const networks: Endpoint = {
   operationId: "nicoListVpcs",
@@ -85,4 +111,4 @@ const networks: Endpoint = {
   },
 };
 
-export const nicoInstances = [list, get, networks];
+export const nicoInstances = [list, get, release, networks];

@@ -170,6 +170,25 @@ describe("the routes in NICo's form", () => {
     expect((await machine(id)).status).toBe("Ready");
   });
 
+  it("end an instance, and open a repair of its machine for the fault that the request names", async () => {
+    const [healthy, faulty] = [await add(), await add()];
+    const issue = { category: "Hardware", summary: "GPU 3 fell off the bus", details: "Xid 79" };
+    const end = (id: string, body?: object) => api.ask("DELETE", `${BASE}/instance/${id}`, body);
+    const instance = await allocate(faulty);
+    const wrong = await end(instance, { machineHealthIssue: { ...issue, category: "Weather" } });
+    expect(wrong).toMatchObject({ status: 400, body: { source: "nico" } });
+    expect((await ask(`/instance/${instance}`)).body.status).toBe("Provisioning");
+    expect(await end(instance, { machineHealthIssue: issue })).toMatchObject({
+      ...{ status: 202, body: { message: expect.any(String) } },
+    });
+    expect((await end(await allocate(healthy))).status).toBe(202);
+    expect((await ask(`/instance/${instance}`)).body.status).toBe("Terminating");
+    const { body: repairs } = await api.ask("GET", "/api/v1/admin/repairs");
+    expect(repairs.items).toMatchObject([{ node_id: faulty, issue }]);
+    const alerts = (await machine(faulty))["health"] as { alerts: { id: string }[] };
+    expect(alerts.alerts.map(({ id }) => id)).toContain("TenantReportedIssue");
+  });
+
   it("show a caller only the sites and the tenant of the caller", async () => {
     const other = SiteId.parse((await api.ask("POST", "/api/v1/admin/maas-sites", siteBody("dc2"))).body.id);
     const [here, there] = [await add(), await add(other)];
