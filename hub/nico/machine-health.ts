@@ -70,10 +70,6 @@ export function machineHealthOf(row: NodeRow): MachineHealth {
   };
 }
 
-/** True while a repair of the node is asked for or under way, as its health overrides say. */
-export const isUnderRepair = ({ overrides }: Pick<NodeRow, "overrides">): boolean =>
-  aggregateAlerts(overrides).some(({ id }) => id === "RequestRepair" || id === "RequestOnlineRepair");
-
 /** True if an alert keeps new tenants off the node. */
 export const preventsAllocations = (health: MachineHealth, { overrides }: Pick<NodeRow, "overrides">): boolean =>
   overridesThat("PreventAllocations", overrides).length > 0 ||

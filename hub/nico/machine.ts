@@ -30,18 +30,19 @@ export function historyOf(nodeId: string, records: MachineRecords): StatusEntry[
   const mine = <T extends { readonly nodeId: string }>(rows: readonly T[]): T[] =>
     rows.filter((one) => one.nodeId === nodeId);
   const changes = mine(records.changes);
-  // The oldest events of a node may be gone, so the history begins with the status before the oldest one that is left.
+  // The oldest events of a node may be gone or be too many, so the history begins with the status before the oldest one that is left. What the hub still
+  // knows from before that, such as an old allocation, is left out: without the node's status of that time it would tell something wrong.
   const first = changes.find(({ toStatus }) => toStatus !== null);
   const before: Change[] =
     first === undefined || first.fromStatus === null
       ? []
       : [{ at: new Date(first.occurredAt.getTime() - 1), message: "Earlier history", node: first.fromStatus }];
-  return statusHistory([
-    ...before,
-    ...changes.flatMap(changesOfNode),
+  const [start] = before;
+  const others = [
     ...mine(records.uses).flatMap(changesOfUse),
     ...mine(records.cleanings).map(cleaningOf).flatMap(changesOfCleaning),
-  ]);
+  ].filter(({ at }) => start === undefined || at >= start.at);
+  return statusHistory([...before, ...changes.flatMap(changesOfNode), ...others]);
 }
 
 export const toStatusDetail = ({ status, message, at }: StatusEntry) => ({

@@ -174,9 +174,9 @@ async function cleaningsOf(db: Db, ids: readonly NodeId[]): Promise<CleaningOfNo
     .from(nodeDecommissions)
     .innerJoin(workflows, eq(workflows.id, nodeDecommissions.decommissionId))
     .leftJoin(sanitizationRecords, eq(sanitizationRecords.decommissionId, nodeDecommissions.decommissionId))
-    .where(
-      and(inArray(nodeDecommissions.nodeId, [...ids]), inArray(nodeDecommissions.mode, ["soft_reset", "reimage"])),
-    );
+    .where(and(inArray(nodeDecommissions.nodeId, [...ids]), inArray(nodeDecommissions.mode, ["soft_reset", "reimage"])))
+    .orderBy(desc(nodeDecommissions.createdAt))
+    .limit(USES_OF_A_NODE * ids.length);
 }
 
 export interface InstanceFilter {
@@ -204,5 +204,27 @@ export async function pageOfInstances(
     .limit(limit)
     .offset(offset);
   const [counted] = await db.select({ total: count() }).from(allocations).where(where);
+  return { rows, total: counted?.total ?? 0 };
+}
+
+/** Returns a page of the tenants that have open allocations, each with the site, and their number. */
+export async function pageOfTenants(
+  db: Db,
+  { reach, siteId }: Pick<InstanceFilter, "reach" | "siteId">,
+  { limit, offset }: MachinePage,
+): Promise<{ rows: { siteId: SiteId | null; tenant: string }[]; total: number }> {
+  const pairs = db
+    .selectDistinct({ siteId: allocations.siteId, tenant: allocations.tenant })
+    .from(allocations)
+    .where(
+      and(
+        ne(allocations.status, "ended"),
+        isWithin(reach, { site: allocations.siteId, tenant: allocations.tenant }),
+        siteId === undefined ? undefined : eq(allocations.siteId, siteId),
+      ),
+    )
+    .as("pairs");
+  const rows = await db.select().from(pairs).orderBy(asc(pairs.siteId), asc(pairs.tenant)).limit(limit).offset(offset);
+  const [counted] = await db.select({ total: count() }).from(pairs);
   return { rows, total: counted?.total ?? 0 };
 }

@@ -1,4 +1,5 @@
 import type { Context, Hono } from "hono";
+import { z } from "zod";
 import { APPROVAL_HEADER } from "../../../shared/api/approvals.ts";
 import { ApiError, type Problem } from "../../../shared/api/errors.ts";
 import { mustBeWithin } from "../../people/place.ts";
@@ -9,7 +10,7 @@ import { nicoAbsent } from "./absent.ts";
 import type { Endpoint, NicoAnswer } from "./endpoint.ts";
 import { nicoExpectedMachines } from "./expected-machines.ts";
 import { nicoHealthReports } from "./health-reports.ts";
-import { pageIn } from "./inputs.ts";
+import { idIn, pageIn } from "./inputs.ts";
 import { nicoInstances } from "./instances.ts";
 import { nicoMachines } from "./machines.ts";
 import { nicoSites } from "./sites.ts";
@@ -59,6 +60,7 @@ async function serve(
   const { org = "", ...params } = c.req.param() as Record<string, string>;
   if (org !== nicoOrg)
     throw new ApiError("forbidden", `This hub serves the organization ${nicoOrg}, not ${org.slice(0, 64)}.`);
+  if (params["id"] !== undefined) idIn(params, z.uuid());
   await mustBeWithin(deps.db, actor, endpoint, { params, body: undefined });
   const query = c.req.query();
   const page = pageIn(query);

@@ -1,35 +1,24 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { AllocationId } from "../../../shared/ids.ts";
-import { pageOfInstances } from "../../db/queries/machine-pages.ts";
-import { listNodeRows } from "../../db/queries/node-reads.ts";
+import { pageOfInstances, pageOfTenants } from "../../db/queries/machine-pages.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
-import { instanceStatusOf, toInstance, vpcOf } from "../../nico/instance.ts";
-import { isUnderRepair } from "../../nico/machine-health.ts";
+import { toInstance, vpcOf } from "../../nico/instance.ts";
 import { stableId } from "../../nico/stable-id.ts";
-import { readinessOf } from "../../node/readiness-verdict.ts";
-import { readinessFactsOf } from "../../node/scheduling-facts.ts";
 import { parse } from "../problem.ts";
+import { isOpen, toInstances } from "../routes/instance-rows.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
 import { carryOutOwn } from "./own-route.ts";
 
-async function toInstances(db: Db, rows: readonly AllocationRow[]) {
-  const ids = rows.map(({ nodeId }) => nodeId);
-  const nodes = await listNodeRows(db, { ids }, { limit: Math.max(ids.length, 1), after: null });
-  const byId = new Map(nodes.map((row) => [row.node.id, row]));
-  return rows.flatMap((row) => {
-    if (row.status === "ended") return [];
-    const node = byId.get(row.nodeId);
-    const host = {
-      ready:
-        node !== undefined &&
-        node.node.status === "active" &&
-        readinessOf(readinessFactsOf(node), node.conditions).ready,
-      underRepair: node !== undefined && isUnderRepair(node),
-    };
-    return [toInstance(row, instanceStatusOf(row.status, host), node?.node.sku ?? null)];
+/** Muster's own view of an instance decides about its status, so that a tenant reads the same in both forms of the API. */
+async function inForm(db: Db, rows: readonly AllocationRow[]) {
+  const open = rows.filter(isOpen);
+  const own = new Map((await toInstances(db, open)).map((one) => [one.id, one]));
+  return open.flatMap((row) => {
+    const one = own.get(row.id);
+    return one === undefined ? [] : [toInstance(row, one.status, one.sku_id)];
   });
 }
 
@@ -43,7 +32,7 @@ const list: Endpoint = {
   status: 200,
   answer: async ({ deps: { db }, actor, query, page }) => {
     const { rows, total } = await pageOfInstances(db, { reach: actor, siteId: siteIn(query) }, page);
-    return { body: await toInstances(db, rows), total };
+    return { body: await inForm(db, rows), total };
   },
 };
 
@@ -58,7 +47,7 @@ const get: Endpoint = {
   answer: async ({ deps: { db }, actor, params }) => {
     const id = idIn(params, AllocationId);
     const { rows } = await pageOfInstances(db, { reach: actor, id }, { limit: 1, offset: 0 });
-    const [body] = await toInstances(db, rows);
+    const [body] = await inForm(db, rows);
     if (body === undefined) throw new ApiError("not_found", `There is no instance ${id}, or it has ended.`);
     return { body };
   },
@@ -97,17 +86,16 @@ const networks: Endpoint = {
   place: "list",
   status: 200,
   answer: async ({ deps: { db }, actor, query, page }) => {
-    const { rows } = await pageOfInstances(db, { reach: actor, siteId: siteIn(query) }, { limit: 10_000, offset: 0 });
-    const all = new Map(rows.map(({ siteId, tenant }) => [vpcOf(siteId, tenant), { siteId, tenant }]));
-    const body = [...all].map(([id, { siteId, tenant }]) => ({
-      id,
+    const { rows, total } = await pageOfTenants(db, { reach: actor, siteId: siteIn(query) }, page);
+    const body = rows.map(({ siteId, tenant }) => ({
+      id: vpcOf(siteId, tenant),
       name: tenant,
       siteId,
       tenantId: stableId("tenant", tenant),
       networkVirtualizationType: "FLAT",
       status: "Ready",
     }));
-    return { body: body.slice(page.offset, page.offset + page.limit), total: body.length };
+    return { body, total };
   },
 };
 

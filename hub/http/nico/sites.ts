@@ -6,6 +6,7 @@ import type { MaasSite } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { stableId } from "../../nico/stable-id.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { idIn } from "./inputs.ts";
 
 /** More sites than this would be a hub of another kind. */
 const MOST_SITES = 1_000;
@@ -53,7 +54,7 @@ const get: Endpoint = {
   place: { of: "site", param: "id" },
   status: 200,
   answer: async ({ deps: { db }, params, org }) => {
-    const site = await readSite(db, SiteId.parse(params["id"]));
+    const site = await readSite(db, idIn(params, SiteId));
     if (site === null) throw new ApiError("not_found", `There is no site ${params["id"]}.`);
     return { body: await toSite(db, site, org) };
   },

@@ -4,86 +4,19 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { Instance, InstanceDetail, StatusHistory } from "../../../shared/api/instances.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
-import { HEALTH_TEMPLATES } from "../../../shared/health-report.ts";
 import { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
-import { instanceStatus } from "../../allocations/instance-status.ts";
 import { type HistoryEvent, statusHistory } from "../../allocations/status-history.ts";
 import { listOpenAllocations, readAllocation } from "../../db/queries/allocations.ts";
-import { type HistoryRow, listHistory, readInstanceHosts } from "../../db/queries/instances.ts";
-import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
-import { readReadiness } from "../../db/queries/node-readiness.ts";
+import { type HistoryRow, listHistory } from "../../db/queries/instances.ts";
 import { readNode } from "../../db/queries/nodes.ts";
-import { isoOrNull } from "../../db/queries/workflow-views.ts";
-import type { AllocationRow } from "../../db/schema/index.ts";
-import type { Db } from "../../db/tx.ts";
-import { overridesInForce } from "../../node/health-aggregate.ts";
-import { readinessOf } from "../../node/readiness-verdict.ts";
-import { readinessFactsOf } from "../../node/scheduling-facts.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute } from "../route.ts";
+import { isOpen, toInstances } from "./instance-rows.ts";
 
 const path = "/api/v1/admin/instances";
 const tag = "instances";
 /** The largest number of events from which a status history is made. */
 const MOST_EVENTS = 2_000;
-
-/** The sources of the health overrides by which a repair of a host shows. */
-const REPAIRS: ReadonlySet<string> = new Set([
-  HEALTH_TEMPLATES.RequestRepair.source,
-  HEALTH_TEMPLATES.RequestOnlineRepair.source,
-  HEALTH_TEMPLATES.OutForRepair.source,
-]);
-
-type OpenRow = AllocationRow & { readonly status: Exclude<AllocationRow["status"], "ended"> };
-const isOpen = (row: AllocationRow): row is OpenRow => row.status !== "ended";
-
-/** Computes the instances of open allocations, with a fixed number of SQL statements. */
-async function toInstances(db: Db, rows: readonly OpenRow[]): Promise<z.input<typeof Instance>[]> {
-  const nodeIds = [...new Set(rows.map(({ nodeId }) => nodeId))];
-  const readiness = new Map((await readReadiness(db, nodeIds)).map((row) => [row.node.id, row]));
-  const overrides = await listHealthOverrides(db, nodeIds);
-  const hosts = await readInstanceHosts(
-    db,
-    rows.map(({ id }) => id),
-  );
-  return rows.map((row) => {
-    const known = readiness.get(row.nodeId);
-    const host = hosts.get(row.id);
-    const verdict = instanceStatus({
-      allocation: row.status,
-      node: known?.node.status ?? null,
-      lacks:
-        known === undefined
-          ? []
-          : readinessOf(readinessFactsOf(known), known.conditions).lacking.map(({ kind }) => kind),
-      isRepaired: overridesInForce(overrides.filter(({ nodeId }) => nodeId === row.nodeId)).some(({ source }) =>
-        REPAIRS.has(source),
-      ),
-      hasFailedTurnover: host?.hasFailedTurnover ?? false,
-    });
-    const { room = null, rack = null, unit = null } = known?.node ?? {};
-    return {
-      id: row.id,
-      tenant: row.tenant,
-      site_id: row.siteId,
-      node_id: row.nodeId,
-      hostname: row.hostname,
-      status: verdict.status,
-      status_reason: verdict.reason,
-      labels: row.labels,
-      login_user: row.loginUser,
-      host: known?.node.host ?? null,
-      port: known?.node.port ?? 22,
-      sku_id: known?.node.sku ?? null,
-      location: { room, rack, unit },
-      zone: host?.zone ?? null,
-      power_state: host?.powerState ?? null,
-      created_at: row.createdAt.toISOString(),
-      active_at: isoOrNull(row.activeAt),
-      ends_at: isoOrNull(row.endsAt),
-    };
-  });
-}
 
 const list = readRoute({
   operationId: "listInstances",

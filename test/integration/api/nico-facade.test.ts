@@ -88,20 +88,23 @@ describe("the routes in NICo's form", () => {
   });
 
   it("refuse a request without a token, of another organization, and to a path that does not exist, in NICo's form", async () => {
+    const limited = await apiToken(api.database, { name: "limited", role: "viewer", sites: [siteId] });
     const answers = [
       await ask("/machine", "wrong"),
       await api.ask("GET", "/v2/org/other/carbide/machine"),
       await ask("/machine/no-uuid"),
+      await ask("/site/no-uuid"),
+      await ask("/machine/no-uuid", limited),
       await ask(`/machine/${randomUUID()}`),
       await ask("/nothing"),
       await ask("/machine?pageSize=101"),
       await ask("/machine?pageNumber=0"),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([401, 403, 400, 404, 404, 400, 400]);
+    expect(answers.map(({ status }) => status)).toEqual([401, 403, 400, 400, 400, 404, 404, 400, 400]);
     for (const { body } of answers)
       expect(body).toEqual({ source: expect.any(String), message: expect.any(String), data: body.data });
     expect(answers[1]?.body.source).toBe("carbide");
-    expect(answers[5]?.body.data).toEqual({ pageSize: "must be from 1 to 100" });
+    expect(answers[7]?.body.data).toEqual({ pageSize: "must be from 1 to 100" });
   });
 
   it("give pages by number and size in an order that does not change", async () => {
@@ -193,21 +196,18 @@ describe("the routes in NICo's form", () => {
     const other = SiteId.parse((await api.ask("POST", "/api/v1/admin/maas-sites", siteBody("dc2"))).body.id);
     const [here, there] = [await add(), await add(other)];
     const instance = await allocate(there);
-    const limited = { createdBy: "admin", expiresAt: null, tenant: null };
-    const token = await apiToken(api.database, { ...limited, name: "dc1-only", role: "viewer", sites: [siteId] });
+    const token = await apiToken(api.database, { name: "dc1-only", role: "viewer", sites: [siteId] });
     const ids = (await ask("/machine?pageSize=100", token)).body.map(({ id }: Machine) => id);
     expect(ids).toContain(here);
     expect(ids).not.toContain(there);
     expect((await ask(`/machine/${there}`, token)).status).toBe(404);
     expect((await ask("/site", token)).body.map(({ id }: Machine) => id)).toEqual([siteId]);
-    const stranger = await apiToken(api.database, {
-      ...limited,
-      name: "t",
-      role: "tenant",
-      sites: null,
-      tenant: "zeta",
-    });
+    const stranger = await apiToken(api.database, { name: "t", role: "tenant", tenant: "zeta" });
     expect((await ask("/instance", stranger)).body).toEqual([]);
+    expect((await ask("/vpc", stranger)).body).toEqual([]);
+    expect((await ask("/vpc?pageSize=100")).body.map((vpc: Machine) => vpc["siteId"])).toEqual(
+      expect.arrayContaining([siteId, other]),
+    );
     expect((await ask(`/instance/${instance}`, stranger)).status).toBe(404);
     expect((await ask("/machine", stranger)).status).toBe(403);
   });

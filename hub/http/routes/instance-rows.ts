@@ -1,0 +1,71 @@
+import type { z } from "zod";
+import type { Instance } from "../../../shared/api/instances.ts";
+import { HEALTH_TEMPLATES } from "../../../shared/health-report.ts";
+import { instanceStatus } from "../../allocations/instance-status.ts";
+import { readInstanceHosts } from "../../db/queries/instances.ts";
+import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
+import { readReadiness } from "../../db/queries/node-readiness.ts";
+import { isoOrNull } from "../../db/queries/workflow-views.ts";
+import type { AllocationRow } from "../../db/schema/index.ts";
+import type { Db } from "../../db/tx.ts";
+import { overridesInForce } from "../../node/health-aggregate.ts";
+import { readinessOf } from "../../node/readiness-verdict.ts";
+import { readinessFactsOf } from "../../node/scheduling-facts.ts";
+
+/** The sources of the health overrides by which a repair of a host shows. */
+const REPAIRS: ReadonlySet<string> = new Set([
+  HEALTH_TEMPLATES.RequestRepair.source,
+  HEALTH_TEMPLATES.RequestOnlineRepair.source,
+  HEALTH_TEMPLATES.OutForRepair.source,
+]);
+
+type OpenRow = AllocationRow & { readonly status: Exclude<AllocationRow["status"], "ended"> };
+export const isOpen = (row: AllocationRow): row is OpenRow => row.status !== "ended";
+
+/** Computes the instances of open allocations, with a fixed number of SQL statements. */
+export async function toInstances(db: Db, rows: readonly OpenRow[]): Promise<z.input<typeof Instance>[]> {
+  const nodeIds = [...new Set(rows.map(({ nodeId }) => nodeId))];
+  const readiness = new Map((await readReadiness(db, nodeIds)).map((row) => [row.node.id, row]));
+  const overrides = await listHealthOverrides(db, nodeIds);
+  const hosts = await readInstanceHosts(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => {
+    const known = readiness.get(row.nodeId);
+    const host = hosts.get(row.id);
+    const verdict = instanceStatus({
+      allocation: row.status,
+      node: known?.node.status ?? null,
+      lacks:
+        known === undefined
+          ? []
+          : readinessOf(readinessFactsOf(known), known.conditions).lacking.map(({ kind }) => kind),
+      isRepaired: overridesInForce(overrides.filter(({ nodeId }) => nodeId === row.nodeId)).some(({ source }) =>
+        REPAIRS.has(source),
+      ),
+      hasFailedTurnover: host?.hasFailedTurnover ?? false,
+    });
+    const { room = null, rack = null, unit = null } = known?.node ?? {};
+    return {
+      id: row.id,
+      tenant: row.tenant,
+      site_id: row.siteId,
+      node_id: row.nodeId,
+      hostname: row.hostname,
+      status: verdict.status,
+      status_reason: verdict.reason,
+      labels: row.labels,
+      login_user: row.loginUser,
+      host: known?.node.host ?? null,
+      port: known?.node.port ?? 22,
+      sku_id: known?.node.sku ?? null,
+      location: { room, rack, unit },
+      zone: host?.zone ?? null,
+      power_state: host?.powerState ?? null,
+      created_at: row.createdAt.toISOString(),
+      active_at: isoOrNull(row.activeAt),
+      ends_at: isoOrNull(row.endsAt),
+    };
+  });
+}
