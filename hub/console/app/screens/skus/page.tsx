@@ -77,6 +77,7 @@ function NewSku(): ReactNode {
   const [about, setAbout] = useState("");
   const [vendor, setVendor] = useState<Vendor>("nvidia");
   const [gpus, setGpus] = useState<number | string>(8);
+  const [memory, setMemory] = useState<number | string>("");
   return (
     <VerbButton
       verb="New SKU"
@@ -95,6 +96,7 @@ function NewSku(): ReactNode {
               gpu_vendor: vendor,
               gpu_model: "",
               gpus_total: vendor === "none" ? 0 : Number(gpus),
+              hardware: memory === "" ? {} : { memory_gib: Number(memory) },
             },
           }),
         )
@@ -118,6 +120,15 @@ function NewSku(): ReactNode {
         data={["nvidia", "amd", "none"]}
         value={vendor}
         onChange={(event) => setVendor(event.currentTarget.value as Vendor)}
+      />
+      <NumberInput
+        label="Memory of a host in GiB"
+        description="A host with less takes no tenant. Empty: the hub does not check it. The command line also takes disks and NICs."
+        mb="xs"
+        min={1}
+        allowDecimal={false}
+        value={memory}
+        onChange={setMemory}
       />
       {vendor === "none" ? null : (
         <NumberInput
