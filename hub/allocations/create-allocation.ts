@@ -11,6 +11,7 @@ import { reserveUid } from "../db/queries/tenant-uids.ts";
 import type { AllocationRow, Node, Task } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { tellAllocation } from "../node/allocation-moves.ts";
+import type { Obstacle } from "../node/schedulable.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { obstaclesToAllocation, readCandidates, takeFreeNode } from "./free-node.ts";
 
@@ -29,10 +30,10 @@ export async function createAllocation(
   tx: Tx,
   request: AllocationCreate,
   createdBy: string,
-  despite: Despite = {},
+  { tolerates = () => false }: Despite = {},
 ): Promise<AllocationRow> {
   await mustEndLater(tx, request.ends_at);
-  const node = await nodeFor(tx, request, despite);
+  const node = await nodeFor(tx, request, tolerates);
   const id = AllocationId.parse(randomUUID());
   const account = { loginUser: request.login_user, sshKeys: request.ssh_keys, grantsRoot: request.root };
   const task = await queueGrant(tx, { id, nodeId: node.id, ...account });
@@ -91,18 +92,19 @@ async function mustEndLater(tx: Tx, endsAt: string | null): Promise<void> {
   );
 }
 
-/** What a named node may have although it takes no tenant: the one that has claimed its repair works on it because of its faults. */
+/** Says which obstacles a named node may have, for a caller that works on the node because of them. */
 export interface Despite {
-  readonly despite?: "repair";
+  readonly tolerates?: (obstacle: Obstacle) => boolean;
 }
-const OF_REPAIR: readonly string[] = ["health_override", "in_repair"];
+
+type Tolerates = NonNullable<Despite["tolerates"]>;
 
 async function nodeFor(
   tx: Tx,
   { node_id, site_id, sku_id, root }: AllocationCreate,
-  { despite }: Despite,
+  tolerates: Tolerates,
 ): Promise<Node> {
-  if (node_id !== undefined) return namedNode(tx, node_id, root, despite === undefined ? [] : OF_REPAIR);
+  if (node_id !== undefined) return namedNode(tx, node_id, root, tolerates);
   if (site_id === undefined || sku_id === undefined)
     throw new Error("the request names neither a node nor a SKU and a site");
   const unknown = (field: string, what: string) =>
@@ -116,12 +118,12 @@ async function nodeFor(
 }
 
 /** Locks the node that a request for an allocation names. `namedNode` throws an ApiError with the reason if the node cannot be allocated. */
-async function namedNode(tx: Tx, nodeId: NodeId, root: boolean, tolerated: readonly string[]): Promise<Node> {
+async function namedNode(tx: Tx, nodeId: NodeId, root: boolean, tolerates: Tolerates): Promise<Node> {
   const node = await mustLockNode(tx, nodeId);
   const [candidate] = await readCandidates(tx, { id: nodeId }, { limit: 1, after: null });
   if (candidate === undefined) throw new Error(`node ${nodeId} is locked and cannot be read`);
   const { row, heldBy } = candidate;
-  const obstacles = obstaclesToAllocation(candidate, root).filter(({ kind }) => !tolerated.includes(kind));
+  const obstacles = obstaclesToAllocation(candidate, root).filter((one) => !tolerates(one));
   if (obstacles.length === 0) return node;
   const context = { node_id: nodeId, node_status: node.status };
   if (row.allocation !== null)

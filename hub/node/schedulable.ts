@@ -29,6 +29,8 @@ export interface SchedulingFacts extends ReadinessFacts {
 /** A reason that keeps new work off a node: `kind` is one of a few names that a caller can count over many nodes, and `text` is for operators. */
 export interface Obstacle {
   readonly kind: string;
+  /** The source of the health override that is the obstacle; other obstacles have none. */
+  readonly source?: string;
   readonly text: string;
 }
 
@@ -58,6 +60,7 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
   for (const { source, reason } of node.overrides)
     found.push({
       kind: "health_override",
+      source,
       text: `health override ${source}: ${reason}. When its cause is gone, remove it with remove-node-health-override`,
     });
   if (node.repair !== null)

@@ -8,6 +8,8 @@ import { MARK_TEMPLATES, type MarkTemplate, marksOf } from "./case-moves.ts";
 const MOST_MESSAGE = 1024;
 const MOST_TENANT_MESSAGE = 512;
 const OUT_FOR_REPAIR = HEALTH_TEMPLATES.OutForRepair.source;
+/** The author of a case's marks begins so. A mark of another case is a case's too, for example one that the node has inherited. */
+const BY_REPAIR = "repair:";
 
 /** Returns the alert of a mark. The words for tenants are NICo's. */
 function alertOf(template: MarkTemplate, { category, summary, finding }: RepairCase): HealthAlert {
@@ -28,7 +30,7 @@ function alertOf(template: MarkTemplate, { category, summary, finding }: RepairC
 
 /**
  * Makes the node's repair marks those of its case, whatever they were before. A mark that a person has set for the same fault becomes the case's. Only
- * an override `out-for-repair` that a person has set stays, because it may have another cause.
+ * an override `out-for-repair` that a person has set stays as it is, because it may have another cause; only a person removes it.
  */
 export async function applyMarks(
   tx: Tx,
@@ -37,20 +39,20 @@ export async function applyMarks(
 ): Promise<void> {
   const wanted = marksOf(row.mode, row.state);
   if (wanted === null) return;
-  const setBy = `repair:${row.id}`;
+  const setBy = `${BY_REPAIR}${row.id}`;
   const stand = new Map((await listHealthOverrides(tx, [row.nodeId])).map((one) => [one.source, one]));
   for (const template of MARK_TEMPLATES) {
     const { source } = HEALTH_TEMPLATES[template];
     const now = stand.get(source);
-    const isOwn = now?.setBy === setBy;
+    const isOfPerson = now !== undefined && !now.setBy.startsWith(BY_REPAIR);
+    if (isOfPerson && source === OUT_FOR_REPAIR) continue;
     if (wanted.includes(template)) {
       const alerts = [alertOf(template, row)];
-      if (isOwn && JSON.stringify(now.alerts) === JSON.stringify(alerts)) continue;
+      if (now?.setBy === setBy && JSON.stringify(now.alerts) === JSON.stringify(alerts)) continue;
       const since = now === undefined ? {} : { since: now.since };
       const reason = `repair ${row.id} (${row.state})`;
       await setHealthOverride(tx, { nodeId: row.nodeId, target: null, source, alerts, reason, setBy, ...since });
-    } else if (now !== undefined && (isOwn || source !== OUT_FOR_REPAIR))
-      await removeHealthOverride(tx, row.nodeId, source, said);
+    } else if (now !== undefined) await removeHealthOverride(tx, row.nodeId, source, said);
   }
 }
 

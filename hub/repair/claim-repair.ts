@@ -3,9 +3,13 @@ import type { RepairClaim } from "../../shared/api/repairs.ts";
 import type { RepairId } from "../../shared/ids.ts";
 import { createAllocation } from "../allocations/create-allocation.ts";
 import { databaseNow } from "../db/queries/clock.ts";
+import { attemptBegan } from "../db/queries/repair-events.ts";
 import type { RepairCase } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import type { Obstacle } from "../node/schedulable.ts";
+import { isRepairMark } from "./apply-marks.ts";
 import { contextOf, lockNodeAndCase, moveCase, noteOnCase } from "./move-case.ts";
+import { mustBeFree } from "./must-be-free.ts";
 
 export interface Claimant {
   readonly name: string;
@@ -13,6 +17,8 @@ export interface Claimant {
 }
 
 const HOUR_MS = 3_600_000;
+/** The longest time of one attempt with all its extensions, so that no claim keeps a machine out of service for ever. */
+const LONGEST_ATTEMPT_DAYS = 14;
 
 /**
  * Claims a machine for its repair, which begins an attempt. Who has claimed it already may extend the claim. A machine may be claimed in every status of
@@ -25,9 +31,11 @@ export async function claimRepair(tx: Tx, id: RepairId, by: Claimant, body: Repa
   if (row.state === "claimed") {
     mustBeClaimant(row, by);
     if (body.access !== undefined) throw hasAccess(row);
+    await mustEndInTime(tx, row, claimUntil);
     const told = { entry: "claim_extended", actor: by.name, message: `until ${until}` } as const;
     return noteOnCase(tx, row, told, { claimUntil });
   }
+  if (row.mode === "full") await mustBeFree(tx, row);
   const repairTenant = by.tenant ?? body.access?.tenant ?? null;
   if (body.access !== undefined && row.mode === "online") throw hasTenant(row);
   const fresh = { outcome: null, workedUntil: null, validatedAt: null, validatedBy: null, accessAllocationId: null };
@@ -53,7 +61,7 @@ export async function claimRepair(tx: Tx, id: RepairId, by: Claimant, body: Repa
     labels: { repair: id },
     ends_at: null,
   };
-  const { id: accessAllocationId } = await createAllocation(tx, wanted, by.name, { despite: "repair" });
+  const { id: accessAllocationId } = await createAllocation(tx, wanted, by.name, { tolerates: isOfRepair });
   const access = {
     entry: "access_given",
     actor: by.name,
@@ -61,6 +69,13 @@ export async function claimRepair(tx: Tx, id: RepairId, by: Claimant, body: Repa
   } as const;
   return noteOnCase(tx, claimed, access, { accessAllocationId });
 }
+
+/**
+ * A repair team works on the machine because of its case and its marks. Every other override stays in force, e.g. the one for disks that were perhaps
+ * not erased, so that no repair team sees a former tenant's data.
+ */
+const isOfRepair = ({ kind, source }: Obstacle): boolean =>
+  kind === "in_repair" || (source !== undefined && isRepairMark(source));
 
 /** A claim belongs to who made it, and to every repair system of the same tenant. */
 export const isClaimant = ({ claimedBy, repairTenant }: RepairCase, by: Claimant): boolean =>
@@ -71,6 +86,18 @@ function mustBeClaimant(row: RepairCase, by: Claimant): void {
   throw new ApiError(
     "conflict",
     `Repair ${row.id} of node ${row.hostname} is claimed by ${row.claimedBy} until ${row.claimUntil?.toISOString()}. Take another repair.`,
+    contextOf(row),
+  );
+}
+
+async function mustEndInTime(tx: Tx, row: RepairCase, claimUntil: Date): Promise<void> {
+  const began = await attemptBegan(tx, row);
+  if (began === null) throw new Error(`repair ${row.id} is claimed without an entry of its claim`);
+  const latest = new Date(began.getTime() + LONGEST_ATTEMPT_DAYS * 24 * HOUR_MS);
+  if (claimUntil <= latest) return;
+  throw new ApiError(
+    "conflict",
+    `Attempt ${row.attempt} of repair ${row.id} ends at the latest at ${latest.toISOString()}, ${LONGEST_ATTEMPT_DAYS} days after its claim. Extend it by fewer hours, or report it: in_progress ends it without success, and manual hands the machine to a person.`,
     contextOf(row),
   );
 }

@@ -1,4 +1,5 @@
 import type { HealthIssue, RepairOutcome } from "../../shared/repair.ts";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { continueEnding } from "../allocations/end-allocation.ts";
 import { lockAllocation } from "../db/queries/allocations.ts";
 import { readSite } from "../db/queries/maas-sites.ts";
@@ -55,7 +56,8 @@ export async function endAccess(
   if (row.accessAllocationId === null) return;
   const allocation = await lockAllocation(tx, row.accessAllocationId);
   if (allocation === null || allocation.status === "ended" || allocation.decommissionId !== null) return;
-  await continueEnding(tx, allocation, { ...by, reason: by.reason.slice(0, 256), forced: false });
+  const reason = withoutCredentials(by.reason).slice(0, 256);
+  await continueEnding(tx, allocation, { ...by, reason, forced: false });
 }
 
 /** Releases the tenant's allocation after a failed online repair, as the tenant has agreed, and goes on with a full repair. */

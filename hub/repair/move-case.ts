@@ -3,6 +3,7 @@ import type { EventType } from "../../shared/events.ts";
 import type { NodeId, RepairId } from "../../shared/ids.ts";
 import { type HealthIssue, REPAIR_STATES, type RepairEntry } from "../../shared/repair.ts";
 import type { REPAIR_EVENTS } from "../../shared/repair-events.ts";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { lockNode } from "../db/queries/nodes.ts";
@@ -12,6 +13,7 @@ import type { Node, RepairCase } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { applyMarks } from "./apply-marks.ts";
 import { afterMove, type RepairMove, verbsFrom } from "./case-moves.ts";
+import { redactedChange, redactedDetails } from "./redact.ts";
 
 const EVENT_OF = {
   opened: "repair.opened",
@@ -34,9 +36,12 @@ const EVENT_OF = {
   abandoned: "repair.abandoned",
 } as const satisfies Readonly<Record<RepairEntry, EventType & keyof typeof REPAIR_EVENTS>>;
 
-/** A case with this many entries takes only those that end it, so that no timeline grows for ever. */
+/**
+ * A case with this many entries takes no more of those that may be repeated at will, so that no timeline grows for ever. Every other entry fits always,
+ * because a case must be able to go on and to end; their number has other limits, for example the limit of attempts.
+ */
 const MOST_ENTRIES = 500;
-const ENDING_ENTRIES: readonly RepairEntry[] = ["closed", "abandoned", "lapsed", "escalated", "became_full"];
+const REPEATABLE: readonly RepairEntry[] = ["claim_extended", "request_withdrawn"];
 
 export interface Told {
   readonly entry: RepairEntry;
@@ -86,7 +91,7 @@ async function write(
   change: CaseChange,
 ): Promise<RepairCase> {
   await mustHaveRoom(tx, row, told.entry);
-  const moved = await changeCase(tx, row.id, { from: row.state, to }, change);
+  const moved = await changeCase(tx, row.id, { from: row.state, to }, redactedChange(change));
   if (moved === null) throw new Error(`repair ${row.id} is locked and changed`);
   await tell(tx, moved, told);
   return moved;
@@ -103,17 +108,24 @@ export function notAllowed(row: RepairCase, what: string): ApiError {
 }
 
 async function mustHaveRoom(tx: Tx, row: RepairCase, entry: RepairEntry): Promise<void> {
-  if (ENDING_ENTRIES.includes(entry) || (await countRepairEvents(tx, row.id)) < MOST_ENTRIES) return;
+  if (!REPEATABLE.includes(entry) || (await hasRoom(tx, row.id))) return;
   throw new ApiError(
     "conflict",
-    `Repair ${row.id} has ${MOST_ENTRIES} entries, which is the most. Escalate or close it, and open another case if the machine has another fault.`,
+    `Repair ${row.id} has ${MOST_ENTRIES} entries, which is the most for this verb. Report the attempt, or escalate the repair.`,
     contextOf(row),
   );
 }
 
-async function tell(tx: Tx, row: RepairCase, { entry, actor, message, details = {} }: Told): Promise<void> {
+const hasRoom = async (tx: Tx, id: RepairId): Promise<boolean> => (await countRepairEvents(tx, id)) < MOST_ENTRIES;
+
+/** Tells a change of a case. A repeated report of a fault always has its effect, so in a full timeline only its entry is missing. */
+async function tell(tx: Tx, row: RepairCase, told: Told): Promise<void> {
+  const { entry, actor } = told;
+  const message = withoutCredentials(told.message);
+  const details = redactedDetails(told.details ?? {});
   const { id, nodeId, hostname, siteId, mode, state, attempt, repairTenant } = row;
-  await addRepairEvent(tx, { repairId: id, nodeId, type: entry, attempt, actor, message, details });
+  if (entry !== "reported_again" || (await hasRoom(tx, id)))
+    await addRepairEvent(tx, { repairId: id, nodeId, type: entry, attempt, actor, message, details });
   await recordNodeEvent(tx, {
     nodeId,
     type: "repair",
@@ -149,7 +161,7 @@ export async function openCase(tx: Tx, given: NewCase): Promise<RepairCase> {
     hostname: node.hostname,
     mode,
     state: mode === "full" ? "reported" : "requested",
-    ...issue,
+    ...redactedChange(issue),
     allocationId: allocation?.id ?? null,
     tenant: allocation?.tenant ?? null,
     openedBy: actor,

@@ -8,6 +8,7 @@ import type { Tx } from "../db/tx.ts";
 import { mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { evidenceOfIssue } from "./loop-guards.ts";
 import { noteOnCase, openCase } from "./move-case.ts";
+import { mustBeFree } from "./must-be-free.ts";
 import { underWay } from "./release-for-repair.ts";
 import { loopError, loopHold, requestByPerson } from "./request-repair.ts";
 
@@ -21,6 +22,7 @@ export async function openByOperator(tx: Tx, body: RepairCreate, actor: string):
     });
   const open = await lockOpenCase(tx, nodeId);
   if (open !== null) throw underWay(open, node);
+  if (request) await mustBeFree(tx, { nodeId, hostname: node.hostname, accessAllocationId: null });
   const row = await openCase(tx, { node, mode: "full", issue, actor, allocation: null, details: { reason } });
   return request ? requestByPerson(tx, row, { actor, reason, evidence: undefined }) : row;
 }
@@ -44,8 +46,8 @@ export async function openOnlineRepair(tx: Tx, body: OnlineRepairCreate, actor: 
 }
 
 /** An online repair is requested again only while its tenant still has the machine. */
-export async function mustHaveTenant(tx: Tx, { mode, allocationId }: RepairCase): Promise<void> {
-  if (mode !== "online" || allocationId === null) return;
+export async function mustHaveTenant(tx: Tx, { allocationId }: RepairCase): Promise<void> {
+  if (allocationId === null) return;
   const allocation = await readAllocation(tx, allocationId);
   if (allocation !== null && allocation.status !== "active") throw notActive(allocation);
 }

@@ -3,6 +3,7 @@ import type { RepairCase } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { endAccess } from "./end-attempt.ts";
 import { lockNodeAndCase, moveCase } from "./move-case.ts";
+import { mustBeFree } from "./must-be-free.ts";
 import { mustHaveTenant } from "./open-repair.ts";
 import { requestByPerson } from "./request-repair.ts";
 
@@ -18,7 +19,8 @@ export async function requestRepair(
   by: By & { readonly evidence?: string | undefined },
 ): Promise<RepairCase> {
   const { row } = await lockNodeAndCase(tx, id);
-  await mustHaveTenant(tx, row);
+  if (row.mode === "online") await mustHaveTenant(tx, row);
+  else await mustBeFree(tx, row);
   return requestByPerson(tx, row, { ...by, evidence: by.evidence });
 }
 

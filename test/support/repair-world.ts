@@ -125,6 +125,23 @@ export class RepairWorld {
     return { nodeId, repair: await this.repairOf(nodeId) };
   }
 
+  /** Claims a requested case, repairs its machine, and takes the machine out of repair. */
+  async repairAndClose(nodeId: NodeId, id: string): Promise<void> {
+    await this.verb(id, "claim", {}, this.team);
+    await this.verb(id, "report", { outcome: "completed" }, this.team);
+    await this.must(`/nodes/${nodeId}/decommission`, { mode: "soft_reset" });
+    await this.endCleaning(nodeId);
+    await this.verb(id, "validate", { result: "passed" });
+    await this.verb(id, "close");
+  }
+
+  /** Adds so many entries to a case that its timeline takes no more of those that may be repeated at will. */
+  async fillTimeline(id: string): Promise<void> {
+    const fill = `insert into repair_events (repair_id, node_id, type, attempt, actor, message)
+      select c.id, c.node_id, 'claim_extended', c.attempt, 'x', 'x' from repair_cases c, generate_series(1, 500) where c.id = $1`;
+    await this.query(fill, [id]);
+  }
+
   sweep(): Promise<number> {
     return sweepRepairs({ ...this.api.database.database, log: quietLog });
   }

@@ -18,6 +18,18 @@ export async function countRepairEvents(tx: Tx, id: RepairId): Promise<number> {
   return row?.entries ?? 0;
 }
 
+/** Returns the time at which the present attempt of a case was claimed; null for a case without an attempt. */
+export async function attemptBegan(
+  tx: Tx,
+  { id, attempt }: { readonly id: RepairId; readonly attempt: number },
+): Promise<Date | null> {
+  const [row] = await tx
+    .select({ at: repairEvents.occurredAt })
+    .from(repairEvents)
+    .where(and(eq(repairEvents.repairId, id), eq(repairEvents.type, "claimed"), eq(repairEvents.attempt, attempt)));
+  return row?.at ?? null;
+}
+
 /** Counts the claims of the node within the days, over all its cases. */
 export async function countAttempts(tx: Tx, nodeId: NodeId, days: number): Promise<number> {
   const [row] = await tx

@@ -55,15 +55,9 @@ describe("the repair of machines", () => {
     ]);
     const listed = await world.get(`/nodes?schedulable=true&hostname=${repair.hostname}`);
     expect(listed.body.items).toEqual([]);
-    expect(
-      await world.refused("/allocations", {
-        reason: undefined,
-        node_id: nodeId,
-        tenant: "b",
-        login_user: "b",
-        ssh_keys: [SSH_KEY],
-      }),
-    ).toMatch(/^409 node_not_schedulable: .*is reported/);
+    expect(await world.refused("/allocations", { reason: undefined, node_id: nodeId, tenant: "b", ...LOGIN })).toMatch(
+      /^409 node_not_schedulable: .*is reported/,
+    );
   });
 
   it("leads a repair team from the claim to the way out, which needs a cleaning and a validation after the work", async () => {
@@ -187,19 +181,12 @@ describe("the repair of machines", () => {
     await world.verb(id, "request", { evidence: "the riser was swapped, and GPU 3 fell off again" });
     await attempt();
     await world.verb(id, "request", { evidence: "with another GPU it works" });
-    await world.verb(id, "claim", {}, world.team);
-    await world.verb(id, "report", { outcome: "completed" }, world.team);
-    await world.must(`/nodes/${nodeId}/decommission`, { mode: "soft_reset" });
-    await world.endCleaning(nodeId);
-    await world.verb(id, "validate", { result: "passed" });
-    await world.verb(id, "close");
+    await world.repairAndClose(nodeId, id);
     await world.release(await world.allocate(nodeId), { machine_health_issue: { ...ISSUE, details: "again" } });
     const again = await world.repairOf(nodeId);
     expect(again).toMatchObject({ state: "reported", held_back: "attempts_spent" });
-    expect(again.timeline.at(-1)).toMatchObject({
-      entry: "held_back",
-      message: expect.stringContaining("all its attempts"),
-    });
+    const held = { entry: "held_back", message: expect.stringContaining("all its attempts") };
+    expect(again.timeline.at(-1)).toMatchObject(held);
     expect(await world.refused(`/repairs/${again.id}/request`, { evidence: "anything" })).toMatch(
       /limit of its site is 3.*repair_attempt_limit/,
     );
@@ -211,14 +198,72 @@ describe("the repair of machines", () => {
     await world.changeSite(world.automatic, { repair_attempt_limit: 3 });
   });
 
+  it("gives a repair team no account on a host that another cause bars, for example disks that were not erased", async () => {
+    const { nodeId, repair } = await world.faulty(world.automatic, OTHER_ISSUE);
+    const claim = `/repairs/${repair.id}/claim`;
+    for (const source of ["disk-erase", "restore", "evidence"]) {
+      const bar = "insert into node_health_overrides (node_id, source, reason, set_by) values ($1, $2, 'why', 'x')";
+      await world.query(bar, [nodeId, source]);
+      expect(await world.refused(claim, { access: LOGIN }, world.team)).toMatch(
+        new RegExp(`^409 node_not_schedulable: .*health override ${source}`),
+      );
+      await world.query("delete from node_health_overrides where node_id = $1 and source = $2", [nodeId, source]);
+    }
+    await world.must(claim, { access: LOGIN }, world.team);
+  });
+
+  it("takes no machine from its tenant, and a full timeline refuses neither the release nor the end of an attempt", async () => {
+    const nodeId = await world.newNode(world.automatic);
+    const allocation = await world.allocate(nodeId);
+    const wanted = { node_id: nodeId, machine_health_issue: OTHER_ISSUE };
+    const taken = /^409 conflict: .*allocated to acme.*Release.*open-online-repair/;
+    expect(await world.refused("/repairs", { ...wanted, request: true })).toMatch(taken);
+    const { id } = await world.must("/repairs", wanted);
+    expect(await world.refused(`/repairs/${id}/request`)).toMatch(taken);
+    await world.query("update repair_cases set state = 'requested' where id = $1", [id]);
+    expect(await world.refused(`/repairs/${id}/claim`, {}, world.team)).toMatch(taken);
+    await world.fillTimeline(id);
+    const secret = { ...OTHER_ISSUE, summary: "no link, password=hunter2", details: "api_key=hunter2" };
+    await world.release(allocation, { machine_health_issue: secret });
+    expect((await world.verb(id, "claim", { hours: 168 }, world.team)).issue.summary).toMatch(/^no link, password=/);
+    expect(await world.refused(`/repairs/${id}/claim`, {}, world.team)).toMatch(/^409 conflict: .*500 entries/);
+    await world.query("delete from repair_events where repair_id = $1 and type = 'claim_extended'", [id]);
+    const past = "update repair_events set occurred_at = now() - interval '8 days' where repair_id = $1";
+    await world.query(past, [id]);
+    expect(await world.refused(`/repairs/${id}/claim`, { hours: 168 }, world.team)).toMatch(/14 days after its claim/);
+    await world.verb(id, "claim", { hours: 24 }, world.team);
+    await world.fillTimeline(id);
+    const report = { outcome: "failed", reason: "token=hunter2", machine_health_issue: secret };
+    expect(await world.verb(id, "report", report, world.team)).toMatchObject({ state: "failed" });
+    const stored = [await world.repairOf(nodeId)];
+    for (const table of ["domain_events", "node_events", "node_health_overrides"])
+      stored.push(await world.query(`select * from ${table} t where t::text like '%' || $1 || '%'`, [id]));
+    expect(stored.every((one) => Object.keys(one).length > 0)).toBe(true);
+    expect(JSON.stringify(stored, (_, one) => (typeof one === "bigint" ? 0 : one))).not.toContain("hunter2");
+  });
+
+  it("leaves a person's mark out-for-repair alone, and ends the one of an earlier case", async () => {
+    for (const [setBy, left] of [
+      [null, ["out-for-repair", "tenant-reported-issue"]],
+      ["repair:before", ["tenant-reported-issue"]],
+    ] as const) {
+      const nodeId = await world.newNode();
+      await world.must(`/nodes/${nodeId}/health-overrides`, { template: "OutForRepair", message: "the rack is moved" });
+      const read = "select alerts, set_by from node_health_overrides where node_id = $1 and source = 'out-for-repair'";
+      const set = await world.query(read, [nodeId]);
+      const own = "update node_health_overrides set set_by = coalesce($2, set_by) where node_id = $1";
+      await world.query(own, [nodeId, setBy]);
+      const { id } = await world.must("/repairs", { node_id: nodeId, machine_health_issue: ISSUE });
+      await world.verb(id, "escalate");
+      if (setBy === null) expect(await world.query(read, [nodeId])).toEqual(set);
+      await world.verb(id, "report", { outcome: "completed" });
+      expect(await world.marks(nodeId)).toEqual(left);
+    }
+  });
+
   it("holds the automatic report of a known fault back after an attempt", async () => {
     const { nodeId, repair } = await world.faulty(world.automatic);
-    await world.verb(repair.id, "claim", {}, world.team);
-    await world.verb(repair.id, "report", { outcome: "completed" }, world.team);
-    await world.must(`/nodes/${nodeId}/decommission`, { mode: "soft_reset" });
-    await world.endCleaning(nodeId);
-    await world.verb(repair.id, "validate", { result: "passed" });
-    await world.verb(repair.id, "close");
+    await world.repairAndClose(nodeId, repair.id);
     await world.release(await world.allocate(nodeId), { machine_health_issue: ISSUE });
     expect(await world.repairOf(nodeId)).toMatchObject({ state: "reported", held_back: "no_new_evidence", attempt: 0 });
   });
@@ -296,22 +341,15 @@ describe("the repair of machines", () => {
     expect(kept.failed).toMatchObject({ mode: "online", state: "failed" });
     expect(await world.marks(kept.nodeId)).toEqual(["tenant-reported-issue"]);
     await world.release(kept.allocation, { machine_health_issue: OTHER_ISSUE });
-    expect(await world.repairOf(kept.nodeId)).toMatchObject({
-      id: kept.id,
-      mode: "full",
-      state: "requested",
-      attempt: 1,
-    });
+    const full = { id: kept.id, mode: "full", state: "requested", attempt: 1 };
+    expect(await world.repairOf(kept.nodeId)).toMatchObject(full);
     const givenUp = await online({ release_on_failure: true });
     expect(givenUp.failed).toMatchObject({ mode: "full", state: "reported", held_back: "no_new_evidence" });
     expect((await world.get(`/allocations/${givenUp.allocation}`)).body.status).toBe("ending");
     const forced = await world.newNode(world.automatic);
     const allocation = await world.allocate(forced);
-    await world.must("/online-repairs", {
-      allocation_id: allocation,
-      machine_health_issue: ISSUE,
-      acknowledgements: ACKNOWLEDGED,
-    });
+    const wanted = { allocation_id: allocation, machine_health_issue: ISSUE, acknowledgements: ACKNOWLEDGED };
+    await world.must("/online-repairs", wanted);
     await world.must(`/allocations/${allocation}/force-release`);
     await world.sweep();
     expect(await world.repairOf(forced)).toMatchObject({ mode: "full", state: "reported", outcome: "unknown" });
