@@ -66,7 +66,7 @@ const isBefore = ({ generation }: ReceivedSignalRow, node: FittingNode): boolean
 
 async function decide(tx: Tx, row: ReceivedSignalRow, node: FittingNode): Promise<void> {
   const signal = { conditions: row.conditions, ...(row.generation === null ? {} : { generation: row.generation }) };
-  const judged = await judgeNow(tx, signal, node, true);
+  const judged = await judgeNow(tx, signal, node, row.receivedAt);
   const about = { nodeId: node.id, siteId: node.siteId };
   if (judged.outcome === "applied" && !(await hasRoom(tx, node.id, judged))) {
     const detail = "the node has too many conditions of types that Muster does not know";

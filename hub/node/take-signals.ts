@@ -5,6 +5,7 @@ import type { NodeId, SiteId } from "../../shared/ids.ts";
 import { canonicalJson } from "../../shared/json.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { KEPT_OF_A_NODE, KEPT_WITHOUT_NODE } from "../db/kept.ts";
+import { newestAttempts } from "../db/queries/external-attempts.ts";
 import { readConditionFacts, readOwnTypes, writeConditions } from "../db/queries/node-conditions.ts";
 import {
   countWaiting,
@@ -17,6 +18,7 @@ import {
 import { type FittingNode, fittingNodes, kindOf, lockNodesOfSignals } from "../db/queries/signal-nodes.ts";
 import type { Tx } from "../db/tx.ts";
 import { admitExternalNode } from "./external/admit-node.ts";
+import { toldFormer } from "./external/former-system.ts";
 import { type Judged, judgeSignal } from "./signal-verdict.ts";
 
 export interface Sender {
@@ -147,7 +149,7 @@ function known({ signal, first, fitting, sender }: Taking): Taken {
 
 async function takeAbout(tx: Tx, taking: Taking, node: FittingNode): Promise<Taken> {
   const { signal } = taking;
-  const judged = await judgeNow(tx, signal, node, false);
+  const judged = await judgeNow(tx, signal, node, null);
   if (judged.outcome === "applied" && !(await hasRoom(tx, node.id, judged)))
     return { result: told(signal, "refused", toldFull(node), node), stored: null };
   if (!(await store(tx, taking, judged, node))) return known(taking);
@@ -166,19 +168,22 @@ export async function hasRoom(tx: Tx, nodeId: NodeId, { conditions }: Judged): P
   return new Set([...(await readOwnTypes(tx, nodeId)), ...types]).size <= KEPT_OF_A_NODE.ownConditions;
 }
 
-/** Judges a signal by what the node's conditions are now. */
+/** Judges a signal by what the node's conditions are now. `arrived` is the time at which a parked signal arrived. */
 export async function judgeNow(
   tx: Tx,
   signal: Pick<Signal, "generation" | "conditions">,
   node: FittingNode,
-  wasParked: boolean,
+  arrived: Date | null,
 ): Promise<Judged> {
+  const attempt = signal.generation === undefined ? (await newestAttempts(tx, [node.id])).get(node.id) : undefined;
+  const former = attempt === undefined ? null : toldFormer(attempt, arrived);
+  if (former !== null) return { outcome: "stale", conditions: [], detail: former };
   const held = await readConditionFacts(
     tx,
     [node.id],
     signal.conditions.map(({ type }) => type),
   );
-  return judgeSignal(signal, node, held, wasParked);
+  return judgeSignal(signal, node, held, arrived !== null);
 }
 
 /** `arrived` is the time at which a parked signal arrived, from which on its report counts; null for a signal that arrives now. */

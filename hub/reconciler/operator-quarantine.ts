@@ -50,7 +50,7 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
 
 /**
  * Returns a quarantined node to service because a person asked for it, whoever quarantined the node (decision N4). A person can vouch for a host,
- * unless its identity is invalid or its machine is not deployed in MAAS. If `liftQuarantine` throws an ApiError, it has written nothing.
+ * unless the identity of its agent is invalid or its machine is not deployed in MAAS. If `liftQuarantine` throws an ApiError, it has written nothing.
  */
 export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);
@@ -70,7 +70,7 @@ export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Pr
       node,
       "cannot be put into service: its machine was released in MAAS, so its host is gone. Drain and remove it",
     );
-  if (!(await hasLiveCertificate(tx, nodeId, node.generation)))
+  if (node.runsAgent && !(await hasLiveCertificate(tx, nodeId, node.generation)))
     throw conflict(
       node,
       "cannot be put into service: its certificates are invalid, so its agent cannot connect. Re-enroll it (re-enroll-node), or drain and remove it and onboard the host again",

@@ -276,7 +276,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     listens: () => parts.identity.isOpen,
   });
   closers.push(() => conditions.close());
-  const attempts = startAttemptSweep({ inTx, log: log.with({ part: "external" }) });
+  const attempts = startAttemptSweep({ db, inTx, log: log.with({ part: "external" }) });
   closers.push(() => attempts.close());
   const days = { records: config.retentionDays, history: config.historyDays };
   const retention = startRetention({ db, inTx, log: log.with({ part: "retention" }), days });

@@ -6,7 +6,7 @@ import {
 } from "../../../shared/external-attempt.ts";
 import type { ExternalAttemptId, NodeId, SiteId } from "../../../shared/ids.ts";
 import { KEPT_OF_A_NODE } from "../kept.ts";
-import { and, desc, eq, inArray, ne, type SQL, sql } from "../orm.ts";
+import { and, desc, eq, gt, inArray, ne, type SQL, sql } from "../orm.ts";
 import { type ExternalAttemptRow, externalAttempts, type Node, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
@@ -146,42 +146,42 @@ export interface DueAttempt {
   readonly isDeadlineOver: boolean;
 }
 
-/** Locks the nodes of attempts on which the clock or the node's conditions may act, and returns the attempts. Other hubs skip the locked nodes. */
-export async function lockDueAttempts(tx: Tx, atOnce: number, after: NodeId | null): Promise<DueAttempt[]> {
-  const locked = await tx
-    .select({ id: nodes.id })
-    .from(nodes)
-    .where(
-      sql`${nodes.id} in (
+/** SQL for the nodes of attempts on which the clock or the node's conditions may act. */
+const isDue = sql`${nodes.id} in (
         select e.node_id from external_attempts e where e.state in ('begun', 'in_progress', 'verifying', 'unverified', 'lost')
           and not exists (select from external_attempts newer where newer.node_id = e.node_id and newer.number > e.number)
           and (e.state in ('verifying', 'unverified') or e.deadline_at <= now()
-            or (e.state in ('begun', 'in_progress') and e.lease_expires_at <= now())))
-        and ${after === null ? sql`true` : sql`${nodes.id} > ${after}::uuid`}`,
-    )
+            or (e.state in ('begun', 'in_progress') and e.lease_expires_at <= now())))`;
+
+/** Returns the nodes with due attempts after the node `after`, in the order of their ids. */
+export async function findDueNodes(db: Db, atOnce: number, after: NodeId | null): Promise<NodeId[]> {
+  const rows = await db
+    .select({ id: nodes.id })
+    .from(nodes)
+    .where(and(isDue, after === null ? undefined : gt(nodes.id, after)))
     .orderBy(nodes.id)
-    .limit(atOnce)
+    .limit(atOnce);
+  return rows.map(({ id }) => id);
+}
+
+/** Locks the node and returns its attempt; null if the attempt is not due any more, or if another transaction has locked the node. */
+export async function lockDueAttempt(tx: Tx, nodeId: NodeId): Promise<DueAttempt | null> {
+  const [locked] = await tx
+    .select({ id: nodes.id })
+    .from(nodes)
+    .where(and(eq(nodes.id, nodeId), isDue))
     .for("no key update", { skipLocked: true });
-  const attempts = await newestAttempts(
-    tx,
-    locked.map(({ id }) => id),
-  );
-  if (attempts.size === 0) return [];
-  const rows = await tx
+  const attempt = locked === undefined ? undefined : (await newestAttempts(tx, [nodeId])).get(nodeId);
+  if (attempt === undefined) return null;
+  const [row] = await tx
     .select({
       attempt: externalAttempts,
       isLeaseOver: sql<boolean>`${externalAttempts.leaseExpiresAt} <= now()`,
       isDeadlineOver: sql<boolean>`${externalAttempts.deadlineAt} <= now()`,
     })
     .from(externalAttempts)
-    .where(
-      inArray(
-        externalAttempts.id,
-        [...attempts.values()].map(({ id }) => id),
-      ),
-    )
-    .orderBy(externalAttempts.nodeId);
-  return rows;
+    .where(eq(externalAttempts.id, attempt.id));
+  return row ?? null;
 }
 
 export interface AttemptFilter {

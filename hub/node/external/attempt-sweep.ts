@@ -1,53 +1,60 @@
 import type { NodeId } from "../../../shared/ids.ts";
 import type { Log } from "../../../shared/log.ts";
-import { type DueAttempt, lockDueAttempts } from "../../db/queries/external-attempts.ts";
+import { type DueAttempt, findDueNodes, lockDueAttempt } from "../../db/queries/external-attempts.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
-import type { InTx, Tx } from "../../db/tx.ts";
+import type { Db, InTx, Tx } from "../../db/tx.ts";
 import { periodically } from "../../timing/periodically.ts";
 import { completeIfReady, lackOfNode } from "./admit-node.ts";
 import { ATTEMPT_TABLE } from "./attempt-table.ts";
 import { moveAndTell } from "./move-attempt.ts";
 
 const EVERY_MS = 5_000;
-/** The largest number of attempts that one transaction looks at. */
+/** The largest number of due nodes that one query returns. */
 const AT_ONCE = 100;
-/** The largest number of transactions in one turn; the next turn begins at the start again. */
+/** The largest number of queries in one turn; the next turn begins at the start again. */
 const MOST_STEPS = 50;
 
+export interface AttemptSweep {
+  readonly db: Db;
+  readonly inTx: InTx;
+  readonly log: Log;
+}
+
 /**
- * Looks at the attempts on which the clock or a node's conditions may act. The sweep makes every wait of an attempt end although no message arrives, and
- * completes an attempt whose node became ready by a report that told nobody. Returns the number of attempts that it looked at.
+ * Looks at the attempts on which the clock or a node's conditions may act, each in a transaction of its own, so that one that fails stops no other. The
+ * sweep makes every wait of an attempt end although no message arrives, and completes an attempt whose node became ready by a report that told nobody.
+ * Returns the number of attempts that it looked at.
  */
-export async function sweepAttempts(inTx: InTx): Promise<number> {
+export async function sweepAttempts({ db, inTx, log }: AttemptSweep): Promise<number> {
   let looked = 0;
   let after: NodeId | null = null;
   for (let steps = 0; steps < MOST_STEPS; steps += 1) {
-    const from: NodeId | null = after;
-    const due: readonly DueAttempt[] = await inTx((tx) => oneStep(tx, from));
-    looked += due.length;
-    after = due.at(-1)?.attempt.nodeId ?? null;
+    const due: readonly NodeId[] = await findDueNodes(db, AT_ONCE, after);
+    for (const nodeId of due)
+      try {
+        looked += await inTx((tx) => look(tx, nodeId));
+      } catch (error) {
+        log.warn("an external attempt cannot continue; each sweep tries again", { node_id: nodeId, error });
+      }
+    after = due.at(-1) ?? null;
     if (due.length < AT_ONCE) break;
   }
   return looked;
 }
 
-async function oneStep(tx: Tx, after: NodeId | null): Promise<readonly DueAttempt[]> {
-  const due = await lockDueAttempts(tx, AT_ONCE, after);
-  for (const one of due) await look(tx, one);
-  return due;
-}
-
 /** Readiness comes first, so that a node that became ready in time does not fail because the sweep came late. */
-async function look(tx: Tx, { attempt: found, isLeaseOver, isDeadlineOver }: DueAttempt): Promise<void> {
-  const node = await lockNode(tx, found.nodeId);
-  if (node === null) return;
+async function look(tx: Tx, nodeId: NodeId): Promise<0 | 1> {
+  const due = await lockDueAttempt(tx, nodeId);
+  const node = due === null ? null : await lockNode(tx, nodeId);
+  if (due === null || node === null) return 0;
+  const { attempt: found, isLeaseOver, isDeadlineOver } = due;
   const attempt = await completeIfReady(tx, node, found);
   const passed = isDeadlineOver ? "deadline_passed" : isLeaseOver ? "lease_passed" : null;
-  if (passed === null) return;
-  const effect = ATTEMPT_TABLE[attempt.state][passed];
-  if (effect.kind !== "moved") return;
+  const effect = passed === null ? null : ATTEMPT_TABLE[attempt.state][passed];
+  if (effect?.kind !== "moved") return 1;
   const { reason, failureCode } = await why(tx, attempt, effect.to);
   await moveAndTell(tx, attempt, node, { to: effect.to, reason, failureCode, isReport: false }, "hub");
+  return 1;
 }
 
 async function why(
@@ -72,12 +79,12 @@ async function why(
       };
 }
 
-export const startAttemptSweep = ({ inTx, log }: { inTx: InTx; log: Log }) =>
+export const startAttemptSweep = (sweep: AttemptSweep) =>
   periodically({
     everyMs: EVERY_MS,
     turn: async () => {
-      await sweepAttempts(inTx);
+      await sweepAttempts(sweep);
     },
-    log,
+    log: sweep.log,
     failed: "external attempts could not be looked at; the next sweep tries again",
   });

@@ -24,13 +24,7 @@ export interface BeginRequest extends ExternalBegin {
 }
 
 /** The statuses of a node whose host an external system may provision again. */
-const MAY_BEGIN: ReadonlySet<Node["status"]> = new Set([
-  "bootstrap_issued",
-  "enrolling",
-  "active",
-  "offline",
-  "quarantined",
-]);
+const MAY_BEGIN: ReadonlySet<Node["status"]> = new Set(["bootstrap_issued", "enrolling", "active", "offline"]);
 
 /**
  * Begins an attempt of an external system to provision a host, and creates the host's node if the hub knows none. The node gets a new generation, so no
@@ -107,6 +101,11 @@ async function freeNode(tx: Tx, id: NodeId, { hostname, provisioner }: BeginRequ
   if (node.onboardingMode !== "external")
     throw refuse(
       `its node is of ${node.onboardingMode} mode. Decommission the node first, if another system is to provision the host.`,
+    );
+  // No external system quarantines, and who set a quarantine decides who lifts it (decision N4).
+  if (node.status === "quarantined")
+    throw refuse(
+      `the node is quarantined by ${node.quarantinedBy}, and no provisioning lifts a quarantine. When its cause is gone, a person lifts it with lift-node-quarantine.`,
     );
   if (!MAY_BEGIN.has(node.status)) throw refuse(`the node is ${node.status}.`);
   const holder = await operationOfNode(tx, id);

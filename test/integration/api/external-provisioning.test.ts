@@ -4,8 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
 import { externalAttempts, nodeConditions } from "../../../hub/db/schema/index.ts";
 import { sweepAttempts } from "../../../hub/node/external/attempt-sweep.ts";
+import { applyParked } from "../../../hub/node/parked-signals.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { quietLog } from "../../support/log.ts";
 
 const ATTEMPTS = "/api/v1/admin/external-attempts";
 const NODES = "/api/v1/admin/nodes";
@@ -56,7 +58,7 @@ const report = (id: string, verb: string, body: object = {}, status = 202) =>
   make(`${ATTEMPTS}/${id}/${verb}`, body, status, foreman);
 const attemptOf = async (id: string) => (await api.ask("GET", `${ATTEMPTS}/${id}`)).body;
 const nodeOf = async (id: string) => (await api.ask("GET", `${NODES}/${id}`)).body;
-const sweep = () => sweepAttempts(api.database.database.inTx);
+const sweep = () => sweepAttempts({ ...api.database.database, log: quietLog });
 const signal = (nodeId: string, generation: number, type = "ssh.reachable", status = "True") =>
   make(
     `${NODES}/${nodeId}/readiness-signals`,
@@ -163,6 +165,42 @@ describe("NICo #5100: Ready a few seconds after a restart was ordered", () => {
   });
 });
 
+describe("a signal without a generation", () => {
+  const SIGNALS = "/api/v1/readiness/signals";
+  const say = async (hostname: string) => {
+    const observed_at = new Date(Date.now() + 60_000).toISOString();
+    const conditions = [{ type: "ssh.reachable", status: "True", reason: "Seen", message: "m", observed_at }];
+    const one = { signal_id: randomUUID(), node: { hostname }, conditions };
+    return (await make(SIGNALS, one, 202)).results[0];
+  };
+
+  it("counts only after the completion, because the host's former system may still answer before", async () => {
+    const { host, attempt } = await begin();
+    expect(await say(host.hostname)).toMatchObject({
+      outcome: "stale",
+      detail: expect.stringMatching(/former system, because attempt 1 .* is not completed; name generation 1/),
+    });
+    await pass(attempt.id, "lease_expires_at");
+    await sweep();
+    expect(await say(host.hostname)).toMatchObject({ outcome: "stale" });
+    await report(attempt.id, "complete");
+    expect((await attemptOf(attempt.id)).status).toBe("verifying");
+    expect(await say(host.hostname)).toMatchObject({ outcome: "applied" });
+    expect((await attemptOf(attempt.id)).status).toBe("completed");
+  });
+
+  it("that waited for the node counts only for a host that was adopted as it is", async () => {
+    const [host, running] = [newHost(), newHost()];
+    for (const { hostname } of [host, running]) expect((await say(hostname)).outcome).toBe("parked");
+    const { attempt } = await begin(host);
+    await report(attempt.id, "complete");
+    const adopted = await make(`${ATTEMPTS}/adopt`, { ...running, facts: {} }, 201, foreman);
+    await applyParked(api.database.database.inTx);
+    expect((await attemptOf(attempt.id)).status).toBe("verifying");
+    expect((await attemptOf(adopted.attempt.id)).status).toBe("completed");
+  });
+});
+
 describe("NICo #5951: stuck for ever where no reboot can be observed", () => {
   it("ends in failed_retryable with what is lacking, and still completes when that comes late", async () => {
     const { attempt } = await begin();
@@ -197,6 +235,24 @@ describe("NICo #5951: stuck for ever where no reboot can be observed", () => {
       await sweep();
       expect((await attemptOf(attempt.id)).status).toBe("verifying");
     }
+  });
+
+  it("ends although another attempt cannot be changed", async () => {
+    const stuck = [(await begin()).attempt, (await begin()).attempt];
+    stuck.sort((a, b) => (a.node_id < b.node_id ? -1 : 1));
+    const { pool } = api.database.database;
+    await pool.query(`create function refuse_one() returns trigger language plpgsql as $$ begin
+      if new.id = '${stuck[0].id}' then raise exception 'broken'; end if; return new; end $$`);
+    await pool.query(
+      "create trigger refuse_one before update of state on external_attempts for each row execute function refuse_one()",
+    );
+    await pool.query("update external_attempts set lease_expires_at = now() where id = any($1)", [
+      stuck.map(({ id }) => id),
+    ]);
+    await sweep();
+    expect((await attemptOf(stuck[0].id)).status).toBe("begun");
+    expect((await attemptOf(stuck[1].id)).status).toBe("failed_retryable");
+    await pool.query("drop trigger refuse_one on external_attempts");
   });
 
   it("keeps a lease that the external system renews", async () => {
@@ -290,6 +346,25 @@ describe("NICo #5938: hosts that ran long before anybody told the hub", () => {
 });
 
 describe("a request to provision a host", () => {
+  it("is refused while the node is quarantined, whoever quarantined it", async () => {
+    const { host, attempt } = await begin();
+    await report(attempt.id, "complete");
+    await signal(attempt.node_id, attempt.generation);
+    await make(`${NODES}/${attempt.node_id}/quarantine`, { reason: "evidence" }, 200);
+    for (const owner of ["operator", "cleanup", "identity"]) {
+      const { pool } = api.database.database;
+      await pool.query("update nodes set quarantined_by = $2 where id = $1", [attempt.node_id, owner]);
+      const refused = await api.ask("POST", ATTEMPTS, host, foreman);
+      expect([refused.status, refused.problem.detail]).toEqual([
+        409,
+        expect.stringMatching(new RegExp(`quarantined by ${owner}.*lift-node-quarantine`)),
+      ]);
+      expect((await nodeOf(attempt.node_id)).status).toBe("quarantined");
+    }
+    await make(`${NODES}/${attempt.node_id}/lift-quarantine`, { reason: "looked" }, 200);
+    expect((await begin(host)).attempt.number).toBe(2);
+  });
+
   it("is refused for a host of another mode, and for what does not exist", async () => {
     const manual = {
       onboarding_mode: "manual",
