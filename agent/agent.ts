@@ -273,6 +273,7 @@ export class Agent {
   async #tellInventory(over: AbortSignal): Promise<void> {
     await this.#parts.health.beforeInventory();
     const inventory = await this.#parts.system.inventory();
+    this.#parts.health.afterInventory(inventory);
     if (!over.aborted) this.send({ type: "inventory", inventory });
   }
 

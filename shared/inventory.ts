@@ -24,5 +24,10 @@ export const Inventory = z.strictObject({
     )
     .max(256),
   gpus: z.array(z.strictObject({ vendor: Text, model: Text, bus: Text, memory_bytes: z.number().nullable() })).max(64),
+  /** The parts that the agent could not read and that are therefore empty; absent if it has read all. */
+  unread: z
+    .array(z.enum(["disks", "interfaces", "gpus"]))
+    .max(3)
+    .optional(),
 });
 export type Inventory = z.output<typeof Inventory>;

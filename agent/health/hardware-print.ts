@@ -1,3 +1,4 @@
+import { isPort } from "../system/nics.ts";
 import type { System } from "../system/system.ts";
 
 const DISK = /^(nvme\d+n\d+|sd[a-z]+)$/;
@@ -19,7 +20,6 @@ export async function hardwarePrint(system: System): Promise<string> {
   const disks = (await system.list("/sys/block")).filter((name) => DISK.test(name));
   const links: string[] = [];
   for (const name of await system.list("/sys/class/net"))
-    if (await system.isPresent(`/sys/class/net/${name}/device`))
-      links.push(`${name} ${await textOf(system, `/sys/class/net/${name}/speed`)}`);
+    if (await isPort(system.root, name)) links.push(`${name} ${await textOf(system, `/sys/class/net/${name}/speed`)}`);
   return JSON.stringify({ gpus, memory, disks, links });
 }

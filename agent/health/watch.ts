@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Inventory } from "../../shared/inventory.ts";
 import type { ConditionOf } from "../../shared/readiness.ts";
 import type { Log } from "../log.ts";
 import type { System } from "../system/system.ts";
@@ -46,6 +47,11 @@ export class HealthWatch {
     this.#print = await hardwarePrint(this.#parts.system);
   }
 
+  /** An inventory with an unread part is sent again at the next comparison. */
+  afterInventory({ unread }: Pick<Inventory, "unread">): void {
+    if (unread !== undefined) this.#print = "";
+  }
+
   /** Calls `hardwareChanged` when the hardware has changed since the last inventory. */
   async run(stop: AbortSignal, hardwareChanged: () => void): Promise<void> {
     const { firstMs, everyMs, hardwareEveryMs } = this.#times;
@@ -59,7 +65,8 @@ export class HealthWatch {
     let comparedAt = performance.now();
     while (!stop.aborted) {
       await this.#turn(async () => this.#sampler?.turn());
-      if (performance.now() - comparedAt >= hardwareEveryMs) {
+      // A task may take GPUs and disks off the bus for a moment, and no other program may use them meanwhile.
+      if (performance.now() - comparedAt >= hardwareEveryMs && !this.#parts.isWorking()) {
         comparedAt = performance.now();
         await this.#turn(async () => {
           if (this.#print !== null && (await hardwarePrint(this.#parts.system)) !== this.#print) hardwareChanged();

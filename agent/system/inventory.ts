@@ -1,22 +1,29 @@
-import { readFile } from "node:fs/promises";
-import type { Systeminformation } from "systeminformation";
+import { totalmem } from "node:os";
+import { join } from "node:path";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { Log } from "../log.ts";
-import { type PciGpu, readPciGpus } from "./pci-gpus.ts";
+import { readText } from "./files.ts";
+import type { GpuDetails } from "./gpu-details.ts";
+import { readInterfaces } from "./nics.ts";
+import { readPciGpus } from "./pci-gpus.ts";
+import { readHardware } from "./storage/block-devices.ts";
 
 const PROBE_TIMEOUT_MS = 20_000;
+type Part = NonNullable<Inventory["unread"]>[number];
 
 /**
- * Several probes read the host's hardware, each with its own time-out. The agent logs a failed hardware probe and leaves that part of the inventory
- * empty. The agent loads the library `systeminformation` only here, so that an idle agent needs less memory.
+ * Several probes read the host's hardware, each with its own time-out. The agent logs a failed probe. It reads what the hub compares with the SKU from the
+ * kernel's files, so that no tool, driver or disk can hold the agent up, and it names a part that it could not read. The agent loads the library
+ * `systeminformation` only here, so that an idle agent needs less memory.
  */
 export async function readInventory(
   root: string,
   { hostname, bootId }: { readonly hostname: string; readonly bootId: string },
+  details: GpuDetails,
   log: Log,
 ): Promise<Inventory> {
   const si = await import("systeminformation");
-  const probe = async <T>(what: string, read: () => Promise<T>, empty: T): Promise<T> => {
+  const probe = async <T>(what: string, read: () => Promise<T>): Promise<T | null> => {
     const deadline = new Promise<never>((_, reject) =>
       setTimeout(() => reject(new Error(`no answer in ${PROBE_TIMEOUT_MS} ms`)), PROBE_TIMEOUT_MS).unref(),
     );
@@ -24,93 +31,46 @@ export async function readInventory(
       return await Promise.race([read(), deadline]);
     } catch (error) {
       log.warn("an inventory probe failed", { what, error });
-      return empty;
+      return null;
     }
   };
-  const system = await probe("system", () => si.system(), null);
-  const os = await probe("os", () => si.osInfo(), null);
-  const cpu = await probe("cpu", () => si.cpu(), null);
-  const memory = await probe("memory", () => si.mem(), null);
-  const disks = await probe("disks", () => si.diskLayout(), []);
-  const nics = await probe("interfaces", async () => [await si.networkInterfaces()].flat(), []);
-  const graphics = await probe("gpus", () => si.graphics(), null);
-  const listed = (graphics?.controllers ?? []).map((gpu) => ({
-    vendor: text(gpu.vendor),
-    model: text(gpu.model),
-    bus: text(gpu.busAddress),
-    memory_bytes: vramOf(gpu.vram),
-  }));
-  const onBus = (await probe("PCI bus", () => readPciGpus(root), null)) ?? [];
+  const unread: Part[] = [];
+  const part = async <T>(name: Part, read: () => Promise<T[]>): Promise<T[]> => {
+    const found = await probe(name, read);
+    if (found === null) unread.push(name);
+    return found ?? [];
+  };
+  const system = await probe("system", () => si.system());
+  const os = await probe("os", () => si.osInfo());
+  const cpu = await probe("cpu", () => si.cpu());
+  const disks = await part("disks", () => readDisks(root));
+  const interfaces = await part("interfaces", () => readInterfaces(root));
+  const onBus = await part("gpus", async () => (await readPciGpus(root)) ?? []);
   return {
     hostname,
     boot_id: bootId,
     system: { manufacturer: text(system?.manufacturer), model: text(system?.model), uuid: text(system?.uuid) },
     os: { distro: text(os?.distro), release: text(os?.release), kernel: text(os?.kernel), arch: text(os?.arch) },
     cpu: { model: text(cpu?.brand), cores: Math.trunc(cpu?.cores ?? 0), sockets: Math.trunc(cpu?.processors ?? 0) },
-    memory_bytes: memory?.total ?? 0,
-    disks: disks.slice(0, 256).map((disk) => ({
-      name: text(disk.device),
-      model: text(disk.name),
-      serial: text(disk.serialNum),
-      bytes: disk.size ?? 0,
-      kind: text(disk.type),
-    })),
-    interfaces: nics.slice(0, 256).map(describeNic),
-    gpus: await Promise.all(
-      withGpusOnBus(listed, onBus)
-        .slice(0, 64)
-        .map(async (gpu) => ({ ...gpu, memory_bytes: (await amdMemoryOf(gpu.bus)) ?? gpu.memory_bytes })),
-    ),
+    memory_bytes: totalmem(),
+    disks: disks.slice(0, 256),
+    interfaces: interfaces.slice(0, 256),
+    gpus: await details.of(onBus.slice(0, 64)),
+    ...(unread.length === 0 ? {} : { unread }),
   };
-}
-
-const VENDOR_NAMES = { nvidia: "NVIDIA Corporation", amd: "Advanced Micro Devices, Inc. [AMD/ATI]" } as const;
-const placeOf = (address: string): string => address.toLowerCase().replace(/^0{4,8}:/, "");
-
-/**
- * Adds the GPUs that the library does not list, because it knows only devices with the class of a display controller. Many GPUs for computing have
- * another class.
- */
-export function withGpusOnBus(listed: Inventory["gpus"], onBus: readonly PciGpu[]): Inventory["gpus"] {
-  const places = new Set(listed.map(({ bus }) => placeOf(bus)));
-  const added = onBus
-    .filter(({ address }) => !places.has(placeOf(address)))
-    .map(({ vendor, address }) => ({ vendor: VENDOR_NAMES[vendor], model: "", bus: address, memory_bytes: null }));
-  // The 64 places of the inventory are for GPUs rather than for the screen of the BMC.
-  return [
-    ...listed.filter(({ vendor }) => isGpuVendor(vendor)),
-    ...added,
-    ...listed.filter(({ vendor }) => !isGpuVendor(vendor)),
-  ];
-}
-
-const isGpuVendor = (vendor: string): boolean => /nvidia|\bamd\b|advanced micro devices/i.test(vendor);
-
-const vramOf = (mebibytes: number | null | undefined): number | null =>
-  mebibytes === null || mebibytes === undefined ? null : mebibytes * 1024 * 1024;
-
-/**
- * Returns how much memory the amdgpu driver states for the GPU at the PCI address, or null if the driver states nothing. The library
- * `systeminformation` knows of an AMD GPU only the window by which the processor reaches the memory.
- */
-export async function amdMemoryOf(address: string, devices = "/sys/bus/pci/devices"): Promise<number | null> {
-  const [, domain = "0000", rest] = /^(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}[.][0-7])$/i.exec(address) ?? [];
-  if (rest === undefined) return null;
-  try {
-    const bytes = Number(await readFile(`${devices}/${`${domain}:${rest}`.toLowerCase()}/mem_info_vram_total`, "utf8"));
-    return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null;
-  } catch {
-    // Only the amdgpu driver has such a file.
-    return null;
-  }
 }
 
 const text = (value: string | undefined | null): string => (value ?? "").slice(0, 200);
 
-const describeNic = (nic: Systeminformation.NetworkInterfacesData) => ({
-  name: text(nic.iface),
-  mac: text(nic.mac).toLowerCase(),
-  ipv4: nic.ip4 === "" ? [] : [text(nic.ip4)],
-  // Without a link or a known speed, the kernel reports nothing or a negative number as the speed of a network interface.
-  speed_mbps: nic.speed !== null && nic.speed > 0 ? nic.speed : null,
-});
+/** Reads the host's own disks from sysfs, which needs no answer of a disk. */
+async function readDisks(root: string): Promise<Inventory["disks"]> {
+  const { isOwnDisk } = await import("../storage/disk-sample.ts");
+  const own = readHardware(root).devices.filter((device) => isOwnDisk(device) && !device.isPath);
+  return Promise.all(
+    own.map(async ({ name, model, serial, bytes, bus }) => {
+      const turns = await readText(join(root, "sys/class/block", name, "queue/rotational")).catch(() => null);
+      const kind = bus === "nvme" ? "NVMe" : turns?.trim() === "1" ? "HD" : "SSD";
+      return { name: `/dev/${name}`, model: text(model), serial: text(serial), bytes, kind };
+    }),
+  );
+}

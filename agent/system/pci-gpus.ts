@@ -9,8 +9,11 @@ export interface PciGpu {
 
 const DEVICES = "sys/bus/pci/devices";
 const VENDORS: Readonly<Record<string, PciGpu["vendor"]>> = { "0x10de": "nvidia", "0x1002": "amd" };
-/** Matches the PCI classes of GPUs: display controllers (VGA, 3D and other) and processing accelerators. */
-const GPU_CLASS = /^0x(0300|0302|0380|1200)/;
+/**
+ * The PCI classes of GPUs: display controllers (VGA, 3D and other) and processing accelerators. A VGA controller of AMD is the screen of a BMC or a part of
+ * the processor; AMD's GPUs for computing have the other classes.
+ */
+const GPU_CLASS = { nvidia: /^0x(0300|0302|0380|1200)/, amd: /^0x(0302|0380|1200)/ } as const;
 
 /** Returns the GPUs that the kernel sees on the PCI bus, whether or not a GPU driver works; null if the host shows no PCI bus. */
 export async function readPciGpus(root: string): Promise<PciGpu[] | null> {
@@ -24,7 +27,7 @@ export async function readPciGpus(root: string): Promise<PciGpu[] | null> {
   for (const address of addresses.sort()) {
     const text = async (file: string): Promise<string> => (await readText(join(folder, address, file)))?.trim() ?? "";
     const vendor = VENDORS[await text("vendor")];
-    if (vendor !== undefined && GPU_CLASS.test(await text("class"))) found.push({ vendor, address });
+    if (vendor !== undefined && GPU_CLASS[vendor].test(await text("class"))) found.push({ vendor, address });
   }
   return found;
 }

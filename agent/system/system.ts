@@ -21,6 +21,7 @@ import {
   writeAtomically,
 } from "./files.ts";
 import { abortFuse } from "./fuse-connections.ts";
+import { GpuDetails } from "./gpu-details.ts";
 import { makeHome } from "./home.ts";
 import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
@@ -89,11 +90,13 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
   const bootId = () => readBootId(root);
   const hostname = () => readHostname(root);
   const run = toolsOf(root);
+  const attempt = attemptsBelow(root);
+  const gpuDetails = new GpuDetails(root, attempt);
   return {
     root,
     run,
     workers: new Workers(at(WORK_FOLDER), root, launcherFor(root, run, program), log),
-    attempt: attemptsBelow(root),
+    attempt,
     read: (path) => readText(at(path)),
     write: (path, text, mode) => writeAtomically(at(path), text, mode),
     remove: (path) => removeFile(at(path)),
@@ -120,7 +123,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     hostname,
     macs: () => readMacs(root),
     uptimeSeconds,
-    inventory: async () => readInventory(root, { hostname: await hostname(), bootId: await bootId() }, log),
+    inventory: async () => readInventory(root, { hostname: await hostname(), bootId: await bootId() }, gpuDetails, log),
     // The agent loads the code that reads residue only for a task that needs it, so that an idle agent needs less memory.
     residue: async (order) => (await import("./residue.ts")).readResidue(root, order),
     deviceHolders: (majors) => walkDeviceHolders(root, majors),

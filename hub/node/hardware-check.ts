@@ -7,7 +7,7 @@ import { keepInventory } from "../db/queries/node-inventories.ts";
 import { readSku } from "../db/queries/skus.ts";
 import type { Node, Sku } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import { compareHardware, type HardwareVerdict, type WantedHardware } from "./hardware-verdict.ts";
+import { compareHardware, type HardwareVerdict, UNREADABLE, type WantedHardware } from "./hardware-verdict.ts";
 
 /** A node keeps the number of GPUs of the time when it was made, even if somebody changes its SKU later. */
 const wantedOf = (node: Pick<Node, "gpusTotal">, sku: Pick<Sku, "gpuVendor" | "hardware">): WantedHardware => ({
@@ -67,7 +67,8 @@ export function checkFailure(
 ): Failure | null {
   const all = [...(sku.status === "True" ? [] : [sku.message]), ...faults];
   if (all.length === 0) return null;
-  const code = sku.status === "True" ? "host_unhealthy" : "sku_mismatch";
+  const code =
+    sku.status === "True" ? "host_unhealthy" : sku.reason === UNREADABLE ? "hardware_unread" : "sku_mismatch";
   const message = `Host ${hostname} is not as SKU ${skuId} says, or not healthy: ${all.join(" ")}`.slice(0, 1_000);
   return failure("hardware_mismatch", code, message, {
     ...evidence,

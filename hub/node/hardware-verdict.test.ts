@@ -100,6 +100,22 @@ describe("the other hardware of a host", () => {
     [{ nics: [{ count: 8, min_gbps: 800 }] }, "False: The host has 0 links of 800 Gbit/s instead of 8."],
   ])("%j: %s", (hardware, said) => expect(of(hardware)).toBe(said));
 
+  it("is unknown, and not lost, where the agent could not read it", () => {
+    const unread = (...parts: NonNullable<SeenHardware["unread"]>): Partial<SeenHardware> => ({
+      ...{ unread: parts, ...(parts.includes("gpus") ? { gpus: [] } : {}) },
+      ...{
+        ...(parts.includes("disks") ? { disks: [] } : {}),
+        ...(parts.includes("interfaces") ? { interfaces: [] } : {}),
+      },
+    });
+    const hardware = { disks: [{ count: 8, min_gb: 3840 }], nics: [{ count: 8, min_gbps: 400 }] };
+    const of3 = (seen: Partial<SeenHardware>) => compareHardware({ ...HOST, ...seen }, { ...SKU, hardware }, "counted");
+    for (const part of ["gpus", "disks", "interfaces"] as const)
+      expect(of3(unread(part))).toMatchObject({ status: "Unknown", reason: "Unreadable" });
+    expect(of3({ ...unread("disks"), gpus: nvidia(7) })).toMatchObject({ status: "False" });
+    expect(judge(unread("disks", "interfaces"))).toBe("True");
+  });
+
   it("may be more than the SKU says", () => {
     expect(of({ disks: [{ count: 1, min_gb: 100 }], nics: [{ count: 1, min_gbps: 1 }], memory_gib: 1 })).toBe("True");
     expect(of({ disks: [{ count: 1, min_gb: 100 }] }, { disks: [] })).toBe(

@@ -7,7 +7,7 @@ export interface WantedHardware {
   readonly gpusTotal: number;
   readonly hardware: SkuHardware;
 }
-export type SeenHardware = Pick<Inventory, "gpus" | "memory_bytes" | "disks"> & {
+export type SeenHardware = Pick<Inventory, "gpus" | "memory_bytes" | "disks" | "unread"> & {
   readonly interfaces: readonly Pick<Inventory["interfaces"][number], "speed_mbps">[];
 };
 /**
@@ -56,6 +56,12 @@ function lacking(rows: readonly { readonly count: number; readonly least: number
     });
 }
 
+/** The parts of the host that the SKU asks for and the agent could not read. Nobody knows whether the host has them. */
+function unreadParts({ unread = [] }: SeenHardware, { hardware: { disks = [], nics = [] } }: WantedHardware): string[] {
+  const isAskedFor = { gpus: true, disks: disks.length > 0, interfaces: nics.length > 0 };
+  return unread.filter((part) => isAskedFor[part]);
+}
+
 function otherFaults(seen: SeenHardware, { memory_gib, disks = [], nics = [] }: SkuHardware): string[] {
   const memory =
     memory_gib !== undefined && seen.memory_bytes < memory_gib * GIB * SHARE_OF_MEMORY
@@ -63,14 +69,15 @@ function otherFaults(seen: SeenHardware, { memory_gib, disks = [], nics = [] }: 
       : [];
   const diskRows = disks.map(({ count, min_gb }) => ({ count, min: min_gb, least: min_gb * 1e9 * SHARE_OF_DISK }));
   const nicRows = nics.map(({ count, min_gbps }) => ({ count, min: min_gbps, least: min_gbps * 1000 }));
+  const isRead = (part: "disks" | "interfaces"): boolean => seen.unread?.includes(part) !== true;
   const sizes = seen.disks.map(({ bytes }) => bytes);
   const speeds = seen.interfaces.map(({ speed_mbps }) => speed_mbps ?? 0);
   return [
     ...memory,
-    ...lacking(diskRows, sizes).map(
+    ...lacking(isRead("disks") ? diskRows : [], sizes).map(
       ({ has, count, least }) => `${has} disks of ${gbOf(diskRows, least)} GB instead of ${count}`,
     ),
-    ...lacking(nicRows, speeds).map(
+    ...lacking(isRead("interfaces") ? nicRows : [], speeds).map(
       ({ has, count, least }) => `${has} links of ${least / 1000} Gbit/s instead of ${count}`,
     ),
   ];
@@ -85,10 +92,20 @@ const gbOf = (rows: readonly { readonly min: number; readonly least: number }[],
 export function compareHardware(seen: SeenHardware, wanted: WantedHardware, gpus: GpuCount): HardwareVerdict {
   const gpusSeen = countOf(seen.gpus, "nvidia") + countOf(seen.gpus, "amd");
   const asksForGpus = wanted.gpuVendor !== "none" && wanted.gpusTotal > 0;
+  const unread = unreadParts(seen, wanted);
   const isUnlisted = gpus === "some" && gpusSeen === 0 && asksForGpus;
-  const faults = [...(isUnlisted ? [] : gpuFaults(seen.gpus, wanted)), ...otherFaults(seen, wanted.hardware)];
+  const faults = [
+    ...(isUnlisted || unread.includes("gpus") ? [] : gpuFaults(seen.gpus, wanted)),
+    ...otherFaults(seen, wanted.hardware),
+  ];
   if (faults.length > 0)
     return { status: "False", reason: "OtherHardware", message: `The host has ${faults.join(", ")}.`.slice(0, 1000) };
+  if (unread.length > 0)
+    return {
+      status: "Unknown",
+      reason: UNREADABLE,
+      message: `The agent could not read the host's ${unread.join(", ")}. It sends its inventory again within minutes.`,
+    };
   if (isUnlisted)
     return {
       status: "Unknown",
@@ -99,3 +116,5 @@ export function compareHardware(seen: SeenHardware, wanted: WantedHardware, gpus
 }
 
 const AS_IN_SKU = "AsInSku";
+/** A part of the hardware could not be read, so nobody knows whether the host is as its SKU says. */
+export const UNREADABLE = "Unreadable";
