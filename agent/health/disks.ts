@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Findings, fault, fine, named, notObserved } from "./judged.ts";
+import { type Findings, fault, fine, named, notObserved, unreadable } from "./judged.ts";
 
 /**
  * What a disk says about itself, from `smartctl --json -H -A` or from `nvme smart-log -o json`. A value that the disk does not tell is null.
@@ -96,7 +96,8 @@ const WORN_PERCENT = 90;
 
 export type SeenDisk = { readonly name: string } & (
   | { readonly health: DiskHealth }
-  | { readonly health: null; readonly why: string }
+  /** A disk is silent if no tool is there or the disk has no SMART, and not if a tool hangs or prints what nobody can read. */
+  | { readonly health: null; readonly isSilent: boolean; readonly why: string }
 );
 
 function failuresOf({ passed, criticalWarning }: DiskHealth): string[] {
@@ -124,11 +125,14 @@ export function judgeDisks(disks: readonly SeenDisk[]): Findings {
     const none = notObserved("The host shows no disks of its own.");
     return { "health.disks": none, "health.disk_wear": none };
   }
-  const unread = disks.flatMap((one) => (one.health === null ? [`${one.name}: ${one.why}`] : []));
+  const without = disks.flatMap((one) => (one.health === null ? [one] : []));
+  const unread = without.map(({ name, why }) => `${name}: ${why}`);
+  const broken = without.filter(({ isSilent }) => !isSilent).map(({ name, why }) => `${name}: ${why}`);
   const texts = (of: (health: DiskHealth) => string[]): string[] =>
     disks.flatMap((one) => (one.health === null ? [] : of(one.health).map((text) => `${one.name}: ${text}`)));
   const judged = (reason: string, found: readonly string[], good: string) => {
     if (found.length > 0) return fault(reason, found);
+    if (broken.length > 0) return unreadable(named(broken));
     return unread.length > 0 ? notObserved(named(unread)) : fine(good);
   };
   return {

@@ -5,13 +5,12 @@ import { SCRUB_TIMING } from "../gpu/scrub-timing.ts";
 import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { type GpuLook, judgeGpus, judgeRas, NO_PCI_BUS, parseRasCounts } from "./gpus.ts";
-import { type Findings, notObserved } from "./judged.ts";
+import { type Findings, notObserved, unreadable } from "./judged.ts";
 import { judgeNvidiaWear, parseNvidiaWear } from "./nvidia-wear.ts";
-import { type Probe, type ProbeContext, RHYTHM, TOOL_TIME } from "./probe.ts";
+import { AFTER_HANG_MS, PatientTools } from "./patience.ts";
+import { type Probe, type ProbeContext, RHYTHM, TOOL_TIME, type ToolTime } from "./probe.ts";
 
 const TIMES = { timeoutMs: SCRUB_TIMING.readMs, graceMs: SCRUB_TIMING.graceMs };
-/** Each program that waits in a hanging driver stays until the host reboots, so the agent asks a hanging driver rarely. */
-const AFTER_WEDGE_MS = 6 * 60 * 60_000;
 
 /** Keeps a hanging driver from getting one more program at each look. */
 class Patience {
@@ -19,7 +18,7 @@ class Patience {
 
   async read(look: () => Promise<GpuLook>): Promise<GpuLook> {
     const since = this.#wedge === null ? Number.POSITIVE_INFINITY : performance.now() - this.#wedge.at;
-    if (this.#wedge !== null && since < AFTER_WEDGE_MS) return { error: this.#wedge.error };
+    if (this.#wedge !== null && since < AFTER_HANG_MS) return { error: this.#wedge.error };
     try {
       this.#wedge = null;
       return await look();
@@ -82,11 +81,9 @@ export function amdProbe(): Probe {
 }
 
 /** Reads the counters of RAS from the driver's files, which costs much less than amd-smi. A read may hang in the driver, so `grep` reads them. */
-export const rasProbe = (): Probe => ({
-  name: "ras",
-  everyMs: RHYTHM.nvidia,
-  callsGpuDriver: true,
-  look: async ({ system }) => {
+export function rasProbe(times: ToolTime = TOOL_TIME): Probe {
+  const tools = new PatientTools();
+  const look = async ({ system }: ProbeContext): Promise<Findings> => {
     const onBus = await addressesOf(system, "amd");
     if (onBus === null || onBus.length === 0) return {};
     const paths: string[] = [];
@@ -95,7 +92,15 @@ export const rasProbe = (): Probe => ({
       const files = (await system.list(folder)).filter((name) => name.endsWith("_err_count"));
       paths.push(...files.map((name) => `${system.root === "/" ? "" : system.root}${folder}/${name}`));
     }
-    const ran = paths.length === 0 ? null : await system.attempt("grep", ["-Hs", "", ...paths], TOOL_TIME);
-    return judgeRas(ran?.kind === "ended" ? parseRasCounts(ran.stdout) : []);
-  },
-});
+    if (paths.length === 0) return judgeRas([]);
+    const ran = await tools.attempt(system, "ras", ["grep", "-Hs", "", ...paths], times);
+    if (ran.kind === "missing") return judgeRas([]);
+    const counts = ran.kind === "ended" ? parseRasCounts(ran.stdout) : [];
+    if (counts.length > 0) return judgeRas(counts);
+    const broken = unreadable(
+      ran.kind === "hung" ? "The RAS counters were not read in time." : "The RAS counters have no known form.",
+    );
+    return { "health.gpu": broken, "health.gpu_wear": broken };
+  };
+  return { name: "ras", everyMs: RHYTHM.nvidia, callsGpuDriver: true, look };
+}

@@ -1,11 +1,13 @@
 import { isOwnDisk } from "../storage/disk-sample.ts";
+import { isPort } from "../system/nics.ts";
 import type { System } from "../system/system.ts";
 import { judgeClock, parseTimedatectl } from "./clock.ts";
 import { judgeRoom, type Room } from "./disk-room.ts";
 import { type DiskHealth, judgeDisks, parseNvmeLog, parseSmartctl, type SeenDisk } from "./disks.ts";
 import { judgeMemory, type MemoryController, type MemoryLook } from "./memory.ts";
 import { type BestSpeeds, bestSpeeds, judgeNics, type Nic } from "./nics.ts";
-import { type Probe, RHYTHM, TOOL_TIME } from "./probe.ts";
+import { PatientTools } from "./patience.ts";
+import { type Probe, RHYTHM, TOOL_TIME, type ToolTime } from "./probe.ts";
 
 /** The text of a file of the kernel, or null if the kernel has no answer; many files of sysfs fail to be read without a link or a device. */
 const textOf = (system: System, path: string): Promise<string | null> =>
@@ -25,7 +27,7 @@ const IFF_UP = 1;
 async function readNics(system: System): Promise<Nic[]> {
   const found: Nic[] = [];
   for (const name of await system.list(NET)) {
-    if (!(await system.isPresent(`${NET}/${name}/device`))) continue;
+    if (!(await isPort(system.root, name))) continue;
     const flags = Number((await textOf(system, `${NET}/${name}/flags`)) ?? 0);
     found.push({
       name,
@@ -128,40 +130,54 @@ export const clockProbe = (): Probe => ({
 
 const SMARTCTL = ["--json=c", "--nocheck=standby", "-H", "-A"];
 
-/** Reads a disk's health by smartctl, or by nvme-cli if the host has only that. smartctl ends with a status other than 0 for a failing disk, too. */
-async function readDisk(system: System, name: string, isNvme: boolean): Promise<SeenDisk> {
-  const tools: readonly (readonly [string, readonly string[], (text: string) => DiskHealth | null])[] = [
-    ["smartctl", [...SMARTCTL, `/dev/${name}`], parseSmartctl],
-    ...(isNvme ? [["nvme", ["smart-log", `/dev/${name}`, "-o", "json"], parseNvmeLog] as const] : []),
+/** Reads a disk's health by smartctl, or by nvme-cli if smartctl does not tell it. smartctl ends with a status other than 0 for a failing disk, too. */
+async function readDisk(
+  system: System,
+  tools: PatientTools,
+  times: ToolTime,
+  { name, isNvme }: { readonly name: string; readonly isNvme: boolean },
+): Promise<SeenDisk> {
+  const ways: readonly (readonly [readonly [string, ...string[]], (text: string) => DiskHealth | null])[] = [
+    [["smartctl", ...SMARTCTL, `/dev/${name}`], parseSmartctl],
+    ...(isNvme ? [[["nvme", "smart-log", `/dev/${name}`, "-o", "json"], parseNvmeLog] as const] : []),
   ];
-  let why = "no tool reads its health";
-  for (const [tool, args, parse] of tools) {
-    const ran = await system.attempt(tool, args, TOOL_TIME);
-    if (ran.kind === "ended") {
+  const silent: string[] = [];
+  const broken: string[] = [];
+  for (const [command, parse] of ways) {
+    const [tool] = command;
+    const ran = await tools.attempt(system, name, command, times);
+    if (ran.kind === "missing") silent.push(ran.message);
+    // The disk hangs, so another tool would hang too.
+    else if (ran.kind === "hung") return { name, health: null, isSilent: false, why: "it did not answer in time" };
+    else {
       try {
         const health = parse(ran.stdout);
         if (health !== null) return { name, health };
-        why = `${tool} does not say whether it is healthy`;
+        silent.push(`${tool} does not say whether it is healthy`);
       } catch {
-        why = `${tool} ended with status ${ran.exitCode}, and its output is not readable`;
+        broken.push(`${tool} ended with status ${ran.exitCode}, and its output is not readable`);
       }
-    } else why = ran.kind === "missing" ? ran.message : `${tool} did not end in time`;
+    }
   }
-  return { name, health: null, why };
+  return { name, health: null, isSilent: broken.length === 0, why: [...broken, ...silent].join(", ") };
 }
 
 const MOST_DISKS = 64;
 
-export const disksProbe = (): Probe => ({
-  name: "disks",
-  everyMs: RHYTHM.disks,
-  callsGpuDriver: false,
-  look: async ({ system }) => {
-    const seen: SeenDisk[] = [];
-    for (const { name, bus } of ownDisks(system)) seen.push(await readDisk(system, name, bus === "nvme"));
-    return judgeDisks(seen);
-  },
-});
+export function disksProbe(times: ToolTime = TOOL_TIME): Probe {
+  const tools = new PatientTools();
+  return {
+    name: "disks",
+    everyMs: RHYTHM.disks,
+    callsGpuDriver: false,
+    look: async ({ system }) => {
+      const seen: SeenDisk[] = [];
+      for (const { name, bus } of ownDisks(system))
+        seen.push(await readDisk(system, tools, times, { name, isNvme: bus === "nvme" }));
+      return judgeDisks(seen);
+    },
+  };
+}
 
 function ownDisks(system: System) {
   try {

@@ -167,11 +167,13 @@ describe("the disks", () => {
   });
 
   it("are unknown without a tool, unless another disk has a fault", () => {
-    const unread: SeenDisk = { name: "sda", health: null, why: "The tool smartctl is not installed on this host." };
+    const unread: SeenDisk = { name: "sda", health: null, isSilent: true, why: "The tool smartctl is not installed." };
     expect(of(unread, { name: "nvme0n1", health: nvme })["health.disks"]).toBe("Unknown NotObserved");
     expect(of(unread, { name: "nvme0n1", health: { ...nvme, criticalWarning: 1 } })["health.disks"]).toBe(
       "False DiskFailing",
     );
+    const broken: SeenDisk = { name: "sdb", health: null, isSilent: false, why: "it did not answer in time" };
+    expect(of(unread, broken)["health.disks"]).toBe("Unknown Unreadable");
     expect(of()["health.disks"]).toBe("Unknown NotObserved");
   });
 });

@@ -31,4 +31,5 @@ export const RHYTHM = {
 } as const;
 
 /** How long a tool of the host may take; `graceMs` is the time between SIGTERM, SIGKILL and giving the tool up. */
-export const TOOL_TIME = { timeoutMs: 30_000, graceMs: 5_000 } as const;
+export const TOOL_TIME = { timeoutMs: 30_000, graceMs: 5_000 };
+export type ToolTime = typeof TOOL_TIME;

@@ -6,6 +6,8 @@ import { NvidiaHost } from "../../test/fakes/gpu/nvidia-host.ts";
 import { HostFolder, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { until } from "../../test/support/until.ts";
 import { damp } from "./damping.ts";
+import { rasProbe } from "./gpu-probes.ts";
+import { disksProbe } from "./host-probes.ts";
 import { type Findings, fault, fine, type Judged, notObserved, unreadable } from "./judged.ts";
 import type { Probe } from "./probe.ts";
 import { healthProbes } from "./probes.ts";
@@ -207,9 +209,55 @@ describe("the looks at a host", () => {
   });
 });
 
-it("the watch tells the agent when the host loses a GPU", async () => {
+describe("a part of the host that does not answer", () => {
+  const times = { timeoutMs: 200, graceMs: 100 };
+  const context = (host: HostFolder) => ({ system: host.system, skewMs: 0, wasBad: () => false });
+
+  it("is unreadable, and gets neither another tool nor the same again: a disk", async () => {
+    const host = kept(new HostFolder());
+    host.write("proc/self/mountinfo", "");
+    host.write("sys/class/nvme/nvme0/transport", "pcie\n");
+    host.write("sys/class/block/nvme0n1/size", "8\n");
+    host.write("sys/class/block/nvme0n1/removable", "0\n");
+    host.tool("nvme", `cat <<'J'\n${NVME_LOG}\nJ`);
+    host.tool("smartctl", "exec sleep 60");
+    const hanging = disksProbe(times);
+    for (let n = 0; n < 2; n += 1)
+      expect(await hanging.look(context(host))).toMatchObject({ "health.disks": { reason: "Unreadable" } });
+    expect(host.calls().map((call) => call.split(" ")[0])).toEqual(["smartctl"]);
+    host.tool("smartctl", "echo rubbish");
+    expect(await disksProbe(times).look(context(host))).toMatchObject({ "health.disks": { status: "True" } });
+    host.tool("nvme", "echo rubbish");
+    expect(await disksProbe(times).look(context(host))).toMatchObject({ "health.disks": { reason: "Unreadable" } });
+  });
+
+  it("is unreadable, and is not asked again: the counters of RAS", async () => {
+    const host = kept(new AmdHost([{ pci: AMD_PCI(0) }]));
+    host.write(`sys/bus/pci/devices/${AMD_PCI(0)}/ras/umc_err_count`, "ue: 0\nce: 0\n");
+    rmSync(host.path("usr/bin/grep"));
+    host.tool("grep", "exec sleep 60");
+    const probe = rasProbe(times);
+    for (let n = 0; n < 2; n += 1)
+      expect(await probe.look(context(host))).toMatchObject({ "health.gpu": { reason: "Unreadable" } });
+    expect(host.calls()).toHaveLength(1);
+    host.tool("grep", "echo rubbish");
+    expect(await rasProbe(times).look(context(host))).toMatchObject({ "health.gpu_wear": { reason: "Unreadable" } });
+  });
+});
+
+it("the watch tells the agent when the host loses a GPU and no task works, and after an inventory with an unread part", async () => {
   const host = kept(new AmdHost([{ pci: AMD_PCI(0) }, { pci: AMD_PCI(1) }]));
-  const parts = { system: host.system, log: quietAgentLog, skewMs: () => 0, isWorking: () => false };
+  let working = true;
+  let asked = 0;
+  const parts = {
+    system: host.system,
+    log: quietAgentLog,
+    skewMs: () => 0,
+    isWorking: () => {
+      asked += 1;
+      return working;
+    },
+  };
   const watch = new HealthWatch(parts, { firstMs: 0, everyMs: 5, hardwareEveryMs: 0 });
   await watch.beforeInventory();
   const stop = new AbortController();
@@ -220,7 +268,16 @@ it("the watch tells the agent when the host loses a GPU", async () => {
   await until("the first look", () => (watch.conditions().length > 0 ? true : undefined));
   expect(changes).toBe(0);
   rmSync(host.path(`sys/bus/pci/devices/${AMD_PCI(1)}`), { recursive: true });
+  asked = 0;
+  await until("several turns after the loss", () => (asked > 12 ? true : undefined));
+  expect(changes).toBe(0);
+  working = false;
   await until("the change", () => (changes > 0 ? true : undefined));
+  await watch.beforeInventory();
+  watch.afterInventory({});
+  const before = changes;
+  watch.afterInventory({ unread: ["disks"] });
+  await until("the inventory again", () => (changes > before ? true : undefined));
   stop.abort();
   await run;
 });

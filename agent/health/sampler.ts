@@ -109,9 +109,12 @@ const conditionOf = (type: HealthType, { status, reason, message }: Judged, at: 
   observed_at: at.toISOString(),
 });
 
-/** Looks at the hardware at once and without damping, for a task that must know its present state. */
-export async function lookNow(system: System, log: Log): Promise<ConditionOf<"agent">[]> {
-  const sampler = new HealthSampler({ system, log, skewMs: () => 0, isWorking: () => false }, hardwareProbes());
+/**
+ * Looks at the hardware at once and without damping, for a task that must know its present state. A task that looks again passes the same probes, which do
+ * not ask a part of the host again that hangs.
+ */
+export async function lookNow(system: System, log: Log, probes = hardwareProbes()): Promise<ConditionOf<"agent">[]> {
+  const sampler = new HealthSampler({ system, log, skewMs: () => 0, isWorking: () => false }, probes);
   await sampler.turn();
   return sampler.conditions();
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import { FABRIC_STARTING } from "../health/gpus.ts";
+import { hardwareProbes } from "../health/probes.ts";
 import { lookNow } from "../health/sampler.ts";
 import { createLog } from "../log.ts";
 import type { System } from "../system/system.ts";
@@ -14,10 +15,11 @@ export const checkHardware =
   (system: System, log = createLog()): TaskHandlers["node.check_hardware"] =>
   async (_input, { signal }) => {
     const until = performance.now() + FABRIC_WITHIN_MS;
-    let conditions = await lookNow(system, log);
+    const probes = hardwareProbes();
+    let conditions = await lookNow(system, log, probes);
     while (conditions.some(({ reason }) => reason === FABRIC_STARTING) && performance.now() < until) {
       await sleep(LOOK_AGAIN_MS, undefined, { signal });
-      conditions = await lookNow(system, log);
+      conditions = await lookNow(system, log, probes);
     }
     return {
       ok: true,
