@@ -8,6 +8,7 @@ import type { Task } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import type { Failed, Wait } from "../engine/stage.ts";
 import { inFencedTx } from "../services.ts";
+import { UNKNOWN_TYPE } from "../unknown-task-type.ts";
 import type { DecommissionContext, DecommissionState } from "./decommission-context.ts";
 
 /** A decommission stage queues its task, waits for the task's end, and queues a new task if the task was lost (state model 8). */
@@ -125,8 +126,6 @@ const agentUnreachable = (context: DecommissionContext, task: Task): Failure =>
     evidenceOf(context, task),
   );
 
-/** The error of a task whose type the agent does not know, because the agent is older than the hub. */
-export const UNKNOWN_TYPE = "order_rejected_unsupported_task";
 const agentOutdated = (context: DecommissionContext, task: Task): Failure =>
   failure(
     "upstream_transient",

@@ -6,8 +6,8 @@ import { type Task, tasks } from "../../../hub/db/schema/index.ts";
 import { judgeInventory } from "../../../hub/node/hardware-check.ts";
 import { schedulability } from "../../../hub/node/schedulable.ts";
 import { schedulingFactsOf } from "../../../hub/node/scheduling-facts.ts";
-import { UNKNOWN_TYPE } from "../../../hub/workflows/decommission/agent-work.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
+import { UNKNOWN_TYPE } from "../../../hub/workflows/unknown-task-type.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { Driver } from "../../properties/drive.ts";
 import { resultOnCleanHost } from "../../support/agent-results.ts";
@@ -66,6 +66,20 @@ describe("a host with seven of eight GPUs", () => {
     await driver.verb(id, "resume");
     expect(await driver.drive(id), await driver.story(id)).toMatchObject({ status: "completed" });
     expect(await nodeNow(nodeId)).toMatchObject({ status: "active", sku: "True AsInSku" });
+  });
+
+  it("of an agent that is older than the hub stops its onboarding, and says what to do", async () => {
+    const { id, nodeId } = await rig.start(2);
+    const driver = new Driver(rig.test, workflowsOf(rig.services), async (one) => {
+      await rig.services.db
+        .update(tasks)
+        .set({ state: "failed", errorCode: UNKNOWN_TYPE, finishedAt: sql`clock_timestamp()` })
+        .where(and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.check_hardware")));
+      await rig.playAgent(one);
+    });
+    const failed = await driver.drive(id);
+    expect(failed, await driver.story(id)).toMatchObject({ stage: "check_hardware", failureCode: "agent_outdated" });
+    expect(failed.failureMessage).toContain("Update the agent and resume");
   });
 
   it("gets no new tenant if a GPU disappears in service, nor if all do", async () => {

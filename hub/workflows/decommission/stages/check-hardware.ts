@@ -2,7 +2,8 @@ import { failure } from "../../../../shared/failures.ts";
 import { readSku } from "../../../db/queries/skus.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { checkFailure, judgeCheck, storeCheck } from "../../../node/hardware-check.ts";
-import { type AgentWork, UNKNOWN_TYPE } from "../agent-work.ts";
+import { UNKNOWN_TYPE } from "../../unknown-task-type.ts";
+import type { AgentWork } from "../agent-work.ts";
 import { cleaningStage } from "../cleaning-stage.ts";
 import type { DecommissionStageOf } from "../decommission-context.ts";
 

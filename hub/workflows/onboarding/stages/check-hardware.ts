@@ -10,6 +10,7 @@ import type { Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { activateNode } from "../../provisioning/activate-node.ts";
 import { provisioningOf } from "../../provisioning/context.ts";
 import { inFencedTx } from "../../services.ts";
+import { UNKNOWN_TYPE } from "../../unknown-task-type.ts";
 import type { OnboardContext, OnboardStage } from "../context.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
@@ -50,6 +51,10 @@ async function observe(context: OnboardContext): Promise<Observation<OnboardStat
   if (OPEN.includes(task.state)) return waitFor(task);
   const { hostname } = context.host;
   const evidence = { node_id: task.nodeId, task_id: task.id, task_state: task.state, task_error: task.errorCode };
+  if (task.errorCode === UNKNOWN_TYPE) {
+    const message = `The agent of ${hostname} is older than the hub and has no task ${TYPE}. Update the agent and resume.`;
+    return { kind: "failed", failure: failure("upstream_transient", "agent_outdated", message, evidence) };
+  }
   const result = TASKS[TYPE].result.safeParse(task.result);
   if (task.state !== "succeeded" || !result.success) {
     const why =
