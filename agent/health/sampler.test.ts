@@ -123,6 +123,22 @@ describe("the sampler", () => {
     expect(Object.keys(said(sampler, 1))).toEqual(["health.clock", "health.gpu"]);
   });
 
+  it("gives a value that the damping holds the time of the look that saw it", async () => {
+    const looks = [fault("Bad", ["x"]), fine("y"), fine("y")];
+    const memory = probe("one", 1, async () => ({ "health.memory": looks.shift() ?? fine("y") }));
+    const sampler = samplerOf(kept(new HostFolder()), [memory]);
+    const times: string[] = [];
+    for (let now = 0; now < 3; now += 1) {
+      const until = Date.now();
+      await sampler.turn(now);
+      times.push(sampler.conditions(now)[0]?.observed_at ?? "");
+      while (Date.now() === until) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(times[1]).toBe(times[0]);
+    expect(times[2]).not.toBe(times[0]);
+    expect(said(sampler, 2)).toEqual({ "health.memory": "True Healthy" });
+  });
+
   it("keeps a probe's conditions unknown, and never good, if the probe fails twice", async () => {
     let fails = false;
     const flaky = probe("flaky", 1, async () => {

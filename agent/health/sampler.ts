@@ -9,9 +9,8 @@ import type { Probe } from "./probe.ts";
 import { hardwareProbes, healthProbes } from "./probes.ts";
 
 interface Seen {
-  readonly at: Date;
   readonly atMs: number;
-  readonly parts: Readonly<Partial<Record<HealthType, Damped>>>;
+  readonly parts: Readonly<Partial<Record<HealthType, Damped & { readonly at: Date }>>>;
 }
 
 /** After so many rhythms without a new look, what a probe saw no longer counts, and its conditions go stale at the hub. */
@@ -77,10 +76,14 @@ export class HealthSampler {
       const failed = unreadable(`The look at the ${probe.name} failed: ${messageOf(error)}`);
       findings = Object.fromEntries(Object.keys(before).map((type) => [type, failed]));
     }
-    const parts = (Object.entries(findings) as [HealthType, Judged][]).map(
-      ([type, judged]) => [type, damp(type, before[type] ?? null, judged)] as const,
-    );
-    this.#seen.set(probe.name, { at: new Date(), atMs: nowMs, parts: Object.fromEntries(parts) });
+    const parts = (Object.entries(findings) as [HealthType, Judged][]).map(([type, judged]) => {
+      const was = before[type];
+      const damped = damp(type, was ?? null, judged);
+      // A value that the damping holds is as old as the look that saw it, so that it does not replace what a task has seen since.
+      const at = was !== undefined && damped.shown === was.shown ? was.at : new Date();
+      return [type, { ...damped, at }] as const;
+    });
+    this.#seen.set(probe.name, { atMs: nowMs, parts: Object.fromEntries(parts) });
   }
 
   /** The conditions of the host's health as the agent reports them now. Of several looks at one condition, the worst counts. */
@@ -91,8 +94,8 @@ export class HealthSampler {
     });
     const types = [...new Set(current.flatMap(({ parts }) => Object.keys(parts) as HealthType[]))].sort();
     return types.flatMap((type) => {
-      const of = current.flatMap(({ at, parts }) =>
-        parts[type] === undefined ? [] : [{ at, judged: parts[type].shown }],
+      const of = current.flatMap(({ parts }) =>
+        parts[type] === undefined ? [] : [{ at: parts[type].at, judged: parts[type].shown }],
       );
       const judged = worstOf(of.map((one) => one.judged));
       const at = of.find((one) => one.judged === judged)?.at;
