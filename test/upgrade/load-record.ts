@@ -47,8 +47,13 @@ export async function loadAsRecorded({ database, url }: TestDatabase, record: Up
   await bringToNow(db, record);
 }
 
-/** The tables whose rows are signed, so that their times stay as they are. */
-const SIGNED: ReadonlySet<string> = new Set(["sanitization_records"]);
+/** The tables whose rows are signed or in the hash chain of the audit, so that their times stay as they are. */
+const SIGNED: ReadonlySet<string> = new Set([
+  "sanitization_records",
+  "sanitization_validations",
+  "audit_logs",
+  "audit_seals",
+]);
 
 /** Returns the columns of a table that PostgreSQL does not compute itself. */
 async function columnsOf(db: Db, table: string) {

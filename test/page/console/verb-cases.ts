@@ -83,7 +83,10 @@ export function consoleVerbCases(stage: () => ConsoleStage): void {
     const { page } = visit;
     await page.getByRole("row").filter({ hasText: "batch-4" }).getByText("conflict").waitFor();
     await visit.act("Pause", "the batch", { reason: "lunch" });
-    await page.getByText(/Paused .*by admin: lunch/).first().waitFor();
+    await page
+      .getByText(/Paused .*by admin: lunch/)
+      .first()
+      .waitFor();
     await query(
       `update workflows set status = 'failed_manual_intervention', completed_at = now(), wake_at = null, lease_owner = null,
         fence = fence + 1, failure_class = 'upstream_transient', failure_code = 'maas_timeout', failure_message = 'no answer'

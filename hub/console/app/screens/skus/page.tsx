@@ -121,15 +121,7 @@ function NewSku(): ReactNode {
         value={vendor}
         onChange={(event) => setVendor(event.currentTarget.value as Vendor)}
       />
-      <NumberInput
-        label="Memory of a host in GiB"
-        description="A host with less takes no tenant. Empty: the hub does not check it. The command line also takes disks and NICs."
-        mb="xs"
-        min={1}
-        allowDecimal={false}
-        value={memory}
-        onChange={setMemory}
-      />
+      <MemoryInput value={memory} onChange={setMemory} />
       {vendor === "none" ? null : (
         <NumberInput
           label="GPUs of a host"
@@ -142,5 +134,21 @@ function NewSku(): ReactNode {
         />
       )}
     </VerbButton>
+  );
+}
+
+function MemoryInput(field: {
+  readonly value: number | string;
+  readonly onChange: (value: number | string) => void;
+}): ReactNode {
+  return (
+    <NumberInput
+      label="Memory of a host in GiB"
+      description="A host with less takes no tenant. Empty: the hub does not check it. The command line also takes disks and NICs."
+      mb="xs"
+      min={1}
+      allowDecimal={false}
+      {...field}
+    />
   );
 }
