@@ -74,7 +74,7 @@ export class GpuDetails {
 }
 
 /** Reads the lines of `lspci -D -mm`: the address, and then in quotation marks the class, the vendor and the model. */
-export function parseLspci(output: string): Map<string, string> {
+function parseLspci(output: string): Map<string, string> {
   const lines = output.matchAll(/^([0-9a-f:.]+) "[^"]*" "[^"]*" "([^"]*)"/gim);
   return new Map([...lines].map(([, address = "", model = ""]) => [address.toLowerCase(), model.slice(0, 200)]));
 }
