@@ -139,7 +139,7 @@ async function startDemo(folder: string): Promise<{ demo: ChildProcess; site: Si
     timeoutMs: LONGEST_MS,
     everyMs: 500,
   });
-  const [, base] = /API and page +(\S+)/.exec(told) ?? [];
+  const [, base] = /API, console +(\S+)/.exec(told) ?? [];
   if (base === undefined || demo.exitCode !== null) throw new Error("The demo has ended; its output says why.");
   if (!/Verified[.]/.test(told)) throw new Error("The demo showed no turnover, so no check could see a cleaning.");
   return { demo, site: new Site(base, readFileSync(join(folder, "hub", "admin-token"), "utf8").trim()) };
