@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { ConditionOf } from "../../shared/readiness.ts";
-import type { Log } from "../log.ts";
-import type { System } from "../system/system.ts";
 import { hardwarePrint } from "./hardware-print.ts";
-import type { HealthSampler } from "./sampler.ts";
+import type { HealthSampler, SamplerParts } from "./sampler.ts";
 
 export interface HealthTimes {
   /** How long after its start the agent first looks, because the drivers of a host that boots are still starting. */
@@ -14,21 +12,14 @@ export interface HealthTimes {
 }
 const TIMES: HealthTimes = { firstMs: 60_000, everyMs: 30_000, hardwareEveryMs: 300_000 };
 
-export interface HealthWatchParts {
-  readonly system: System;
-  readonly log: Log;
-  readonly skewMs: () => number;
-  readonly isWorking: () => boolean;
-}
-
 /** Looks at the host's health for as long as the agent runs, and notices when the host's hardware is no longer that of the last inventory. */
 export class HealthWatch {
-  readonly #parts: HealthWatchParts;
+  readonly #parts: SamplerParts;
   readonly #times: HealthTimes;
   #sampler: HealthSampler | null = null;
   #print: string | null = null;
 
-  constructor(parts: HealthWatchParts, times: HealthTimes = TIMES) {
+  constructor(parts: SamplerParts, times: HealthTimes = TIMES) {
     this.#parts = parts;
     this.#times = times;
   }

@@ -1,5 +1,5 @@
 import type { NodeRow } from "../db/queries/node-reads.ts";
-import { aggregateAlerts, overridesThat } from "../node/health-aggregate.ts";
+import { aggregateAlerts } from "../node/health-aggregate.ts";
 import { readinessOf, toldLacking } from "../node/readiness-verdict.ts";
 import { obstaclesOf } from "../node/schedulable.ts";
 import { readinessFactsOf, schedulingFactsOf } from "../node/scheduling-facts.ts";
@@ -71,6 +71,5 @@ export function machineHealthOf(row: NodeRow): MachineHealth {
 }
 
 /** True if an alert keeps new tenants off the node. */
-export const preventsAllocations = (health: MachineHealth, { overrides }: Pick<NodeRow, "overrides">): boolean =>
-  overridesThat("PreventAllocations", overrides).length > 0 ||
-  health.alerts.some(({ classifications }) => classifications.includes("PreventAllocations"));
+export const preventsAllocations = ({ alerts }: MachineHealth): boolean =>
+  alerts.some(({ classifications }) => classifications.includes("PreventAllocations"));

@@ -1,9 +1,15 @@
 import { Inventory } from "../../shared/inventory.ts";
 import { isReadInFull } from "../../shared/machine-details.ts";
-import type { CleaningOfNode, MachineRecords, NodeChange, UseOfNode } from "../db/queries/machine-pages.ts";
+import type {
+  CleaningOfNode,
+  MachineRecords,
+  NodeChange,
+  NodeHistories,
+  UseOfNode,
+} from "../db/queries/machine-pages.ts";
 import type { NodeRow } from "../db/queries/node-reads.ts";
 import type { MaasMachineRow } from "../db/schema/index.ts";
-import { machineHealthOf, preventsAllocations } from "./machine-health.ts";
+import { type MachineHealth, machineHealthOf, preventsAllocations } from "./machine-health.ts";
 import { type MachineStatus, machineStatusOf } from "./machine-status.ts";
 import { stableId } from "./stable-id.ts";
 import { type Change, changesOfCleaning, changesOfUse, type StatusEntry, statusHistory } from "./status-history.ts";
@@ -26,7 +32,7 @@ const cleaningOf = ({ operation, beganAt, endedAt, recordId, verdict }: Cleaning
 });
 
 /** Returns all entries of a machine's history, oldest first. */
-export function historyOf(nodeId: string, records: MachineRecords): StatusEntry[] {
+export function historyOf(nodeId: string, records: NodeHistories): StatusEntry[] {
   const mine = <T extends { readonly nodeId: string }>(rows: readonly T[]): T[] =>
     rows.filter((one) => one.nodeId === nodeId);
   const changes = mine(records.changes);
@@ -52,18 +58,22 @@ export const toStatusDetail = ({ status, message, at }: StatusEntry) => ({
   updated: at.toISOString(),
 });
 
+const hasPersonsCordon = ({ cordonOwner }: NodeRow["node"]): boolean => cordonOwner?.startsWith("operator:") === true;
+
 const isOpen = (use: UseOfNode): boolean => use.endedAt === null;
 
-function statusOf(row: NodeRow, records: MachineRecords): MachineStatus {
-  const { node } = row;
-  const use = records.uses.find((one) => one.nodeId === node.id && isOpen(one));
-  const cleaning = records.cleanings.some((one) => one.nodeId === node.id && one.endedAt === null);
+function statusOf(
+  { node }: NodeRow,
+  { cleanings }: MachineRecords,
+  { use, health }: { readonly use: UseOfNode | undefined; readonly health: MachineHealth },
+): MachineStatus {
+  const cleaning = cleanings.some((one) => one.nodeId === node.id && one.endedAt === null);
   return machineStatusOf({
     node: node.status,
     use: use === undefined ? "none" : use.endingAt === null ? "open" : "ending",
     cleaning,
-    unhealthy: preventsAllocations(machineHealthOf(row), row),
-    cordoned: node.cordonOwner?.startsWith("operator:") === true,
+    unhealthy: preventsAllocations(health),
+    cordoned: hasPersonsCordon(node),
   });
 }
 
@@ -125,9 +135,8 @@ export function toMachine(row: NodeRow, records: MachineRecords, withMetadata: b
   const machine = records.machines.get(node.id);
   const inventory = Inventory.safeParse(records.inventories.get(node.id)?.inventory).data ?? null;
   const health = machineHealthOf(row);
-  const status = statusOf(row, records);
+  const status = statusOf(row, records, { use, health });
   const history = historyOf(node.id, records);
-  const isPersonsCordon = node.cordonOwner?.startsWith("operator:") === true;
   return {
     id: node.id,
     siteId: node.siteId,
@@ -144,7 +153,7 @@ export function toMachine(row: NodeRow, records: MachineRecords, withMetadata: b
     serialNumber: machine !== undefined && isReadInFull(machine.details) ? machine.details.serial : null,
     machineCapabilities: inventory === null ? [] : capabilitiesOf(inventory),
     machineInterfaces: machine === undefined ? [] : interfacesOf(machine),
-    maintenanceMessage: isPersonsCordon ? node.cordonReason : null,
+    maintenanceMessage: hasPersonsCordon(node) ? node.cordonReason : null,
     health,
     ...(withMetadata ? { metadata: metadataOf(inventory, machine) } : {}),
     labels: node.rack === null ? {} : { RackIdentifier: node.rack },

@@ -25,6 +25,9 @@ const ownAlert = ({ source, reason }: OverrideFacts): HealthAlert => ({
   classifications: ["PreventAllocations"],
 });
 
+/** The alerts that an override raises. */
+export const alertsOf = (override: OverrideFacts): readonly HealthAlert[] => override.alerts ?? [ownAlert(override)];
+
 /**
  * Returns the overrides that count: all of them, or, if one of them has the mode `replace`, that one alone and Muster's own overrides. An override that
  * Muster has set because it does not know whose data is on the host is beyond any replacement. Only evidence, or a person who removes it, ends it.
@@ -43,7 +46,7 @@ const keyOf = ({ id, target }: HealthAlert): string => JSON.stringify([id, targe
 export function aggregateAlerts(overrides: readonly OverrideFacts[]): AlertInForce[] {
   const joined = new Map<string, AlertInForce>();
   for (const override of overridesInForce(overrides))
-    for (const one of override.alerts ?? [ownAlert(override)]) {
+    for (const one of alertsOf(override)) {
       const known = joined.get(keyOf(one));
       joined.set(
         keyOf(one),
@@ -68,5 +71,5 @@ const lines = (one: string | null, other: string | null): string | null =>
 /** Returns the overrides that count and have an alert with the classification. */
 export const overridesThat = <T extends OverrideFacts>(classification: Classification, overrides: readonly T[]): T[] =>
   overridesInForce(overrides).filter((one) =>
-    (one.alerts ?? [ownAlert(one)]).some(({ classifications }) => classifications.includes(classification)),
+    alertsOf(one).some(({ classifications }) => classifications.includes(classification)),
   );

@@ -12,6 +12,7 @@ import { isLoopback } from "../http/loopback.ts";
 import { addressSet } from "../http/source-address.ts";
 import type { TlsPaths } from "../http/tls-files.ts";
 import type { SecretsSettings } from "../secrets/open.ts";
+import { SecretError } from "../secrets/port.ts";
 import type { SignInSettings } from "../sign-in/open-sign-in.ts";
 import type { TraceSettings } from "../traces/export-traces.ts";
 import { signInEnv, signInSettings } from "./sign-in-settings.ts";
@@ -213,6 +214,10 @@ export interface Config {
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
+
+/** True for an error that only a change of the settings can mend, which ends a hub and its commands with the status 78. */
+export const isWrongSetting = (error: unknown): boolean =>
+  error instanceof ConfigError || (error instanceof SecretError && error.isRefusal);
 
 /** The settings of the command line and of the agent, and of a shell that also runs the tests, are no mistyped settings of the hub. */
 const OF_OTHERS = /^MUSTER_(URL|TOKEN|TOKEN_FILE|CA_FILE|ROOT|TEST_.*)$/;

@@ -1,7 +1,6 @@
 import { askedFor, runBackupCommand } from "../backup/command.ts";
 import { runCommand, type SettingsWith } from "../copy-secrets/command.ts";
-import { SecretError } from "../secrets/port.ts";
-import { ConfigError, loadConfig } from "./config.ts";
+import { isWrongSetting, loadConfig } from "./config.ts";
 import { isMigrateCommand, runMigrateCommand } from "./migrate-command.ts";
 
 /**
@@ -20,9 +19,6 @@ async function runWords(words: readonly string[]): Promise<number> {
   await runBackupCommand(asked, loadConfig(process.env));
   return 0;
 }
-
-const isWrongSetting = (error: unknown): boolean =>
-  error instanceof ConfigError || (error instanceof SecretError && error.isRefusal);
 
 /** Runs a command such as `copy-secrets` in place of a hub. The exit status is 0 for success, 78 for invalid settings, and otherwise the command's own. */
 export async function runWordsAndExit(words: readonly string[]): Promise<never> {

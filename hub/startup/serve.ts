@@ -27,7 +27,7 @@ import { offlineBreaker } from "../reconciler/offline-breaker.ts";
 import { Reconciler } from "../reconciler/reconcile.ts";
 import { startRepairSweep } from "../repair/sweep.ts";
 import { openSecrets } from "../secrets/open.ts";
-import { SecretError, type SecretStore } from "../secrets/port.ts";
+import type { SecretStore } from "../secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "../secrets/store-watch.ts";
 import { RolesFileError } from "../sign-in/roles-file.ts";
 import { WakeSignal } from "../timing/wake-signal.ts";
@@ -41,7 +41,7 @@ import { startCredentialWarnings } from "../workflows/onboarding/credential-warn
 import { startLateSuccess } from "../workflows/onboarding/late-success.ts";
 import { workflowsOf } from "../workflows/registry.ts";
 import type { WorkflowServices } from "../workflows/services.ts";
-import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
+import { type Config, ConfigError, defaultAgentUrl, isWrongSetting, loadConfig } from "./config.ts";
 import { type HubIdentity, openIdentity } from "./hub-identity.ts";
 import { observeChanges } from "./observe-changes.ts";
 import { serveHosts } from "./serve-hosts.ts";
@@ -318,11 +318,8 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
   }
 }
 
-const isWrongSetting = (error: unknown): boolean =>
-  error instanceof ConfigError ||
-  error instanceof TlsFilesError ||
-  error instanceof RolesFileError ||
-  (error instanceof SecretError && error.isRefusal);
+const isWrong = (error: unknown): boolean =>
+  isWrongSetting(error) || error instanceof TlsFilesError || error instanceof RolesFileError;
 
 /** Runs a hub until a signal ends it, and ends the process. */
 export async function serve(): Promise<never> {
@@ -354,7 +351,7 @@ export async function serve(): Promise<never> {
     log.error("the hub cannot run", { error });
     process.stderr.write(`The hub cannot run: ${error instanceof Error ? error.message : String(error)}\n`);
     await closeAll(closers, log);
-    process.exit(isWrongSetting(error) ? 78 : 1);
+    process.exit(isWrong(error) ? 78 : 1);
   }
   log.info("hub is stopping");
   await closeAll(closers, log);

@@ -1,6 +1,6 @@
 import type { AllocationId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
-import { and, asc, count, desc, eq, inArray, ne, type SQL, sql } from "../orm.ts";
+import { and, asc, count, eq, inArray, ne, type SQL, sql } from "../orm.ts";
 import {
   allocations,
   type MaasMachineRow,
@@ -75,22 +75,38 @@ export interface CleaningOfNode {
   readonly verdict: string | null;
 }
 
-/** What the hub has recorded of nodes, for the view of NICo's clients. */
-export interface MachineRecords {
-  readonly inventories: ReadonlyMap<NodeId, { readonly inventory: unknown; readonly reportedAt: Date }>;
-  readonly machines: ReadonlyMap<NodeId, MaasMachineRow>;
+/** What happened to nodes, as far as it decides about their status. */
+export interface NodeHistories {
   readonly changes: readonly NodeChange[];
   readonly uses: readonly UseOfNode[];
   readonly cleanings: readonly CleaningOfNode[];
 }
 
+/** What the hub has recorded of nodes, for the view of NICo's clients. */
+export interface MachineRecords extends NodeHistories {
+  readonly inventories: ReadonlyMap<NodeId, { readonly inventory: unknown }>;
+  readonly machines: ReadonlyMap<NodeId, MaasMachineRow>;
+}
+
 export async function readMachineRecords(db: Db, ids: readonly NodeId[]): Promise<MachineRecords> {
-  if (ids.length === 0) return { inventories: new Map(), machines: new Map(), changes: [], uses: [], cleanings: [] };
   const inventories = await db
     .select()
     .from(nodeInventories)
     .where(inArray(nodeInventories.nodeId, [...ids]));
-  const machines = await db
+  return {
+    inventories: new Map(inventories.map((row) => [row.nodeId, row])),
+    machines: await machinesOf(db, ids),
+    ...(await readHistories(db, ids)),
+  };
+}
+
+export async function readHistories(db: Db, ids: readonly NodeId[]): Promise<NodeHistories> {
+  return { changes: await changesOf(db, ids), uses: await usesOf(db, ids), cleanings: await cleaningsOf(db, ids) };
+}
+
+/** Returns the machines in MAAS to which the nodes are bound. */
+export async function machinesOf(db: Db, ids: readonly NodeId[]): Promise<ReadonlyMap<NodeId, MaasMachineRow>> {
+  const rows = await db
     .select({ nodeId: nodeMaasState.nodeId, machine: maasMachines })
     .from(nodeMaasState)
     .innerJoin(
@@ -98,13 +114,7 @@ export async function readMachineRecords(db: Db, ids: readonly NodeId[]): Promis
       and(eq(maasMachines.siteId, nodeMaasState.siteId), eq(maasMachines.systemId, nodeMaasState.maasSystemId)),
     )
     .where(inArray(nodeMaasState.nodeId, [...ids]));
-  return {
-    inventories: new Map(inventories.map((row) => [row.nodeId, row])),
-    machines: new Map(machines.map(({ nodeId, machine }) => [nodeId, machine])),
-    changes: await changesOf(db, ids),
-    uses: await usesOf(db, ids),
-    cleanings: await cleaningsOf(db, ids),
-  };
+  return new Map(rows.map(({ nodeId, machine }) => [nodeId, machine]));
 }
 
 /** Numbers the rows of each node from the newest, so that one statement reads the newest rows of many nodes. */
@@ -142,41 +152,59 @@ async function changesOf(db: Db, ids: readonly NodeId[]): Promise<NodeChange[]> 
 }
 
 async function usesOf(db: Db, ids: readonly NodeId[]): Promise<UseOfNode[]> {
-  const rows = await db
+  const numbered = db
     .select({
       nodeId: allocations.nodeId,
       id: allocations.id,
       tenant: allocations.tenant,
       beganAt: allocations.createdAt,
-      endingAt: nodeDecommissions.createdAt,
+      operation: allocations.decommissionId,
       endedAt: allocations.endedAt,
-      newest: place(sql`${allocations.nodeId}`, sql`${allocations.createdAt} desc`),
+      newest: place(sql`${allocations.nodeId}`, sql`${allocations.createdAt} desc`).as("newest"),
     })
     .from(allocations)
-    .leftJoin(nodeDecommissions, eq(nodeDecommissions.decommissionId, allocations.decommissionId))
     .where(inArray(allocations.nodeId, [...ids]))
-    .orderBy(desc(allocations.createdAt));
-  return rows.filter(({ newest }) => Number(newest) <= USES_OF_A_NODE);
+    .as("numbered");
+  return db
+    .select({
+      nodeId: numbered.nodeId,
+      id: numbered.id,
+      tenant: numbered.tenant,
+      beganAt: numbered.beganAt,
+      endingAt: nodeDecommissions.createdAt,
+      endedAt: numbered.endedAt,
+    })
+    .from(numbered)
+    .leftJoin(nodeDecommissions, eq(nodeDecommissions.decommissionId, numbered.operation))
+    .where(sql`${numbered.newest} <= ${USES_OF_A_NODE}`);
 }
 
 /** A cleaning is a turnover: the operations that clean a node after a tenant, and that end with a sanitization record. */
 async function cleaningsOf(db: Db, ids: readonly NodeId[]): Promise<CleaningOfNode[]> {
-  return db
+  const numbered = db
     .select({
       nodeId: nodeDecommissions.nodeId,
       operation: nodeDecommissions.decommissionId,
       beganAt: nodeDecommissions.createdAt,
+      newest: place(sql`${nodeDecommissions.nodeId}`, sql`${nodeDecommissions.createdAt} desc`).as("newest"),
+    })
+    .from(nodeDecommissions)
+    .where(and(inArray(nodeDecommissions.nodeId, [...ids]), inArray(nodeDecommissions.mode, ["soft_reset", "reimage"])))
+    .as("numbered");
+  return db
+    .select({
+      nodeId: numbered.nodeId,
+      operation: numbered.operation,
+      beganAt: numbered.beganAt,
       endedAt: sql<Date | null>`case when ${workflows.status} in ('pending', 'running', 'compensating') then null
         else coalesce(${workflows.completedAt}, ${workflows.updatedAt}) end`.mapWith(workflows.completedAt),
       recordId: sanitizationRecords.recordId,
       verdict: sanitizationRecords.verdict,
     })
-    .from(nodeDecommissions)
-    .innerJoin(workflows, eq(workflows.id, nodeDecommissions.decommissionId))
-    .leftJoin(sanitizationRecords, eq(sanitizationRecords.decommissionId, nodeDecommissions.decommissionId))
-    .where(and(inArray(nodeDecommissions.nodeId, [...ids]), inArray(nodeDecommissions.mode, ["soft_reset", "reimage"])))
-    .orderBy(desc(nodeDecommissions.createdAt))
-    .limit(USES_OF_A_NODE * ids.length);
+    .from(numbered)
+    .innerJoin(workflows, eq(workflows.id, numbered.operation))
+    .leftJoin(sanitizationRecords, eq(sanitizationRecords.decommissionId, numbered.operation))
+    .where(sql`${numbered.newest} <= ${USES_OF_A_NODE}`);
 }
 
 export interface InstanceFilter {

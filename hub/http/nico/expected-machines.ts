@@ -1,5 +1,5 @@
 import { isReadInFull } from "../../../shared/machine-details.ts";
-import { readMachineRecords } from "../../db/queries/machine-pages.ts";
+import { machinesOf } from "../../db/queries/machine-pages.ts";
 import type { NodeRow } from "../../db/queries/node-reads.ts";
 import type { MaasMachineRow } from "../../db/schema/index.ts";
 import { stableId } from "../../nico/stable-id.ts";
@@ -40,11 +40,11 @@ const list: Endpoint = {
   status: 200,
   answer: async ({ deps: { db }, actor, query, page }) => {
     const { rows, total } = await nodesOnPage(db, { reach: actor, siteId: siteIn(query) }, page);
-    const records = await readMachineRecords(
+    const machines = await machinesOf(
       db,
       rows.map(({ node }) => node.id),
     );
-    return { body: rows.map((row) => toExpected(row, records.machines.get(row.node.id))), total };
+    return { body: rows.map((row) => toExpected(row, machines.get(row.node.id))), total };
   },
 };
 

@@ -3,6 +3,7 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
 import type { NodeHealthOverride } from "../../db/schema/index.ts";
+import { alertsOf } from "../../node/health-aggregate.ts";
 import { parse } from "../problem.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn } from "./inputs.ts";
@@ -28,17 +29,7 @@ const toReport = (one: NodeHealthOverride) => ({
   triggeredBy: one.setBy,
   observedAt: one.since.toISOString(),
   successes: [],
-  alerts: (
-    one.alerts ?? [
-      {
-        id: one.source,
-        target: null,
-        message: one.reason,
-        tenant_message: null,
-        classifications: ["PreventAllocations"],
-      },
-    ]
-  ).map((alert) => ({
+  alerts: alertsOf(one).map((alert) => ({
     id: alert.id,
     target: alert.target,
     inAlertSince: one.since.toISOString(),

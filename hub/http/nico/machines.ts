@@ -1,6 +1,6 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeId, type SiteId } from "../../../shared/ids.ts";
-import { type MachinePage, pageOfMachines, readMachineRecords } from "../../db/queries/machine-pages.ts";
+import { type MachinePage, pageOfMachines, readHistories, readMachineRecords } from "../../db/queries/machine-pages.ts";
 import { listNodeRows, type NodeRow } from "../../db/queries/node-reads.ts";
 import type { Reach } from "../../db/queries/reach.ts";
 import type { Db } from "../../db/tx.ts";
@@ -70,7 +70,7 @@ const history: Endpoint = {
   status: 200,
   answer: async ({ deps: { db }, params, page }) => {
     const { node } = await mustFindRow(db, idIn(params, NodeId));
-    const all = historyOf(node.id, await readMachineRecords(db, [node.id])).toReversed();
+    const all = historyOf(node.id, await readHistories(db, [node.id])).toReversed();
     return { body: all.slice(page.offset, page.offset + page.limit).map(toStatusDetail), total: all.length };
   },
 };
