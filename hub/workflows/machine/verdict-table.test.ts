@@ -85,7 +85,7 @@ describe("the verdict table", () => {
 
   it("accepts after the deploy only a machine that is Deployed and the workflow's own", () => {
     const serving = JUDGING.filter((at) => at !== "compensation" && ["seeding", "serving"].includes(PLACE_OF[at]));
-    expect(serving).toHaveLength(3);
+    expect(serving).toHaveLength(4);
     for (const at of serving)
       for (const status of CODES) expect(kind(at, status, true)).toMatch(status === 6 ? /^(go_on|act)$/ : /^failed$/);
     expect(judge("wait_for_agent_enrollment", machine({ status: 6, owner: "somebody" }), false)).toMatchObject({

@@ -6,7 +6,8 @@ import type { MaasMachine } from "../../maas/port.ts";
 /**
  * At the point `configure`, a stage changes the machine's storage, or the connections of the machine's interfaces to subnets. At the point `recover`,
  * a recovery or a compensation releases the machine back to Ready. At the point `seeding`, the hub asks MAAS for the deployed machine's token, so a
- * locked machine is a failure. At the point `serving`, a stage waits for the deployed host's hardware sync or agent.
+ * locked machine is a failure. At the point `serving`, a stage waits for the deployed host's hardware sync, agent
+ * or report of its hardware.
  */
 export const JUDGED_AT = [
   "commission",
@@ -44,8 +45,7 @@ export const PLACE_OF = {
   ensure_hardware_sync_configured: "seeding",
   wait_for_hardware_sync_healthy: "serving",
   wait_for_agent_enrollment: "serving",
-  // The stage `check_hardware` asks only the agent.
-  check_hardware: "untouched",
+  check_hardware: "serving",
 } as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
 
 /** A stage that judges a machine's status, or the compensation of a deploy, which also judges the status. */

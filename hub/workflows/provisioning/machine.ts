@@ -74,12 +74,19 @@ export const watchedMachine = (
     concludes,
   );
 
+/** The stages that wait for the deployed host, and judge its machine meanwhile. */
+type WaitsForHost =
+  | "ensure_hardware_sync_configured"
+  | "wait_for_hardware_sync_healthy"
+  | "wait_for_agent_enrollment"
+  | "check_hardware";
+
 /**
  * If somebody released, broke, took or deleted the machine, a stage that waits for the host fails at once (decision M2). `machineTaken` returns null
  * if the machine is still deployed by the workflow.
  */
 export async function machineTaken(
-  stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",
+  stage: WaitsForHost,
   context: ProvisionContext,
 ): Promise<Failed<ProvisionState> | null> {
   const machine = await watchedMachine(context, (row) => judgeSeen(stage, context, row).kind === "failed");

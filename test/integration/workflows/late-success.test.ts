@@ -10,26 +10,35 @@ import { workflowsOf } from "../../../hub/workflows/registry.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
-import { startRigWatcher, startRunner } from "../../support/rig-hub.ts";
+import { startAgents, startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 let rig: OnboardingRig;
 let watcher: Watcher;
 let runner: WorkflowRunner;
+let agents: ReturnType<typeof startAgents>;
+/** The onboardings whose agents have enrolled. These agents carry out their tasks from then on. */
+const enrolled = new Set<WorkflowId>();
 let boxes = 0;
 
 beforeAll(async () => {
   rig = await startOnboardingRig({ machines: 4, speed: 5000 });
   watcher = startRigWatcher(rig);
   runner = startRunner(rig);
+  agents = startAgents(rig, enrolled);
 });
 afterAll(async () => {
+  await agents?.close();
   await runner?.close();
   await watcher?.close();
   await rig?.close();
 });
 
 const adopt = () => adoptLateSuccesses({ inTx: rig.services.inTx, workflows: workflowsOf(rig.services) });
+const enroll = async (id: WorkflowId): Promise<void> => {
+  await rig.playAgent(id);
+  enrolled.add(id);
+};
 const reach = (id: WorkflowId, status: WorkflowStatus) =>
   until(`the onboarding to be ${status}`, async () => {
     const row = await readOnboarding(rig.services.db, id);
@@ -53,7 +62,7 @@ describe("an agent that enrolls after its onboarding has given up", () => {
     expect(failed.next_verb).toBe("resume");
     expect(failed.error_details).toMatchObject({ last_maas_status: "Deployed", last_maas_power_state: "on" });
     expect(await adopt(), "no agent, nothing to adopt").toBe(0);
-    await rig.playAgent(id);
+    await enroll(id);
     expect(await adopt()).toBe(1);
     await reach(id, "reconciled");
     const [node] = await rig.services.db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -67,7 +76,7 @@ describe("an agent that enrolls after its onboarding has given up", () => {
 
   it("is adopted once if several hubs look at the same moment", async () => {
     const { id } = await giveUp();
-    await rig.playAgent(id);
+    await enroll(id);
     const taken = await Promise.all([adopt(), adopt(), adopt()]);
     expect(taken.reduce((sum, one) => sum + one, 0)).toBe(1);
     await reach(id, "reconciled");
@@ -79,7 +88,7 @@ describe("an agent that enrolls after its onboarding has given up", () => {
     const verb = (which: "mark_manual_intervention" | "adopt") =>
       rig.services.inTx((tx) => applyVerb(tx, workflowsOf(rig.services), { ...by, verb: which }));
     await verb("mark_manual_intervention");
-    await rig.playAgent(id);
+    await enroll(id);
     expect(await adopt()).toBe(0);
     await verb("adopt");
     await reach(id, "reconciled");

@@ -9,6 +9,7 @@ import { checkFailure, judgeCheck, storeCheck } from "../../../node/hardware-che
 import type { Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { activateNode } from "../../provisioning/activate-node.ts";
 import { provisioningOf } from "../../provisioning/context.ts";
+import { machineTaken } from "../../provisioning/machine.ts";
 import { inFencedTx } from "../../services.ts";
 import { UNKNOWN_TYPE } from "../../unknown-task-type.ts";
 import type { OnboardContext, OnboardStage } from "../context.ts";
@@ -45,7 +46,10 @@ async function currentTask(context: OnboardContext): Promise<Task | null> {
   });
 }
 
+/** Also judges the machine, so that the node of a machine that somebody has taken never becomes active (decision M2). */
 async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
+  const taken = await machineTaken("check_hardware", context);
+  if (taken !== null) return taken;
   const task = await currentTask(context);
   if (task === null) return { kind: "not_started" };
   if (OPEN.includes(task.state)) return waitFor(task);
