@@ -60,10 +60,11 @@ const health: HealthWatch = new HealthWatch({
 const agent = new Agent({ config, system, journal, log, identities, trust, health });
 const runner = new Runner({
   journal,
-  handlers: handlersFor(system, {
-    identity: () => identities.read(),
-    resultOf: (taskId) => journal.resultOf(taskId),
-  }),
+  handlers: handlersFor(
+    system,
+    { identity: () => identities.read(), resultOf: (taskId) => journal.resultOf(taskId) },
+    health,
+  ),
   keys: () => trust.orderKeys(),
   nodeId: config.nodeId,
   now: agent.now,

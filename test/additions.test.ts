@@ -138,7 +138,7 @@ describe("a task type", async () => {
   it("has a handler of the same file name in the agent", async () => {
     const files = await modulesOf("agent/tasks", ["cancelled", "index"]);
     expect(files.map(([file]) => file).sort()).toEqual(types);
-    expect(Object.keys(handlersFor({} as never, {} as never)).sort()).toEqual(Object.keys(TASKS).sort());
+    expect(Object.keys(handlersFor({} as never, {} as never, {} as never)).sort()).toEqual(Object.keys(TASKS).sort());
   });
 });
 

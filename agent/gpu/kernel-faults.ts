@@ -73,4 +73,7 @@ function messageOf(entry: unknown): string {
   throw new Error("A line of the kernel's log has no message.");
 }
 
+/** Whether two PCI addresses differ at most in the PCI function, because NVIDIA's driver logs a GPU without its function. */
+export const isSamePlace = (a: string, b: string): boolean => a.slice(0, -2) === b.slice(0, -2);
+
 export const isOffTheBus = ({ xid }: KernelFault): boolean => xid !== null && OFF_THE_BUS.has(xid);

@@ -5,6 +5,7 @@ import { NvidiaHost, type NvidiaHostOptions, PCI } from "../../test/fakes/gpu/nv
 import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
 import { giveBackAfterBoot } from "./give-back-after-boot.ts";
+import { readResets } from "./gpu-resets.ts";
 import { scrubGpus } from "./scrub.ts";
 import type { ScrubTiming } from "./scrub-timing.ts";
 
@@ -97,6 +98,7 @@ describe("a cleaning of NVIDIA GPUs", () => {
       "start kubelet.service",
     ]);
     expect(host.has("var/lib/muster/agent/gpu-scrub.json")).toBe(false);
+    expect((await readResets(host.system)).map(({ pci }) => pci)).toEqual([PCI(0), PCI(1)]);
   });
 
   it("resets all GPUs on NVSwitches in one call, while the Fabric Manager runs", async () => {
@@ -247,6 +249,7 @@ describe("a cleaning of NVIDIA GPUs", () => {
     const done = await scrub({});
     expect(messageOf(done, "gpu_verify", PCI(1))).toContain(`the kernel logged: ${text}`);
     expect([outcomeOf(done, PCI(0)), outcomeOf(done, PCI(1)), done.needs]).toEqual(["ok", "failed", needs]);
+    expect((await readResets(host.system)).map(({ pci }) => pci)).toEqual([PCI(0)]);
   });
 
   it("does not take an unreadable kernel log for an empty one", async () => {

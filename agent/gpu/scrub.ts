@@ -8,6 +8,7 @@ import { freeFromProcesses, stopServices } from "./free-gpus.ts";
 import { type GivenBack, giveBack, giveBackLeftovers, listUnits } from "./gpu-give-back.ts";
 import { describe, gpuHolders } from "./gpu-holders.ts";
 import { needOf } from "./gpu-need.ts";
+import { noteResets } from "./gpu-resets.ts";
 import { runningServices } from "./gpu-services.ts";
 import type { GpuReport } from "./gpu-state.ts";
 import { type GpuStep, gpuStep, named } from "./gpu-steps.ts";
@@ -82,6 +83,8 @@ export async function scrubGpus(
   await writeJournal(system, journal);
   const wedge = await clean(scrub);
   const ends = await verify(scrub, startedAt, wedge);
+  // A clean GPU has had no fault since the start of the cleaning.
+  await noteResets(system, ends.clean, startedAt.monotonicUs);
   return reply(scrub, scrub.steps, needOf(ends.gpus, wedge !== null || ends.wedged));
 }
 

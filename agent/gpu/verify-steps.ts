@@ -7,6 +7,7 @@ import { pciGpus } from "./gpu-tools.ts";
 import { whyNotClean } from "./gpu-verify.ts";
 import {
   isOffTheBus,
+  isSamePlace,
   journalStart,
   type KernelFault,
   kernelFaults,
@@ -19,6 +20,8 @@ import type { Scrub } from "./scrub-state.ts";
 export interface Ends {
   readonly gpus: readonly GpuEnd[];
   readonly wedged: boolean;
+  /** The PCI addresses of the GPUs that are clean. */
+  readonly clean: readonly string[];
 }
 
 interface Seen {
@@ -35,9 +38,11 @@ export async function verify(scrub: Scrub, startedAt: Moment, earlier: DriverWed
   const { before, steps, input } = scrub;
   const addresses = new Set([...before, ...scrub.after].map(({ pci }) => pci));
   for (const pci of seen.onBus) if (addresses.size < input.expected_gpus) addresses.add(pci);
+  const clean: string[] = [];
   const gpus = [...addresses].sort().map((pci) => {
     const { step, end } = verdict(scrub, seen, pci);
     steps.push(step);
+    if (end.isClean) clean.push(pci);
     return end;
   });
   for (let missing = addresses.size + 1; missing <= input.expected_gpus; missing += 1) {
@@ -46,7 +51,7 @@ export async function verify(scrub: Scrub, startedAt: Moment, earlier: DriverWed
     steps.push(gpuStep("gpu_verify", target, "failed", message, { on_bus: seen.onBus.length }));
     gpus.push({ isClean: false, isOnBus: false, isTried: false, recommends: "unknown" });
   }
-  return { gpus, wedged: seen.wedge !== null };
+  return { gpus, wedged: seen.wedge !== null, clean };
 }
 
 async function look(scrub: Scrub, startedAt: Moment, earlier: DriverWedged | null): Promise<Seen> {
@@ -91,7 +96,7 @@ function verdict(scrub: Scrub, seen: Seen, pci: string): { readonly step: GpuSte
   const reset = scrub.resets.get(pci);
   // A GPU fault whose log line names no GPU may belong to any GPU, so it counts for every GPU.
   const own =
-    typeof seen.faults === "string" ? [] : seen.faults.filter((one) => one.pci === null || samePlace(one.pci, pci));
+    typeof seen.faults === "string" ? [] : seen.faults.filter((one) => one.pci === null || isSamePlace(one.pci, pci));
   const reasons = [
     ...(seen.wedge === null ? [] : [`driver_wedged: ${seen.wedge.message}`]),
     ...(before === undefined ? ["gpu_missing: the driver did not list the GPU before the cleaning"] : []),
@@ -125,9 +130,6 @@ function verdict(scrub: Scrub, seen: Seen, pci: string): { readonly step: GpuSte
     end: { isClean, isOnBus, isTried: reset !== undefined, recommends: (after ?? before)?.recommends ?? "unknown" },
   };
 }
-
-/** Whether two PCI addresses differ at most in the PCI function, because NVIDIA's driver logs a GPU without its function. */
-const samePlace = (a: string, b: string): boolean => a.slice(0, -2) === b.slice(0, -2);
 
 const settingsText = ({ settings }: GpuState): string =>
   Object.entries(settings)

@@ -73,10 +73,15 @@ const WEAR_XIDS: ReadonlySet<number> = new Set([63, 92, 94]);
 
 const told = ({ pci, xid, text }: KernelFault): string => `${pci ?? "a GPU"}: ${xid === null ? text : `Xid ${xid}`}`;
 
-/** Judges the GPU faults in the kernel's log since the look before. All other Xids are faults of a tenant's programs. */
-export function judgeKernelFaults(faults: readonly KernelFault[]): Findings {
-  const barring = faults.filter(({ xid }) => xid === null || BARRING_XIDS.has(xid));
-  const wear = faults.filter(({ xid }) => xid !== null && WEAR_XIDS.has(xid));
+/** True for a grave fault, after which the GPU needs a reset or a repair. Every fault that AMD's driver tells is one. */
+export const isBarring = ({ xid }: KernelFault): boolean => xid === null || BARRING_XIDS.has(xid);
+
+/**
+ * Judges the GPU faults in the kernel's log: the grave faults that stand, and the wear since the look before. All other Xids are faults of a tenant's
+ * programs.
+ */
+export function judgeKernelFaults(barring: readonly KernelFault[], news: readonly KernelFault[]): Findings {
+  const wear = news.filter(({ xid }) => xid !== null && WEAR_XIDS.has(xid));
   return {
     "health.gpu":
       barring.length > 0 ? fault("KernelFault", barring.map(told)) : fine("No GPU fault in the kernel's log"),

@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { GpuState } from "../gpu/gpu-state.ts";
 import { DriverWedged, StateUnreadable, ToolMissing } from "../gpu/gpu-tool.ts";
-import { kernelFaultIn } from "../gpu/kernel-faults.ts";
 import { judgeClock, parseTimedatectl } from "./clock.ts";
 import { judgeRoom, type Room } from "./disk-room.ts";
 import { judgeDisks, parseNvmeLog, parseSmartctl, type SeenDisk } from "./disks.ts";
-import { judgeGpus, judgeKernelFaults, judgeRas, parseRasCounts } from "./gpus.ts";
+import { isBarring, judgeGpus, judgeKernelFaults, judgeRas, parseRasCounts } from "./gpus.ts";
 import type { Findings, HealthType } from "./judged.ts";
 import { judgeKernelLog, parseKernelLog } from "./kernel-log.ts";
 import { judgeMemory, type MemoryController } from "./memory.ts";
 import { bestSpeeds, judgeNics, type Nic } from "./nics.ts";
 import { judgeNvidiaWear, parseNvidiaWear } from "./nvidia-wear.ts";
 import * as recorded from "./recorded.fixture.ts";
+import { faultsIn, standingFaults } from "./standing-faults.ts";
 
 const say = (findings: Findings): Partial<Record<HealthType, string>> =>
   Object.fromEntries(Object.entries(findings).map(([type, { status, reason }]) => [type, `${status} ${reason}`]));
@@ -91,6 +91,8 @@ describe("the kernel's log", () => {
 
   it("is read up to its last entry, and only from there on the next time", () => {
     expect(log.lines).toHaveLength(5);
+    expect(log.lines[0]?.atUs).toBe(1_000_000);
+    expect(parseKernelLog('{"__CURSOR":"c","MESSAGE":"x"}').lines).toEqual([{ text: "x", atUs: null }]);
     expect(log.cursor).toContain("i=5");
     expect(parseKernelLog("")).toEqual({ lines: [], cursor: null });
     expect(() => parseKernelLog('{"MESSAGE":"a line without a cursor"}')).toThrow();
@@ -100,12 +102,14 @@ describe("the kernel's log", () => {
   it("tells of the hardware, and not of a tenant's programs", () => {
     expect(say(judgeKernelLog(log.lines))).toEqual({ "health.kernel": "False MachineCheck" });
     expect(say(judgeKernelLog(log.lines.slice(4)))).toEqual({ "health.kernel": "True Healthy" });
-    const faults = log.lines.flatMap((line) => kernelFaultIn("nvidia", line) ?? []);
+    const faults = faultsIn(log.lines);
     expect(faults.map(({ xid }) => xid)).toEqual([79, 31, 63]);
-    const judged = judgeKernelFaults(faults);
+    const judged = judgeKernelFaults(faults.filter(isBarring), faults);
     expect(say(judged)).toEqual({ "health.gpu": "False KernelFault", "health.gpu_wear": "False MemoryRepaired" });
     expect(judged["health.gpu"]?.message).toBe("0000:18:00.0: Xid 79");
-    expect(say(judgeKernelFaults(faults.slice(1, 2)))["health.gpu"]).toBe("True Healthy");
+    expect(
+      say(judgeKernelFaults(standingFaults([], log.lines.slice(1, 2), []), faults.slice(1, 2)))["health.gpu"],
+    ).toBe("True Healthy");
   });
 
   it.each([
@@ -119,7 +123,9 @@ describe("the kernel's log", () => {
     ["INFO: task nvidia-smi:4411 blocked for more than 120 seconds.", "Lockup"],
     ["pcieport 0000:00:01.1: AER: Uncorrected (Fatal) error received: 0000:18:00.0", "PcieError"],
     ["CPU24: Package temperature above threshold, cpu clock is throttled (total events = 9)", "TooHot"],
-  ])("%s", (line, kind) => expect(say(judgeKernelLog([line]))).toEqual({ "health.kernel": `False ${kind}` }));
+  ])("%s", (line, kind) =>
+    expect(say(judgeKernelLog([{ text: line, atUs: 1 }]))).toEqual({ "health.kernel": `False ${kind}` }),
+  );
 });
 
 describe("the disks", () => {

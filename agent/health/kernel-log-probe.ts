@@ -1,25 +1,49 @@
 import { z } from "zod";
+import { NOT_OBSERVED } from "../../shared/condition-types.ts";
 import { STATE_DIR } from "../config.ts";
-import { type KernelFault, kernelFaultIn } from "../gpu/kernel-faults.ts";
+import { readResets } from "../gpu/gpu-resets.ts";
 import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { judgeKernelFaults } from "./gpus.ts";
-import { type Findings, notObserved, unreadable } from "./judged.ts";
-import { judgeKernelLog, parseKernelLog } from "./kernel-log.ts";
+import { type Findings, type Judged, notObserved, unreadable } from "./judged.ts";
+import { judgeKernelLog, type KernelLine, type KernelLog, parseKernelLog } from "./kernel-log.ts";
 import { type Probe, RHYTHM, TOOL_TIME } from "./probe.ts";
+import { faultsIn, MOST_FAULTS, type StandingFault, standingFaults } from "./standing-faults.ts";
 
-/** Where the last look at the kernel's log ended, so that a restart of the agent does not report old faults again. */
-const PLACE_FILE = `${STATE_DIR}/kernel-log.json`;
-const Place = z.strictObject({ boot_id: z.string().max(64), cursor: z.string().max(1024) });
+/** Where the last look at the kernel's log ended, and the grave GPU faults up to there, so that a restart of the agent forgets no fault. */
+const LOG_FILE = `${STATE_DIR}/kernel-log.json`;
+const LogFile = z.strictObject({
+  boot_id: z.string().max(64),
+  cursor: z.string().max(1024).nullable(),
+  faults: z
+    .array(
+      z.strictObject({
+        pci: z.string().max(64).nullable(),
+        xid: z.number().nullable(),
+        text: z.string().max(1000),
+        atUs: z.number().nullable(),
+      }),
+    )
+    .max(MOST_FAULTS),
+});
 
-async function readPlace(system: System): Promise<string | null> {
+interface Known {
+  readonly cursor: string | null;
+  readonly faults: readonly StandingFault[];
+}
+
+async function readKnown(system: System): Promise<Known> {
   try {
-    const place = Place.parse(JSON.parse((await system.read(PLACE_FILE)) ?? "null"));
-    return place.boot_id === (await system.bootId()) ? place.cursor : null;
+    const file = LogFile.parse(JSON.parse((await system.read(LOG_FILE)) ?? "null"));
+    if (file.boot_id === (await system.bootId())) return file;
   } catch {
-    // Without a place, the look begins at the boot.
-    return null;
+    // Without a readable file, the look begins at the boot, and finds the faults again.
   }
+  return { cursor: null, faults: [] };
+}
+
+async function keepKnown(system: System, { cursor, faults }: Known): Promise<void> {
+  await system.write(LOG_FILE, JSON.stringify({ boot_id: await system.bootId(), cursor, faults }), 0o600);
 }
 
 const JOURNAL = [
@@ -36,40 +60,64 @@ const JOURNAL = [
   "5000",
 ];
 
-/** Reads what the kernel wrote since the look before. The agent's unit may not read the kernel's own buffer, so it asks the journal. */
+/** Reads what the kernel wrote after the cursor. The agent's unit may not read the kernel's own buffer, so it asks the journal. */
+async function readLog(system: System, cursor: string | null): Promise<KernelLog | Judged> {
+  const since = cursor === null ? [] : [`--after-cursor=${cursor}`];
+  const ran = await system.attempt("journalctl", [...JOURNAL, ...since], TOOL_TIME);
+  if (ran.kind === "missing") return notObserved(ran.message);
+  if (ran.kind === "hung" || ran.exitCode !== 0) {
+    const said = ran.kind === "hung" ? "it did not end in time" : ran.stderr.slice(-200);
+    return unreadable(`journalctl does not tell the kernel's log: ${said}`);
+  }
+  try {
+    return parseKernelLog(ran.stdout);
+  } catch (error) {
+    return unreadable(`The kernel's log is not readable: ${messageOf(error)}`);
+  }
+}
+
+/** The kernel's log says something about the GPUs only on a host that has some. A GPU that has left the bus is no longer there. */
+async function judgeFaults(
+  system: System,
+  standing: readonly StandingFault[],
+  lines: readonly KernelLine[],
+): Promise<Findings> {
+  if (standing.length === 0 && ((await system.pciGpus()) ?? []).length === 0) return {};
+  return judgeKernelFaults(standing, faultsIn(lines));
+}
+
+/** Reads what the kernel wrote since the look before. */
 export const kernelLogProbe = (): Probe => ({
   name: "kernel log",
   everyMs: RHYTHM.kernelLog,
   callsGpuDriver: false,
   look: async ({ system }) => {
-    const cursor = await readPlace(system);
-    const since = cursor === null ? [] : [`--after-cursor=${cursor}`];
-    const ran = await system.attempt("journalctl", [...JOURNAL, ...since], TOOL_TIME);
-    if (ran.kind === "missing") return { "health.kernel": notObserved(ran.message) };
-    if (ran.kind === "hung" || ran.exitCode !== 0) {
+    const known = await readKnown(system);
+    const log = await readLog(system, known.cursor);
+    if ("status" in log) {
       // A journal that was rotated away no longer has the entry of the cursor.
-      await system.remove(PLACE_FILE);
-      const said = ran.kind === "hung" ? "it did not end in time" : ran.stderr.slice(-200);
-      return { "health.kernel": unreadable(`journalctl does not tell the kernel's log: ${said}`) };
+      if (known.cursor !== null) await keepKnown(system, { ...known, cursor: null });
+      const standing = standingFaults(known.faults, [], await readResets(system));
+      return { ...(standing.length > 0 ? judgeKernelFaults(standing, []) : {}), "health.kernel": log };
     }
-    try {
-      const log = parseKernelLog(ran.stdout);
-      if (log.cursor !== null) await keepPlace(system, log.cursor);
-      return { ...judgeKernelLog(log.lines), ...(await gpuFaults(system, log.lines)) };
-    } catch (error) {
-      return { "health.kernel": unreadable(`The kernel's log is not readable: ${messageOf(error)}`) };
-    }
+    const faults = standingFaults(known.faults, log.lines, await readResets(system));
+    await keepKnown(system, { cursor: log.cursor ?? known.cursor, faults });
+    return { ...judgeKernelLog(log.lines), ...(await judgeFaults(system, faults, log.lines)) };
   },
 });
 
-async function keepPlace(system: System, cursor: string): Promise<void> {
-  await system.write(PLACE_FILE, JSON.stringify({ boot_id: await system.bootId(), cursor }), 0o600);
-}
-
-/** The kernel's log says something about the GPUs only on a host that has some. */
-async function gpuFaults(system: System, lines: readonly string[]): Promise<Findings> {
-  const vendors = [...new Set(((await system.pciGpus()) ?? []).map(({ vendor }) => vendor))];
-  if (vendors.length === 0) return {};
-  const faults: KernelFault[] = lines.flatMap((line) => vendors.flatMap((vendor) => kernelFaultIn(vendor, line) ?? []));
-  return judgeKernelFaults(faults);
-}
+/** Looks for grave GPU faults of this boot at once, and leaves the lines since the last look to the other probe. */
+export const gpuFaultsProbe = (): Probe => ({
+  name: "gpu faults",
+  everyMs: RHYTHM.kernelLog,
+  callsGpuDriver: false,
+  look: async ({ system }) => {
+    const known = await readKnown(system);
+    const log = await readLog(system, known.cursor);
+    const lines = "status" in log ? [] : log.lines;
+    const findings = await judgeFaults(system, standingFaults(known.faults, lines, await readResets(system)), lines);
+    const gpu = findings["health.gpu"];
+    if (gpu === undefined) return {};
+    return { "health.gpu": "status" in log && log.reason !== NOT_OBSERVED && gpu.status === "True" ? log : gpu };
+  },
+});

@@ -1,9 +1,12 @@
 import { z } from "zod";
 import { type Findings, fault, fine } from "./judged.ts";
 
+const Microseconds = z.string().regex(/^\d{1,18}$/);
+
 /** One entry of `journalctl -k -o json`: a message that is not valid UTF-8 is a list of bytes, and one that is too long is null. */
 const Entry = z.looseObject({
   __CURSOR: z.string().max(1024),
+  __MONOTONIC_TIMESTAMP: Microseconds.optional(),
   MESSAGE: z.union([
     z.string(),
     z.array(z.number()).transform((bytes) => Buffer.from(bytes).toString("latin1")),
@@ -11,8 +14,14 @@ const Entry = z.looseObject({
   ]),
 });
 
+export interface KernelLine {
+  readonly text: string;
+  /** The kernel's monotonic time in microseconds, or null if the journal does not tell it. */
+  readonly atUs: number | null;
+}
+
 export interface KernelLog {
-  readonly lines: readonly string[];
+  readonly lines: readonly KernelLine[];
   /** The place in the journal after which the next look begins; null if the journal has no entry. */
   readonly cursor: string | null;
 }
@@ -23,7 +32,13 @@ export function parseKernelLog(output: string): KernelLog {
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map((line) => Entry.parse(JSON.parse(line)));
-  return { lines: entries.map(({ MESSAGE }) => MESSAGE ?? ""), cursor: entries.at(-1)?.__CURSOR ?? null };
+  return {
+    lines: entries.map(({ MESSAGE, __MONOTONIC_TIMESTAMP: at }) => ({
+      text: MESSAGE ?? "",
+      atUs: at === undefined ? null : Number(at),
+    })),
+    cursor: entries.at(-1)?.__CURSOR ?? null,
+  };
 }
 
 /** What the kernel says about its own hardware. The end of a tenant's program for want of memory is no trouble of the host. */
@@ -45,10 +60,10 @@ const TROUBLES: readonly (readonly [string, RegExp])[] = [
 const MOST_TEXT = 120;
 
 /** Judges the kernel's warnings and errors since the look before. */
-export function judgeKernelLog(lines: readonly string[]): Findings {
-  const found = lines.flatMap((line) => {
-    const kind = TROUBLES.find(([, pattern]) => pattern.test(line))?.[0];
-    return kind === undefined ? [] : [{ kind, line: line.slice(0, MOST_TEXT) }];
+export function judgeKernelLog(lines: readonly KernelLine[]): Findings {
+  const found = lines.flatMap(({ text }) => {
+    const kind = TROUBLES.find(([, pattern]) => pattern.test(text))?.[0];
+    return kind === undefined ? [] : [{ kind, line: text.slice(0, MOST_TEXT) }];
   });
   const [first] = found;
   return {

@@ -1,10 +1,9 @@
 import { amdProbe, nvidiaProbe, rasProbe } from "./gpu-probes.ts";
 import { clockProbe, disksProbe, memoryProbe, nicsProbe, roomProbe } from "./host-probes.ts";
-import { kernelLogProbe } from "./kernel-log-probe.ts";
+import { gpuFaultsProbe, kernelLogProbe } from "./kernel-log-probe.ts";
 import type { Probe } from "./probe.ts";
 
-/** The looks at the present state of the hardware. Each call makes them anew, without what earlier looks saw. */
-export const hardwareProbes = (): readonly Probe[] => [
+const partsProbes = (): readonly Probe[] => [
   nicsProbe(),
   memoryProbe(),
   roomProbe(),
@@ -14,5 +13,8 @@ export const hardwareProbes = (): readonly Probe[] => [
   rasProbe(),
 ];
 
+/** The looks at the present state of the hardware. Each call makes them anew, without what earlier looks saw. */
+export const hardwareProbes = (): readonly Probe[] => [gpuFaultsProbe(), ...partsProbes()];
+
 /** All looks at the host's health. The kernel's log tells what has happened since the look before. */
-export const healthProbes = (): readonly Probe[] => [clockProbe(), kernelLogProbe(), ...hardwareProbes()];
+export const healthProbes = (): readonly Probe[] => [clockProbe(), kernelLogProbe(), ...partsProbes()];

@@ -82,7 +82,7 @@ export const NVME_LOG_VERBOSE = `{"critical_warning":{"value":4,"available_spare
 const entry = (cursor: string, message: string): string =>
   JSON.stringify({
     __CURSOR: `s=0a;i=${cursor};b=5f;m=1;t=2;x=3`,
-    __MONOTONIC_TIMESTAMP: "1",
+    __MONOTONIC_TIMESTAMP: `${cursor}000000`,
     PRIORITY: "3",
     MESSAGE: message,
   });

@@ -2,9 +2,10 @@ import { rmSync } from "node:fs";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { AMD_PCI, AmdHost } from "../../test/fakes/gpu/amd-host.ts";
-import { NvidiaHost } from "../../test/fakes/gpu/nvidia-host.ts";
+import { NvidiaHost, PCI } from "../../test/fakes/gpu/nvidia-host.ts";
 import { HostFolder, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { until } from "../../test/support/until.ts";
+import { noteResets } from "../gpu/gpu-resets.ts";
 import { damp } from "./damping.ts";
 import { rasProbe } from "./gpu-probes.ts";
 import { disksProbe } from "./host-probes.ts";
@@ -12,7 +13,7 @@ import { type Findings, fault, fine, type Judged, notObserved, unreadable } from
 import type { Probe } from "./probe.ts";
 import { healthProbes } from "./probes.ts";
 import { JOURNAL, NVME_LOG, SMARTCTL_ATA } from "./recorded.fixture.ts";
-import { HealthSampler } from "./sampler.ts";
+import { HealthSampler, lookNow } from "./sampler.ts";
 import { HealthWatch } from "./watch.ts";
 
 const hosts: HostFolder[] = [];
@@ -223,6 +224,77 @@ describe("the looks at a host", () => {
     await restarted.turn(0);
     expect(said(restarted, 0)["health.kernel"]).toBe("True Healthy");
   });
+});
+
+describe("a grave GPU fault in the kernel's log", () => {
+  const line = (cursor: number, message: string): string =>
+    JSON.stringify({ __CURSOR: `i=${cursor}`, __MONOTONIC_TIMESTAMP: `${cursor}000`, MESSAGE: message });
+  const gpu = async (sampler: HealthSampler, nowMs: number) => {
+    await sampler.turn(nowMs);
+    return said(sampler, nowMs)["health.gpu"];
+  };
+  /** A host whose journal has one line, which only a look from the boot on sees. */
+  const hostWith = (number: number) => {
+    const host = kept(new NvidiaHost({ gpus: 2 }));
+    const text = `NVRM: Xid (PCI:${PCI(1).slice(0, -2)}): ${number}, pid=1, a fault`;
+    host.tool("journalctl", `case "$*" in *--after-cursor=*) ;; *) cat <<'J'\n${line(5, text)}\nJ\n;; esac`);
+    return host;
+  };
+
+  it("stands through quiet looks and a restart, until the GPU is reset", async () => {
+    const host = hostWith(48);
+    const sampler = samplerOf(host);
+    for (const look of [0, 1, 2, 3]) expect(await gpu(sampler, look * 10 * MINUTE)).toBe("False KernelFault");
+    expect(await gpu(samplerOf(host), 0)).toBe("False KernelFault");
+    expect((await lookNow(host.system, quietAgentLog)).conditions()).toEqual(
+      expect.arrayContaining([expect.objectContaining({ type: "health.gpu", status: "False", reason: "KernelFault" })]),
+    );
+    await noteResets(host.system, [PCI(1)], 6_000);
+    expect(await gpu(samplerOf(host), 0)).toBe("True Healthy");
+  });
+
+  it("counts at a task's look at once, and the watch's own look still sees its line", async () => {
+    const host = hostWith(48);
+    const seen = (await lookNow(host.system, quietAgentLog)).conditions();
+    expect(seen.find(({ type }) => type === "health.gpu")).toMatchObject({ status: "False", reason: "KernelFault" });
+    expect(seen.some(({ type }) => type === "health.kernel")).toBe(false);
+    expect(await gpu(samplerOf(host), 0)).toBe("False KernelFault");
+  });
+
+  it("stands while the journal is not readable, which alone is no health", async () => {
+    const host = hostWith(48);
+    const sampler = samplerOf(host);
+    await gpu(sampler, 0);
+    host.tool("journalctl", "exit 1");
+    expect(await gpu(sampler, 10 * MINUTE)).toBe("False KernelFault");
+    const well = kept(new NvidiaHost({ gpus: 1 }));
+    well.tool("journalctl", "exit 1");
+    expect((await lookNow(well.system, quietAgentLog)).conditions()).toEqual(
+      expect.arrayContaining([expect.objectContaining({ type: "health.gpu", reason: "Unreadable" })]),
+    );
+  });
+
+  it("ends with the boot", async () => {
+    const host = hostWith(79);
+    await gpu(samplerOf(host), 0);
+    host.tool("journalctl", "exit 0");
+    expect(await gpu(samplerOf(host), 0)).toBe("False KernelFault");
+    host.write("proc/sys/kernel/random/boot_id", "another-boot\n");
+    expect(await gpu(samplerOf(host), 0)).toBe("True Healthy");
+  });
+});
+
+it("what a task has seen replaces what the sampler saw before, undamped", async () => {
+  const seen = (judged: Judged): Probe => ({
+    ...{ name: "one", everyMs: MINUTE, callsGpuDriver: false, look: async () => ({ "health.memory": judged }) },
+  });
+  const host = kept(new HostFolder());
+  const sampler = samplerOf(host, [seen(fault("Bad", ["x"]))]);
+  await sampler.turn();
+  const task = samplerOf(host, [seen(fine("y")), { ...seen(fine("z")), name: "another" }]);
+  await task.turn();
+  sampler.adopt(task);
+  expect(sampler.conditions()).toMatchObject([{ type: "health.memory", status: "True", message: "y" }]);
 });
 
 describe("a part of the host that does not answer", () => {

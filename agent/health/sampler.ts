@@ -86,6 +86,14 @@ export class HealthSampler {
     this.#seen.set(probe.name, { atMs: nowMs, parts: Object.fromEntries(parts) });
   }
 
+  /** Takes over what a task has just seen, without damping, so that an older look does not contradict it. */
+  adopt(seen: HealthSampler): void {
+    for (const { name } of this.#probes) {
+      const newer = seen.#seen.get(name);
+      if (newer !== undefined) this.#seen.set(name, newer);
+    }
+  }
+
   /** The conditions of the host's health as the agent reports them now. Of several looks at one condition, the worst counts. */
   conditions(nowMs = performance.now()): ConditionOf<"agent">[] {
     const current = this.#probes.flatMap((probe) => {
@@ -116,8 +124,8 @@ const conditionOf = (type: HealthType, { status, reason, message }: Judged, at: 
  * Looks at the hardware at once and without damping, for a task that must know its present state. A task that looks again passes the same probes, which do
  * not ask a part of the host again that hangs.
  */
-export async function lookNow(system: System, log: Log, probes = hardwareProbes()): Promise<ConditionOf<"agent">[]> {
+export async function lookNow(system: System, log: Log, probes = hardwareProbes()): Promise<HealthSampler> {
   const sampler = new HealthSampler({ system, log, skewMs: () => 0, isWorking: () => false }, probes);
   await sampler.turn();
-  return sampler.conditions();
+  return sampler;
 }

@@ -28,6 +28,11 @@ export class HealthWatch {
     return this.#sampler?.conditions() ?? [];
   }
 
+  /** Takes over what a task has just seen. A watch that has not begun to look will look for itself. */
+  adopt(seen: HealthSampler): void {
+    this.#sampler?.adopt(seen);
+  }
+
   /** Resolves when no look uses the GPU driver. */
   async quiet(): Promise<void> {
     await this.#sampler?.quiet();

@@ -4,16 +4,24 @@ import { TASKS } from "../../shared/tasks/index.ts";
 import { AMD_PCI, AmdHost } from "../../test/fakes/gpu/amd-host.ts";
 import { HostFolder, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
+import type { HealthSampler } from "../health/sampler.ts";
 import { checkHardware } from "./check-hardware.ts";
 
 let host: HostFolder;
+let adopted: HealthSampler | null = null;
 afterEach(() => host.remove());
 
 async function check() {
+  const watch = {
+    adopt: (seen: HealthSampler) => {
+      adopted = seen;
+    },
+  };
   const run = { taskId: newTaskId(), signal: new AbortController().signal, progress: () => undefined };
-  const reply = await checkHardware(host.system, quietAgentLog)({}, run);
+  const reply = await checkHardware(host.system, watch, quietAgentLog)({}, run);
   if (!reply.ok) throw new Error(reply.message);
   const { inventory, gpus_counted, conditions } = TASKS["node.check_hardware"].result.parse(reply.result);
+  expect(adopted?.conditions(), "the agent's watch takes over what the task has seen").toEqual(conditions);
   const gpus = inventory.gpus.filter(({ vendor }) => vendor.startsWith("Advanced Micro Devices"));
   return { gpus: gpus.length, gpus_counted, conditions: conditions.map(({ type, status }) => `${type} ${status}`) };
 }

@@ -3,6 +3,7 @@ import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import { FABRIC_STARTING } from "../health/gpus.ts";
 import { hardwareProbes } from "../health/probes.ts";
 import { lookNow } from "../health/sampler.ts";
+import type { HealthWatch } from "../health/watch.ts";
 import { createLog } from "../log.ts";
 import type { System } from "../system/system.ts";
 
@@ -10,24 +11,28 @@ import type { System } from "../system/system.ts";
 const FABRIC_WITHIN_MS = 300_000;
 const LOOK_AGAIN_MS = 10_000;
 
-/** Looks at the host's hardware, and waits while NVLink is still connecting the GPUs. */
+/**
+ * Looks at the host's hardware, and waits while NVLink is still connecting the GPUs. The agent's watch over the host's health takes over what the task
+ * has seen.
+ */
 export const checkHardware =
-  (system: System, log = createLog()): TaskHandlers["node.check_hardware"] =>
+  (system: System, health: Pick<HealthWatch, "adopt">, log = createLog()): TaskHandlers["node.check_hardware"] =>
   async (_input, { signal }) => {
     const until = performance.now() + FABRIC_WITHIN_MS;
     const probes = hardwareProbes();
-    let conditions = await lookNow(system, log, probes);
-    while (conditions.some(({ reason }) => reason === FABRIC_STARTING) && performance.now() < until) {
+    let seen = await lookNow(system, log, probes);
+    while (seen.conditions().some(({ reason }) => reason === FABRIC_STARTING) && performance.now() < until) {
       await sleep(LOOK_AGAIN_MS, undefined, { signal });
-      conditions = await lookNow(system, log, probes);
+      seen = await lookNow(system, log, probes);
     }
+    health.adopt(seen);
     return {
       ok: true,
       result: {
         boot_id: await system.bootId(),
         inventory: await system.inventory(),
         gpus_counted: (await system.pciGpus()) !== null,
-        conditions,
+        conditions: seen.conditions(),
       },
     };
   };

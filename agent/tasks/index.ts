@@ -1,4 +1,5 @@
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
+import type { HealthWatch } from "../health/watch.ts";
 import type { System } from "../system/system.ts";
 import type { RecordEvidence } from "./sign-record.ts";
 
@@ -8,10 +9,14 @@ const loadedBy =
   async (input: Input, run: Run): Promise<Reply> =>
     (await load())(input, run);
 
-export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandlers => ({
+export const handlersFor = (
+  system: System,
+  evidence: RecordEvidence,
+  health: Pick<HealthWatch, "adopt">,
+): TaskHandlers => ({
   "node.hw_sync_reseed": loadedBy(async () => (await import("./hw-sync-reseed.ts")).hwSyncReseed(system)),
   "node.heartbeat_check": loadedBy(async () => (await import("./heartbeat-check.ts")).heartbeatCheck(system)),
-  "node.check_hardware": loadedBy(async () => (await import("./check-hardware.ts")).checkHardware(system)),
+  "node.check_hardware": loadedBy(async () => (await import("./check-hardware.ts")).checkHardware(system, health)),
   "node.drain": loadedBy(async () => (await import("./drain.ts")).drain(system)),
   "node.undrain": loadedBy(async () => (await import("./undrain.ts")).undrain(system)),
   "node.uninstall": loadedBy(async () => (await import("./uninstall.ts")).uninstall(system)),

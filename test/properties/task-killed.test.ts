@@ -170,7 +170,11 @@ describe.each(["node.drain", "node.undrain", "node.hw_sync_reseed"] as const)("t
         await forever;
       }
     });
-    const handlers: TaskHandlers = handlersFor(system, { identity: async () => null, resultOf: () => null });
+    const handlers: TaskHandlers = handlersFor(
+      system,
+      { identity: async () => null, resultOf: () => null },
+      { adopt: () => undefined },
+    );
     const handler = handlers[type] as (input: TaskInput, run: unknown) => Promise<TaskReply>;
     const taskId = "00000000-0000-4000-8000-000000000001";
     const told = handler(TASK_INPUTS[type], {

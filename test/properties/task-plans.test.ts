@@ -48,7 +48,11 @@ const contentOf = (name: string, stat: Stats): string =>
   stat.isFile() ? readFileSync(host.path(name), "base64") : stat.isSymbolicLink() ? readlinkSync(host.path(name)) : "";
 
 async function carryOut(type: TaskType, input: TaskInput): Promise<TaskReply> {
-  const handlers = handlersFor(systemOf(host), { identity: async () => null, resultOf: () => null });
+  const handlers = handlersFor(
+    systemOf(host),
+    { identity: async () => null, resultOf: () => null },
+    { adopt: () => undefined },
+  );
   const handler = handlers[type] as (input: TaskInput, run: unknown) => Promise<TaskReply>;
   const run = { taskId: newTaskId(), signal: new AbortController().signal, progress: () => undefined };
   return handler(TASKS[type].input.parse(input) as TaskInput, run);

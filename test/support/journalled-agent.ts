@@ -1,6 +1,7 @@
 import { Journal, type JournalEntry } from "../../agent/journal.ts";
 import { Runner } from "../../agent/runner.ts";
 import { handlersFor } from "../../agent/tasks/index.ts";
+import type { TaskId } from "../../shared/ids.ts";
 import type { AgentFrame, JournalState, WireReply } from "../../shared/protocol/frames.ts";
 import type { TaskHandlers, TaskType } from "../../shared/tasks/index.ts";
 import type { SignedOrder } from "../../shared/tasks/order.ts";
@@ -55,10 +56,8 @@ export class JournalledAgent {
     const system = countedSystem(systemOf(host), async () => {
       seen.changes += 1;
     });
-    const handlers = handlersFor(system, {
-      identity: async () => null,
-      resultOf: (taskId) => journal.resultOf(taskId),
-    });
+    const evidence = { identity: async () => null, resultOf: (taskId: TaskId) => journal.resultOf(taskId) };
+    const handlers = handlersFor(system, evidence, { adopt: () => undefined });
     const counted = Object.fromEntries(
       Object.entries(handlers).map(([type, handler]) => [
         type,

@@ -25,7 +25,10 @@ const system = countedSystem(
   },
 );
 const timing = { termMs: 1_000, killMs: Number(process.env["TEST_KILL_MS"] ?? "30000"), lookEveryMs: 50 };
-const handlers = { ...handlersFor(system, null as never), "allocation.revoke_user": revokeUser(system, timing) };
+const handlers = {
+  ...handlersFor(system, null as never, null as never),
+  "allocation.revoke_user": revokeUser(system, timing),
+};
 
 async function perform(name: string, input: unknown): Promise<TaskReply> {
   if (!isTaskType(name)) throw new Error(`There is no task type ${name}.`);

@@ -16,13 +16,13 @@ const PROC_DEVICES = "Character devices:\n  1 nvidia-uvm\n226 drm\n\nBlock devic
 /**
  * At each of its calls, a simulated tool adds one character to the file `ticks`. If the file `kill-at` contains a call's number, the tool kills its
  * calling process at that call, before or after the tool's own work. If the folder `hang` has a file for a tool's command, the simulated tool never
- * ends and ignores SIGTERM.
+ * ends and ignores SIGTERM. A holder of a GPU has the device open as its file descriptor 3, which a process that is ending no longer has.
  */
 const PRELUDE = `S="$MUSTER_ROOT/state"
 tick() { printf 'x' >> "$S/ticks"; n=$(wc -c < "$S/ticks"); case $(cat "$S/kill-at" 2>/dev/null) in "before $n") kill -9 $PPID; exit 1 ;; "after $n") trap 'kill -9 $PPID' EXIT ;; esac; }
 hang() { if [ -e "$S/hang/$1" ]; then trap '' TERM; exec sleep 1000; fi; }
 has() { grep -q "^$1 " "$MUSTER_ROOT/proc/modules"; }
-held() { for f in "$S"/holders/*; do [ -e "$f" ] || continue; p=\${f##*/}; case $(sed 's/^.*) //; s/ .*//' "/proc/$p/stat" 2>/dev/null) in ''|Z) ;; *) return 0 ;; esac; done; return 1; }
+held() { for f in "$S"/holders/*; do [ -L "/proc/\${f##*/}/fd/3" ] && return 0; done; return 1; }
 running() { [ "$(cat "$S/services/$1.service" 2>/dev/null)" = active ]; }
 freshen() { [ -e "$S/gpus/$1/broken" ] || cp "$S/gpus/$1/clean" "$S/gpus/$1/now"; }
 `;

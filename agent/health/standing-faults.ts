@@ -1,0 +1,42 @@
+import { type GpuReset, wasResetSince } from "../gpu/gpu-resets.ts";
+import { isOffTheBus, type KernelFault, kernelFaultIn } from "../gpu/kernel-faults.ts";
+import { isBarring } from "./gpus.ts";
+import type { KernelLine } from "./kernel-log.ts";
+
+/** A grave fault of a GPU, which lasts until the GPU was reset or the host has booted. */
+export interface StandingFault extends KernelFault {
+  /** The kernel's monotonic time of the fault in microseconds, or null if the journal does not tell it. */
+  readonly atUs: number | null;
+}
+
+export const MOST_FAULTS = 32;
+/** NVIDIA's driver writes this when it is loaded, and then initializes every GPU anew. */
+const DRIVER_LOADED = /NVRM: loading NVIDIA UNIX/;
+
+const isSame = (a: KernelFault, b: KernelFault): boolean =>
+  a.pci === b.pci && a.xid === b.xid && (a.xid !== null || a.text === b.text);
+
+/** Returns the GPU faults that the lines of the kernel's log tell, of any vendor. */
+export const faultsIn = (lines: readonly KernelLine[]): StandingFault[] =>
+  lines.flatMap(({ text, atUs }) => {
+    const found = kernelFaultIn("nvidia", text) ?? kernelFaultIn("amd", text);
+    return found === null ? [] : [{ ...found, atUs }];
+  });
+
+/**
+ * Returns the grave faults of this boot that still stand, the newest first, after the given new lines of the kernel's log. A GPU that has left the PCI
+ * bus comes back only with a power cycle, and so with a boot.
+ */
+export function standingFaults(
+  before: readonly StandingFault[],
+  lines: readonly KernelLine[],
+  resets: readonly GpuReset[],
+): readonly StandingFault[] {
+  let standing = [...before];
+  for (const line of lines) {
+    if (DRIVER_LOADED.test(line.text)) standing = standing.filter((one) => one.xid === null || isOffTheBus(one));
+    for (const fault of faultsIn([line]).filter(isBarring))
+      standing = [fault, ...standing.filter((one) => !isSame(one, fault))];
+  }
+  return standing.filter((one) => isOffTheBus(one) || !wasResetSince(resets, one, one.atUs)).slice(0, MOST_FAULTS);
+}
