@@ -35,8 +35,17 @@ export const Instance = z.strictObject({
 });
 export const InstanceDetail = z.strictObject({ ...Instance.shape, ssh_keys: z.array(z.string()) });
 
-/** The statuses of a machine in its history, with the words of NVIDIA NICo. */
-const MACHINE_STATUSES = ["Initializing", "Ready", "InUse", "Reset", "Maintenance", "Error", "Decommissioned"] as const;
+/** The statuses of a machine, with the words of NVIDIA NICo. */
+export const MACHINE_STATUSES = [
+  "Initializing",
+  "Ready",
+  "InUse",
+  "Reset",
+  "Maintenance",
+  "Error",
+  "Decommissioning",
+  "Decommissioned",
+] as const;
 export const MachineStatus = z.enum(MACHINE_STATUSES);
 export type MachineStatus = z.output<typeof MachineStatus>;
 

@@ -3,7 +3,7 @@ import { CONSOLE_IMPORTS } from "./console-imports.mjs";
 import { NODE, NPM, never, only, TESTS } from "./import-rule.mjs";
 
 /** The agent loads the code of its looks at the host some time after its start; agent/main.test.ts checks that its start loads none of it. */
-const LOOKS = "^agent/health/(gpu-probes|kernel-log-probe|nvidia-wear)[.]ts$";
+const LOOKS = "^agent/health/(gpu-probes|kernel-log-probe|nvidia-wear|standing-faults)[.]ts$";
 
 /** Code that the agent's own process needs, although it is in a folder of the work that runs outside the agent (decision C6). */
 const AGENT_SIDE = [

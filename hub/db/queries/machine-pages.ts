@@ -1,5 +1,6 @@
 import type { AllocationId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
+import type { RecordVerdict } from "../../../shared/sanitization-record.ts";
 import { and, asc, count, eq, inArray, ne, type SQL, sql } from "../orm.ts";
 import {
   allocations,
@@ -16,7 +17,7 @@ import {
 import type { Db } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
 
-/** The newest recorded changes of a node that its status history in NICo's form is made from. */
+/** The newest recorded changes of a node that its status history is made from. */
 const EVENTS_OF_A_NODE = 200;
 const USES_OF_A_NODE = 50;
 
@@ -72,7 +73,7 @@ export interface CleaningOfNode {
   readonly beganAt: Date;
   readonly endedAt: Date | null;
   readonly recordId: string | null;
-  readonly verdict: string | null;
+  readonly verdict: RecordVerdict | null;
 }
 
 /** What happened to nodes, as far as it decides about their status. */

@@ -4,7 +4,8 @@ import { type MachinePage, pageOfMachines, readHistories, readMachineRecords } f
 import { listNodeRows, type NodeRow } from "../../db/queries/node-reads.ts";
 import type { Reach } from "../../db/queries/reach.ts";
 import type { Db } from "../../db/tx.ts";
-import { historyOf, toMachine, toStatusDetail } from "../../nico/machine.ts";
+import { toMachine, toStatusDetail } from "../../nico/machine.ts";
+import { historyOf } from "../../node/machine-history.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
 

@@ -5,18 +5,16 @@ import { Instance, InstanceDetail, StatusHistory } from "../../../shared/api/ins
 import { page } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
 import { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
-import { type HistoryEvent, statusHistory } from "../../allocations/status-history.ts";
 import { listOpenAllocations, readAllocation } from "../../db/queries/allocations.ts";
-import { type HistoryRow, listHistory } from "../../db/queries/instances.ts";
+import { readHistories } from "../../db/queries/machine-pages.ts";
 import { readNode } from "../../db/queries/nodes.ts";
+import { historyOf, isCut } from "../../node/machine-history.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute } from "../route.ts";
 import { isOpen, toInstances } from "./instance-rows.ts";
 
 const path = "/api/v1/admin/instances";
 const tag = "instances";
-/** The largest number of events from which a status history is made. */
-const MOST_EVENTS = 2_000;
 
 const list = readRoute({
   operationId: "listInstances",
@@ -79,13 +77,6 @@ const get = readRoute({
   },
 });
 
-/** Returns the row as the event that it stands for; the query gives each kind its own fields. */
-function toEvent({ what, at, toStatus, tenant, verdict, message }: HistoryRow): HistoryEvent[] {
-  if (what === "moved") return toStatus === null ? [] : [{ what, at, to: toStatus, message }];
-  if (what === "sanitized") return verdict === null ? [] : [{ what, at, verdict }];
-  return what === "tenancy_began" ? [{ what, at, tenant: tenant ?? "" }] : [{ what, at }];
-}
-
 const history = readRoute({
   operationId: "getNodeStatusHistory",
   method: "GET",
@@ -101,12 +92,11 @@ const history = readRoute({
   read: async ({ params, deps }) => {
     if ((await readNode(deps.db, params.id)) === null)
       throw new ApiError("not_found", `There is no node ${params.id}.`);
-    const rows = await listHistory(deps.db, params.id, MOST_EVENTS + 1);
-    const shown = rows.slice(0, MOST_EVENTS).toReversed();
+    const records = await readHistories(deps.db, [params.id]);
     return {
       node_id: params.id,
-      cut: rows.length > MOST_EVENTS || shown[0]?.what !== "moved",
-      entries: statusHistory(shown.flatMap(toEvent)).map((entry) => ({ ...entry, at: entry.at.toISOString() })),
+      cut: isCut(params.id, records),
+      entries: historyOf(params.id, records).map((entry) => ({ ...entry, at: entry.at.toISOString() })),
     };
   },
 });

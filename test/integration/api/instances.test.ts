@@ -88,5 +88,6 @@ it("has a history that shows a tenancy, and no Reset without a sanitization reco
   const statuses = history.entries.map((one: { status: string }) => one.status);
   expect(statuses.slice(-2)).toEqual(["InUse", "Ready"]);
   expect(statuses).not.toContain("Reset");
+  expect(history.cut).toBe(false);
   expect(await db().select().from(tasks).where(eq(tasks.id, taskId))).toHaveLength(1);
 });

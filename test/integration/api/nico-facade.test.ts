@@ -6,11 +6,12 @@ import { allocations, nodeDecommissions, nodes, workflows } from "../../../hub/d
 import { ENDPOINTS } from "../../../hub/http/nico/facade.ts";
 import { cordonForOperator, uncordonForOperator } from "../../../hub/node/cordon.ts";
 import { type NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { RecordVerdict } from "../../../shared/sanitization-record.ts";
 import { addSchedulableNode, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
 import { apiToken } from "../../support/api-token.ts";
 import { doneAudits } from "../../support/done-audits.ts";
-import { storeUnsignedRecord } from "../../support/unsigned-record.ts";
+import { endCleaning } from "../../support/end-cleaning.ts";
 
 const BASE = "/v2/org/acme/nico";
 type Machine = Record<string, unknown> & { id: string; status: string };
@@ -47,7 +48,7 @@ async function allocate(nodeId: NodeId): Promise<string> {
 }
 
 /** Writes the turnover of an allocation that is over, with a record of its cleaning if `recorded`. */
-async function turnOver(nodeId: NodeId, allocationId: string, recorded: boolean): Promise<void> {
+async function turnOver(nodeId: NodeId, allocationId: string, verdict: RecordVerdict | null): Promise<void> {
   const operation = WorkflowId.parse(randomUUID());
   await inTx(async (tx) => {
     const ended = { status: "completed", stage: "enable_node", input: {}, completedAt: sql`now()` } as const;
@@ -56,6 +57,9 @@ async function turnOver(nodeId: NodeId, allocationId: string, recorded: boolean)
       ...{ decommissionId: operation, nodeId, siteId, hostname: "n", mode: "soft_reset", reason: "a test" },
       ...{ priorStatus: "active", createdAt: sql`now() - interval '20 seconds'` },
     });
+  });
+  if (verdict !== null) await endCleaning(api.database.database.pool, nodeId, verdict);
+  await inTx(async (tx) => {
     await tx
       .update(allocations)
       .set({
@@ -67,8 +71,6 @@ async function turnOver(nodeId: NodeId, allocationId: string, recorded: boolean)
       sql`update node_events set occurred_at = occurred_at - interval '1 hour' where node_id = ${nodeId}`,
     );
   });
-  const about = { decommission_id: operation, mode: "soft_reset" as const, reason: "a test", requested_by: "admin" };
-  if (recorded) await storeUnsignedRecord(api.database, nodeId, { operation: about });
 }
 
 const statuses = async (id: string) =>
@@ -140,12 +142,15 @@ describe("the routes in NICo's form", () => {
     expect((await ask(`/machine/${id}?includeMetadata=true`)).body.metadata).toHaveProperty("dmiData");
   });
 
-  it("show Reset between InUse and Ready only if a record proves the cleaning", async () => {
-    const [proven, unproven] = [await add(), await add()];
-    await turnOver(proven, await allocate(proven), true);
-    await turnOver(unproven, await allocate(unproven), false);
+  it("show Reset between InUse and Ready only if a record says that the host is clean", async () => {
+    const [proven, unproven, dirty] = [await add(), await add(), await add()];
+    await turnOver(proven, await allocate(proven), "clean");
+    await turnOver(unproven, await allocate(unproven), null);
+    await turnOver(dirty, await allocate(dirty), "not_clean");
     expect(await statuses(proven)).toEqual(["Ready", "InUse", "Reset", "Ready"]);
-    expect(await statuses(unproven)).toEqual(["Ready", "InUse", "Error", "Ready"]);
+    for (const id of [unproven, dirty]) expect(await statuses(id)).toEqual(["Ready", "InUse", "Error", "Ready"]);
+    const own = await api.ask("GET", `/api/v1/admin/nodes/${proven}/status-history`);
+    expect(own.body.entries.map(({ status }: Machine) => status)).toEqual(["Ready", "InUse", "Reset", "Ready"]);
     const history = await ask(`/machine/${proven}/status-history?pageSize=2`);
     expect(history.body.map(({ status }: Machine) => status)).toEqual(["Ready", "Reset"]);
     expect(history.body[1].message).toContain("sanitization record");

@@ -1,17 +1,5 @@
+import type { MachineStatus } from "../../shared/api/instances.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
-
-/** The statuses of a machine in NICo's API that Muster uses. Their names are NICo's. */
-export const MACHINE_STATUSES = [
-  "Initializing",
-  "Ready",
-  "Reset",
-  "Maintenance",
-  "InUse",
-  "Error",
-  "Decommissioning",
-  "Decommissioned",
-] as const;
-export type MachineStatus = (typeof MACHINE_STATUSES)[number];
 
 /** The tenant's use of a node: `none` without one, `ending` from the request to end it until the node is clean. */
 export type TenantUse = "none" | "open" | "ending";
@@ -28,7 +16,7 @@ export interface MachineFacts {
 }
 
 /**
- * Translates a node into NICo's status of a machine. A cleaning is `Reset` whatever alerts the node has, because NICo's clients look for `Reset`
+ * Translates a node into the status of its machine, in the words of NVIDIA NICo. A cleaning is `Reset` whatever alerts the node has, because NICo's clients look for `Reset`
  * between `InUse` and `Ready` (NICo's own service never sets it). A use that is ending while nothing cleans the node is an error: a failed cleaning.
  */
 export function machineStatusOf({ node, use, cleaning, unhealthy, cordoned }: MachineFacts): MachineStatus {

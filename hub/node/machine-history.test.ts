@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { AllocationId, NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { MachineRecords } from "../db/queries/machine-pages.ts";
-import { historyOf } from "./machine.ts";
+import { historyOf } from "./machine-history.ts";
 
 const id = NodeId.parse("0f0e0d0c-0b0a-4908-8706-050403020100");
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 0, minute));

@@ -1,5 +1,7 @@
+import type { MachineStatus } from "../../shared/api/instances.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
-import { type MachineFacts, type MachineStatus, machineStatusOf, type TenantUse } from "./machine-status.ts";
+import type { RecordVerdict } from "../../shared/sanitization-record.ts";
+import { type MachineFacts, machineStatusOf, type TenantUse } from "./machine-status.ts";
 
 /** One recorded change of a node, of a tenant's use, of a cleaning or of a person's cordon. */
 export type Change = { readonly at: Date; readonly message: string } & (
@@ -24,7 +26,7 @@ const BEGIN: MachineFacts = {
 };
 
 /**
- * Replays the recorded changes of a node, and returns each change of its status in NICo's words, oldest first. The history has no alerts, because an
+ * Replays the recorded changes of a node, and returns each change of its machine's status, oldest first. The history has no alerts, because an
  * alert's past is not recorded with what it prevented. Changes of the same moment count as one, so that the history has no status of no duration.
  */
 export function statusHistory(changes: readonly Change[]): StatusEntry[] {
@@ -48,15 +50,15 @@ export interface Cleaning {
   /** Null while the operation runs. */
   readonly endedAt: Date | null;
   /** The sanitization record of the cleaning; null if there is none. */
-  readonly record: { readonly id: string; readonly verdict: string } | null;
+  readonly record: { readonly id: string; readonly verdict: RecordVerdict } | null;
 }
 
 /**
- * A cleaning that is over counts only if a sanitization record proves it. An operation that ended without a record leaves no `Reset` in the history, so
+ * A cleaning that is over counts only if a sanitization record says that the host is clean. Any other operation leaves no `Reset` in the history, so
  * that a client which asks for evidence of a cleaning finds none.
  */
 export function changesOfCleaning({ operation, beganAt, endedAt, record }: Cleaning): Change[] {
-  if (endedAt !== null && record === null) return [];
+  if (endedAt !== null && record?.verdict !== "clean") return [];
   const proof = record === null ? "no sanitization record yet" : `sanitization record ${record.id}: ${record.verdict}`;
   const began: Change = { at: beganAt, cleaning: true, message: `Operation ${operation} cleans the host; ${proof}` };
   return endedAt === null

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
+import { RECORD_VERDICTS } from "../../shared/sanitization-record.ts";
 import { type Change, changesOfCleaning, changesOfUse, statusHistory } from "./status-history.ts";
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 0, minute));
@@ -11,10 +12,10 @@ const node = (minute: number, status: (typeof NODE_STATUSES)[number]): Change =>
 });
 const IN_SERVICE = [node(0, "bootstrap_issued"), node(1, "enrolling"), node(2, "active")];
 const use = { id: "i1", tenant: "acme", beganAt: at(10), endingAt: null, endedAt: null };
-const record = { id: "r1", verdict: "clean" };
+const record = { id: "r1", verdict: "clean" as const };
 const told = (changes: readonly Change[]) => statusHistory(changes).map(({ status, at }) => [status, at.getMinutes()]);
 
-describe("the status history of a machine in NICo's form", () => {
+describe("the status history of a machine", () => {
   it("has Reset between InUse and Ready after a cleaning with a record", () => {
     const cleaning = { operation: "op", beganAt: at(20), endedAt: at(31), record };
     const changes = [
@@ -40,6 +41,15 @@ describe("the status history of a machine in NICo's form", () => {
     ];
     expect(told(changes).map(([status]) => status)).toEqual(["Initializing", "Ready", "InUse", "Error", "Ready"]);
   });
+
+  it.each(RECORD_VERDICTS.filter((one) => one !== "clean"))(
+    "has no Reset for a record whose verdict is %s",
+    (verdict) => {
+      const ended = { operation: "op", beganAt: at(20), endedAt: at(31), record: { id: "r1", verdict } };
+      expect(changesOfCleaning(ended)).toEqual([]);
+      expect(changesOfCleaning({ ...ended, endedAt: null })).toMatchObject([{ cleaning: true }]);
+    },
+  );
 
   it("shows a cleaning that runs, and an error after one that failed", () => {
     const during = [...IN_SERVICE, ...changesOfUse({ ...use, endingAt: at(20) })];

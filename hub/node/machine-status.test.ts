@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { MachineStatus } from "../../shared/api/instances.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
-import { type MachineFacts, type MachineStatus, machineStatusOf } from "./machine-status.ts";
+import { type MachineFacts, machineStatusOf } from "./machine-status.ts";
 
 const BOOLEANS = [false, true];
 const ALL: MachineFacts[] = NODE_STATUSES.flatMap((node) =>
