@@ -147,6 +147,12 @@ export const ExternalInventory = z.strictObject({
     )
     .max(500)
     .refine((hosts) => new Set(hosts.map(({ hostname }) => hostname)).size === hosts.length, "names a host twice"),
+  whole: z
+    .boolean()
+    .describe(
+      "Whether these are all hosts of the system at the site; a part says nothing about hosts that it does not name",
+    )
+    .default(true),
   apply: z
     .boolean()
     .describe("Record completions and failures that the hub has not heard of; without it, only compare")

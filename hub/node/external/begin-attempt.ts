@@ -91,7 +91,8 @@ async function newNode(tx: Tx, request: BeginRequest): Promise<NodeId> {
 }
 
 /** Locks the node, and takes it out of service if it is in service. Throws ApiError unless the host may be provisioned again. */
-async function freeNode(tx: Tx, id: NodeId, { hostname, provisioner }: BeginRequest): Promise<NodeId> {
+async function freeNode(tx: Tx, id: NodeId, request: BeginRequest): Promise<NodeId> {
+  const { hostname, provisioner } = request;
   const node = await lockNode(tx, id);
   if (node === null) throw new Error(`node ${id} is gone although its name is locked`);
   const refuse = (why: string, more: Record<string, string> = {}) =>
@@ -102,6 +103,15 @@ async function freeNode(tx: Tx, id: NodeId, { hostname, provisioner }: BeginRequ
     throw refuse(
       `its node is of ${node.onboardingMode} mode. Decommission the node first, if another system is to provision the host.`,
     );
+  // The SKU decides about the hardware that a tenant gets, so a host does not change it by the way.
+  for (const [field, said, has] of [
+    ["sku_id", request.sku_id, node.sku],
+    ["region_code", request.region_code, node.regionCode],
+  ] as const)
+    if (said !== has)
+      throw refuse(
+        `its node has the ${field} ${has}, and the request says ${said}. Send ${has}, or remove the node first.`,
+      );
   // No external system quarantines, and who set a quarantine decides who lifts it (decision N4).
   if (node.status === "quarantined")
     throw refuse(

@@ -17,11 +17,11 @@ interface Compared {
 
 /**
  * Compares the hosts of an external system with the nodes that the hub knows, host by host. With `apply`, the hub records a completion or failure that
- * it has not heard of, if the caller holds the attempt. Nothing else changes.
+ * it has not heard of, if the caller holds the attempt. Nothing else changes. Only a whole inventory says something about hosts that it does not name.
  */
 export async function reconcileInventory(
   tx: Tx,
-  { provisioner, site_id, hosts, apply }: z.output<typeof ExternalInventory>,
+  { provisioner, site_id, hosts, whole, apply }: z.output<typeof ExternalInventory>,
   caller: string,
 ): Promise<Compared[]> {
   const names = hosts.map(({ hostname }) => hostname);
@@ -33,7 +33,7 @@ export async function reconcileInventory(
   );
   const said = new Map(hosts.map((host) => [host.hostname, host]));
   const found: Compared[] = [];
-  for (const hostname of new Set([...names, ...known.keys()])) {
+  for (const hostname of new Set([...names, ...(whole ? known.keys() : [])])) {
     const node = known.get(hostname);
     const host = said.get(hostname);
     const attempt = node === undefined ? undefined : attempts.get(node.id);

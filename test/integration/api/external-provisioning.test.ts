@@ -311,11 +311,11 @@ describe("NICo #5938: hosts that ran long before anybody told the hub", () => {
     const { host: running, attempt } = await begin();
     const { attempt: gone, host: forgotten } = await begin(newHost({ provisioner: "tinker" }));
     const hosts = [lost, running].map(({ hostname }) => ({ hostname, state: "provisioned" }));
-    const compare = (apply: boolean, provisioner = "foreman") =>
-      make(`${ATTEMPTS}/reconcile`, { provisioner, site_id: siteId, hosts, apply }, 200, foreman);
-    const findings = async (apply: boolean, provisioner?: string) =>
+    const compare = (apply: boolean, provisioner = "foreman", more = {}) =>
+      make(`${ATTEMPTS}/reconcile`, { provisioner, site_id: siteId, hosts, apply, ...more }, 200, foreman);
+    const findings = async (apply: boolean, provisioner?: string, more = {}) =>
       Object.fromEntries(
-        (await compare(apply, provisioner)).hosts.map((one: { hostname: string }) => [one.hostname, one]),
+        (await compare(apply, provisioner, more)).hosts.map((one: { hostname: string }) => [one.hostname, one]),
       );
     expect(await findings(false)).toMatchObject({
       [lost.hostname]: { finding: "unknown_to_hub", applied: false },
@@ -325,6 +325,10 @@ describe("NICo #5938: hosts that ran long before anybody told the hub", () => {
     expect((await findings(true))[running.hostname]).toMatchObject({ applied: true, next_action: null });
     expect((await attemptOf(attempt.id)).status).toBe("verifying");
     expect((await findings(false, "tinker"))[forgotten.hostname]).toMatchObject({ finding: "unknown_to_provisioner" });
+    expect(
+      await findings(false, "tinker", { whole: false }),
+      "a part says nothing about other hosts",
+    ).not.toHaveProperty(forgotten.hostname);
     expect((await attemptOf(gone.id)).status).toBe("begun");
 
     const facts = { host: "10.9.9.9", provisioned_at: "2025-02-03T04:05:06Z" };
@@ -375,6 +379,21 @@ describe("a request to provision a host", () => {
     };
     await make(NODES, manual, 201);
     await make(ATTEMPTS, newHost({ hostname: "by-hand" }), 409, foreman);
+    const { host, attempt } = await begin();
+    await report(attempt.id, "abandon", { reason: "another SKU" });
+    const other = await make(
+      "/api/v1/admin/skus",
+      { id: `other-${randomUUID().slice(0, 8)}`, gpu_vendor: "none", gpus_total: 0 },
+      201,
+    );
+    for (const more of [{ sku_id: other.id }, { region_code: "r2" }]) {
+      const refused = await api.ask("POST", ATTEMPTS, { ...host, ...more }, foreman);
+      expect([refused.status, refused.problem.detail]).toEqual([
+        409,
+        expect.stringContaining("or remove the node first"),
+      ]);
+    }
+    expect((await begin(host)).attempt.node_id).toBe(attempt.node_id);
     await make(ATTEMPTS, newHost({ sku_id: "none" }), 422, foreman);
     await make(ATTEMPTS, newHost({ profile_id: randomUUID() }), 422, foreman);
     await make(ATTEMPTS, newHost({ site_id: null }), 403, foreman);
