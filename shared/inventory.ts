@@ -4,18 +4,20 @@ import { Int4 } from "./int4.ts";
 /** The agent cuts each text of its inventory to 200 characters, the limit in the inventory's schema. */
 const Text = z.string().max(200);
 
-/** The hub compares the inventory of a host, whose sizes are in bytes, with the node's SKU. */
-export const Inventory = z.strictObject({
+/**
+ * The hub compares the inventory of a host, whose sizes are in bytes, with the node's SKU. A hub ignores the fields that an agent of a newer version adds.
+ */
+export const Inventory = z.object({
   hostname: z.string().max(253),
   boot_id: z.string().max(64),
   system: z.strictObject({ manufacturer: Text, model: Text, uuid: Text }),
   os: z.strictObject({ distro: Text, release: Text, kernel: Text, arch: Text }),
   cpu: z.strictObject({ model: Text, cores: Int4, sockets: Int4 }),
   memory_bytes: z.number(),
-  disks: z.array(z.strictObject({ name: Text, model: Text, serial: Text, bytes: z.number(), kind: Text })).max(256),
+  disks: z.array(z.object({ name: Text, model: Text, serial: Text, bytes: z.number(), kind: Text })).max(256),
   interfaces: z
     .array(
-      z.strictObject({
+      z.object({
         name: Text,
         mac: Text,
         ipv4: z.array(Text).max(16),
@@ -23,7 +25,18 @@ export const Inventory = z.strictObject({
       }),
     )
     .max(256),
-  gpus: z.array(z.strictObject({ vendor: Text, model: Text, bus: Text, memory_bytes: z.number().nullable() })).max(64),
+  gpus: z
+    .array(
+      z.object({
+        vendor: Text,
+        model: Text,
+        bus: Text,
+        memory_bytes: z.number().nullable(),
+        /** What names this GPU for as long as it lives; absent if the driver does not tell it. */
+        serial: Text.optional(),
+      }),
+    )
+    .max(64),
   /** The parts that the agent could not read and that are therefore empty; absent if it has read all. */
   unread: z
     .array(z.enum(["disks", "interfaces", "gpus"]))

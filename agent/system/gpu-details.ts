@@ -13,6 +13,7 @@ const AFTER_HANG_MS = 6 * 60 * 60_000;
 interface Details {
   readonly model: string;
   readonly memory_bytes: number | null;
+  readonly serial: string | null;
 }
 
 /**
@@ -41,19 +42,16 @@ export class GpuDetails {
     const found: Inventory["gpus"] = [];
     for (const gpu of gpus) {
       const { vendor, address } = gpu;
-      const details = this.#known.get(address) ?? {
-        model: models.get(address) ?? told.get(address)?.model ?? "",
-        memory_bytes:
-          vendor === "amd"
-            ? await amdMemoryOf(address, join(this.#root, DEVICES))
-            : (told.get(address)?.memory_bytes ?? null),
-      };
+      const driver =
+        vendor === "amd" ? await amdDetails(join(this.#root, DEVICES, address)) : (told.get(address) ?? UNTOLD);
+      const details = this.#known.get(address) ?? { ...driver, model: models.get(address) ?? driver.model };
       if (details.memory_bytes !== null) this.#known.set(address, details);
       found.push({
         vendor: VENDOR_NAMES[vendor],
         model: details.model,
         bus: address,
         memory_bytes: details.memory_bytes,
+        ...(details.serial === null ? {} : { serial: details.serial }),
       });
     }
     return found;
@@ -66,7 +64,7 @@ export class GpuDetails {
 
   async #nvidia(): Promise<Map<string, Details>> {
     if (performance.now() - this.#hungAt < AFTER_HANG_MS) return new Map();
-    const query = ["--query-gpu=pci.bus_id,name,memory.total", "--format=csv,noheader,nounits"];
+    const query = ["--query-gpu=pci.bus_id,name,memory.total,serial", "--format=csv,noheader,nounits"];
     const ran = await this.#attempt("nvidia-smi", query, this.#times);
     if (ran.kind === "hung") this.#hungAt = performance.now();
     return ran.kind === "ended" && ran.exitCode === 0 ? parseNvidiaList(ran.stdout) : new Map();
@@ -79,24 +77,36 @@ function parseLspci(output: string): Map<string, string> {
   return new Map([...lines].map(([, address = "", model = ""]) => [address.toLowerCase(), model.slice(0, 200)]));
 }
 
-/** Reads lines such as `00000000:18:00.0, NVIDIA H100 80GB HBM3, 81559`. */
+/** Reads lines such as `00000000:18:00.0, NVIDIA H100 80GB HBM3, 81559, 1654422006434`. A GPU without a serial number has `[N/A]` in its place. */
 export function parseNvidiaList(output: string): Map<string, Details> {
-  const lines = output.matchAll(/^\s*(?:0{4}(?=[0-9a-f]{4}:))?([0-9a-f]+:[0-9a-f:.]+), *(.*), *(\S+) *$/gim);
+  const lines = output.matchAll(/^\s*(?:0{4}(?=[0-9a-f]{4}:))?([0-9a-f]+:[0-9a-f:.]+), *(.*), *(\S+), *(\S+) *$/gim);
   return new Map(
-    [...lines].map(([, address = "", model = "", mebibytes = ""]) => [
+    [...lines].map(([, address = "", model = "", mebibytes = "", serial = ""]) => [
       address.toLowerCase(),
-      { model: model.slice(0, 200), memory_bytes: Number(mebibytes) > 0 ? Number(mebibytes) * 1024 * 1024 : null },
+      {
+        model: model.slice(0, 200),
+        memory_bytes: Number(mebibytes) > 0 ? Number(mebibytes) * 1024 * 1024 : null,
+        serial: /^\w+$/.test(serial) ? serial.slice(0, 200) : null,
+      },
     ]),
   );
 }
 
-/** Returns how much memory the amdgpu driver states for the GPU at the PCI address, or null if the driver states nothing. */
-async function amdMemoryOf(address: string, devices: string): Promise<number | null> {
-  try {
-    const bytes = Number(await readFile(join(devices, address, "mem_info_vram_total"), "utf8"));
-    return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null;
-  } catch {
-    // Only the amdgpu driver has such a file.
-    return null;
-  }
+const UNTOLD: Details = { model: "", memory_bytes: null, serial: null };
+
+/** Reads what the amdgpu driver states about a GPU in the folder of its device. Only the amdgpu driver has such files. */
+async function amdDetails(device: string): Promise<Details> {
+  const textOf = (file: string): Promise<string> =>
+    readFile(join(device, file), "utf8").then(
+      (text) => text.trim(),
+      () => "",
+    );
+  const bytes = Number(await textOf("mem_info_vram_total"));
+  const id = await textOf("unique_id");
+  return {
+    model: "",
+    memory_bytes: Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null,
+    // The driver writes zeros for a GPU that has no id.
+    serial: /^[0-9a-f]{1,32}$/i.test(id) && !/^0+$/.test(id) ? id.toLowerCase() : null,
+  };
 }

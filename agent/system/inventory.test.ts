@@ -21,23 +21,38 @@ describe("the inventory's GPUs", () => {
   it("are those of the bus, with their models and memory", async () => {
     host = new HostFolder();
     expect(await readPciGpus(host.root)).toBeNull();
-    device("0000:05:00.0", { vendor: "0x1002", class: "0x120000", mem_info_vram_total: "206141652992" });
+    device("0000:05:00.0", {
+      vendor: "0x1002",
+      class: "0x120000",
+      mem_info_vram_total: "206141652992",
+      unique_id: "7D0A1B2C3D4E5F60",
+    });
     device("0000:15:00.0", { vendor: "0x10de", class: "0x030200" });
     device("0000:16:00.0", { vendor: "0x10de", class: "0x068000" });
     device("0000:b0:00.0", { vendor: "0x1002", class: "0x030000" });
     device("0000:c0:00.0", { vendor: "0x1a03", class: "0x030000" });
     host.tool("lspci", LSPCI);
-    host.tool("nvidia-smi", "echo '00000000:15:00.0, NVIDIA H100 80GB HBM3, 81559'");
+    host.tool("nvidia-smi", "echo '00000000:15:00.0, NVIDIA H100 80GB HBM3, 81559, 1654422006434'");
     const { gpus } = await host.system.inventory();
     expect(gpus.map(({ vendor, model, bus, memory_bytes }) => [vendor.slice(0, 6), model, bus, memory_bytes])).toEqual([
       ["Advanc", "Aqua Vanjaram [Instinct MI300X]", "0000:05:00.0", 206_141_652_992],
       ["NVIDIA", "GH100 [H100 SXM5 80GB]", "0000:15:00.0", 81559 * 1024 * 1024],
     ]);
+    expect(gpus.map(({ serial }) => serial)).toEqual(["7d0a1b2c3d4e5f60", "1654422006434"]);
     // The driver may hang now that a GPU has left the bus, so nobody asks it again.
     rmSync(host.path("sys/bus/pci/devices/0000:05:00.0"), { recursive: true });
     expect((await host.system.inventory()).gpus).toEqual(gpus.slice(1));
     expect(host.calls().filter((call) => call.startsWith("nvidia-smi"))).toHaveLength(1);
-    expect(parseNvidiaList("00010000:18:00.0, NVIDIA H100, [N/A]").get("00010000:18:00.0")?.memory_bytes).toBeNull();
+    expect(parseNvidiaList("00010000:18:00.0, NVIDIA L4, [N/A], [N/A]").get("00010000:18:00.0")).toEqual({
+      model: "NVIDIA L4",
+      memory_bytes: null,
+      serial: null,
+    });
+    device("0000:05:00.0", { vendor: "0x1002", class: "0x120000", unique_id: "0000000000000000" });
+    const [unnamed] = await new GpuDetails(host.root, host.system.attempt).of([
+      { vendor: "amd", address: "0000:05:00.0" },
+    ]);
+    expect(unnamed).not.toHaveProperty("serial");
   });
 
   it("are listed while the driver hangs, which gets no second program", async () => {

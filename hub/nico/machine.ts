@@ -79,9 +79,9 @@ function metadataOf(inventory: Inventory | null, machine: MaasMachineRow | undef
       chassisSerial: details?.chassis_serial ?? null,
       biosVersion: details?.firmware_version ?? null,
     },
-    gpus: (inventory?.gpus ?? []).map(({ model, bus, memory_bytes }) => ({
+    gpus: (inventory?.gpus ?? []).map(({ model, bus, memory_bytes, serial }) => ({
       name: model,
-      serial: null,
+      serial: serial ?? null,
       totalMemory: memory_bytes === null ? null : `${memory_bytes} B`,
       pciBusId: bus,
     })),

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Machine } from "../state/model.ts";
@@ -24,15 +24,28 @@ const FOLDERS = [
 
 const GPUS = 8;
 
-/** The kernel's files about eight AMD GPUs. The simulated host has no driver that could say more about them. */
-const gpuFiles = (): HostFile[] =>
+/** The kernel's files about eight AMD GPUs, of which no two of the site have the same id. */
+const gpuFiles = ({ systemId }: Machine): HostFile[] =>
   Array.from(
     { length: GPUS },
     (_, number) => `sys/bus/pci/devices/0000:${(0x05 + 0x10 * number).toString(16).padStart(2, "0")}:00.0`,
   ).flatMap((folder) => [
     { path: `${folder}/vendor`, mode: 0o444, content: "0x1002\n" },
     { path: `${folder}/class`, mode: 0o444, content: "0x120000\n" },
+    { path: `${folder}/unique_id`, mode: 0o444, content: `${idOf(`${systemId} ${folder}`)}\n` },
   ]);
+
+/** The kernel's files about a port of a network card that is up and has a link. */
+const nicFiles = ({ name, macAddress }: Machine["interfaces"][number]): HostFile[] =>
+  Object.entries({
+    address: macAddress,
+    flags: "0x1003",
+    carrier: "1",
+    speed: "100000",
+    "device/vendor": "0x15b3",
+  }).map(([file, text]) => ({ path: `sys/class/net/${name}/${file}`, mode: 0o444, content: `${text}\n` }));
+
+const idOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 const REPOSITORY = new URL("../../../..", import.meta.url).pathname;
 const SYSTEMCTL = new URL("systemctl.ts", import.meta.url).pathname;
@@ -107,13 +120,8 @@ export function installImage(options: ImageOptions): void {
     },
     ...(ownLinux ? ownLinuxFiles() : []),
     { path: "proc/self/mountinfo", mode: 0o444, content: "21 1 0:20 / / rw,relatime - tmpfs root rw\n" },
-    // The simulated host has no network cards, so the agent reads the MAC addresses from files below `sys/class/net`.
-    ...machine.interfaces.map((nic) => ({
-      path: `sys/class/net/${nic.name}/address`,
-      mode: 0o444,
-      content: `${nic.macAddress}\n`,
-    })),
-    ...(options.hasGpus && !ownLinux ? gpuFiles() : []),
+    ...machine.interfaces.flatMap(nicFiles),
+    ...(options.hasGpus && !ownLinux ? gpuFiles(machine) : []),
     ...(datasource === null ? [] : [datasource]),
     ...(machine.enableHwSync && !options.omitHwSyncFiles ? hwSyncFiles(machine, options.maasUrl) : []),
   ];
