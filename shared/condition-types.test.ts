@@ -22,6 +22,7 @@ describe("the condition types", () => {
     const sayers = (type: string) => CONDITION_SOURCES.filter((source) => maySay(source, type));
     expect(sayers("fabric.ready")).toEqual(["external"]);
     for (const type of ["agent.unheard_of", "bootstrap.tenant", "agent.constructor"]) expect(sayers(type)).toEqual([]);
+    for (const type of ["probe.ssh", "probe.agent.healthy"]) expect(sayers(type)).toEqual(["hub"]);
     expect(ruleOf("fabric.ready")).toMatchObject({ lifeSeconds: null, bars: "never" });
   });
 

@@ -160,12 +160,21 @@ export type ConditionTypeOf<S extends ConditionSource> = {
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
 /** Condition names that only an agent may use, including agents of other versions. */
 const AGENTS_OWN = /^(agent|bootstrap)\./;
+/**
+ * A condition with the results of a probe of a profile. The profile's probe decides how long a result counts, and only a readiness policy makes the
+ * condition decide anything.
+ */
+const PROBE_RULE: ConditionRule = { sources: ["hub"], lifeSeconds: null, bars: "never" };
+const OF_PROBES = /^probe\./;
+
+export const isOfProbe = (type: string): boolean => OF_PROBES.test(type);
 
 const isConditionType = (type: string): type is ConditionType => Object.hasOwn(CONDITION_TYPES, type);
 
 /** Returns null if no source may report conditions of the type. */
 export function ruleOf(type: string): ConditionRule | null {
   if (isConditionType(type)) return CONDITION_TYPES[type];
+  if (isOfProbe(type)) return PROBE_RULE;
   return AGENTS_OWN.test(type) ? null : EXTERNAL_RULE;
 }
 

@@ -49,6 +49,8 @@ export const LOCK_CLASSES = {
   fleet_sample: 74_114,
   /** Automatic requests for repair at one site run one after the other, because the breaker counts those that stand. */
   repair_breaker: 74_122,
+  /** The lock `probe_plan` lets one hub at a time compare the probes of the profiles with those that the hubs make. */
+  probe_plan: 74_127,
   /** Requests that adopt machines run one after the other, so that no two of them adopt one machine (decision N8). */
   machine_adoption: 74_120,
 } as const;

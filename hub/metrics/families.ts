@@ -5,6 +5,7 @@ import { collectErrors } from "./counted/collection.ts";
 import type { Family } from "./counted/family.ts";
 import { maasRequestSeconds, maasRequests } from "./counted/maas-requests.ts";
 import { nodeMoves } from "./counted/node-moves.ts";
+import { probeDelaySeconds, probesMade } from "./counted/probes.ts";
 import { sitePolls } from "./counted/site-polls.ts";
 import { taskDeliveriesEnded } from "./counted/tasks-ended.ts";
 import { webhookAttempts } from "./counted/webhooks.ts";
@@ -51,6 +52,8 @@ export const COUNTED: readonly Family[] = [
   maasRequests,
   maasRequestSeconds,
   sitePolls,
+  probesMade,
+  probeDelaySeconds,
   webhookAttempts,
   budgetsExceeded,
   apiRequests,

@@ -1,4 +1,4 @@
-import { CONDITION_TYPES, type ConditionType } from "../../shared/condition-types.ts";
+import { CONDITION_TYPES, type ConditionType, isOfProbe } from "../../shared/condition-types.ts";
 import type { Lack } from "../../shared/readiness-policy.ts";
 
 /** What an operator does about a condition of Muster's own type that keeps work off a node. */
@@ -44,6 +44,20 @@ const FOREIGN: Readonly<Record<Lack, string>> = {
   wrong_status: "Read the condition's message in get-node, and mend its cause; the system that reports it then says so",
 };
 
+const PROBE_BEGINS =
+  "See that the node's profile lists the probe, and that the host is in service or, with an external system, that its provisioning is completed";
+/** What an operator does about a condition with the results of a probe of the hub. */
+const OF_PROBE: Readonly<Record<Lack, string>> = {
+  missing: PROBE_BEGINS,
+  older_generation: PROBE_BEGINS,
+  overdue: PROBE_BEGINS,
+  stale:
+    "Find out why no hub probes the host: read the hubs' logs, and the metrics muster_probes_total and muster_probe_delay_seconds",
+  too_old: "Let max_age_seconds be longer than the probe's interval, and see that the hubs probe",
+  wrong_status: "Read the condition's message in get-node, which says what the last probe saw, and mend its cause",
+};
+
 const isOwn = (type: string): type is ConditionType => Object.hasOwn(CONDITION_TYPES, type);
 
-export const nextActionAbout = (type: string, kind: Lack): string => (isOwn(type) ? ABOUT[type] : FOREIGN[kind]);
+export const nextActionAbout = (type: string, kind: Lack): string =>
+  isOwn(type) ? ABOUT[type] : (isOfProbe(type) ? OF_PROBE : FOREIGN)[kind];

@@ -44,6 +44,20 @@ const isForbidden = (address: string): boolean => {
   return family !== 0 && FORBIDDEN.check(address, family === 4 ? "ipv4" : "ipv6");
 };
 
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+
+/**
+ * True if no probe of a host may connect to the address. A host is never on the hub's machine, so loopback and the hub's own places are forbidden too. A
+ * text that is no plain IP address, such as one with a zone, is forbidden.
+ */
+export const isForbiddenToProbes = (address: string, port: number): boolean => {
+  const family = isIP(address);
+  if (family === 0 || address.includes("%") || isForbidden(address)) return true;
+  return LOOPBACK.check(address, family === 4 ? "ipv4" : "ipv6") || ownPlaces.isOwn(address, port);
+};
+
 /** True if the URL's host is a forbidden address, or an address of the hub itself. */
 export const isForbiddenHost = (url: URL): boolean => isForbidden(hostOf(url)) || ownPlaces.isOwnUrl(url);
 

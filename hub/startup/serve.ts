@@ -22,6 +22,7 @@ import { startConditionSweep } from "../node/condition-sweep.ts";
 import { startAttemptSweep } from "../node/external/attempt-sweep.ts";
 import { startOfflineSweep } from "../node/offline-sweep.ts";
 import { startOverrideExpiry } from "../node/override-expiry.ts";
+import { startProber } from "../node/probes/prober.ts";
 import { startApprovalExpiry } from "../people/approvals/expire-approvals.ts";
 import { offlineBreaker } from "../reconciler/offline-breaker.ts";
 import { Reconciler } from "../reconciler/reconcile.ts";
@@ -276,6 +277,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     listens: () => parts.identity.isOpen,
   });
   closers.push(() => conditions.close());
+  const prober = startProber({ inTx, log: log.with({ part: "probes" }) });
+  closers.push(() => prober.close());
   const attempts = startAttemptSweep({ db, inTx, log: log.with({ part: "external" }) });
   closers.push(() => attempts.close());
   const days = { records: config.retentionDays, history: config.historyDays };

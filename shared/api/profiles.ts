@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ProfileId, SiteId } from "../ids.ts";
+import { Probes } from "../probes.ts";
 import { ReadinessPolicy } from "../readiness-policy.ts";
 import { GPU_LEVELS } from "../sanitization-record.ts";
 import { GPU_RESET_MEANS } from "../tasks/gpu-scrub.ts";
@@ -164,6 +165,9 @@ const profileFields = {
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
   readiness_policy: ReadinessPolicy.describe(
     "Groups of conditions that a node must have before it is ready, besides those that every node must have",
+  ).default([]),
+  probes: Probes.describe(
+    "How the hub tests from outside whether a host answers; the results are conditions of the node",
   ).default([]),
   second_person: z
     .array(SecondPerson)

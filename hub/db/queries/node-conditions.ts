@@ -22,6 +22,8 @@ function asOfNow(row: ConditionNow): ConditionNow {
 
 /** True for the condition types that Muster itself defines, of which a node has at most one condition each. */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
+/** True for the results of the hub's probes, whose number the profile bounds. A condition that another source has named so is not one of them. */
+const isOfOwnProbe = sql`(${nodeConditions.type} like 'probe.%' and ${nodeConditions.source} = 'hub')`;
 
 /**
  * Reads the conditions of Muster's own types, and of the other given types, which are those that readiness policies ask for. `readConditionFacts` leaves
@@ -71,7 +73,7 @@ export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[
   const rows = await db
     .select({ type: nodeConditions.type })
     .from(nodeConditions)
-    .where(and(eq(nodeConditions.nodeId, nodeId), sql`not ${isKnownType}`))
+    .where(and(eq(nodeConditions.nodeId, nodeId), sql`not ${isKnownType}`, sql`not ${isOfOwnProbe}`))
     .limit(KEPT_OF_A_NODE.ownConditions);
   return rows.map(({ type }) => type);
 }
@@ -88,7 +90,8 @@ export async function conditionHolds(
 }
 
 export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others" | ConditionType): Promise<number> {
-  const type = which === "of_others" ? sql`not ${isKnownType}` : eq(nodeConditions.type, which);
+  const type =
+    which === "of_others" ? and(sql`not ${isKnownType}`, sql`not ${isOfOwnProbe}`) : eq(nodeConditions.type, which);
   const removed = await tx
     .delete(nodeConditions)
     .where(and(eq(nodeConditions.nodeId, nodeId), type))
@@ -166,13 +169,27 @@ function expiryOf(type: string, arrived: SQL = sql`now()`) {
 }
 
 /** A condition that the hub itself observed gets the database's time and replaces any earlier value. */
-export async function writeOwnCondition(
+export const writeOwnCondition = (
   tx: Tx,
   node: { id: NodeId; generation: number },
   said: Pick<ConditionOf<"hub">, "type" | "status" | "reason" | "message">,
+): Promise<void> => replaceCondition(tx, node, said, expiryOf(said.type));
+
+/** Writes the result of a probe, which counts for `lifeSeconds`. */
+export const writeProbeCondition = (
+  tx: Tx,
+  node: { id: NodeId; generation: number },
+  said: Pick<ReportedCondition, "status" | "reason" | "message"> & { readonly type: `probe.${string}` },
+  lifeSeconds: number,
+): Promise<void> => replaceCondition(tx, node, said, sql`now() + make_interval(secs => ${lifeSeconds})`);
+
+async function replaceCondition(
+  tx: Tx,
+  node: { id: NodeId; generation: number },
+  said: Pick<ReportedCondition, "type" | "status" | "reason" | "message">,
+  expiresAt: SQL | null,
 ): Promise<void> {
   const values = { ...said, generation: node.generation, source: "hub", observedAt: sql`now()` } as const;
-  const expiresAt = expiryOf(said.type);
   await tx
     .insert(nodeConditions)
     .values({ ...values, nodeId: node.id, expiresAt })
@@ -191,6 +208,35 @@ export async function writeOwnConditions(
 ): Promise<void> {
   const values = { ...said, status: "Unknown", generation: 0, source: "hub", observedAt: sql`now()` } as const;
   await tx.insert(nodeConditions).values(nodeIds.map((nodeId) => ({ ...values, nodeId })));
+}
+
+/**
+ * Ends the results of probes that the hub makes no more: it removes the condition of a probe that the profile lists no longer, and says of each other one
+ * that nobody probes the host at present.
+ */
+export async function endProbeConditions(
+  tx: Tx,
+  ended: readonly { readonly nodeId: NodeId; readonly type: string; readonly isListed: boolean }[],
+  message: string,
+): Promise<void> {
+  const arrays = (all: typeof ended): SQL => sql`(node_id, type) in (
+    select * from unnest(${sql.param(all.map(({ nodeId }) => nodeId))}::uuid[], ${sql.param(all.map(({ type }) => type))}::text[]))
+    and source = 'hub'`;
+  const [listed, unlisted] = [ended.filter((one) => one.isListed), ended.filter((one) => !one.isListed)];
+  if (unlisted.length > 0) await tx.delete(nodeConditions).where(arrays(unlisted));
+  if (listed.length > 0)
+    await tx
+      .update(nodeConditions)
+      .set({
+        status: "Unknown",
+        reason: "NotProbed",
+        message,
+        expiresAt: null,
+        receivedAt: sql`now()`,
+        changedAt: sql`case when ${nodeConditions.status} = 'Unknown' then ${nodeConditions.changedAt} else now() end`,
+      })
+      .where(arrays(listed));
+  await wakeWorkflows(tx, [...new Set(ended.map(({ nodeId }) => waitKey.node(nodeId)))]);
 }
 
 /** Extends up to `most` conditions that would expire before the time `grace_until` of the row in `condition_watch`. */

@@ -214,6 +214,7 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   maas_sites: "written by operators, one for each name",
   node_adoptions: "at most one for each node; removed with the node",
   node_maas_state: "one for each node; removed with the node",
+  node_probes: "at most eight for each node in service; the hub's plan of probes removes those of other nodes",
   reconciler_breakers: "one for each site and kind of breaker",
   report_tokens: "one for each node; removed with the node",
   sanitization_records:

@@ -36,6 +36,7 @@ export * from "./node-identity-bars.ts";
 export * from "./node-inventories.ts";
 export * from "./node-maas-state.ts";
 export * from "./node-onboardings.ts";
+export * from "./node-probes.ts";
 export * from "./nodes.ts";
 export * from "./page-sessions.ts";
 export * from "./readiness-signals.ts";

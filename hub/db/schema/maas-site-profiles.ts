@@ -1,5 +1,6 @@
 import { SECOND_PERSON, type SecondPerson } from "../../../shared/api/approvals.ts";
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import type { Probes } from "../../../shared/probes.ts";
 import type { ReadinessPolicy } from "../../../shared/readiness-policy.ts";
 import { GPU_LEVELS } from "../../../shared/sanitization-record.ts";
 import { GPU_RESET_MEANS } from "../../../shared/tasks/gpu-scrub.ts";
@@ -65,6 +66,8 @@ export const maasSiteProfiles = pgTable(
     retiredReleaseAfterSeconds: integer("retired_release_after_seconds"),
     /** Which conditions a node must have before it is ready, besides those that every node must have. */
     readinessPolicy: jsonb("readiness_policy").$type<ReadinessPolicy>().notNull().default([]),
+    /** How the hub tests from outside whether the profile's hosts answer. */
+    probes: jsonb("probes").$type<Probes>().notNull().default([]),
     /** What waits for a second person on the hosts of the profile (decision I11). */
     secondPerson: text("second_person").array().$type<SecondPerson[]>().notNull().default(sql`'{}'`),
     status: text("status", { enum: ["active", "disabled"] })

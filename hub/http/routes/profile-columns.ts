@@ -50,6 +50,7 @@ const COLUMNS = {
   power_off_timeout_seconds: "powerOffTimeoutSeconds",
   retired_release_after_seconds: "retiredReleaseAfterSeconds",
   readiness_policy: "readinessPolicy",
+  probes: "probes",
   second_person: "secondPerson",
 } as const satisfies Record<keyof ProfileCreate, keyof MaasSiteProfile>;
 

@@ -53,6 +53,7 @@ export const PROFILE_FIELDS: Readonly<Record<keyof ProfileCreate, "scripts" | "d
   power_off_timeout_seconds: "plain",
   retired_release_after_seconds: "plain",
   readiness_policy: "plain",
+  probes: "plain",
   second_person: "rule",
 };
 

@@ -1,0 +1,163 @@
+import type { EXTERNAL_STATES } from "../../../shared/external-attempt.ts";
+import type { NodeId } from "../../../shared/ids.ts";
+import type { Probe } from "../../../shared/probes.ts";
+import type { ConditionStatus } from "../../../shared/readiness.ts";
+import { and, eq, type SQL, sql } from "../orm.ts";
+import { nodeProbes } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+import { profileOf } from "./decommissions.ts";
+
+const texts = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
+
+/** The states of an attempt in which the host runs the system that the external system has provisioned, and no earlier one. */
+const PROVISIONED: readonly (typeof EXTERNAL_STATES)[number][] = ["verifying", "completed", "unverified"];
+
+/**
+ * SQL that is true if the hub probes the host of the node `n`: while the host is in service or silent, and for a host of an external system also while it
+ * waits for its conditions. In all other states the host may run a system that will be replaced, or none.
+ */
+const isProbed = sql`case when n.onboarding_mode = 'external'
+  then n.status = ${texts(["bootstrap_issued", "enrolling", "active", "offline"])} and (
+    select e.state = ${texts(PROVISIONED)} from external_attempts e where e.node_id = n.id order by e.number desc limit 1)
+  else n.status = ${texts(["active", "offline"])} end`;
+
+/** A difference between the probes that the profiles list and those that the hubs make. */
+export type PlannedChange = { readonly nodeId: NodeId; readonly name: string } & (
+  | { readonly kind: "begin"; readonly probe: Probe; readonly generation: number }
+  /** `isListed` is true if the node's profile still lists the probe, and the node's state ends it. */
+  | { readonly kind: "end"; readonly isListed: boolean }
+);
+
+/** Returns up to `most` differences. Without a profile with probes the statement reads no node. */
+export async function probesToChange(tx: Tx, most: number): Promise<PlannedChange[]> {
+  const { rows } = await tx.execute<{
+    node_id: NodeId;
+    name: string;
+    probe: Probe | null;
+    generation: number | null;
+    is_listed: boolean;
+  }>(sql`
+    with listed as materialized (
+      select x.node_id, x.generation, x.is_probed, p.value as probe, p.value ->> 'name' as name
+      from (select n.id as node_id, n.generation, coalesce(${isProbed}, false) as is_probed, ${profileOf(sql`n.id`)} as profile_id
+        from nodes n where n.status <> 'deleted' and exists (select from maas_site_profiles where probes <> '[]') offset 0) x
+      join maas_site_profiles m on m.id = x.profile_id
+      cross join lateral jsonb_array_elements(m.probes) p(value))
+    select coalesce(l.node_id, s.node_id) as node_id, coalesce(l.name, s.name) as name, l.node_id is not null as is_listed,
+      case when l.is_probed then l.probe end as probe, case when l.is_probed then l.generation end as generation
+    from listed l full join node_probes s on s.node_id = l.node_id and s.name = l.name
+    where case when l.is_probed then (s.probe, s.generation) is distinct from (l.probe, l.generation) else s.node_id is not null end
+    order by 1, 2 limit ${most}`);
+  return rows.map(({ node_id: nodeId, name, probe, generation, is_listed: isListed }) =>
+    probe === null || generation === null
+      ? { kind: "end", nodeId, name, isListed }
+      : { kind: "begin", nodeId, name, probe, generation },
+  );
+}
+
+/** Begins probes, or begins them anew after a change of the probe or of the node's generation. The first of each comes within `spreadSeconds`. */
+export async function beginProbes(
+  tx: Tx,
+  begun: readonly Extract<PlannedChange, { kind: "begin" }>[],
+  spreadSeconds: number,
+): Promise<void> {
+  if (begun.length === 0) return;
+  const rows = begun.map(({ nodeId, name, probe, generation }) => ({ node_id: nodeId, name, probe, generation }));
+  await tx.execute(sql`
+    insert into node_probes (node_id, name, probe, generation, next_at)
+    select r.node_id, r.name, r.probe, r.generation, now() + random() * make_interval(secs => ${spreadSeconds})
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (node_id uuid, name text, probe jsonb, generation int)
+    join nodes n on n.id = r.node_id
+    on conflict (node_id, name) do update set probe = excluded.probe, generation = excluded.generation, next_at = excluded.next_at,
+      status = 'Unknown', successes = 0, failures = 0, claim = node_probes.claim + 1`);
+}
+
+export async function deleteProbes(
+  tx: Tx,
+  ended: readonly { readonly nodeId: NodeId; readonly name: string }[],
+): Promise<void> {
+  if (ended.length === 0) return;
+  await tx.delete(nodeProbes).where(sql`(${nodeProbes.nodeId}, ${nodeProbes.name}) in (
+    select * from unnest(${sql.param(ended.map(({ nodeId }) => nodeId))}::uuid[], ${sql.param(ended.map(({ name }) => name))}::text[]))`);
+}
+
+/** True if the hubs make any probes, so that a hub of a fleet without probes need not ask each second which are due. */
+export async function hasProbes(tx: Tx): Promise<boolean> {
+  const { rows } = await tx.execute<{ any: boolean }>(sql`select exists (select from node_probes) as any`);
+  return rows[0]?.any === true;
+}
+
+/** A probe that this hub is about to make, with what its results have said so far. */
+export interface ClaimedProbe {
+  readonly nodeId: NodeId;
+  readonly probe: Probe;
+  readonly generation: number;
+  /** The address or name of the node's host; null if the hub knows none. */
+  readonly host: string | null;
+  readonly claim: number;
+  readonly status: ConditionStatus;
+  readonly successes: number;
+  readonly failures: number;
+  /** How long the probe has been due. */
+  readonly lateSeconds: number;
+}
+
+/**
+ * Claims up to `most` due probes, the longest due first. The claim itself sets the time of the next probe, about an interval from now, so it needs no lease:
+ * a hub that dies after its claim leaves out one result. Probes that another hub claims at this moment are skipped.
+ */
+export async function claimProbes(tx: Tx, most: number): Promise<ClaimedProbe[]> {
+  const { rows } = await tx.execute<{
+    node_id: NodeId;
+    probe: Probe;
+    generation: number;
+    host: string | null;
+    claim: number;
+    status: ConditionStatus;
+    successes: number;
+    failures: number;
+    late: number;
+  }>(sql`
+    with due as (
+      select s.node_id, s.name, s.next_at from node_probes s where s.next_at <= now() order by s.next_at limit ${most} for update skip locked)
+    update node_probes s set claim = s.claim + 1,
+      next_at = now() + make_interval(secs => (s.probe ->> 'interval_seconds')::float8 * (0.9 + 0.2 * random()))
+    from due join nodes n on n.id = due.node_id
+    where s.node_id = due.node_id and s.name = due.name
+    returning s.node_id, s.probe, s.generation, n.host, s.claim, s.status, s.successes, s.failures,
+      extract(epoch from now() - due.next_at)::float8 as late`);
+  return rows.map(({ node_id: nodeId, late: lateSeconds, ...row }) => ({ nodeId, ...row, lateSeconds }));
+}
+
+/** What a result may still be about: the node with the generation and the address that the probe had. */
+export interface ProbedNode {
+  readonly id: NodeId;
+  readonly generation: number;
+  readonly host: string | null;
+  /** True for a host of an external system that is not in service yet, and may come into service by this result. */
+  readonly mayComeIntoService: boolean;
+}
+
+/** Locks the nodes in one order, so that no generation and no address changes while results are written. */
+export async function lockProbedNodes(tx: Tx, ids: readonly NodeId[]): Promise<ReadonlyMap<NodeId, ProbedNode>> {
+  const { rows } = await tx.execute<{ id: NodeId; generation: number; host: string | null; waits: boolean }>(sql`
+    select n.id, n.generation, n.host, n.onboarding_mode = 'external' and n.status in ('bootstrap_issued', 'enrolling') as waits
+    from nodes n where n.id = any(${sql.param([...ids])}::uuid[]) and n.status <> 'deleted' order by n.id for no key update`);
+  return new Map(
+    rows.map(({ waits, ...node }): [NodeId, ProbedNode] => [node.id, { ...node, mayComeIntoService: waits }]),
+  );
+}
+
+/** Stores the count after a result. It returns false if the probe was claimed again, changed or ended since its claim. */
+export async function storeCount(
+  tx: Tx,
+  { nodeId, probe, claim }: Pick<ClaimedProbe, "nodeId" | "probe" | "claim">,
+  counted: Pick<ClaimedProbe, "status" | "successes" | "failures">,
+): Promise<boolean> {
+  const rows = await tx
+    .update(nodeProbes)
+    .set(counted)
+    .where(and(eq(nodeProbes.nodeId, nodeId), eq(nodeProbes.name, probe.name), eq(nodeProbes.claim, claim)))
+    .returning({ name: nodeProbes.name });
+  return rows.length > 0;
+}

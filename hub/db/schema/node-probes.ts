@@ -1,0 +1,41 @@
+import type { NodeId } from "../../../shared/ids.ts";
+import type { Probe } from "../../../shared/probes.ts";
+import type { ConditionStatus } from "../../../shared/readiness.ts";
+import { check, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "../orm.ts";
+import { at, oneOf } from "./columns.ts";
+import { nodes } from "./nodes.ts";
+
+/**
+ * The probes that the hubs make at present, one row for each node and probe of its profile. A claim moves `next_at` to the next probe, so a hub that is
+ * killed during a probe loses one result, and no other hub waits for it.
+ */
+export const nodeProbes = pgTable(
+  "node_probes",
+  {
+    nodeId: uuid("node_id")
+      .$type<NodeId>()
+      .notNull()
+      .references(() => nodes.id, { onDelete: "cascade" }),
+    name: text("name").notNull(),
+    /** The probe as the profile had it when its results began to count. */
+    probe: jsonb("probe").$type<Probe>().notNull(),
+    generation: integer("generation").notNull(),
+    /** What the results so far say, as in the node's condition. */
+    status: text("status", { enum: ["True", "False", "Unknown"] })
+      .$type<ConditionStatus>()
+      .notNull()
+      .default("Unknown"),
+    /** The successes in a row, and the failures in a row, up to the newest result. One of both is 0. */
+    successes: integer("successes").notNull().default(0),
+    failures: integer("failures").notNull().default(0),
+    nextAt: at("next_at").notNull(),
+    /** Each claim raises the number. A result counts only if its claim is the newest. */
+    claim: integer("claim").notNull().default(0),
+  },
+  (t) => [
+    primaryKey({ columns: [t.nodeId, t.name] }),
+    check("node_probes_status_check", oneOf("status", ["True", "False", "Unknown"])),
+    index("node_probes_next_at_idx").on(t.nextAt),
+  ],
+);
+export type NodeProbeRow = typeof nodeProbes.$inferSelect;

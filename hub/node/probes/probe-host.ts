@@ -1,0 +1,158 @@
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { connect, isIP, type Socket } from "node:net";
+import type { Probe } from "../../../shared/probes.ts";
+import { addressOf, type ProbeNetwork } from "./probe-address.ts";
+import type { ProbeFailure, ProbeOutcome } from "./probe-verdict.ts";
+
+/** RFC 4253 allows a banner of at most 255 bytes. */
+const BANNER_BYTES = 255;
+const SHOWN_BANNER = 60;
+const HEADER_BYTES = 8 * 1024;
+const SSH_2 = "SSH-2.0-";
+
+interface Target {
+  /** The node's address or name as the hub knows it; null if it knows none. */
+  readonly host: string | null;
+  readonly probe: Probe;
+}
+
+/** A connection that is about to be made, at an address that the hub has checked. */
+interface Reach {
+  readonly address: string;
+  readonly signal: AbortSignal;
+  /** The address and port for people. */
+  readonly place: string;
+}
+
+/**
+ * Makes one probe of a host, which ends within the probe's time-out or when `closing` aborts. The hub connects only to the node's own address, follows no
+ * redirects and reads no body of an answer, so neither a host nor a tenant on it can lead the hub to another place or make it read for long.
+ */
+export async function probeHost(
+  { host, probe }: Target,
+  network: ProbeNetwork,
+  closing: AbortSignal,
+): Promise<ProbeOutcome> {
+  const until = AbortSignal.timeout(probe.timeout_seconds * 1000);
+  const addressed = await addressOf({ host, port: probe.port }, network, probe.timeout_seconds * 1000);
+  if (addressed.kind !== "address") return addressed;
+  const { address } = addressed;
+  const place = `${isIP(address) === 6 ? `[${address}]` : address} port ${probe.port}`;
+  const reach: Reach = { address, place, signal: AbortSignal.any([until, closing]) };
+  try {
+    return await ask(probe, host ?? address, reach);
+  } catch (error) {
+    if (closing.aborted) return { kind: "not_tried", saw: "The hub stopped before the host answered." };
+    if (until.aborted) return fail("TimedOut", `${place} did not answer within ${probe.timeout_seconds} s.`);
+    return toldError(error, place);
+  }
+}
+
+const fail = (reason: ProbeFailure, saw: string): ProbeOutcome => ({ kind: "failed", reason, saw });
+
+function ask(probe: Probe, name: string, reach: Reach): Promise<ProbeOutcome> {
+  switch (probe.kind) {
+    case "tcp":
+      return askTcp(probe, reach);
+    case "ssh":
+      return askSsh(probe, reach);
+    case "http":
+    case "https":
+      return askHttp(probe, name, reach);
+  }
+}
+
+/** Opens a connection, and closes it after its use whatever happens. */
+async function connected<T>(port: number, { address, signal }: Reach, use: (socket: Socket) => Promise<T>): Promise<T> {
+  const socket = connect({ host: address, port, signal });
+  // A socket that nobody listens to any more would end the hub by a late error.
+  socket.on("error", () => undefined);
+  try {
+    await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+    return await use(socket);
+  } finally {
+    socket.destroy();
+  }
+}
+
+const askTcp = ({ port }: Probe, reach: Reach): Promise<ProbeOutcome> =>
+  connected(port, reach, async () => ({ kind: "passed", saw: `${reach.place} accepted the connection.` }));
+
+const askSsh = ({ port }: Probe, reach: Reach): Promise<ProbeOutcome> =>
+  connected(port, reach, async (socket) => {
+    const banner = await readBanner(socket);
+    if (banner.length === 0) return fail("ClosedEarly", `${reach.place} closed the connection without an SSH banner.`);
+    return banner.startsWith(SSH_2)
+      ? { kind: "passed", saw: `${reach.place} answered ${printable(banner)}.` }
+      : fail("WrongBanner", `${reach.place} answered ${printable(banner)}, which is no banner of SSH 2.0.`);
+  });
+
+/** Reads the first line, or as much as a banner may have. */
+async function readBanner(socket: Socket): Promise<string> {
+  let read = "";
+  for await (const part of socket as AsyncIterable<Buffer>) {
+    read += part.toString("latin1", 0, BANNER_BYTES);
+    if (read.includes("\n") || read.length >= BANNER_BYTES) break;
+  }
+  return read.split("\n", 1)[0]?.slice(0, BANNER_BYTES) ?? "";
+}
+
+/** The begin of what a host said, as far as it is printable ASCII, so that no host writes control characters into a message. */
+const printable = (text: string): string =>
+  JSON.stringify(/^[\x20-\x7e]*/.exec(text)?.[0].slice(0, SHOWN_BANNER) ?? "");
+
+type HttpProbe = Extract<Probe, { kind: "http" | "https" }>;
+
+function askHttp(probe: HttpProbe, name: string, reach: Reach): Promise<ProbeOutcome> {
+  const { port, path, expected_status: expected, host_header: given } = probe;
+  const secure = probe.kind === "https";
+  const header = given ?? `${isIP(name) === 6 ? `[${name}]` : name}:${port}`;
+  const serverName = given?.replace(/:\d+$/, "") ?? name;
+  const options = {
+    host: reach.address,
+    port,
+    path,
+    method: "GET",
+    agent: false,
+    signal: reach.signal,
+    maxHeaderSize: HEADER_BYTES,
+    headers: { host: header, "user-agent": "muster-hub", connection: "close" },
+    ...(probe.kind === "https"
+      ? { rejectUnauthorized: probe.verify_tls, servername: isIP(serverName) === 0 ? serverName : "" }
+      : {}),
+  };
+  return new Promise((resolve, reject) => {
+    const request = (secure ? httpsRequest : httpRequest)(options, (response) => {
+      const status = response.statusCode ?? 0;
+      // The status is enough, so the hub reads nothing of the body.
+      response.on("error", () => undefined).destroy();
+      resolve(
+        status === expected
+          ? { kind: "passed", saw: `${reach.place} answered with status ${status}.` }
+          : fail("WrongStatus", `${reach.place} answered with status ${status}, and not ${expected}.`),
+      );
+    });
+    request.on("error", reject).end();
+  });
+}
+
+/** Errors of the hub's own machine, which say nothing about the host. */
+const OF_THE_HUB = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL", "EACCES", "EPERM"]);
+const REASONS: Readonly<Record<string, readonly [ProbeFailure, string]>> = {
+  ECONNREFUSED: ["Refused", "refused the connection"],
+  ECONNRESET: ["ClosedEarly", "closed the connection before it answered"],
+  EPIPE: ["ClosedEarly", "closed the connection before it answered"],
+  ETIMEDOUT: ["TimedOut", "did not answer"],
+};
+
+function toldError(error: unknown, place: string): ProbeOutcome {
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
+  if (OF_THE_HUB.has(code)) return { kind: "not_tried", saw: `The hub could not open a connection (${code}).` };
+  const known = REASONS[code];
+  if (known !== undefined) return fail(known[0], `${place} ${known[1]}.`);
+  if (code.startsWith("HPE_")) return fail("NoHttpAnswer", `${place} answered something that is no HTTP (${code}).`);
+  if (/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_|SELF_|DEPTH_|ERR_OSSL|EPROTO)|_CERT_|^HOSTNAME_MISMATCH$/.test(code))
+    return fail("TlsFailed", `The TLS connection to ${place} failed (${code}).`);
+  return fail("Unreachable", `${place} could not be reached (${code}).`);
+}

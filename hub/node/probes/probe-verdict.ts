@@ -1,0 +1,72 @@
+import type { Probe } from "../../../shared/probes.ts";
+import type { ConditionStatus } from "../../../shared/readiness.ts";
+
+/** How a host can fail a probe. Each is also the reason of the node's condition. */
+export type ProbeFailure =
+  | "Refused"
+  | "TimedOut"
+  | "Unreachable"
+  | "NameNotResolved"
+  | "ClosedEarly"
+  | "WrongBanner"
+  | "WrongStatus"
+  | "TlsFailed"
+  | "NoHttpAnswer";
+
+/** What one probe has found. `saw` is a sentence for people. */
+export type ProbeOutcome =
+  | { readonly kind: "passed"; readonly saw: string }
+  | { readonly kind: "failed"; readonly reason: ProbeFailure; readonly saw: string }
+  /** Nothing can be known about the host, because there is no address that the hub may connect to. */
+  | { readonly kind: "unknown"; readonly reason: "NoAddress" | "AddressRefused"; readonly saw: string }
+  /** The hub itself could not make the probe, which says nothing about the host. */
+  | { readonly kind: "not_tried"; readonly saw: string };
+export type ProbeResult = Exclude<ProbeOutcome, { readonly kind: "not_tried" }>;
+
+/** What the results of a probe say so far. One of `successes` and `failures` is 0. */
+export interface Counted {
+  readonly status: ConditionStatus;
+  readonly successes: number;
+  readonly failures: number;
+}
+
+/**
+ * Counts a result. The status changes only after as many results in a row as the probe asks for, so before enough results a new probe is Unknown. A host
+ * without an address is Unknown at once.
+ */
+export function countResult(
+  before: Counted,
+  { kind }: Pick<ProbeResult, "kind">,
+  thresholds: Pick<Probe, "successes" | "failures">,
+): Counted {
+  if (kind === "unknown") return { status: "Unknown", successes: 0, failures: 0 };
+  if (kind === "passed") {
+    const successes = Math.min(before.successes + 1, thresholds.successes);
+    return { status: successes === thresholds.successes ? "True" : before.status, successes, failures: 0 };
+  }
+  const failures = Math.min(before.failures + 1, thresholds.failures);
+  return { status: failures === thresholds.failures ? "False" : before.status, successes: 0, failures };
+}
+
+export interface ToldResult {
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The condition that the node has after a result. While the results contradict the status, the reason says so, and the message counts them. */
+export function toldResult(
+  { status, successes, failures }: Counted,
+  result: ProbeResult,
+  thresholds: Pick<Probe, "successes" | "failures">,
+): ToldResult {
+  if (result.kind === "unknown") return { status, reason: result.reason, message: result.saw };
+  const passed = result.kind === "passed";
+  if (status === (passed ? "True" : "False"))
+    return { status, reason: passed ? "Answered" : result.reason, message: result.saw };
+  const counted = passed
+    ? `${successes} of the ${thresholds.successes} successes in a row that make the condition True`
+    : `${failures} of the ${thresholds.failures} failures in a row that make the condition False`;
+  const reason = status === "Unknown" ? "Probing" : passed ? "Recovering" : "Failing";
+  return { status, reason, message: `${result.saw} These are ${counted}.` };
+}

@@ -1,0 +1,87 @@
+import type { Log } from "../../../shared/log.ts";
+import { type ClaimedProbe, claimProbes, hasProbes } from "../../db/queries/node-probes.ts";
+import type { InTx } from "../../db/tx.ts";
+import { probeDelaySeconds, probesMade } from "../../metrics/counted/probes.ts";
+import { periodically } from "../../timing/periodically.ts";
+import { WakeSignal } from "../../timing/wake-signal.ts";
+import { wheneverDue } from "../../timing/whenever-due.ts";
+import { planProbes } from "./plan-probes.ts";
+import { HUB_NETWORK, type ProbeNetwork } from "./probe-address.ts";
+import { probeHost } from "./probe-host.ts";
+import { type MadeProbe, recordResults } from "./record-results.ts";
+
+/** The largest number of probes of one hub that are made or whose results wait, and so of its sockets to hosts. */
+const MOST_AT_ONCE = 128;
+const PLAN_EVERY_MS = 10_000;
+const CLAIM_EVERY_MS = 1_000;
+const WRITE_EVERY_MS = 5_000;
+/** The largest number of results in one transaction, which holds the rows of their nodes. */
+const WRITTEN_AT_ONCE = 50;
+
+export interface ProberOptions {
+  readonly inTx: InTx;
+  readonly log: Log;
+  /** By default DNS and the addresses that the hub may probe; tests give another. */
+  readonly network?: ProbeNetwork;
+  readonly mostAtOnce?: number;
+}
+
+/**
+ * Probes the hosts of the nodes whose profiles list probes. Any number of hubs share the work: each claims probes that are due and no other hub has
+ * claimed. No transaction is open while a probe runs. Results are written together, as many as have come while the transaction before was committed.
+ */
+export function startProber(options: ProberOptions): { close(): Promise<void> } {
+  const { inTx, log, network = HUB_NETWORK, mostAtOnce = MOST_AT_ONCE } = options;
+  const [due, done] = [new WakeSignal(), new WakeSignal()];
+  const closing = new AbortController();
+  const atWork = new Set<Promise<void>>();
+  const results: MadeProbe[] = [];
+  let isAny = false;
+  const probe = async (claimed: ClaimedProbe): Promise<void> => {
+    probeDelaySeconds.observe({}, claimed.lateSeconds);
+    const result = await probeHost(claimed, network, closing.signal);
+    probesMade.add({ kind: claimed.probe.kind, outcome: result.kind });
+    if (result.kind !== "not_tried") results.push({ claimed, result });
+    else if (!closing.signal.aborted)
+      log.warn("a host could not be probed", { node_id: claimed.nodeId, why: result.saw });
+    done.raise();
+  };
+  const claim = async (): Promise<void> => {
+    const free = mostAtOnce - atWork.size - results.length;
+    if (!isAny || free <= 0 || closing.signal.aborted) return;
+    const claimed = await inTx((tx) => claimProbes(tx, free));
+    for (const one of claimed) {
+      const work = probe(one)
+        .catch((error: unknown) => log.warn("a probe failed", { node_id: one.nodeId, error }))
+        .finally(() => {
+          atWork.delete(work);
+          if (claimed.length === free) due.raise();
+        });
+      atWork.add(work);
+    }
+  };
+  const write = async (): Promise<void> => {
+    while (results.length > 0) {
+      const made = results.splice(0, WRITTEN_AT_ONCE);
+      await inTx((tx) => recordResults(tx, made));
+    }
+  };
+  const plan = async (): Promise<void> => {
+    const changed = await planProbes(inTx);
+    isAny = await inTx(hasProbes);
+    if (changed > 0) due.raise();
+  };
+  const planner = periodically({ everyMs: PLAN_EVERY_MS, turn: plan, log, failed: "probes could not be planned" });
+  const claimer = wheneverDue({ due, everyMs: CLAIM_EVERY_MS, turn: claim, log, failed: "no probe could be claimed" });
+  const failed = "results of probes could not be written; the next probes bring new ones";
+  const writer = wheneverDue({ due: done, everyMs: WRITE_EVERY_MS, turn: write, log, failed });
+  return {
+    close: async () => {
+      closing.abort();
+      await planner.close();
+      await claimer.close();
+      await Promise.all(atWork);
+      await writer.close();
+    },
+  };
+}

@@ -1,0 +1,342 @@
+/** The probes of hosts by the hub: at real servers, as conditions of nodes, by several hubs, and over the API. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq, sql } from "../../../hub/db/orm.ts";
+import { claimProbes } from "../../../hub/db/queries/node-probes.ts";
+import { externalAttempts, maasSiteProfiles, nodeProbes, nodes } from "../../../hub/db/schema/index.ts";
+import { planProbes } from "../../../hub/node/probes/plan-probes.ts";
+import { HUB_NETWORK, type ProbeNetwork } from "../../../hub/node/probes/probe-address.ts";
+import { probeHost } from "../../../hub/node/probes/probe-host.ts";
+import type { ProbeResult } from "../../../hub/node/probes/probe-verdict.ts";
+import { startProber } from "../../../hub/node/probes/prober.ts";
+import { recordResults } from "../../../hub/node/probes/record-results.ts";
+import { NodeId, type ProfileId, SiteId } from "../../../shared/ids.ts";
+import { Probe } from "../../../shared/probes.ts";
+import { onboardedWith } from "../../support/allocatable-node.ts";
+import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { freePort } from "../../support/free-port.ts";
+import { quietLog } from "../../support/log.ts";
+import { type ProbedServers, startProbedServers } from "../../support/probed-servers.ts";
+import { addActiveNode } from "../../support/site-nodes.ts";
+import { until } from "../../support/until.ts";
+
+const NODES = "/api/v1/admin/nodes";
+const ATTEMPTS = "/api/v1/admin/external-attempts";
+/** The hosts of these tests are on this machine, where no host of a fleet is. */
+const HERE: ProbeNetwork = { ...HUB_NETWORK, isForbidden: () => false };
+const OPEN = new AbortController().signal;
+
+let servers: ProbedServers;
+let api: ApiHarness;
+let siteId: SiteId;
+let skuId: string;
+const profiles = () => `/api/v1/admin/maas-sites/${siteId}/profiles`;
+const db = () => api.database.database.db;
+const inTx = <T>(work: Parameters<typeof api.database.database.inTx<T>>[0]) => api.database.database.inTx(work);
+
+beforeAll(async () => {
+  servers = startProbedServers();
+  api = await startApi();
+  const seeded = await seedApi(api);
+  siteId = SiteId.parse(seeded.siteId);
+  skuId = seeded.skuId;
+});
+afterAll(async () => {
+  servers?.close();
+  await api?.close();
+});
+
+describe("a probe of a host", () => {
+  const probe = (given: object, host: string | null = "127.0.0.1", network = HERE) =>
+    probeHost({ host, probe: Probe.parse({ name: "x", timeout_seconds: 1, ...given }) }, network, OPEN);
+
+  it.each([
+    ["a banner of SSH 2.0", (s) => s.ssh(), "ssh", {}, "passed", /answered "SSH-2[.]0-OpenSSH_9[.]6p1 Ubuntu-3"[.]$/],
+    ["a banner of SSH 1", (s) => s.ssh("SSH-1.5-x\r\n"), "ssh", {}, "WrongBanner", /"SSH-1[.]5-x", which is no/],
+    ["a hostile banner", (s) => s.ssh(`\x1b[2J${"a".repeat(999)}`), "ssh", {}, "WrongBanner", /answered "", which/],
+    ["a long banner", (s) => s.ssh("a".repeat(999)), "ssh", {}, "WrongBanner", /answered "a{60}", which/],
+    ["no banner", (s) => s.tcp((one) => one.end()), "ssh", {}, "ClosedEarly", /without an SSH banner/],
+    ["silence", (s) => s.tcp(() => undefined), "ssh", {}, "TimedOut", /did not answer within 1 s/],
+    ["nothing that listens", () => freePort(), "tcp", {}, "Refused", /refused the connection/],
+    ["an open port", (s) => s.tcp(() => undefined), "tcp", {}, "passed", /accepted the connection/],
+    ["HTTP, with a body that never ends", (s) => s.http(200), "http", {}, "passed", /with status 200/],
+    ["a redirect", (s) => s.http(302, { location: "/x" }), "http", {}, "WrongStatus", /status 302, and not 200/],
+    ["an expected redirect", (s) => s.http(302), "http", { expected_status: 302 }, "passed", /status 302/],
+    ["another protocol", (s) => s.ssh(), "http", {}, "NoHttpAnswer", /no HTTP/],
+    ["no answer to HTTP", (s) => s.tcp(() => undefined), "http", {}, "TimedOut", /did not answer within/],
+    ["a certificate of no CA", (s) => s.https(), "https", {}, "TlsFailed", /TLS connection .* failed/],
+    ["any certificate, as asked", (s) => s.https(), "https", { verify_tls: false }, "passed", /with status 200/],
+    ["clear text in place of TLS", (s) => s.http(200), "https", {}, "TlsFailed", /TLS connection .* failed/],
+  ] satisfies [string, (s: ProbedServers) => Promise<number>, string, object, string, RegExp][])(
+    "of a host with %s",
+    async (_, start, kind, given, expected, saw) => {
+      const outcome = await probe({ kind, port: await start(servers), ...given });
+      expect("reason" in outcome ? outcome.reason : outcome.kind, outcome.saw).toBe(expected);
+      expect(outcome.saw).toMatch(saw);
+    },
+  );
+
+  it("sends the header Host and the path that the profile names, and never follows a redirect", async () => {
+    const elsewhere = await servers.http(200);
+    const port = await servers.http(301, { location: `http://127.0.0.1:${elsewhere}/` });
+    const asked = servers.requests.length;
+    await probe({ kind: "http", port, path: "/ready?a=b", host_header: "host.example:81" });
+    const requests = servers.requests.slice(asked);
+    expect(requests.map(({ url, headers }) => [url, headers.host])).toEqual([["/ready?a=b", "host.example:81"]]);
+  });
+
+  it.each([
+    "127.0.0.1",
+    "127.9.9.9",
+    "::1",
+    "::ffff:127.0.0.1",
+    "169.254.169.254",
+    "fe80::1",
+    "fe80::1%eth0",
+    "224.0.0.1",
+    "ff02::1",
+    "0.0.0.0",
+    "64:ff9b::a9fe:a9fe",
+  ])("never connects to %s", async (host) => {
+    let connections = 0;
+    const port = await servers.tcp(() => void connections++);
+    expect(await probe({ kind: "tcp", port }, host, HUB_NETWORK)).toMatchObject({ reason: "AddressRefused" });
+    expect(connections).toBe(0);
+  });
+
+  it("asks for the addresses of a name each time, and refuses all if one is forbidden", async () => {
+    const port = await servers.tcp(() => undefined);
+    const network = (...addresses: string[]): ProbeNetwork => ({ ...HUB_NETWORK, resolve: async () => addresses });
+    const named = (of: ProbeNetwork) => probe({ kind: "tcp", port }, "host.example", of);
+    expect(await named({ ...network("127.0.0.1"), isForbidden: () => false })).toMatchObject({ kind: "passed" });
+    expect(await named(network("192.0.2.1", "169.254.169.254"))).toMatchObject({ reason: "AddressRefused" });
+    const failing = { ...HUB_NETWORK, resolve: () => Promise.reject(new Error("no such name")) };
+    expect(await named(failing)).toMatchObject({ kind: "failed", reason: "NameNotResolved" });
+    expect(await probe({ kind: "tcp", port }, null)).toMatchObject({ kind: "unknown", reason: "NoAddress" });
+  });
+
+  it("ends at once when the hub stops, and says nothing about the host", async () => {
+    const port = await servers.tcp(() => undefined);
+    const probed = { host: "127.0.0.1", probe: Probe.parse({ name: "x", kind: "ssh", port }) };
+    expect(await probeHost(probed, HERE, AbortSignal.abort())).toMatchObject({ kind: "not_tried" });
+  });
+});
+
+const SSH = { name: "ssh", kind: "ssh", interval_seconds: 60, timeout_seconds: 5 };
+async function newProfile(probes: object[], groups: object[] = []): Promise<ProfileId> {
+  const body = { name: `p-${randomUUID().slice(0, 8)}`, probes, readiness_policy: groups };
+  const made = await api.ask("POST", profiles(), body);
+  expect(made.status, JSON.stringify(made.problem)).toBe(201);
+  return made.body.id;
+}
+async function addNode(profileId: ProfileId, host: string | null = "127.0.0.1"): Promise<NodeId> {
+  const hostname = `n-${randomUUID().slice(0, 8)}`;
+  return inTx(async (tx) => {
+    const nodeId = await addActiveNode(tx, { siteId, hostname });
+    await onboardedWith(tx, { nodeId, siteId, profileId, hostname });
+    await tx.update(nodes).set({ host }).where(eq(nodes.id, nodeId));
+    return nodeId;
+  });
+}
+const nodeOf = async (id: string) => (await api.ask("GET", `${NODES}/${id}`)).body;
+const conditionOf = async (id: string, type = "probe.ssh") =>
+  (await nodeOf(id)).conditions.find((one: { type: string }) => one.type === type);
+const makeDue = (id: NodeId) => db().update(nodeProbes).set({ nextAt: sql`now()` }).where(eq(nodeProbes.nodeId, id));
+/** Claims the probes of one node only, because nodes of other tests may be due too. */
+async function claimOf(id: NodeId) {
+  await planProbes(inTx);
+  await db().update(nodeProbes).set({ nextAt: sql`now() + interval '1 day'` });
+  await makeDue(id);
+  return inTx((tx) => claimProbes(tx, 10));
+}
+const passed: ProbeResult = { kind: "passed", saw: "It answered." };
+const failed: ProbeResult = { kind: "failed", reason: "Refused", saw: "It refused." };
+/** Claims the only probe of a node and records a result. */
+async function result(id: NodeId, one: ProbeResult): Promise<number> {
+  const claimed = await claimOf(id);
+  expect(claimed).toHaveLength(1);
+  return inTx((tx) =>
+    recordResults(
+      tx,
+      claimed.map((probe) => ({ claimed: probe, result: one })),
+    ),
+  );
+}
+
+describe("the results of probes", () => {
+  it("are a condition that changes after enough results in a row, and is stale when no hub probes", async () => {
+    const id = await addNode(await newProfile([{ ...SSH, failures: 2 }]));
+    await result(id, passed);
+    const first = await conditionOf(id);
+    expect(first).toMatchObject({ status: "True", reason: "Answered", source: "hub", class: "information" });
+    expect(Date.parse(first.expires_at) - Date.parse(first.received_at)).toBe(195_000);
+    await result(id, failed);
+    expect(await conditionOf(id)).toMatchObject({ status: "True", reason: "Failing", changed_at: first.changed_at });
+    await result(id, failed);
+    expect(await conditionOf(id)).toMatchObject({ status: "False", reason: "Refused", message: "It refused." });
+    await db().execute(sql`update node_conditions set expires_at = now() where node_id = ${id}`);
+    expect(await conditionOf(id)).toMatchObject({ status: "Unknown", reason: "Stale" });
+  });
+
+  it("count only for the generation, the address and the claim of their probe", async () => {
+    const id = await addNode(await newProfile([SSH]));
+    const late = async (change: () => Promise<unknown>) => {
+      const claimed = await claimOf(id);
+      await change();
+      return inTx((tx) =>
+        recordResults(
+          tx,
+          claimed.map((probe) => ({ claimed: probe, result: passed })),
+        ),
+      );
+    };
+    const set = (values: object) => db().update(nodes).set(values).where(eq(nodes.id, id));
+    expect(await late(() => set({ host: "127.0.0.2" })), "another address").toBe(0);
+    expect(await late(() => set({ generation: sql`generation + 1` })), "another generation").toBe(0);
+    expect(await late(() => claimOf(id)), "claimed again").toBe(0);
+    expect(await conditionOf(id)).toBeUndefined();
+    expect(await result(id, passed)).toBe(1);
+  });
+
+  it("begin anew with a changed probe, and end with the probe, the node's service and its address", async () => {
+    const profileId = await newProfile([{ ...SSH, successes: 2 }]);
+    const id = await addNode(profileId);
+    await result(id, passed);
+    expect(await conditionOf(id)).toMatchObject({ status: "Unknown", reason: "Probing" });
+    await result(id, passed);
+    expect((await conditionOf(id)).status).toBe("True");
+    const change = (probes: object[]) =>
+      db()
+        .update(maasSiteProfiles)
+        .set({ probes: Probe.array().parse(probes) })
+        .where(eq(maasSiteProfiles.id, profileId));
+    await change([{ ...SSH, successes: 2, port: 2222 }]);
+    await result(id, passed);
+    expect((await conditionOf(id)).status, "one success of the changed probe").toBe("Unknown");
+
+    await db().execute(sql`update nodes set status = 'draining', operation_id = gen_random_uuid() where id = ${id}`);
+    await planProbes(inTx);
+    expect(await conditionOf(id)).toMatchObject({ status: "Unknown", reason: "NotProbed", expires_at: null });
+    expect(await claimOf(id)).toEqual([]);
+    await db().execute(sql`update nodes set status = 'active' where id = ${id}`);
+    await result(id, passed);
+    await change([]);
+    expect(await claimOf(id)).toEqual([]);
+    expect(await conditionOf(id)).toBeUndefined();
+  });
+
+  it("are Unknown for a node without an address, with what to do", async () => {
+    const id = await addNode(await newProfile([SSH]), null);
+    const [claimed] = await claimOf(id);
+    if (claimed === undefined) throw new Error("no probe is due");
+    const outcome = (await probeHost(claimed, HUB_NETWORK, OPEN)) as ProbeResult;
+    await inTx((tx) => recordResults(tx, [{ claimed, result: outcome }]));
+    const told = {
+      status: "Unknown",
+      reason: "NoAddress",
+      message: expect.stringMatching(/has no address.* Let MAAS/),
+    };
+    expect(await conditionOf(id)).toMatchObject(told);
+  });
+
+  it("survive a hub that dies after its claim: the next probe comes after an interval, whatever hub makes it", async () => {
+    const id = await addNode(await newProfile([SSH]));
+    expect(await claimOf(id)).toHaveLength(1);
+    const [row] = await db()
+      .select({ in: sql<number>`extract(epoch from ${nodeProbes.nextAt} - now())::float8` })
+      .from(nodeProbes)
+      .where(eq(nodeProbes.nodeId, id));
+    expect(row?.in).toBeGreaterThan(50);
+    expect(row?.in).toBeLessThan(67);
+    await makeDue(id);
+    const two = await Promise.all([1, 2].map(() => inTx((tx) => claimProbes(tx, 10))));
+    expect(two.flat()).toHaveLength(1);
+  });
+});
+
+describe("a host of an external system without an agent", () => {
+  it("comes into service by a probe of SSH alone, by whichever of two hubs, and not before its completion", async () => {
+    let connections = 0;
+    const port = await servers.tcp((socket) => {
+      connections += 1;
+      socket.write("SSH-2.0-test\r\n");
+    });
+    const profile_id = await newProfile([{ ...SSH, port }], [{ all: [{ type: "probe.ssh" }] }]);
+    const host = {
+      hostname: "byo-1",
+      site_id: siteId,
+      sku_id: skuId,
+      region_code: "r1",
+      provisioner: "foreman",
+      agent: "none",
+    };
+    const { attempt } = (await api.ask("POST", ATTEMPTS, { ...host, profile_id })).body;
+    const id = NodeId.parse(attempt.node_id);
+    await db().update(nodes).set({ host: "127.0.0.1" }).where(eq(nodes.id, id));
+    expect(await claimOf(id), "the former system may answer").toEqual([]);
+    const complete = { facts: { host: "127.0.0.1" } };
+    expect((await api.ask("POST", `${ATTEMPTS}/${attempt.id}/complete`, complete)).status).toBe(202);
+    const before = (await nodeOf(id)).readiness;
+    expect(before.lacking).toMatchObject([
+      { type: "probe.ssh", kind: "missing", next_action: expect.stringMatching(/profile lists/) },
+    ]);
+
+    await planProbes(inTx);
+    await makeDue(id);
+    const hubs = [1, 2].map(() => startProber({ inTx, log: quietLog, network: HERE }));
+    const active = await until("the node is active", async () => {
+      const node = await nodeOf(id);
+      return node.status === "active" ? node : undefined;
+    });
+    await Promise.all(hubs.map((hub) => hub.close()));
+    expect(active.readiness).toMatchObject({ ready: true, lacking: [] });
+    expect(connections, "connections by both hubs").toBe(1);
+    const [row] = await db().select().from(externalAttempts).where(eq(externalAttempts.nodeId, id));
+    expect(row?.state).toBe("completed");
+
+    await result(id, failed);
+    await result(id, failed);
+    await result(id, failed);
+    expect((await nodeOf(id)).readiness.lacking).toMatchObject([
+      { type: "probe.ssh", kind: "wrong_status", reason: "Refused" },
+    ]);
+  });
+});
+
+describe("the API", () => {
+  it("stores the probes of a profile with their defaults, and bounds them", async () => {
+    const { body } = await api.ask("GET", `${profiles()}/${await newProfile([{ name: "web", kind: "https" }])}`);
+    const common = { interval_seconds: 60, timeout_seconds: 5, successes: 1, failures: 3 };
+    const http = { path: "/", expected_status: 200, host_header: null, verify_tls: true };
+    expect(body.probes).toEqual([{ name: "web", kind: "https", port: 443, ...common, ...http }]);
+    for (const [probes, pointer] of [
+      [Array.from({ length: 9 }, (_, n) => ({ ...SSH, name: `p${n}` })), "/probes"],
+      [[SSH, { ...SSH, kind: "tcp", port: 1 }], "/probes"],
+      [[{ ...SSH, interval_seconds: 9 }], "/probes/0/interval_seconds"],
+      [[{ ...SSH, timeout_seconds: 11 }], "/probes/0/timeout_seconds"],
+      [[{ ...SSH, name: "Ssh" }], "/probes/0/name"],
+      [[{ ...SSH, kind: "icmp" }], "/probes/0/kind"],
+      [[{ ...SSH, host: "10.0.0.1" }], "/probes/0"],
+      [[{ name: "t", kind: "tcp" }], "/probes/0/port"],
+      [[{ name: "h", kind: "http", path: "//\r\nx" }], "/probes/0/path"],
+      [[{ name: "h", kind: "http", host_header: "a b" }], "/probes/0/host_header"],
+    ]) {
+      const refused = await api.ask("POST", profiles(), { name: "refused", probes });
+      expect(refused.problem.errors?.[0]?.pointer, JSON.stringify(probes)).toContain(pointer);
+    }
+  });
+
+  it("lets nobody else say what a probe saw, and keeps the results when reports are cleared", async () => {
+    const id = await addNode(await newProfile([SSH]));
+    await result(id, passed);
+    const said = { status: "True", reason: "Said", message: "", observed_at: "2026-01-01T00:00:00Z" };
+    const signal = { signal_id: randomUUID(), generation: 0, conditions: [{ type: "probe.ssh", ...said }] };
+    expect((await api.ask("POST", `${NODES}/${id}/readiness-signals`, signal)).status).toBe(400);
+    const own = { ...signal, conditions: [{ type: "fabric.ready", ...said }] };
+    expect((await api.ask("POST", `${NODES}/${id}/readiness-signals`, own)).status).toBe(202);
+    expect((await api.ask("POST", `${NODES}/${id}/clear-reports`, { reason: "a test" })).body).toMatchObject({
+      conditions: 1,
+    });
+    expect((await conditionOf(id)).status).toBe("True");
+  });
+});
