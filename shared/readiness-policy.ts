@@ -65,5 +65,5 @@ export const policyFor = (ofProfile: ReadinessPolicy | null, runsAgent: boolean)
 };
 
 /** Why a condition does not meet a requirement. */
-export const Lack = z.enum(["missing", "older_generation", "overdue", "stale", "too_old", "wrong_status"]);
+export const Lack = z.enum(["missing", "older_generation", "overdue", "stale", "too_old", "wrong_status", "flapping"]);
 export type Lack = z.output<typeof Lack>;

@@ -48,6 +48,7 @@ const condition = (type: string) => ({
   receivedAt: new Date(0),
   changedAt: new Date(0),
   expiresAt: null,
+  flappingSince: null,
   stale: false,
 });
 const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {}): Candidate => ({

@@ -35,7 +35,7 @@ const ABOUT: Readonly<Record<ConditionType, string>> = {
 };
 
 /** What an operator does about a condition that an external system reports. */
-const FOREIGN: Readonly<Record<Lack, string>> = {
+const FOREIGN: Readonly<Record<Exclude<Lack, "flapping">, string>> = {
   missing: "Let the system that reports it send a readiness signal of the node's present generation",
   older_generation: "Let the system that reports it send a readiness signal of the node's present generation",
   overdue: "Find out why the system that reports it has sent no readiness signal of the node's present generation",
@@ -47,7 +47,7 @@ const FOREIGN: Readonly<Record<Lack, string>> = {
 const PROBE_BEGINS =
   "See that the node's profile lists the probe, and that the host is in service or, with an external system, that its provisioning is completed";
 /** What an operator does about a condition with the results of a probe of the hub. */
-const OF_PROBE: Readonly<Record<Lack, string>> = {
+const OF_PROBE: typeof FOREIGN = {
   missing: PROBE_BEGINS,
   older_generation: PROBE_BEGINS,
   overdue: PROBE_BEGINS,
@@ -59,5 +59,10 @@ const OF_PROBE: Readonly<Record<Lack, string>> = {
 
 const isOwn = (type: string): type is ConditionType => Object.hasOwn(CONDITION_TYPES, type);
 
-export const nextActionAbout = (type: string, kind: Lack): string =>
-  isOwn(type) ? ABOUT[type] : (isOfProbe(type) ? OF_PROBE : FOREIGN)[kind];
+const ABOUT_FLAPPING =
+  "Find out why it changes so often: read its message in get-node, and look at the host and at the system that reports it. It counts by itself when it has held";
+
+export function nextActionAbout(type: string, kind: Lack): string {
+  if (kind === "flapping") return ABOUT_FLAPPING;
+  return isOwn(type) ? ABOUT[type] : (isOfProbe(type) ? OF_PROBE : FOREIGN)[kind];
+}

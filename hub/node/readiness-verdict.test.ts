@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Bars, NOT_OBSERVED } from "../../shared/condition-types.ts";
+import { FLAPPING } from "../../shared/flapping.ts";
 import type { ReadinessGroup, ReadinessRequirement } from "../../shared/readiness-policy.ts";
 import { barredBy, type ConditionFacts, type ReadinessFacts, readinessOf, toldLacking } from "./readiness-verdict.ts";
 
@@ -21,6 +22,7 @@ const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionF
   expiresAt: null,
   receivedAt: at(11),
   changedAt: at(3),
+  flappingSince: null,
   stale: false,
   ...more,
 });
@@ -156,6 +158,36 @@ describe("a policy", () => {
           }
         },
       ),
+    );
+  });
+});
+
+describe("a condition that flaps", () => {
+  const now = at(12);
+  const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000);
+  const flapping = fc.record({
+    status: fc.constantFrom<ConditionFacts["status"][]>("True", "False", "Unknown"),
+    changedAt: fc.integer({ min: 0, max: 2 * FLAPPING.holdSeconds }).map(ago),
+    stale: fc.boolean(),
+    flappingSince: fc.constantFrom(null, at(11)),
+  });
+
+  it("property: is never enough while it is younger than the hold time, and never better or later than without damping", () => {
+    fc.assert(
+      fc.property(flapping, fc.constantFrom("True", "False"), (more, status) => {
+        for (const type of ["t.t", "agent.healthy"]) {
+          const policy = type === "t.t" ? [{ all: [asks(type, { status })] }] : [];
+          const of = (one: Partial<ConditionFacts>) =>
+            readinessOf({ ...FACTS, policy }, [...OWN.filter((own) => own.type !== type), condition(type, one)]);
+          const [damped, plain] = [of(more), of({ ...more, flappingSince: null })];
+          if (!plain.ready) expect(damped).toEqual(plain);
+          const young = more.flappingSince !== null && ago(FLAPPING.holdSeconds) < more.changedAt;
+          if (plain.ready) expect(damped.ready).toBe(!young);
+          const until = new Date(more.changedAt.getTime() + FLAPPING.holdSeconds * 1000);
+          if (plain.ready && young)
+            expect(damped.lacking).toMatchObject([{ type, kind: "flapping", since: more.flappingSince, until }]);
+        }
+      }),
     );
   });
 });

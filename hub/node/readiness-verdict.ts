@@ -5,6 +5,7 @@ import {
   type ConditionRule,
   type HostFacts,
 } from "../../shared/condition-types.ts";
+import { heldFrom, isFlapping } from "../../shared/flapping.ts";
 import type { Lack, ReadinessPolicy, ReadinessRequirement } from "../../shared/readiness-policy.ts";
 import { nextActionAbout } from "./readiness-actions.ts";
 
@@ -18,6 +19,8 @@ export interface ConditionFacts {
   readonly receivedAt: Date;
   /** The time, by the database's clock, at which the condition got its present status in its generation. */
   readonly changedAt: Date;
+  /** The time since which the condition changes its status too often; null if it does not, or did not lately. */
+  readonly flappingSince: Date | null;
   /**
    * True if the condition has expired, because nobody has reported the condition again in time. An expired condition counts as Unknown, whatever the
    * last report said.
@@ -47,7 +50,7 @@ export interface Lacking {
   readonly said: Pick<ConditionFacts, "status" | "reason"> | null;
   /** The time since which the condition keeps the node from being ready in this way. */
   readonly since: Date;
-  /** The time after which a missing condition is overdue; null if nothing will change without a report. */
+  /** The time after which a missing condition is overdue, or a flapping one counts again; null if nothing will change without a report. */
   readonly until: Date | null;
   readonly nextAction: string;
 }
@@ -115,7 +118,10 @@ function lackOf(
   if (condition.stale) return { kind: "stale", since: expiresAt ?? receivedAt, until: null };
   if (condition.status !== status) return { kind: "wrong_status", since: changedAt, until: null };
   const oldAt = max_age_seconds === null ? null : after(receivedAt, max_age_seconds);
-  return oldAt !== null && oldAt <= now ? { kind: "too_old", since: oldAt, until: null } : null;
+  if (oldAt !== null && oldAt <= now) return { kind: "too_old", since: oldAt, until: null };
+  // Only a status that lets something happen has to hold. A status that keeps work off has counted above, at once.
+  if (condition.flappingSince === null || !isFlapping(condition, now)) return null;
+  return { kind: "flapping", since: condition.flappingSince, until: heldFrom(changedAt) };
 }
 
 const about = (
@@ -145,6 +151,7 @@ export function toldLacking({ type, wants, kind, said, since, until }: Lacking):
     stale: `${type} is stale since ${at}`,
     wrong_status: `${type} is ${said?.status}: ${said?.reason}, since ${at}${wants === "True" ? "" : `, and must be ${wants}`}`,
     too_old: `${type} was last reported too long ago, since ${at}`,
+    flapping: `${type} is ${wants} and has changed too often since ${at}. It counts if it does not change until ${until?.toISOString()}`,
   };
   return texts[kind];
 }

@@ -27,6 +27,7 @@ const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionF
   expiresAt: null,
   receivedAt: new Date("2026-01-01T11:00:00Z"),
   changedAt: new Date("2026-01-01T10:30:00Z"),
+  flappingSince: null,
   stale: false,
   ...more,
 });

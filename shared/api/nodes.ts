@@ -103,7 +103,7 @@ const LackingCondition = z.strictObject({
   reason: z.string().nullable(),
   message: z.string(),
   since: Timestamp,
-  /** The time after which a missing condition is overdue; null if nothing will change without a report. */
+  /** The time after which a missing condition is overdue, or a flapping one counts again; null if nothing will change without a report. */
   until: Timestamp.nullable(),
   next_action: z.string(),
 });

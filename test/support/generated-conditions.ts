@@ -13,8 +13,11 @@ interface Said {
   readonly life: "endless" | "fresh" | "stale";
   /** The hours since the condition's report arrived. */
   readonly age: number;
+  /** Whether the condition flaps, has flapped until it held, or never has. */
+  readonly flaps: "no" | "now" | "over";
 }
-export const USUAL: Said = { status: "True", reason: "Fine", behind: 0, life: "endless", age: 0 };
+const flaps = oftenUsual<Said["flaps"]>("no", fc.constantFrom("now", "over"));
+export const USUAL: Said = { status: "True", reason: "Fine", behind: 0, life: "endless", age: 0, flaps: "no" };
 const condition: fc.Arbitrary<Said | null> = fc.option(
   fc.record({
     status: oftenUsual<Said["status"]>("True", fc.constantFrom("True", "False", "Unknown")),
@@ -22,6 +25,7 @@ const condition: fc.Arbitrary<Said | null> = fc.option(
     behind: oftenUsual(0, fc.constant(1)),
     life: oftenUsual<Said["life"]>("endless", fc.constantFrom("fresh", "stale")),
     age: oftenUsual(0, fc.constantFrom(2, 4)),
+    flaps,
   }),
   { freq: 2 },
 );
@@ -33,6 +37,7 @@ const barring: fc.Arbitrary<Said | null> = fc.option(
     behind: oftenUsual(0, fc.constant(1)),
     life: fc.constantFrom<Said["life"]>("endless", "fresh", "stale"),
     age: fc.constant(0),
+    flaps,
   }),
   { freq: 2 },
 );
@@ -62,6 +67,7 @@ const asked: fc.Arbitrary<Said | null> = fc.option(
     behind: oftenUsual(0, fc.constant(1)),
     life: oftenUsual<Said["life"]>("endless", fc.constantFrom("fresh", "stale")),
     age: fc.constantFrom(0, 2, 4),
+    flaps,
   }),
   { freq: 5 },
 );

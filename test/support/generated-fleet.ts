@@ -20,6 +20,7 @@ import type { Tx } from "../../hub/db/tx.ts";
 import { ALLOCATION_STATUSES, type AllocationStatus } from "../../shared/allocation-status.ts";
 import type { NetworkOwner } from "../../shared/external-attempt.ts";
 import { FAILURE_CLASSES } from "../../shared/failures.ts";
+import { FLAPPING } from "../../shared/flapping.ts";
 import { AllocationId, NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "../../shared/ids.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
 import type { OnboardingMode } from "../../shared/onboarding-mode.ts";
@@ -231,7 +232,7 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
   const said = Object.entries(one.conditions).flatMap(([type, value]) => (value === null ? [] : [{ type, ...value }]));
   if (said.length > 0)
     await tx.insert(nodeConditions).values(
-      said.map(({ type, status, reason, behind, life, age }) => ({
+      said.map(({ type, status, reason, behind, life, age, flaps }) => ({
         nodeId: id,
         type,
         status,
@@ -241,6 +242,8 @@ async function writeFacts(tx: Tx, { one, index, id, hostname, site }: Row): Prom
         source: "agent",
         observedAt: sql`now()`,
         receivedAt: sql`now() - make_interval(hours => ${age})`,
+        changedAt: sql`now() - make_interval(secs => ${FLAPPING.holdSeconds + (flaps === "over" ? 60 : -60)})`,
+        flappingSince: flaps === "no" ? null : sql`now() - interval '1 hour'`,
         expiresAt: life === "endless" ? null : sql`now() + make_interval(hours => ${life === "fresh" ? 9 : -9})`,
       })),
     );

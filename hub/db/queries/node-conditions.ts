@@ -1,4 +1,5 @@
 import { CONDITION_TYPES, type ConditionSource, type ConditionType, ruleOf } from "../../../shared/condition-types.ts";
+import { FLAPPING } from "../../../shared/flapping.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import type { ConditionOf, ReportedCondition } from "../../../shared/readiness.ts";
 import { KEPT_OF_A_NODE } from "../kept.ts";
@@ -7,9 +8,10 @@ import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
-export interface ConditionNow extends NodeConditionRow {
+export interface ConditionNow extends Omit<NodeConditionRow, "changes"> {
   readonly stale: boolean;
 }
+const { changes, ...SHOWN } = getTableColumns(nodeConditions);
 
 /** The database's clock decides whether a condition is stale, because the database's clock also set `expires_at`. */
 const isStale = sql<boolean>`coalesce(${nodeConditions.expiresAt} <= now(), false)`;
@@ -36,7 +38,7 @@ export async function readConditionFacts(
 ): Promise<Omit<ConditionNow, "message">[]> {
   if (nodeIds.length === 0) return [];
   const rows = await db
-    .select({ ...getTableColumns(nodeConditions), message: sql<string>`''`, stale: isStale })
+    .select({ ...SHOWN, message: sql<string>`''`, stale: isStale })
     .from(nodeConditions)
     .where(
       and(
@@ -52,7 +54,7 @@ const MOST_SHOWN = 100;
 /** Reads at most a hundred conditions of one node for display, and prefers conditions of Muster's own types. */
 export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionNow[]> {
   const rows = await db
-    .select({ ...getTableColumns(nodeConditions), stale: isStale })
+    .select({ ...SHOWN, stale: isStale })
     .from(nodeConditions)
     .where(eq(nodeConditions.nodeId, nodeId))
     .orderBy(desc(isKnownType), asc(nodeConditions.type))
@@ -62,7 +64,7 @@ export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionN
 
 export async function readConditions(db: Db | Tx, nodeId: NodeId, generation: number): Promise<ConditionNow[]> {
   const rows = await db
-    .select({ ...getTableColumns(nodeConditions), stale: isStale })
+    .select({ ...SHOWN, stale: isStale })
     .from(nodeConditions)
     .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation), isKnownType))
     .orderBy(asc(nodeConditions.type));
@@ -109,6 +111,23 @@ const badness = (status: SQLWrapper): SQL => sql`case ${status} when 'True' then
 const changedAt = sql`case when ${nodeConditions.generation} = excluded.generation and ${nodeConditions.status} = excluded.status
   and coalesce(${nodeConditions.expiresAt} > now(), true) then ${nodeConditions.changedAt} else now() end`;
 
+const isOfExcluded = sql`${nodeConditions.generation} = excluded.generation`;
+/** As `changedAt`, a report after an expiry is a change. */
+const isChange = sql`(${nodeConditions.status} <> excluded.status or coalesce(${nodeConditions.expiresAt} <= now(), false))`;
+const secondsAgo = (seconds: number): SQL => sql`now() - make_interval(secs => ${seconds})`;
+const countedChanges = sql`case when ${changes}[1] > ${secondsAgo(FLAPPING.apartSeconds)} then ${changes}
+  else (array[now()] || ${changes})[1:${sql.raw(String(FLAPPING.changes))}] end`;
+/** SQL that is true if the condition flaps now, as `isFlapping` of shared/flapping.ts decides. */
+const flapsNow = sql`(${nodeConditions.flappingSince} is not null
+  and ${nodeConditions.changedAt} > ${secondsAgo(FLAPPING.holdSeconds)})`;
+/** The history of a condition's changes after a report, as `afterChange` of shared/flapping.ts decides. A new generation begins a new history. */
+const historyAfter = {
+  changes: sql`case when not ${isOfExcluded} then '{}' when ${isChange} then ${countedChanges} else ${changes} end`,
+  flappingSince: sql`case when not ${isOfExcluded} then null
+    when ${flapsNow} then ${nodeConditions.flappingSince}
+    when ${isChange} and (${countedChanges})[${sql.raw(String(FLAPPING.changes))}] >= ${secondsAgo(FLAPPING.windowSeconds)} then now() end`,
+};
+
 /**
  * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future,
  * `writeConditions` stores the present time, so that a host's fast clock cannot block later reports. `arrived` is the time, by the database's clock,
@@ -150,6 +169,7 @@ export async function writeConditions(
         expiresAt: sql`excluded.expires_at`,
         receivedAt: sql`excluded.received_at`,
         changedAt,
+        ...historyAfter,
       },
       setWhere: sql`(${nodeConditions.generation}, ${nodeConditions.observedAt}, ${badness(nodeConditions.status)})
           <= (excluded.generation, excluded.observed_at, ${badness(sql`excluded.status`)})
@@ -173,7 +193,7 @@ export const writeOwnCondition = (
   tx: Tx,
   node: { id: NodeId; generation: number },
   said: Pick<ConditionOf<"hub">, "type" | "status" | "reason" | "message">,
-): Promise<void> => replaceCondition(tx, node, said, expiryOf(said.type));
+): Promise<void> => replaceCondition(tx, node, said, { expiresAt: expiryOf(said.type) });
 
 /** Writes the result of a probe, which counts for `lifeSeconds`. */
 export const writeProbeCondition = (
@@ -181,21 +201,23 @@ export const writeProbeCondition = (
   node: { id: NodeId; generation: number },
   said: Pick<ReportedCondition, "status" | "reason" | "message"> & { readonly type: `probe.${string}` },
   lifeSeconds: number,
-): Promise<void> => replaceCondition(tx, node, said, sql`now() + make_interval(secs => ${lifeSeconds})`);
+): Promise<void> =>
+  replaceCondition(tx, node, said, { expiresAt: sql`now() + make_interval(secs => ${lifeSeconds})` }, historyAfter);
 
 async function replaceCondition(
   tx: Tx,
   node: { id: NodeId; generation: number },
   said: Pick<ReportedCondition, "type" | "status" | "reason" | "message">,
-  expiresAt: SQL | null,
+  expiry: { readonly expiresAt: SQL | null },
+  history: Partial<typeof historyAfter> = {},
 ): Promise<void> {
   const values = { ...said, generation: node.generation, source: "hub", observedAt: sql`now()` } as const;
   await tx
     .insert(nodeConditions)
-    .values({ ...values, nodeId: node.id, expiresAt })
+    .values({ ...values, ...expiry, nodeId: node.id })
     .onConflictDoUpdate({
       target: [nodeConditions.nodeId, nodeConditions.type],
-      set: { ...values, expiresAt, receivedAt: sql`now()`, changedAt },
+      set: { ...values, ...expiry, ...history, receivedAt: sql`now()`, changedAt },
     });
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
@@ -230,6 +252,8 @@ export async function endProbeConditions(
       .set({
         status: "Unknown",
         reason: "NotProbed",
+        changes: [],
+        flappingSince: null,
         message,
         expiresAt: null,
         receivedAt: sql`now()`,

@@ -1,3 +1,4 @@
+import { FLAPPING } from "../../../shared/flapping.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { type SQL, sql } from "../orm.ts";
 import type { Tx } from "../tx.ts";
@@ -15,6 +16,9 @@ const requirements: SQL = sql`(
   cross join lateral jsonb_array_elements(coalesce(g.value -> 'any', g.value -> 'all')) with ordinality r(value, place)
   where p.readiness_policy <> '[]')`;
 
+/** SQL that is true if the condition `c` flaps, as `isFlapping` of shared/flapping.ts decides. Such a condition lets nothing happen. */
+export const flaps: SQL = sql`(c.flapping_since is not null and c.changed_at > now() - make_interval(secs => ${FLAPPING.holdSeconds}))`;
+
 /** SQL that is true if at least one profile has a readiness policy. PostgreSQL asks it once for a statement. */
 const anyPolicy: SQL = sql`exists (select from maas_site_profiles where readiness_policy <> '[]')`;
 
@@ -28,7 +32,7 @@ export const nodesWithoutPolicy: SQL = sql`(
   join ${requirements} q on q.profile_id = x.profile_id
   left join node_conditions c on c.node_id = x.node_id and c.type = q.type and c.generation = x.generation and c.status = q.status
     and (c.expires_at is null or c.expires_at > now())
-    and (q.max_age is null or c.received_at > now() - make_interval(secs => q.max_age))
+    and (q.max_age is null or c.received_at > now() - make_interval(secs => q.max_age)) and not ${flaps}
   group by x.node_id, q.part having count(c.type) = 0)`;
 
 /** A time limit of a readiness policy that has passed for one condition of a node. */

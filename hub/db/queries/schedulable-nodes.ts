@@ -5,7 +5,7 @@ import { knowsComparedItems } from "../schema/index.ts";
 import { profileOf } from "./decommissions.ts";
 import { nodesOfUnknownPast } from "./node-adoptions.ts";
 import { nodesBarredByHealth } from "./node-health-overrides.ts";
-import { nodesWithoutPolicy } from "./readiness-policies.ts";
+import { flaps, nodesWithoutPolicy } from "./readiness-policies.ts";
 import { nodesInRepair } from "./repair-cases.ts";
 import { isPlan } from "./tasks.ts";
 
@@ -48,11 +48,20 @@ const noneBars = (
 ): SQL => sql`not exists (select ${about} and c.type = any(${sql.param([...types])}::text[])
   and ${isOfNow} and (c.status <> 'True' or c.expires_at <= now()) and not (${isTolerated}) and not (${isOfOtherNetwork}))`;
 
+/** The types of conditions that can keep new work off a node. */
+const BARRING = RULES.flatMap(([type, { bars }]) =>
+  bars === "missing_or_not_true" || bars === "not_true" ? [type] : [],
+);
+/** SQL that is true if no condition that would let the node `m` take new work flaps. Few conditions flap, and an index has only them. */
+const noneFlaps = sql`not exists (select ${about} and c.flapping_since is not null and c.type = any(${sql.param(BARRING)}::text[])
+  and ${isOfNow} and c.status = 'True' and ${flaps} and not (${isTolerated}) and not (${isOfOtherNetwork}))`;
+
 /** SQL that is true if the conditions of the node `m` let it take new work, as `barredBy` of hub/node/readiness-verdict.ts decides. */
 const conditions: SQL = sql.join(
   [
     ...RULES.flatMap(([type, rule]) => (rule.bars === "missing_or_not_true" ? [isFulfilled(type, rule)] : [])),
     noneBars(RULES.flatMap(([type, { bars }]) => (bars === "not_true" ? [type] : []))),
+    noneFlaps,
   ],
   sql` and `,
 );

@@ -1,5 +1,5 @@
 import type { NodeId } from "../../../shared/ids.ts";
-import { index, integer, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
+import { index, integer, pgTable, primaryKey, sql, text, timestamp, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
@@ -21,6 +21,10 @@ export const nodeConditions = pgTable(
     receivedAt: at("received_at").notNull().default(sql`now()`),
     /** When the condition got its status in its generation, by the database's clock. */
     changedAt: at("changed_at").notNull().default(sql`now()`),
+    /** The newest changes of the status that count for flapping, the newest first (`shared/flapping.ts`). */
+    changes: timestamp("changes", { withTimezone: true, mode: "date" }).array().notNull().default(sql`'{}'`),
+    /** When the condition began to flap; null if it does not, or has ended it. While it flaps, `changed_at` says from when on it counts again. */
+    flappingSince: at("flapping_since"),
     /**
      * The time when the condition becomes stale, by the lifetime of the condition's type (`shared/condition-types.ts`). If `expires_at` is null, the
      * condition is valid until a newer report replaces it.
@@ -32,6 +36,7 @@ export const nodeConditions = pgTable(
     // The list of nodes finds the schedulable nodes by the conditions that are True and by those that are not, without the conditions that decide nothing.
     index("node_conditions_true_idx").on(t.type, t.nodeId, t.generation, t.expiresAt).where(sql`"status" = 'True'`),
     index("node_conditions_not_true_idx").on(t.type, t.nodeId).where(sql`"status" <> 'True'`),
+    index("node_conditions_flapping_idx").on(t.nodeId, t.type).where(sql`flapping_since is not null`),
     index("node_conditions_expires_at_idx").on(t.expiresAt).where(sql`expires_at is not null`),
   ],
 );

@@ -7,6 +7,7 @@ import { removeOutdated } from "../../../hub/db/queries/retention.ts";
 import { conditionWatch, domainEvents, nodeConditions, nodeEvents, nodes } from "../../../hub/db/schema/index.ts";
 import { sweepConditions } from "../../../hub/node/condition-sweep.ts";
 import { applyReadinessSignal } from "../../../hub/node/conditions.ts";
+import { afterChange, type ChangeHistory, isFlapping } from "../../../shared/flapping.ts";
 import { type NodeId, ProfileId, type SiteId } from "../../../shared/ids.ts";
 import type { ConditionStatus } from "../../../shared/readiness.ts";
 import { addSchedulableNode, onboardedWith } from "../../support/allocatable-node.ts";
@@ -198,6 +199,83 @@ describe("the sweep of conditions", () => {
     });
     expect(await sweep(2)).toBe(7);
     for (const id of ids) expect(await told(id)).toHaveLength(1);
+  });
+});
+
+describe("a condition that changes too often", () => {
+  /** Lets the seconds pass for the conditions of a node. */
+  const pass = (id: NodeId, seconds: number) =>
+    db().execute(sql`update node_conditions set changed_at = changed_at - make_interval(secs => ${seconds}),
+      flapping_since = flapping_since - make_interval(secs => ${seconds}), changes = array(
+        select one - make_interval(secs => ${seconds}) from unnest(changes) with ordinality u(one, place) order by place)
+      where node_id = ${id}`);
+  const rowOf = async (id: NodeId) => {
+    const [row] = await db()
+      .select()
+      .from(nodeConditions)
+      .where(and(eq(nodeConditions.nodeId, id), eq(nodeConditions.type, "fabric.ready")));
+    if (row === undefined) throw new Error("the node has no such condition");
+    return row;
+  };
+
+  it("counts only when it has held, while what keeps work off counts at once, and says since when, until when and why", async () => {
+    const id = await addNode();
+    await say(id, said("disk.ok"));
+    for (const status of ["True", "False", "True", "False"] as const) {
+      await say(id, said("fabric.ready", status));
+      expect((await read(id)).schedulable, "after less than four changes").toBe(status === "True");
+      if (status === "True") expect(await listed(id)).toBe(true);
+      await pass(id, 60);
+    }
+    await say(id, said("fabric.ready", "True"));
+    const { flappingSince, changedAt } = await rowOf(id);
+    const until = new Date(changedAt.getTime() + 300_000).toISOString();
+    const body = await read(id);
+    expect(body.readiness.lacking).toMatchObject([
+      { type: "fabric.ready", kind: "flapping", status: "True", since: flappingSince?.toISOString(), until },
+    ]);
+    expect(body.unschedulable_reasons).toEqual([
+      expect.stringMatching(/changed too often since .* until .*Find out why it changes so often/),
+    ]);
+    expect(await listed(id)).toBe(false);
+    await pass(id, 301);
+    expect(await read(id)).toMatchObject({ schedulable: true });
+    expect(await listed(id)).toBe(true);
+    await say(id, said("fabric.ready", "False"));
+    expect((await read(id)).readiness.lacking).toMatchObject([{ kind: "wrong_status" }]);
+    // A new generation of the node begins a new history.
+    await db().update(nodes).set({ generation: 2 }).where(eq(nodes.id, id));
+    const again = { signal_id: randomUUID(), generation: 2, conditions: [said("fabric.ready", "True")] };
+    await api.ask("POST", `${NODES}/${id}/readiness-signals`, again);
+    expect(await rowOf(id)).toMatchObject({ changes: [], flappingSince: null });
+  });
+
+  it("property: is judged by the hub's SQL as by the pure function, for every sequence of reports", async () => {
+    const id = await addNode();
+    const report = fc.record({
+      gap: fc.constantFrom(2, 40, 200, 320),
+      status: fc.constantFrom<ConditionStatus[]>("True", "False", "Unknown"),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(report, { minLength: 6, maxLength: 14 }), async (reports) => {
+        await db().execute(sql`delete from node_conditions where node_id = ${id} and type = 'fabric.ready'`);
+        let [seconds, status, history] = [0, null as ConditionStatus | null, null as ChangeHistory | null];
+        for (const one of reports) {
+          seconds += one.gap;
+          await pass(id, one.gap);
+          const signal = { signal_id: randomUUID(), generation: 1, conditions: [said("fabric.ready", one.status)] };
+          await inTx((tx) => applyReadinessSignal(tx, { id, generation: 1 }, "external", signal));
+          const at = new Date(seconds * 1000);
+          if (history === null) history = { counted: [], changedAt: at, flappingSince: null };
+          else if (one.status !== status) history = afterChange(history, at);
+          status = one.status;
+          const row = await rowOf(id);
+          expect(row.changes).toHaveLength(history.counted.length);
+          expect(isFlapping(row, new Date())).toBe(isFlapping(history, at));
+        }
+      }),
+      { numRuns: 12 },
+    );
   });
 });
 
