@@ -36,7 +36,7 @@ export const Instance = z.strictObject({
 export const InstanceDetail = z.strictObject({ ...Instance.shape, ssh_keys: z.array(z.string()) });
 
 /** The statuses of a machine, with the words of NVIDIA NICo. */
-export const MACHINE_STATUSES = [
+const MACHINE_STATUSES = [
   "Initializing",
   "Ready",
   "InUse",
