@@ -6,6 +6,7 @@ import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
 import { NODE_STATUSES } from "./node-status.ts";
 import { BATCH_EVENTS, OPERATION_EVENTS } from "./operation-events.ts";
+import { POWER_STATES, POWER_VERBS } from "./power.ts";
 import { READINESS_EVENTS } from "./readiness-events.ts";
 import { REPAIR_EVENTS } from "./repair-events.ts";
 import { ROTATION_PHASES } from "./trust.ts";
@@ -71,6 +72,20 @@ const AllocationChanged = z.strictObject({
   ...allocation,
   error_code: z.string().optional(),
   decommission_id: z.string().optional(),
+});
+
+const PowerChanged = z.strictObject({
+  action_id: z.string(),
+  node_id: z.string(),
+  hostname: z.string(),
+  site_id: z.string(),
+  allocation_id: z.string().optional(),
+  tenant: z.string().optional(),
+  verb: z.enum(POWER_VERBS),
+  state: z.enum(POWER_STATES),
+  by: z.string(),
+  message: z.string(),
+  error_code: z.string().optional(),
 });
 
 /** The hub warns about some secrets of a site (lifecycle 12, question 4). */
@@ -165,6 +180,23 @@ export const EVENTS = {
     subject: "allocations/{allocation_id}",
     meaning: "The tenant's account is gone from the host, or the host's system is gone.",
     data: AllocationChanged,
+  },
+  "node.allocation.changed": {
+    subject: "allocations/{allocation_id}",
+    meaning: "A person has changed the labels of an allocation.",
+    data: AllocationChanged,
+  },
+  "node.allocation.power": {
+    subject: "allocations/{allocation_id}",
+    meaning:
+      "The power of an instance's machine is switched by request, or the request came to its end; `message` has the reason.",
+    data: PowerChanged,
+  },
+  "node.power.changed": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "The power of a machine without a tenant is switched by request, or the request came to its end; `message` has the reason.",
+    data: PowerChanged,
   },
   "node.status.changed": {
     subject: "nodes/{node_id}",

@@ -30,6 +30,9 @@ export const BatchId = z.uuid().brand<"BatchId">();
 export type BatchId = z.output<typeof BatchId>;
 export const TaskId = z.uuid().brand<"TaskId">();
 export type TaskId = z.output<typeof TaskId>;
+/** The id of a request for the power of a machine. */
+export const PowerActionId = z.uuid().brand<"PowerActionId">();
+export type PowerActionId = z.output<typeof PowerActionId>;
 /** The id of a repair case. */
 export const RepairId = z
   .uuid()

@@ -219,6 +219,7 @@ const PLANTED = [
   ["hub/events/serve.ts", 'import "../http/app.ts";', "events-imports"],
   ["hub/allocations/ask.ts", 'import "../maas/client.ts";', "allocations-imports"],
   ["hub/repair/ask.ts", 'import "../maas/client.ts";', "repair-imports"],
+  ["hub/power/ask.ts", 'import "../maas/client.ts";', "power-imports"],
   ["hub/watcher/ask.ts", 'import "../maas/client.ts";', "watcher-imports"],
   ["hub/reconciler/rules.ts", 'import "../db/tables.ts";', "rules-are-pure"],
   ["shared/generate.ts", 'import "fast-check";', "no-dev-packages-in-production"],

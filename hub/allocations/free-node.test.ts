@@ -61,6 +61,7 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
     overrides: [],
     allocation: null,
     repair: null,
+    power: null,
     pastUnknown: false,
     baselineLack: [],
     policy: null,

@@ -9,11 +9,14 @@ type Open = Exclude<AllocationStatus, "ended">;
 const OPEN = ALLOCATION_STATUSES.filter((status): status is Open => status !== "ended");
 const LACKS: readonly (readonly Lack[])[] = [[], ...Lack.options.map((lack) => [lack]), ["missing", "stale"]];
 const BOTH = [false, true] as const;
+const POWER = ["stopping", "off", "restarting", null] as const;
 const DOMAIN: readonly InstanceFacts[] = OPEN.flatMap((allocation) =>
   [...NODE_STATUSES, null].flatMap((node) =>
     LACKS.flatMap((lacks) =>
       BOTH.flatMap((isRepaired) =>
-        BOTH.map((hasFailedTurnover) => ({ allocation, node, lacks, isRepaired, hasFailedTurnover })),
+        BOTH.flatMap((hasFailedTurnover) =>
+          POWER.map((power) => ({ allocation, node, lacks, isRepaired, power, hasFailedTurnover })),
+        ),
       ),
     ),
   ),
@@ -22,14 +25,19 @@ const only = (status: string, wanted: (facts: InstanceFacts) => boolean) =>
   expect(DOMAIN.filter((facts) => instanceStatus(facts).status === status)).toEqual(DOMAIN.filter(wanted));
 
 const comesYet = ({ lacks }: InstanceFacts) => lacks.every((one) => one === "missing" || one === "older_generation");
-const isUp = ({ node, lacks }: InstanceFacts) => node === "active" && lacks.length === 0;
+const isSwitched = ({ allocation, node, power }: InstanceFacts) =>
+  (allocation === "granting" || allocation === "active") && (node === "active" || node === "offline") && power !== null;
+const isUp = (one: InstanceFacts) => one.node === "active" && one.lacks.length === 0 && !isSwitched(one);
 const isInstalled = ({ node }: InstanceFacts) => node === "bootstrap_issued" || node === "enrolling";
-const waits = (facts: InstanceFacts) => facts.node === "active" && facts.lacks.length > 0 && comesYet(facts);
+const waits = (facts: InstanceFacts) =>
+  facts.node === "active" && facts.lacks.length > 0 && comesYet(facts) && !isSwitched(facts);
 
 it("has each status exactly where its rule says, over the whole domain", () => {
-  expect(DOMAIN).toHaveLength(4 * 10 * 8 * 4);
+  expect(DOMAIN).toHaveLength(4 * 10 * 8 * 4 * 4);
   only("Ready", (one) => one.allocation === "active" && isUp(one) && !one.isRepaired);
   only("Repairing", (one) => one.allocation === "active" && isUp(one) && one.isRepaired);
+  only("Rebooting", (one) => isSwitched(one) && one.power === "restarting");
+  only("Stopped", (one) => isSwitched(one) && one.power !== "restarting");
   only("Terminating", (one) => one.allocation === "ending" && !one.hasFailedTurnover);
   only("Pending", (one) => one.allocation === "granting" && waits(one));
   only("Provisioning", (one) =>
@@ -43,4 +51,17 @@ it("is every status for some facts, and tells why", () => {
   const found = new Set(DOMAIN.map((facts) => instanceStatus(facts).status));
   expect([...found].toSorted()).toEqual([...INSTANCE_STATUSES].toSorted());
   for (const facts of DOMAIN) expect(instanceStatus(facts).reason).toMatch(/^The /);
+});
+
+it("says what to do next of an instance that is off by request, and nothing against a host that is away by request", () => {
+  const off = {
+    allocation: "active",
+    node: "offline",
+    lacks: ["stale"],
+    isRepaired: false,
+    hasFailedTurnover: false,
+  } as const;
+  expect(instanceStatus({ ...off, power: "off" }).nextAction).toContain("power-on-instance");
+  expect(instanceStatus({ ...off, power: "stopping" }).nextAction).toBeNull();
+  expect(instanceStatus({ ...off, power: null }).status).toBe("Error");
 });

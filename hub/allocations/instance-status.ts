@@ -2,6 +2,7 @@ import type { AllocationStatus } from "../../shared/allocation-status.ts";
 import type { InstanceStatus } from "../../shared/api/instances.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import type { Lack } from "../../shared/readiness-policy.ts";
+import type { PowerIntent } from "../node/power-intent.ts";
 
 /** The facts that decide what the tenant of an open allocation sees. */
 export interface InstanceFacts {
@@ -12,6 +13,8 @@ export interface InstanceFacts {
   readonly lacks: readonly Lack[];
   /** True if a health override says that the node is repaired. */
   readonly isRepaired: boolean;
+  /** Why the host is away by request; null if nobody has asked for it. */
+  readonly power: PowerIntent["kind"] | null;
   /** True if the operation that clears the node of the tenant has failed. */
   readonly hasFailedTurnover: boolean;
 }
@@ -19,9 +22,21 @@ export interface InstanceFacts {
 export interface InstanceVerdict {
   readonly status: InstanceStatus;
   readonly reason: string;
+  readonly nextAction: string | null;
 }
 
-const says = (status: InstanceStatus, reason: string): InstanceVerdict => ({ status, reason });
+const says = (status: InstanceStatus, reason: string, nextAction: string | null = null): InstanceVerdict => ({
+  status,
+  reason,
+  nextAction,
+});
+
+/** What a request for the power of the machine means for a tenant whose host does not report, or not for long any more. */
+const OF_POWER: Readonly<Record<PowerIntent["kind"], InstanceVerdict>> = {
+  stopping: says("Stopped", "The host is being powered off, as requested"),
+  off: says("Stopped", "The host is powered off, as requested", "Power it on with power-on-instance"),
+  restarting: says("Rebooting", "The host restarts, as requested"),
+};
 
 /** What a node's status means for a tenant on the node; null if the node's conditions decide. */
 const OF_NODE: Readonly<Record<NodeStatus, InstanceVerdict | null>> = {
@@ -44,12 +59,13 @@ const MAY_STILL_COME: ReadonlySet<Lack> = new Set(["missing", "older_generation"
  * instance would otherwise be Ready, so it hides no fault.
  */
 export function instanceStatus(facts: InstanceFacts): InstanceVerdict {
-  const { allocation, node, lacks, isRepaired, hasFailedTurnover } = facts;
+  const { allocation, node, lacks, isRepaired, power, hasFailedTurnover } = facts;
   if (allocation === "ending")
     return hasFailedTurnover
       ? says("Error", "The host could not be cleared of the tenant")
       : says("Terminating", "The host is cleared of the tenant");
   if (allocation === "failed") return says("Error", "The tenant's account could not be made");
+  if (power !== null && (node === "active" || node === "offline")) return OF_POWER[power];
   const ofNode = node === null ? says("Error", "The host is gone") : OF_NODE[node];
   if (ofNode !== null) return ofNode;
   if (lacks.length > 0)

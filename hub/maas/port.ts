@@ -56,7 +56,8 @@ export interface MaasPort {
     input: { userDataBase64: Secret; distroSeries: string; enableHwSync: boolean; comment: string },
   ): Promise<MaasMachine>;
   release(systemId: string, input: { comment: string; erase?: "quick" | "secure" | "full" }): Promise<MaasMachine>;
-  powerOff(systemId: string): Promise<void>;
+  /** With `soft`, MAAS asks the host's system to shut down, if the machine's power type can; without it the power goes at once (maas 2.13). */
+  powerOff(systemId: string, how?: { readonly soft: boolean }): Promise<void>;
   /** MAAS powers a machine on only if the machine has an owner. MAAS forgets the machine's user data then (maas 2.13). */
   powerOn(systemId: string): Promise<void>;
   queryPowerState(systemId: string): Promise<string>;

@@ -54,16 +54,29 @@ export async function tellAllocation(
     type: EVENTS[status],
     subject: `allocations/${id}`,
     data: {
-      allocation_id: id,
-      node_id: nodeId,
-      hostname: row.hostname,
-      site_id: row.siteId,
-      tenant,
-      message,
+      ...about(row, message),
       ...(row.errorCode === null ? {} : { error_code: row.errorCode }),
       ...by,
     },
   });
+}
+
+const about = ({ id, nodeId, hostname, siteId, tenant }: AllocationRow, message: string) => ({
+  allocation_id: id,
+  node_id: nodeId,
+  hostname,
+  site_id: siteId,
+  tenant,
+  message,
+});
+
+/** Records a change of an allocation that does not change its status. */
+export async function tellChange(tx: Tx, row: AllocationRow, owner: string, message: string): Promise<void> {
+  const details = { allocation_id: row.id, status: row.status };
+  const text = `Allocation ${row.id} to ${row.tenant}: ${message}`;
+  await recordNodeEvent(tx, { nodeId: row.nodeId, type: "allocation", owner, message: text, details });
+  const data = about(row, message);
+  await recordDomainEvent(tx, { type: "node.allocation.changed", subject: `allocations/${row.id}`, data });
 }
 
 /** The facts besides the status that the history and the event of a change of status contain. */

@@ -8,10 +8,12 @@ import {
   lockSilentNodes,
   type SilentNode,
 } from "../db/queries/agent-sessions.ts";
+import { newestPowerActions } from "../db/queries/power-actions.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import { periodically } from "../timing/periodically.ts";
 import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
+import { type PowerIntent, powerIntentOf, toldIntent } from "./power-intent.ts";
 
 /**
  * The milliseconds beyond the heartbeat interval for which an agent may be silent before the hub counts the agent as unreachable. One lost heartbeat
@@ -63,7 +65,8 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
   const { silent, held } = await inTx(async (tx) => {
     const found = await findSilentNodes(tx, { silenceMs, upForMs });
-    return { silent: found, held: await options.holdBack(tx, found.filter(isActive), afterOutage) };
+    const unintended = await withoutIntended(tx, found);
+    return { silent: found, held: await options.holdBack(tx, unintended, afterOutage) };
   });
   // The first sweep that finds a silent node records the silence, even if the breaker keeps the node `active`. Later sweeps write nothing about a
   // silent node that the breaker keeps `active`.
@@ -73,7 +76,7 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
     offline += await inTx(async (tx) => {
       const still = await lockSilentNodes(tx, toWrite.slice(at, at + SLICE), { silenceMs, upForMs });
       // The breaker may have opened since its first decision, so the sweep asks the breaker again about the nodes that are still silent.
-      const heldSince = await options.holdBack(tx, still.filter(isActive), false);
+      const heldSince = await options.holdBack(tx, await withoutIntended(tx, still), false);
       return fallSilent(tx, still, new Set([...held, ...heldSince]));
     });
   }
@@ -84,11 +87,34 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
 
 const isActive = (node: SilentNode): boolean => node.status === "active";
 
+/** Returns why nodes are silent by request, e.g. because their machines are powered off (decision N10). */
+async function intentsOf(tx: Tx, silent: readonly SilentNode[]): Promise<ReadonlyMap<NodeId, PowerIntent>> {
+  const newest = await newestPowerActions(
+    tx,
+    silent.map(({ id }) => id),
+  );
+  return new Map(
+    silent.flatMap((node) => {
+      const intent = powerIntentOf(newest.get(node.id), node, node.lastSeenAt);
+      return intent === null ? [] : [[node.id, intent] as const];
+    }),
+  );
+}
+
+/** Returns the active nodes whose silence is no request of anybody. Only these count for the breaker. */
+async function withoutIntended(tx: Tx, silent: readonly SilentNode[]): Promise<SilentNode[]> {
+  const intents = await intentsOf(tx, silent);
+  return silent.filter((node) => isActive(node) && !intents.has(node.id));
+}
+
 /** Records the silence of nodes whose sessions the transaction has locked. */
 async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
   let offline = 0;
+  const intents = await intentsOf(tx, silent);
   for (const node of silent) {
-    const message = `No contact with the agent since ${node.lastSeenAt.toISOString()}`;
+    const intent = intents.get(node.id);
+    const silence = `No contact with the agent since ${node.lastSeenAt.toISOString()}`;
+    const message = intent === undefined ? silence : `${silence}: ${toldIntent(intent)}`;
     await closeSession(tx, node.id, node.epoch, CLOSED_AS_SILENT);
     await writeConnected(tx, node, "Unknown", "Silent", message);
     if (!isActive(node) || held.has(node.id)) continue;

@@ -15,6 +15,7 @@ const NODE: SchedulingFacts = {
   tenant: null,
   overrides: [],
   repair: null,
+  powerIntent: null,
   pastUnknown: false,
   baselineLack: [],
   claimImpossible: null,
@@ -49,6 +50,14 @@ describe("a node is schedulable", () => {
 
   it.each(NODE_STATUSES.filter((status) => status !== "active"))("is not schedulable while it is %s", (status) => {
     expect(reasons({ status })).toEqual([`the node is ${status}`]);
+  });
+
+  it("says of a host that is off by request who asked, and how it comes on again", () => {
+    const powerIntent = { kind: "off", by: "ann", reason: "no need", since: new Date("2026-01-01T11:00:00Z") } as const;
+    expect(reasons({ status: "offline", powerIntent })).toEqual([
+      "the node is offline: its host was powered off at the request of ann (2026-01-01T11:00:00.000Z): no need. Power it on with power-node, or for its tenant with power-on-instance",
+    ]);
+    expect(reasons({ status: "retired", powerIntent })).toEqual(["the node is retired"]);
   });
 
   it.each([

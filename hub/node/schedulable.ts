@@ -1,5 +1,6 @@
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { type BaselineLack, lacksNothing, toldLack } from "./baseline-lack.ts";
+import { type PowerIntent, toldIntent } from "./power-intent.ts";
 import {
   type ConditionFacts,
   type Lacking,
@@ -18,6 +19,8 @@ export interface SchedulingFacts extends ReadinessFacts {
   readonly overrides: readonly { readonly source: string; readonly reason: string }[];
   /** The node's open repair case, which keeps new work off whatever the overrides say (decision R1). */
   readonly repair: { readonly id: string; readonly state: string } | null;
+  /** Why the node's host is away by request; null if nobody has asked for it. */
+  readonly powerIntent: PowerIntent | null;
   /** True if the node was adopted and its host still runs the system of that time, so that nobody knows who used the system. */
   readonly pastUnknown: boolean;
   /** The residue items that the soft reset after the node's next tenant would miss in the node's baseline. */
@@ -50,7 +53,10 @@ export function schedulability(
 export function obstaclesOf(node: SchedulingFacts, conditions: readonly ConditionFacts[]): Obstacle[] {
   const found: Obstacle[] = [];
   if (node.tenant !== null) found.push({ kind: "allocated", text: `allocated to ${node.tenant}` });
-  if (node.status !== "active") found.push({ kind: node.status, text: `the node is ${node.status}` });
+  if (node.status !== "active") {
+    const away = node.status === "offline" && node.powerIntent !== null ? `: ${toldIntent(node.powerIntent)}` : "";
+    found.push({ kind: node.status, text: `the node is ${node.status}${away}` });
+  }
   if (node.status === "active" && node.hostClosed)
     found.push({
       kind: "closed_to_users",

@@ -3,6 +3,7 @@ import type { NodeRow } from "../db/queries/node-reads.ts";
 import { lackAtTurnover } from "./baseline-lack.ts";
 import { whyClaimImpossible } from "./gpu-claim.ts";
 import { overridesThat } from "./health-aggregate.ts";
+import { powerIntentOf } from "./power-intent.ts";
 import type { ReadinessFacts } from "./readiness-verdict.ts";
 import type { SchedulingFacts } from "./schedulable.ts";
 import type { TurnoverFacts } from "./turnover-mode.ts";
@@ -38,6 +39,7 @@ export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts 
     tenant: allocation?.tenant ?? null,
     overrides: overridesThat("PreventAllocations", overrides),
     repair,
+    powerIntent: powerIntentOf(row.power ?? undefined, node, node.lastAgentContactAt),
     pastUnknown,
     baselineLack: lackAtTurnover(turnoverFactsOf(row, root), baselineLack),
     claimImpossible: whyClaimImpossible(claim),

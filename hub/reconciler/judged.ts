@@ -3,6 +3,7 @@ import type { DriftRow } from "../db/queries/drift.ts";
 import type { Retirement } from "../db/queries/machine-releases.ts";
 import { hostAddresses } from "../maas/host-address.ts";
 import type { MaasUser } from "../maas/same-owner.ts";
+import { powerIntentOf } from "../node/power-intent.ts";
 import type { DriftStatus } from "./drift-record.ts";
 import { type Judgement, judgeDrift, type MachineFacts, type NodeFacts } from "./rules.ts";
 
@@ -31,6 +32,7 @@ export function judge(row: DriftRow, retirement: Retirement | undefined, maasUse
     quarantinedAt: state.quarantinedAt,
     agentSeenAt: session?.lastSeenAt ?? null,
     agentConnected: session?.state === "open",
+    awayByRequest: powerIntentOf(row.power ?? undefined, node, session?.lastSeenAt ?? null) !== null,
     retiredForSeconds: retirement?.retiredForSeconds ?? null,
     machineReleased: retirement?.released ?? false,
     syncSeed: row.syncSeed,

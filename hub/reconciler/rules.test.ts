@@ -18,6 +18,7 @@ const node = (facts: Partial<NodeFacts> = {}): NodeFacts => ({
   quarantinedAt: null,
   agentSeenAt: ago(5),
   agentConnected: true,
+  awayByRequest: false,
   retiredForSeconds: null,
   machineReleased: false,
   syncSeed: null,
@@ -79,6 +80,17 @@ describe("the nine rules of lifecycle 6.4", () => {
     ],
   ] as const)("%s", (_name, n, m, expected) => {
     expect(said(n, m)).toEqual(expected);
+  });
+  it("a host that is away by request has no drift, until its agent says that the host is on again", () => {
+    const away = { status: "offline", agentConnected: false, awayByRequest: true } as const;
+    const silent = { powerState: "off", lastSync: ago(100_000) };
+    expect(said({ ...away, awayByRequest: false }, silent)).toHaveLength(2);
+    expect(said(away, silent)).toEqual([]);
+    expect(said(away, { powerState: "on" })).toEqual([]);
+    expect(said(away, { status: 4 })).toEqual(["released_outside critical quarantine"]);
+    expect(said({ ...away, status: "active", agentConnected: true }, { lastSync: ago(100_000) })).toEqual([
+      "hardware_sync_stopped warning reseed_hardware_sync",
+    ]);
   });
   it("a machine without a node is not judged, because only bound nodes are rows", () => {
     expect(said({}, null)).toBe("its machine was not seen yet");
@@ -266,6 +278,7 @@ describe("the table", () => {
     quarantinedAt: fc.option(fc.constant(ago(600))),
     agentSeenAt: fc.option(fc.constantFrom(ago(5), ago(500))),
     agentConnected: fc.boolean(),
+    awayByRequest: fc.boolean(),
     retiredForSeconds: fc.option(fc.constantFrom(0, 10_000)),
     machineReleased: fc.boolean(),
     syncSeed: fc.option(fc.record({ asked: fc.constantFrom(900, 300), set: fc.option(fc.constantFrom(900, 300)) })),

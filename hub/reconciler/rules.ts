@@ -43,6 +43,8 @@ export interface NodeFacts {
   /** The time at which the hub last heard from the agent of the node's present generation; null if the hub never heard from it. */
   readonly agentSeenAt: Date | null;
   readonly agentConnected: boolean;
+  /** True if somebody has asked for the machine to be off or to restart, and its host has not reported since. */
+  readonly awayByRequest: boolean;
   /** How many seconds ago the node was retired; null if the node is not retired, or if the hub does not know the time. */
   readonly retiredForSeconds: number | null;
   /**
@@ -118,6 +120,9 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
   if (broken !== null) return [broken];
   const findings: Finding[] = [];
   const name = nameOf(node, machine);
+  // A host that is away by request has no drift: neither its power, nor its silence, nor its sync (decision N10).
+  const isAway = node.awayByRequest && !saysItIsOn(node, machine);
+  if (isAway) return findings;
   if (machine.powerState === "off" && !saysItIsOn(node, machine))
     findings.push({
       rule: "powered_off",

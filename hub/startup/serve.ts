@@ -24,6 +24,7 @@ import { startOfflineSweep } from "../node/offline-sweep.ts";
 import { startOverrideExpiry } from "../node/override-expiry.ts";
 import { startProber } from "../node/probes/prober.ts";
 import { startApprovalExpiry } from "../people/approvals/expire-approvals.ts";
+import { startPowerSweep } from "../power/sweep.ts";
 import { offlineBreaker } from "../reconciler/offline-breaker.ts";
 import { Reconciler } from "../reconciler/reconcile.ts";
 import { startRepairSweep } from "../repair/sweep.ts";
@@ -64,7 +65,7 @@ interface Parts {
   readonly databaseUrl: string;
   readonly secrets: SecretStore;
   readonly identity: HubIdentity;
-  readonly maas: (siteId: SiteId) => Promise<MaasPort>;
+  readonly maas: (siteId: SiteId, signal?: AbortSignal) => Promise<MaasPort>;
   readonly traces: Traces;
 }
 
@@ -270,6 +271,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     holdBack: offlineBreaker,
   });
   closers.push(() => sweep.close());
+  const power = startPowerSweep({ db, inTx, maas, log: log.with({ part: "power" }) });
+  closers.push(() => power.close());
   const conditions = startConditionSweep({
     inTx,
     log: log.with({ part: "readiness" }),

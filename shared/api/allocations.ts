@@ -20,7 +20,7 @@ const labelKey = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/, "must be letters, digits, '.', '_', '/' and '-', 63 at most");
 /** The operator's own notes about an allocation, for example the order of a customer. No decision of Muster depends on an allocation's label. */
-const Labels = z
+export const Labels = z
   .record(
     labelKey,
     z

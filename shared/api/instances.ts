@@ -1,10 +1,21 @@
 import { z } from "zod";
 import { AllocationId, NodeId, SiteId } from "../ids.ts";
+import { Labels } from "./allocations.ts";
 import { NodeLocation } from "./locations.ts";
+import { PowerAction } from "./power.ts";
 import { Timestamp } from "./values.ts";
 
-/** The statuses of an instance, which is what a tenant sees of an allocation. The words are those of NVIDIA NICo. */
-export const INSTANCE_STATUSES = ["Pending", "Provisioning", "Ready", "Repairing", "Terminating", "Error"] as const;
+/** The statuses of an instance, which is what a tenant sees of an allocation. The words are those of NVIDIA NICo, and `Stopped` is Muster's own. */
+export const INSTANCE_STATUSES = [
+  "Pending",
+  "Provisioning",
+  "Ready",
+  "Repairing",
+  "Rebooting",
+  "Stopped",
+  "Terminating",
+  "Error",
+] as const;
 export const InstanceStatus = z.enum(INSTANCE_STATUSES);
 export type InstanceStatus = z.output<typeof InstanceStatus>;
 
@@ -19,6 +30,8 @@ export const Instance = z.strictObject({
   status: InstanceStatus,
   /** Why the instance has its status, for its tenant. */
   status_reason: z.string(),
+  /** What the tenant asks for next, if the status needs that. */
+  next_action: z.string().nullable(),
   labels: z.record(z.string(), z.string()),
   login_user: z.string(),
   host: z.string().nullable(),
@@ -29,11 +42,16 @@ export const Instance = z.strictObject({
   zone: z.string().nullable(),
   /** The power state of the machine that MAAS has last reported; null for a host without a machine in MAAS. */
   power_state: z.string().nullable(),
+  /** The newest request for the machine's power. */
+  power_action: PowerAction.nullable(),
   created_at: Timestamp,
   active_at: Timestamp.nullable(),
   ends_at: Timestamp.nullable(),
 });
 export const InstanceDetail = z.strictObject({ ...Instance.shape, ssh_keys: z.array(z.string()) });
+
+/** A change of an instance. The labels replace all labels that the instance has. */
+export const InstancePatch = z.strictObject({ labels: Labels });
 
 /** The statuses of a machine, with the words of NVIDIA NICo. */
 const MACHINE_STATUSES = [

@@ -14,7 +14,7 @@ export const RIGHTS = {
   provision_hosts: "begin attempts of external systems to provision hosts, and report about them",
   operate_nodes:
     "begin and change operations, change nodes, tasks, breakers and repairs, and validate sanitization records",
-  allocate: "create, grant and end allocations",
+  allocate: "create, grant and end allocations, change their labels, and switch the power of their machines",
   configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
   read_audit: "read the audit",
   manage_people: "create, change and revoke tokens, and end sessions",

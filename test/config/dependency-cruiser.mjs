@@ -1,6 +1,7 @@
 /** The imports that are allowed between folders. */
 import { CONSOLE_IMPORTS } from "./console-imports.mjs";
-import { NODE, NPM, never, only, TESTS } from "./import-rule.mjs";
+import { HUB_ANYWHERE, NODE, NPM, never, only, TESTS } from "./import-rule.mjs";
+import { TENANCY_IMPORTS } from "./tenancy-imports.mjs";
 
 /** The agent loads the code of its looks at the host some time after its start; agent/main.test.ts checks that its start loads none of it. */
 const LOOKS = "^agent/health/(gpu-probes|kernel-log-probe|nvidia-wear|standing-faults)[.]ts$";
@@ -16,7 +17,6 @@ const WORK_CODE = [
   "(worker|system/(residue|workers/worker-program))[.]ts$",
 ];
 
-const HUB_ANYWHERE = "^hub/(outbound|timing|metrics/counted|traces/current-stage)[/.]";
 const KNOWN = "^shared/(sanitization-verify|audit-chain|nearest-name|version|api/(onboardings|sites|adoptions))[.]ts$";
 const OF_CLI = `${NPM}(zod|openid-client|commander|csv-parse|yaml)/`;
 
@@ -179,7 +179,7 @@ export default {
     ),
     never(
       "sql-by-queries",
-      "^hub/(http|people|sign-in|workflows|adoption|allocations|repair)/",
+      "^hub/(http|people|sign-in|workflows|adoption|allocations|power|repair)/",
       "^hub/db/orm[.]ts$",
       "What is asked of the database has a name and a home, in hub/db/queries.",
     ),
@@ -187,7 +187,7 @@ export default {
       name: "tables-by-queries",
       comment: "A row's type may be named anywhere; the table itself only by who asks for its rows.",
       severity: "error",
-      from: { path: "^hub/(http|people|sign-in|workflows|adoption|allocations|repair)/", pathNot: TESTS },
+      from: { path: "^hub/(http|people|sign-in|workflows|adoption|allocations|power|repair)/", pathNot: TESTS },
       to: { path: "^hub/db/schema/", dependencyTypesNot: ["type-only"] },
     },
     only(
@@ -262,7 +262,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(audit|db|people|sign-in|node|nico|adoption|allocations|repair|secrets|reconciler|events|diagnostics|metrics)/",
+        "^hub/(audit|db|people|sign-in|node|nico|adoption|allocations|power|repair|secrets|reconciler|events|diagnostics|metrics)/",
         "^hub/workflows/((engine|timeline)/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/(console|ui)/",
@@ -336,32 +336,6 @@ export default {
       "The only writer of a node's status depends on nothing that asks it to.",
     ),
     only(
-      "allocations-imports",
-      "^hub/(adoption|allocations)/",
-      [
-        "^hub/(adoption|allocations|node|db|maas/[a-z]+-address)",
-        "^hub/workflows/(engine/|decommission/[^/]+[.]ts$|provisioning/(distro|hardware)-)",
-        "^shared/",
-        HUB_ANYWHERE,
-        `${NPM}zod/`,
-        NODE,
-      ],
-      "Who uses a node, and since when, is a record; the account is the agent's, and the cleaning a workflow's.",
-    ),
-    only(
-      "repair-imports",
-      "^hub/repair/",
-      [
-        "^hub/(repair|allocations|node|db)/",
-        "^hub/reconciler/breaker[.]ts$",
-        "^hub/workflows/(engine/|decommission/[^/]+[.]ts$)",
-        "^shared/",
-        HUB_ANYWHERE,
-        NODE,
-      ],
-      "A repair is a record of its own; the tenant's end and the cleaning are those of every allocation.",
-    ),
-    only(
       "watcher-imports",
       "^hub/(watcher|reconciler)/",
       [
@@ -383,6 +357,7 @@ export default {
       "Verdicts are functions of values, so that they can be tested as tables.",
     ),
     ...CONSOLE_IMPORTS,
+    ...TENANCY_IMPORTS,
   ],
   options: {
     doNotFollow: { path: "node_modules" },

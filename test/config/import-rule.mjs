@@ -8,6 +8,8 @@ export const NODE = Symbol("node");
 
 export const NPM = "node_modules/";
 
+export const HUB_ANYWHERE = "^hub/(outbound|timing|metrics/counted|traces/current-stage)[/.]";
+
 export function only(name, from, allowed, comment, { except = [] } = {}) {
   const paths = allowed.filter((entry) => entry !== NODE);
   return {

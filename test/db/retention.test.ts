@@ -264,6 +264,24 @@ it("removes an allocation long after its end, and never an open one", async () =
   await db.execute(sql`delete from allocations`);
 });
 
+it("removes a node's power actions but for its newest, which says whether its machine is off by request", async () => {
+  const { db } = test.database;
+  const [node, gone] = [randomUUID(), randomUUID()];
+  await db.execute(sql`insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode)
+    values (${node}, 'powered', 's', 8, 'r', 'active', 'maas')`);
+  const action = (of: string, verb: string, days: number) =>
+    db.execute(sql`insert into power_actions (node_id, hostname, generation, site_id, maas_system_id, verb, immediate, state, requested_by, reason,
+        requested_at, deadline_at, finished_at)
+      select ${of}, 'h', 1, ${of}, 's', ${verb}, false, 'done', 'ann', 'r', at, at, at from (select now() - make_interval(days => ${days})) t (at)`);
+  await action(node, "on", 402);
+  await action(node, "off", 401);
+  await action(gone, "off", 401);
+  await action(gone, "cycle", 399);
+  expect(await removeOutdated(db, KEPT)).toMatchObject({ power_actions: 2 });
+  const { rows } = await db.execute<{ verb: string }>(sql`select verb from power_actions order by verb`);
+  expect(rows.map(({ verb }) => verb)).toEqual(["cycle", "off"]);
+});
+
 it("removes an ended repair with its timeline, and never an open one", async () => {
   const { db } = test.database;
   const repair = (state: string, ended: number | null) =>

@@ -43,6 +43,7 @@ function addBox(region: Region, bmcAddress: string, inventoried: boolean): void 
     bmcUser: "",
     bmcPass: "",
     bmcReachable: true,
+    hangs: false,
     power: "off",
     cpuCount: 8,
     cores: 0,

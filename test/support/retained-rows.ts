@@ -52,6 +52,11 @@ export const RETAINED_ROWS: readonly (readonly [string, string, SQL])[] = [
     "workflow_id, stage, attempt, status, fence, occurred_at",
     sql`${id}, 's', 1, 'succeeded', 1, ${young}`,
   ],
+  [
+    "power_actions",
+    "node_id, hostname, generation, site_id, maas_system_id, verb, immediate, state, requested_by, reason, deadline_at, finished_at",
+    sql`${id}, 'h', 1, ${id}, 's', 'off', false, 'done', 'ann', 'r', ${young}, ${young}`,
+  ],
   ["fleet_samples", "sampled_at, nodes, schedulable, waiting", sql`${young}, '{}', 0, 0`],
   [
     "connection_attempts",

@@ -221,6 +221,12 @@ const ALLOCATIONS: Readonly<Record<string, Prepare>> = {
     params: { id: await world.sanitizationRecord() },
     body: { ...REASON, result: "accepted", title: "security officer" },
   }),
+  updateInstance: async (world) => ({ params: { id: await world.allocation() }, body: { labels: { order: "4712" } } }),
+  powerOnInstance: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
+  powerOffInstance: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
+  powerCycleInstance: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
+  rebootInstance: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
+  powerNode: async (world) => ({ params: { id: await world.node() }, body: { ...REASON, verb: "cycle" } }),
   grantAllocation: async (world) => ({ params: { id: await world.failedAllocation() }, body: REASON }),
 };
 

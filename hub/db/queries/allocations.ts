@@ -13,6 +13,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
+import { isVersion, readVersion } from "./row-versions.ts";
 
 export type NewAllocation = Omit<
   typeof allocations.$inferInsert,
@@ -40,6 +41,24 @@ export async function insertAllocation(tx: Tx, allocation: NewAllocation): Promi
 
 export async function readAllocation(db: Db | Tx, id: AllocationId): Promise<AllocationRow | null> {
   const [row] = await db.select().from(allocations).where(eq(allocations.id, id));
+  return row ?? null;
+}
+
+export const readAllocationVersion = (db: Db | Tx, id: AllocationId): Promise<string | null> =>
+  readVersion(db, allocations, eq(allocations.id, id));
+
+/** Replaces the labels of the version of an allocation that the caller has seen; null if the row has changed since. */
+export async function setAllocationLabels(
+  tx: Tx,
+  id: AllocationId,
+  labels: AllocationRow["labels"],
+  version: string,
+): Promise<AllocationRow | null> {
+  const [row] = await tx
+    .update(allocations)
+    .set({ labels })
+    .where(and(eq(allocations.id, id), isVersion(version)))
+    .returning();
   return row ?? null;
 }
 

@@ -9,6 +9,10 @@ const MOVES = {
   offline: { to: "offline", owner: "heartbeat" },
 } as const satisfies Record<Exclude<BreakerKind, "repair">, { to: Node["status"]; owner: string }>;
 
+/** SQL that is true if the host of the node `n` is away by request, which is no fault that a breaker counts (decision N10). */
+const isIntended = sql`coalesce((select p.state = 'running' or (p.state = 'done' and p.verb = 'off') from power_actions p
+  where p.node_id = n.id and p.generation = n.generation order by p.requested_at desc limit 1), false)`;
+
 /**
  * Counts the site's nodes that are in service or had the breaker's kind of status change within the breaker's window. The result `moved` counts only
  * nodes that had the breaker's kind of status change, whatever their status is now. The argument `besides` names the nodes that are about to change
@@ -28,7 +32,7 @@ export async function countMoves(
       select n.id from nodes n
       where n.site_id = ${siteId}::uuid and n.updated_at > ${since} and n.id <> all(${sql.param([...besides])}::uuid[])
         and exists (select from node_events e where e.node_id = n.id and e.type = 'status_changed'
-          and e.to_status = ${to} and e.owner = ${owner} and e.occurred_at > ${since}))
+          and e.to_status = ${to} and e.owner = ${owner} and e.occurred_at > ${since}) and not ${isIntended})
     select (select count(*) from nodes n where n.site_id = ${siteId}::uuid
         and (n.status in ('active', 'offline') or n.id in (select id from moved)))::int as in_service,
       (select count(*) from moved)::int as moved`);

@@ -15,16 +15,18 @@ import {
   nodeMaasState,
   nodeOnboardings,
   nodes,
+  type PowerAction,
   workflowSubjects,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { newestPowerActions } from "./power-actions.ts";
 
 /** A workflow may hold several subjects, and `holdsTheNode` picks the subject that is the node itself. */
 const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
 
 export interface DriftRow {
   readonly state: NodeMaasState;
-  readonly node: Pick<Node, "id" | "hostname" | "status" | "host" | "onboardingMode">;
+  readonly node: Pick<Node, "id" | "hostname" | "status" | "host" | "onboardingMode" | "generation">;
   readonly machine: MaasMachineRow | null;
   readonly session: Pick<AgentSession, "lastSeenAt" | "state"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
@@ -36,6 +38,8 @@ export interface DriftRow {
   /** The time at which the site's last sweep of machines began; null if the sweep could not parse the node's machine. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
+  /** The newest request for the power of the node's machine. */
+  readonly power: PowerAction | null;
 }
 
 /**
@@ -63,7 +67,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .as("onboarded");
   const due = or(isNotNull(nodeMaasState.reconcileDueAt), and(nodeMaasState.driftDetected, DISPROVED_BY_CONTACT));
   const which = scope === "all" ? undefined : scope === "due" ? due : eq(nodes.id, scope);
-  return db
+  const rows = await db
     .select({
       state: nodeMaasState,
       node: {
@@ -72,6 +76,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
         status: nodes.status,
         host: nodes.host,
         onboardingMode: nodes.onboardingMode,
+        generation: nodes.generation,
       },
       machine: maasMachines,
       session: { lastSeenAt: agentSessions.lastSeenAt, state: agentSessions.state },
@@ -106,6 +111,11 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     )
     .leftJoin(workflowSubjects, holdsTheNode)
     .where(and(eq(nodeMaasState.siteId, siteId), which));
+  const powers = await newestPowerActions(
+    db,
+    rows.map(({ node }) => node.id),
+  );
+  return rows.map((row) => ({ ...row, power: powers.get(row.node.id) ?? null }));
 }
 
 /** Returns the hardware-sync interval of the site's default profile; null if the site is disabled or the profile requires no hardware sync. */

@@ -3,7 +3,7 @@ import { isReadInFull } from "../../../shared/machine-details.ts";
 import { FAILED_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { and, eq, inArray } from "../orm.ts";
 import { allocations, maasMachines, nodeMaasState, nodes, workflows } from "../schema/index.ts";
-import type { Db } from "../tx.ts";
+import type { Db, Tx } from "../tx.ts";
 
 /** What the tables say about the host of an allocation, beside the node's readiness. */
 export interface InstanceHost {
@@ -14,7 +14,7 @@ export interface InstanceHost {
 
 /** Returns the hosts of the allocations, by one SQL statement for any number of allocations. */
 export async function readInstanceHosts(
-  db: Db,
+  db: Db | Tx,
   ids: readonly AllocationId[],
 ): Promise<ReadonlyMap<AllocationId, InstanceHost>> {
   if (ids.length === 0) return new Map();

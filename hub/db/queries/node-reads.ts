@@ -13,6 +13,7 @@ import {
   nodeInventories,
   nodeMaasState,
   nodes,
+  type PowerAction,
   type Sku,
   skus,
 } from "../schema/index.ts";
@@ -27,6 +28,7 @@ import { matches, type NodeFilter } from "./node-filter.ts";
 import { listHealthOverrides } from "./node-health-overrides.ts";
 import { type NodePolicy, nodePolicies, typesIn } from "./node-profiles.ts";
 import { cursorSql, isAfter, orderSql } from "./node-sorts.ts";
+import { newestPowerActions } from "./power-actions.ts";
 import { type OpenRepair, openRepairsOf } from "./repair-cases.ts";
 
 export interface NodeRow {
@@ -39,6 +41,8 @@ export interface NodeRow {
   readonly allocation: OpenAllocation | null;
   /** The node's open repair case. */
   readonly repair: OpenRepair | null;
+  /** The newest request for the power of the node's machine. */
+  readonly power: PowerAction | null;
   readonly pastUnknown: boolean;
   /** The residue items that the baseline of the node's present generation lacks; null if the node has no baseline (architecture 14.4). */
   readonly baselineLack: readonly string[] | null;
@@ -62,7 +66,7 @@ export interface NodePage {
 const EVENTS_SHOWN = 50;
 
 /**
- * `listNodeRows` needs seven SQL statements for a page of any length. The first statement finds the nodes of the page before it joins their facts, because
+ * `listNodeRows` needs eight SQL statements for a page of any length. The first statement finds the nodes of the page before it joins their facts, because
  * PostgreSQL would otherwise join the facts of the whole fleet.
  */
 export async function listNodeRows(
@@ -102,11 +106,13 @@ export async function listNodeRows(
   const allocations = await openAllocationsOf(db, ids);
   const overrides = await listHealthOverrides(db, ids);
   const repairs = await openRepairsOf(db, ids);
+  const powers = await newestPowerActions(db, ids);
   return rows.map((row) => ({
     ...row,
     hostClosed: closed.has(row.node.id),
     allocation: allocations.get(row.node.id) ?? null,
     repair: repairs.get(row.node.id) ?? null,
+    power: powers.get(row.node.id) ?? null,
     policy: policies.get(row.node.id) ?? null,
     overrides: overrides.filter(({ nodeId }) => nodeId === row.node.id),
     conditions: conditions.filter((condition) => condition.nodeId === row.node.id),

@@ -148,6 +148,13 @@ export const RETENTION: readonly RetentionRule[] = [
     outdated: (cutoff) => sql`t.changed_at < ${cutoff} and exists (
       select 1 from external_attempts newer where newer.node_id = t.node_id and newer.number > t.number)`,
   },
+  // A node's newest action says whether its machine is off by request, and stays as long as the node's row.
+  {
+    table: "power_actions",
+    age: "history",
+    outdated: (cutoff) => sql`t.finished_at < ${cutoff} and (${ofGoneNode(cutoff)} or exists (
+      select 1 from power_actions newer where newer.node_id = t.node_id and newer.requested_at > t.requested_at))`,
+  },
   { table: "allocations", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   // The row of the hub's first token stays, because it says whether the first token was retired.
   {

@@ -39,6 +39,7 @@ export * from "./node-onboardings.ts";
 export * from "./node-probes.ts";
 export * from "./nodes.ts";
 export * from "./page-sessions.ts";
+export * from "./power-actions.ts";
 export * from "./readiness-signals.ts";
 export * from "./received-signals.ts";
 export * from "./reconciler-breakers.ts";

@@ -33,6 +33,7 @@ export const nodeEvents = pgTable(
         "readiness_lapsed",
         "allocation",
         "repair",
+        "power",
         "external_provisioning",
         "machine_bound",
         "machine_unbound",

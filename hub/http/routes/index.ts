@@ -25,6 +25,7 @@ import { nodeRoutes } from "./nodes.ts";
 import { onboardingRoutes } from "./onboardings.ts";
 import { operationRoutes } from "./operations.ts";
 import { overviewRoutes } from "./overview.ts";
+import { powerRoutes } from "./power.ts";
 import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
 import { readinessRoutes } from "./readiness.ts";
@@ -61,6 +62,7 @@ export const ROUTES: readonly Route[] = [
   ...externalAttemptRoutes,
   ...allocationRoutes,
   ...instanceRoutes,
+  ...powerRoutes,
   ...sanitizationRecordRoutes,
   ...sanitizationValidationRoutes,
   ...nodeRoutes,

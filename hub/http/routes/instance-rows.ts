@@ -5,12 +5,15 @@ import { instanceStatus } from "../../allocations/instance-status.ts";
 import { readInstanceHosts } from "../../db/queries/instances.ts";
 import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
 import { readReadiness } from "../../db/queries/node-readiness.ts";
+import { newestPowerActions } from "../../db/queries/power-actions.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
-import type { Db } from "../../db/tx.ts";
+import type { Db, Tx } from "../../db/tx.ts";
 import { overridesInForce } from "../../node/health-aggregate.ts";
+import { powerIntentOf } from "../../node/power-intent.ts";
 import { readinessOf } from "../../node/readiness-verdict.ts";
 import { readinessFactsOf } from "../../node/scheduling-facts.ts";
+import { toPowerAction } from "./power-rows.ts";
 
 /** The sources of the health overrides by which a repair of a host shows. */
 const REPAIRS: ReadonlySet<string> = new Set([
@@ -19,14 +22,15 @@ const REPAIRS: ReadonlySet<string> = new Set([
   HEALTH_TEMPLATES.OutForRepair.source,
 ]);
 
-type OpenRow = AllocationRow & { readonly status: Exclude<AllocationRow["status"], "ended"> };
+export type OpenRow = AllocationRow & { readonly status: Exclude<AllocationRow["status"], "ended"> };
 export const isOpen = (row: AllocationRow): row is OpenRow => row.status !== "ended";
 
 /** Computes the instances of open allocations, with a fixed number of SQL statements. */
-export async function toInstances(db: Db, rows: readonly OpenRow[]): Promise<z.input<typeof Instance>[]> {
+export async function toInstances(db: Db | Tx, rows: readonly OpenRow[]): Promise<z.input<typeof Instance>[]> {
   const nodeIds = [...new Set(rows.map(({ nodeId }) => nodeId))];
   const readiness = new Map((await readReadiness(db, nodeIds)).map((row) => [row.node.id, row]));
   const overrides = await listHealthOverrides(db, nodeIds);
+  const powers = await newestPowerActions(db, nodeIds);
   const hosts = await readInstanceHosts(
     db,
     rows.map(({ id }) => id),
@@ -34,6 +38,7 @@ export async function toInstances(db: Db, rows: readonly OpenRow[]): Promise<z.i
   return rows.map((row) => {
     const known = readiness.get(row.nodeId);
     const host = hosts.get(row.id);
+    const power = powers.get(row.nodeId);
     const verdict = instanceStatus({
       allocation: row.status,
       node: known?.node.status ?? null,
@@ -44,6 +49,8 @@ export async function toInstances(db: Db, rows: readonly OpenRow[]): Promise<z.i
       isRepaired: overridesInForce(overrides.filter(({ nodeId }) => nodeId === row.nodeId)).some(({ source }) =>
         REPAIRS.has(source),
       ),
+      power:
+        known === undefined ? null : (powerIntentOf(power, known.node, known.node.lastAgentContactAt)?.kind ?? null),
       hasFailedTurnover: host?.hasFailedTurnover ?? false,
     });
     const { room = null, rack = null, unit = null } = known?.node ?? {};
@@ -55,6 +62,7 @@ export async function toInstances(db: Db, rows: readonly OpenRow[]): Promise<z.i
       hostname: row.hostname,
       status: verdict.status,
       status_reason: verdict.reason,
+      next_action: verdict.nextAction,
       labels: row.labels,
       login_user: row.loginUser,
       host: known?.node.host ?? null,
@@ -63,6 +71,7 @@ export async function toInstances(db: Db, rows: readonly OpenRow[]): Promise<z.i
       location: { room, rack, unit },
       zone: host?.zone ?? null,
       power_state: host?.powerState ?? null,
+      power_action: power?.allocationId === row.id ? toPowerAction(power) : null,
       created_at: row.createdAt.toISOString(),
       active_at: isoOrNull(row.activeAt),
       ends_at: isoOrNull(row.endsAt),

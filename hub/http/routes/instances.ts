@@ -1,17 +1,20 @@
 import { z } from "zod";
 import { Tenant } from "../../../shared/api/allocations.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { Instance, InstanceDetail, StatusHistory } from "../../../shared/api/instances.ts";
+import { Instance, InstanceDetail, InstancePatch, StatusHistory } from "../../../shared/api/instances.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
 import { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
-import { listOpenAllocations, readAllocation } from "../../db/queries/allocations.ts";
+import { changeLabels } from "../../allocations/change-labels.ts";
+import { listOpenAllocations, readAllocation, readAllocationVersion } from "../../db/queries/allocations.ts";
 import { readHistories } from "../../db/queries/machine-pages.ts";
 import { readNode } from "../../db/queries/nodes.ts";
+import type { Db, Tx } from "../../db/tx.ts";
 import { historyOf, isCut } from "../../node/machine-history.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
-import { readRoute } from "../route.ts";
-import { isOpen, toInstances } from "./instance-rows.ts";
+import { readRoute, Versioned, writeRoute } from "../route.ts";
+import { isOpen, type OpenRow, toInstances } from "./instance-rows.ts";
+import { changedMeanwhile, mustMatch, stillThere } from "./rows.ts";
 
 const path = "/api/v1/admin/instances";
 const tag = "instances";
@@ -71,9 +74,39 @@ const get = readRoute({
     if (row === null) throw new ApiError("not_found", `There is no instance ${params.id}.`);
     if (!isOpen(row))
       throw new ApiError("not_found", `Instance ${params.id} has ended. Read its past by get-allocation.`);
-    const [instance] = await toInstances(deps.db, [row]);
-    if (instance === undefined) throw new Error("an open allocation gave no instance");
-    return { ...instance, ssh_keys: row.sshKeys };
+    const version = stillThere(await readAllocationVersion(deps.db, row.id));
+    return new Versioned(await toDetail(deps.db, row), version);
+  },
+});
+
+async function toDetail(db: Db | Tx, row: OpenRow): Promise<z.input<typeof InstanceDetail>> {
+  const [instance] = await toInstances(db, [row]);
+  if (instance === undefined) throw new Error("an open allocation gave no instance");
+  return { ...instance, ssh_keys: row.sshKeys };
+}
+
+const update = writeRoute({
+  operationId: "updateInstance",
+  method: "PATCH",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Replace the labels of an instance",
+  permission: "write",
+  right: "allocate",
+  place: { of: "allocation", param: "id" },
+  params: z.strictObject({ id: AllocationId }),
+  body: InstancePatch,
+  status: 200,
+  response: InstanceDetail,
+  write: async ({ params, body: { labels }, ifMatch, actor }, tx) => {
+    const changed = await changeLabels(tx, params.id, { labels, version: mustMatch(ifMatch), actor: actor.name });
+    if (changed === null) throw changedMeanwhile("instance");
+    const { prior, now } = changed;
+    if (!isOpen(now)) throw new Error("an open allocation has ended within its lock");
+    return {
+      body: new Versioned(await toDetail(tx, now), stillThere(await readAllocationVersion(tx, now.id))),
+      audit: { target: `allocations/${now.id}`, details: { prior: { labels: prior.labels }, expected: { labels } } },
+    };
   },
 });
 
@@ -101,4 +134,4 @@ const history = readRoute({
   },
 });
 
-export const instanceRoutes = [list, get, history];
+export const instanceRoutes = [list, get, update, history];

@@ -1,5 +1,8 @@
-import { failure } from "../../../shared/failures.ts";
+import { type Failure, failure } from "../../../shared/failures.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { otherNodesAtBmc } from "../../db/queries/node-machines.ts";
+import type { Db } from "../../db/tx.ts";
+import type { MaasPort } from "../../maas/port.ts";
 import { normalAddress, sameAddress } from "../../maas/power-address.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
@@ -25,25 +28,42 @@ function remedyOf(other: OtherNode, now: string | undefined, address: string): s
   return sameAddress(now, address) ? "Correct the machine's power parameters in MAAS, then rerun" : null;
 }
 
+export interface AtBmc {
+  readonly nodeId: NodeId;
+  readonly hostname: string;
+  readonly siteId: SiteId;
+  readonly systemId: string;
+}
+
 /**
- * Throws if the decommission's machine has in MAAS the BMC of another node's host, e.g. because somebody mistyped an address. With a wrong BMC
- * address, MAAS would read the power of the other host, and power that host off at a release.
+ * Returns a failure if the machine has in MAAS the BMC of another node's host, e.g. because somebody mistyped an address, and null otherwise. With a
+ * wrong BMC address, MAAS would read the power of the other host, and switch that host off.
  */
-export async function mustHaveOwnBmc(context: DecommissionContext): Promise<void> {
-  const { node, decommission, services } = context;
-  const { siteId, systemId } = machineOf(context);
-  const maas = await maasOf(context);
+export async function otherHostAtBmc(
+  db: Db,
+  maas: MaasPort,
+  { nodeId, hostname, siteId, systemId }: AtBmc,
+): Promise<Failure | null> {
   const address = (await maas.powerAddresses([systemId])).get(systemId) ?? "";
-  if (address === "") return;
+  if (address === "") return null;
   const bare = normalAddress(address).replace(/^\[(.*)\]$/, "$1");
-  const others = await otherNodesAtBmc(services.db, siteId, node.id, bare);
-  if (others.length === 0) return;
+  const others = await otherNodesAtBmc(db, siteId, nodeId, bare);
+  if (others.length === 0) return null;
   const now = await maas.powerAddresses(others.map((other) => other.systemId));
   for (const other of others) {
     const remedy = remedyOf(other, now.get(other.systemId), address);
     if (remedy === null) continue;
-    const message = `Machine ${systemId} of node ${decommission.hostname} has in MAAS the BMC address ${address} of node ${other.hostname} (${other.id}), so MAAS could power off the other host. ${remedy}; or cancel.`;
+    const message = `Machine ${systemId} of node ${hostname} has in MAAS the BMC address ${address} of node ${other.hostname} (${other.id}), so MAAS could power off the other host. ${remedy}; or cancel.`;
     const evidence = { maas_system_id: systemId, other_node_id: other.id, bmc_address: address };
-    throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
+    return failure("state_ambiguity", "node_state_conflict", message, evidence);
   }
+  return null;
+}
+
+/** Throws if the decommission's machine has in MAAS the BMC of another node's host. */
+export async function mustHaveOwnBmc(context: DecommissionContext): Promise<void> {
+  const { node, decommission, services } = context;
+  const about = { nodeId: node.id, hostname: decommission.hostname, ...machineOf(context) };
+  const found = await otherHostAtBmc(services.db, await maasOf(context), about);
+  if (found !== null) throw new StageFailure(found);
 }

@@ -6,6 +6,7 @@ import { allocations, nodeConditions, nodes, tasks } from "../../../hub/db/schem
 import { AllocationId, type NodeId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { addSchedulableNode, endTask, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { doneAudits } from "../../support/done-audits.ts";
 
 const INSTANCES = "/api/v1/admin/instances";
 
@@ -90,4 +91,28 @@ it("has a history that shows a tenancy, and no Reset without a sanitization reco
   expect(statuses).not.toContain("Reset");
   expect(history.cut).toBe(false);
   expect(await db().select().from(tasks).where(eq(tasks.id, taskId))).toHaveLength(1);
+});
+
+it("gets other labels in place of all its labels, by who has seen the instance as it is", async () => {
+  const { id } = await allocate();
+  const seen = (await api.ask("GET", `${INSTANCES}/${id}`)).headers.get("etag") ?? "";
+  const change = (labels: object, etag = seen) =>
+    api.ask("PATCH", `${INSTANCES}/${id}`, { labels }, { "if-match": etag });
+  expect((await change({ rack: "r7" })).body).toMatchObject({ id, labels: { rack: "r7" } });
+  expect((await change({ rack: "r8" })).status, "changed since").toBe(412);
+  expect((await change({ "no key!": "x" })).status).toBe(400);
+  const audits = (await doneAudits(db())).filter(({ action }) => action === "updateInstance");
+  expect(audits.at(-1)).toMatchObject({ target: `allocations/${id}` });
+  const { rows } = await api.database.database.pool.query(
+    "select type from domain_events where subject = $1 order by seq",
+    [`allocations/${id}`],
+  );
+  expect(rows.map(({ type }) => type)).toEqual(["node.allocation.started", "node.allocation.changed"]);
+});
+
+it("whose host has no machine in MAAS has no power to switch", async () => {
+  const { id } = await allocate();
+  const answer = await api.ask("POST", `${INSTANCES}/${id}/power-off`, { reason: "a test" });
+  expect(answer).toMatchObject({ status: 409, problem: { detail: expect.stringContaining("no machine in MAAS") } });
+  expect((await read(id)).power_action).toBeNull();
 });

@@ -2,7 +2,7 @@ import type { Machine, User } from "../state/model.ts";
 import { SCRIPT_STATUS } from "../state/model.ts";
 import { allows, isStatus, mayChange, STATUS, STATUS_LABEL } from "../state/statuses.ts";
 import { freeAutoAddresses } from "./links.ts";
-import { bmcOf, requireBmc, setPower, startPowerOff, startPowerOn } from "./power.ts";
+import { bmcOf, requireBmc, type StopMode, setPower, startPowerOff, startPowerOn } from "./power.ts";
 import { badFields, forbidden, stateConflict } from "./refusal.ts";
 import type { Region } from "./region.ts";
 import { leaveTesting } from "./release.ts";
@@ -87,11 +87,16 @@ export async function powerOn(
 }
 
 /** `powerOff` returns false when the simulated region cannot control the machine's power. */
-export async function powerOff(region: Region, machine: Machine, user: User, comment: string | null): Promise<boolean> {
+export async function powerOff(
+  region: Region,
+  machine: Machine,
+  user: User,
+  { comment, mode }: { readonly comment: string | null; readonly mode: StopMode },
+): Promise<boolean> {
   region.userEvent(machine, user, "User powering down node", comment);
   const bmc = await requireBmc(region, machine);
   if (bmc.reach === "manual") return false;
-  startPowerOff(region, machine);
+  startPowerOff(region, machine, mode);
   return true;
 }
 

@@ -62,7 +62,11 @@ export function startPowerOn(region: Region, machine: Machine): void {
   region.schedule("power_on", machine, powerSeconds(region, machine));
 }
 
-export function startPowerOff(region: Region, machine: Machine): void {
-  region.count(machine.systemId, "power_off");
+export type StopMode = "soft" | "hard";
+
+/** A soft stop is a shutdown by the host's system, which is followed by the power. A system that hangs follows no soft stop. */
+export function startPowerOff(region: Region, machine: Machine, mode: StopMode = "hard"): void {
+  region.count(machine.systemId, mode === "soft" ? "shutdown" : "power_off");
+  if (mode === "soft" && region.hardwareOf(machine)?.hangs === true) return;
   region.schedule("power_off", machine, powerSeconds(region, machine));
 }

@@ -42,6 +42,7 @@ const PlanRequest = z.strictObject({
 const FailDeploy = z.strictObject({ reason: z.string().min(1) });
 const BoxRequest = z.strictObject({
   bmcReachable: z.boolean().optional(),
+  hangs: z.boolean().optional(),
   bmcSeconds: z.number().min(0).optional(),
   bmcUser: z.string().optional(),
   bmcPass: z.string().optional(),

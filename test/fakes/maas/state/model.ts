@@ -247,6 +247,8 @@ export interface Hardware {
   bmcPass: string;
   /** False when the BMC of the simulated server does not answer. */
   bmcReachable: boolean;
+  /** True if the host's system hangs, so that no shutdown comes to its end. */
+  hangs: boolean;
   /** How many simulated seconds the BMC takes for a power action, by default `timings.power`. */
   bmcSeconds?: number | undefined;
   refusesSecureErase?: boolean | undefined;
@@ -303,6 +305,7 @@ export const COUNTED = [
   "abort",
   "power_on",
   "power_off",
+  "shutdown",
   "query_power_state",
   "mark_broken",
   "sync",

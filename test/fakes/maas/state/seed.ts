@@ -47,6 +47,7 @@ export function noCounts(): Counters {
     abort: 0,
     power_on: 0,
     power_off: 0,
+    shutdown: 0,
     query_power_state: 0,
     mark_broken: 0,
     sync: 0,

@@ -177,6 +177,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
     bmcUser: SITE_BMC_USER,
     bmcPass: SITE_BMC_PASSWORD,
     bmcReachable: true,
+    hangs: false,
     power: "off",
     cpuCount: 256,
     cores: 128,

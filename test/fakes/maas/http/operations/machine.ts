@@ -163,7 +163,9 @@ export async function startPowerOn(call: Call): Promise<Reply> {
 
 export async function startPowerOff(call: Call): Promise<Reply> {
   const machine = editable(call);
-  const done = await powerOff(call.region, machine, call.user, call.form.get("comment"));
+  // Every other value of `stop_mode` than `soft` is a hard stop, as in MAAS.
+  const mode = call.form.get("stop_mode") === "soft" ? "soft" : "hard";
+  const done = await powerOff(call.region, machine, call.user, { comment: call.form.get("comment"), mode });
   return done ? show(call, machine) : json(null);
 }
 

@@ -1,0 +1,156 @@
+import type { NodeId, PowerActionId } from "../../../shared/ids.ts";
+import type { PowerActionState } from "../../../shared/power.ts";
+import { and, count, eq, gt, inArray, sql } from "../orm.ts";
+import { type PowerAction, powerActions } from "../schema/index.ts";
+import { toDate } from "../timestamp.ts";
+import type { Db, Tx } from "../tx.ts";
+
+export type NewPowerAction = Pick<
+  typeof powerActions.$inferInsert,
+  | "nodeId"
+  | "hostname"
+  | "generation"
+  | "siteId"
+  | "maasSystemId"
+  | "allocationId"
+  | "tenant"
+  | "verb"
+  | "immediate"
+  | "requestedBy"
+  | "reason"
+  | "bootId"
+> & { readonly deadlineSeconds: number };
+
+/** `insertPowerAction` returns null while another action of the node runs. */
+export async function insertPowerAction(
+  tx: Tx,
+  { deadlineSeconds, ...values }: NewPowerAction,
+): Promise<PowerAction | null> {
+  const [row] = await tx
+    .insert(powerActions)
+    .values({ ...values, deadlineAt: sql`now() + make_interval(secs => ${deadlineSeconds})` })
+    .onConflictDoNothing()
+    .returning();
+  return row ?? null;
+}
+
+export async function readPowerAction(db: Db | Tx, id: PowerActionId): Promise<PowerAction | null> {
+  const [row] = await db.select().from(powerActions).where(eq(powerActions.id, id));
+  return row ?? null;
+}
+
+/** Returns the newest action of each node that has one. */
+export async function newestPowerActions(
+  db: Db | Tx,
+  nodeIds: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, PowerAction>> {
+  if (nodeIds.length === 0) return new Map();
+  const rows = await db
+    .selectDistinctOn([powerActions.nodeId])
+    .from(powerActions)
+    .where(inArray(powerActions.nodeId, [...nodeIds]))
+    .orderBy(powerActions.nodeId, sql`${powerActions.requestedAt} desc`);
+  return new Map(rows.map((row) => [row.nodeId, row]));
+}
+
+export async function countPowerActions(tx: Tx, nodeId: NodeId, withinSeconds: number): Promise<number> {
+  const since = sql`now() - make_interval(secs => ${withinSeconds})`;
+  const [row] = await tx
+    .select({ actions: count() })
+    .from(powerActions)
+    .where(and(eq(powerActions.nodeId, nodeId), gt(powerActions.requestedAt, since)));
+  return row?.actions ?? 0;
+}
+
+/** An action that a hub has claimed, with the time of the database at the claim. */
+export interface ClaimedPowerAction {
+  readonly action: PowerAction;
+  readonly now: Date;
+}
+
+/** Claims actions that are due, which no other hub has. A claim that its hub does not end is over after `leaseSeconds`. */
+export async function claimPowerActions(tx: Tx, most: number, leaseSeconds: number): Promise<ClaimedPowerAction[]> {
+  const due = sql`array(select p.id from power_actions p where p.state = 'running' and p.wake_at <= now()
+    and (p.claimed_until is null or p.claimed_until < now()) order by p.wake_at limit ${most} for update skip locked)`;
+  const rows = await tx
+    .update(powerActions)
+    .set({
+      fence: sql`${powerActions.fence} + 1`,
+      claimedUntil: sql`now() + make_interval(secs => ${leaseSeconds})`,
+    })
+    .where(sql`${powerActions.id} = any(${due})`)
+    .returning();
+  const { rows: clock } = await tx.execute<{ now: string }>(sql`select now() as now`);
+  const now = toDate(clock[0]?.now ?? "");
+  return rows.map((action) => ({ action, now }));
+}
+
+type Claim = Pick<PowerAction, "id" | "fence">;
+const isClaimed = ({ id, fence }: Claim) =>
+  and(eq(powerActions.id, id), eq(powerActions.fence, fence), eq(powerActions.state, "running"));
+
+/** What the hub is about to ask MAAS for. The hub notes it before it asks, so that a hub that dies in between does not hide that it may have asked. */
+export type Asked = "shutdownAskedAt" | "offAskedAt" | "onAskedAt";
+
+/** Notes what the hub is about to ask; false if the claim is over or the action has ended, so that the hub must not ask. */
+export async function noteAsked(tx: Tx, claim: Claim, asked: Asked): Promise<boolean> {
+  const rows = await tx
+    .update(powerActions)
+    .set({ [asked]: sql`now()` })
+    .where(isClaimed(claim))
+    .returning({ id: powerActions.id });
+  return rows.length > 0;
+}
+
+/** Ends a claim with a wait. The hub looks at the action again after `seconds`. */
+export async function notePowerWait(
+  tx: Tx,
+  claim: Claim,
+  { reason, seconds, offSeen }: { readonly reason: string; readonly seconds: number; readonly offSeen: boolean },
+): Promise<void> {
+  await tx
+    .update(powerActions)
+    .set({
+      waitReason: reason,
+      wakeAt: sql`now() + make_interval(secs => ${seconds})`,
+      claimedUntil: null,
+      ...(offSeen ? { offSeenAt: sql`coalesce(${powerActions.offSeenAt}, now())` } : {}),
+    })
+    .where(isClaimed(claim));
+}
+
+export type PowerEnd = Pick<PowerAction, "errorCode" | "errorMessage"> & {
+  readonly state: Exclude<PowerActionState, "running">;
+};
+
+/** Ends an action, by its claim or, without one, whoever has claimed it. Returns null if the action has ended already or its claim is over. */
+export async function endPowerAction(
+  tx: Tx,
+  action: Pick<PowerAction, "id"> & { readonly fence?: number },
+  end: PowerEnd,
+): Promise<PowerAction | null> {
+  const { id, fence } = action;
+  const [row] = await tx
+    .update(powerActions)
+    .set({ ...end, waitReason: null, claimedUntil: null, finishedAt: sql`now()` })
+    .where(
+      fence === undefined ? and(eq(powerActions.id, id), eq(powerActions.state, "running")) : isClaimed({ id, fence }),
+    )
+    .returning();
+  return row ?? null;
+}
+
+/**
+ * Returns the nodes whose machine is off by request, or is switched off, although the allocation of the request is ending. The host must be on to be
+ * cleaned of its tenant.
+ */
+export async function offAlthoughEnding(db: Db, most: number): Promise<NodeId[]> {
+  const { rows } = await db.execute<{ node_id: NodeId }>(sql`
+    select a.node_id from allocations a join nodes n on n.id = a.node_id
+      join lateral (select p.verb, p.state, p.generation from power_actions p where p.node_id = a.node_id
+        order by p.requested_at desc limit 1) p on true
+    where a.status = 'ending' and p.verb = 'off' and p.state in ('running', 'done') and p.generation = n.generation
+      and n.status in ('active', 'offline', 'quarantined')
+    order by a.node_id limit ${most}`);
+  return rows.map(({ node_id }) => node_id);
+}

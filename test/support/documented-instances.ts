@@ -1,0 +1,24 @@
+import { MAAS_STATUS } from "../../shared/maas-status.ts";
+import { addSchedulableNode, SSH_KEY } from "./allocatable-node.ts";
+import type { ApiHarness } from "./api-harness.ts";
+import { insertSite } from "./site.ts";
+import { addMachine } from "./site-nodes.ts";
+
+const HOSTNAME = "c12u41";
+
+/** Makes the instance of docs/instances.md before its first command, and ends the power action of the command before, as time would do. */
+export async function prepareInstance(api: ApiHarness, command: string): Promise<void> {
+  if (!command.includes(HOSTNAME)) return;
+  const { database, pool } = { database: api.database.database, pool: api.database.database.pool };
+  await pool.query("update power_actions set state = 'done', finished_at = now() where state = 'running'");
+  const { rowCount } = await pool.query("select 1 from allocations where hostname = $1", [HOSTNAME]);
+  if (rowCount !== 0) return;
+  const nodeId = await database.inTx(async (tx) => {
+    const siteId = await insertSite(tx, { name: "of-the-instance", apiBaseUrl: "http://instance.invalid/MAAS" });
+    const id = await addSchedulableNode(tx, { siteId, hostname: HOSTNAME, sku: "h100" });
+    await addMachine(tx, { siteId, hostname: HOSTNAME, nodeId: id }, { status: MAAS_STATUS.deployed });
+    return id;
+  });
+  const wanted = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
+  await api.ask("POST", "/api/v1/admin/allocations", wanted);
+}
