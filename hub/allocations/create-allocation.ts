@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { AllocationCreate } from "../../shared/api/allocations.ts";
 import { ApiError } from "../../shared/api/errors.ts";
+import { isOwnOverride } from "../../shared/health-report.ts";
 import { AllocationId, type NodeId } from "../../shared/ids.ts";
 import { insertAllocation } from "../db/queries/allocations.ts";
 import { databaseNow } from "../db/queries/clock.ts";
@@ -33,7 +34,7 @@ export async function createAllocation(
   { tolerates = () => false }: Despite = {},
 ): Promise<AllocationRow> {
   await mustEndLater(tx, request.ends_at);
-  const node = await nodeFor(tx, request, tolerates);
+  const { node, despite } = await nodeFor(tx, request, tolerates);
   const id = AllocationId.parse(randomUUID());
   const account = { loginUser: request.login_user, sshKeys: request.ssh_keys, grantsRoot: request.root };
   const task = await queueGrant(tx, { id, nodeId: node.id, ...account });
@@ -46,12 +47,15 @@ export async function createAllocation(
     tenant: request.tenant,
     ...account,
     labels: request.labels,
+    allowUnhealthyMachine: request.allow_unhealthy_machine,
+    unhealthyBecause: despite,
     grantTaskId: task.id,
     createdBy,
     endsAt: request.ends_at === null ? null : new Date(request.ends_at),
   });
   if (row === null) throw new ApiError("allocation_exists", `Node ${node.hostname} has an open allocation already.`);
-  await tellAllocation(tx, row, createdBy, "The agent makes the tenant's account");
+  const although = despite.length === 0 ? "" : `, although health overrides bar the machine (${despite.join(", ")})`;
+  await tellAllocation(tx, row, createdBy, `The agent makes the tenant's account${although}`);
   return row;
 }
 
@@ -99,12 +103,15 @@ export interface Despite {
 
 type Tolerates = NonNullable<Despite["tolerates"]>;
 
-async function nodeFor(
-  tx: Tx,
-  { node_id, site_id, sku_id, root }: AllocationCreate,
-  tolerates: Tolerates,
-): Promise<Node> {
-  if (node_id !== undefined) return namedNode(tx, node_id, root, tolerates);
+/** The node of an allocation, and the sources of the health overrides that bar it and that the request overlooks. */
+interface Taken {
+  readonly node: Node;
+  readonly despite: string[];
+}
+
+async function nodeFor(tx: Tx, request: AllocationCreate, tolerates: Tolerates): Promise<Taken> {
+  const { node_id, site_id, sku_id, root, allow_unhealthy_machine: mayBeUnhealthy } = request;
+  if (node_id !== undefined) return namedNode(tx, node_id, root, { tolerates, mayBeUnhealthy });
   if (site_id === undefined || sku_id === undefined)
     throw new Error("the request names neither a node nor a SKU and a site");
   const unknown = (field: string, what: string) =>
@@ -114,17 +121,31 @@ async function nodeFor(
   const site = await readSite(tx, site_id);
   if (site === null) throw unknown("site_id", `site ${site_id}`);
   if ((await readSku(tx, sku_id)) === null) throw unknown("sku_id", `SKU ${sku_id}`);
-  return takeFreeNode(tx, { siteId: site_id, siteName: site.name, sku: sku_id, root });
+  return { node: await takeFreeNode(tx, { siteId: site_id, siteName: site.name, sku: sku_id, root }), despite: [] };
 }
 
+/**
+ * True for a health override that a request with `allow_unhealthy_machine` overlooks. Muster's own overrides stay in force for everybody, because nobody
+ * knows whose data is on the host (decision H1).
+ */
+const mayBeOverlooked = ({ kind, source }: Obstacle): boolean =>
+  kind === "health_override" && source !== undefined && !isOwnOverride(source);
+
 /** Locks the node that a request for an allocation names. `namedNode` throws an ApiError with the reason if the node cannot be allocated. */
-async function namedNode(tx: Tx, nodeId: NodeId, root: boolean, tolerates: Tolerates): Promise<Node> {
+async function namedNode(
+  tx: Tx,
+  nodeId: NodeId,
+  root: boolean,
+  { tolerates, mayBeUnhealthy }: { readonly tolerates: Tolerates; readonly mayBeUnhealthy: boolean },
+): Promise<Taken> {
   const node = await mustLockNode(tx, nodeId);
   const [candidate] = await readCandidates(tx, { id: nodeId }, { limit: 1, after: null });
   if (candidate === undefined) throw new Error(`node ${nodeId} is locked and cannot be read`);
   const { row, heldBy } = candidate;
-  const obstacles = obstaclesToAllocation(candidate, root).filter((one) => !tolerates(one));
-  if (obstacles.length === 0) return node;
+  const found = obstaclesToAllocation(candidate, root).filter((one) => !tolerates(one));
+  const overlooked = mayBeUnhealthy ? found.filter(mayBeOverlooked) : [];
+  const obstacles = found.filter((one) => !overlooked.includes(one));
+  if (obstacles.length === 0) return { node, despite: overlooked.flatMap(({ source }) => source ?? []) };
   const context = { node_id: nodeId, node_status: node.status };
   if (row.allocation !== null)
     throw new ApiError(
@@ -134,10 +155,11 @@ async function namedNode(tx: Tx, nodeId: NodeId, root: boolean, tolerates: Toler
     );
   if (heldBy !== null) throw heldError(node, heldBy, "it cannot be allocated");
   const why = obstacles.map(({ text }) => text).join("; ");
+  const or = obstacles.every(mayBeOverlooked) ? ". Or ask with allow_unhealthy_machine" : "";
   const onlyRoot = obstacles.every(({ kind }) => kind === "root_not_allowed");
   throw new ApiError(
     onlyRoot ? "conflict" : "node_not_schedulable",
-    `Node ${node.hostname} cannot be allocated: ${why}.`,
+    `Node ${node.hostname} cannot be allocated: ${why}${or}.`,
     { context },
   );
 }

@@ -59,6 +59,7 @@ export async function claimRepair(tx: Tx, id: RepairId, by: Claimant, body: Repa
     ssh_keys,
     root,
     labels: { repair: id },
+    allow_unhealthy_machine: false,
     ends_at: null,
   };
   const { id: accessAllocationId } = await createAllocation(tx, wanted, by.name, { tolerates: isOfRepair });

@@ -50,11 +50,19 @@ export const AllocationCreate = z
       )
       .default(false),
     labels: Labels.describe('Your own notes, e.g. {"order": "4711"}').default({}),
+    allow_unhealthy_machine: z
+      .boolean()
+      .describe(
+        "Take the named node although a health override keeps tenants off it; needs the right allocate_unhealthy",
+      )
+      .default(false),
     ends_at: Timestamp.nullable()
       .describe("When the hub ends the allocation by itself; none: an operator releases it")
       .default(null),
   })
-  .superRefine(({ node_id, sku_id, site_id }, context) => {
+  .superRefine(({ node_id, sku_id, site_id, allow_unhealthy_machine }, context) => {
+    if (allow_unhealthy_machine && node_id === undefined)
+      context.addIssue({ code: "custom", path: ["allow_unhealthy_machine"], message: "needs node_id" });
     const named = node_id !== undefined;
     if (named !== (sku_id === undefined) || named !== (site_id === undefined))
       context.addIssue({ code: "custom", path: ["node_id"], message: TwoForms });
@@ -73,6 +81,9 @@ export const Allocation = z.strictObject({
   /** What gave the tenant's account the rights of root although the operator did not grant them, for example `group docker`. */
   root_by: z.array(z.string()),
   labels: z.record(z.string(), z.string()),
+  /** True if the request allowed a machine that health overrides bar; `unhealthy_because` has the sources of those that barred it. */
+  allow_unhealthy_machine: z.boolean(),
+  unhealthy_because: z.array(z.string()),
   status: AllocationStatus,
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),

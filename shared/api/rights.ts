@@ -15,6 +15,7 @@ export const RIGHTS = {
   operate_nodes:
     "begin and change operations, change nodes, tasks, breakers and repairs, and validate sanitization records",
   allocate: "create, grant and end allocations, change their labels, and switch the power of their machines",
+  allocate_unhealthy: "allocate a named node although a health override keeps tenants off it",
   configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
   read_audit: "read the audit",
   manage_people: "create, change and revoke tokens, and end sessions",
@@ -38,7 +39,7 @@ const OPERATES = [
 export const RIGHTS_OF: Readonly<Record<ApiRole, readonly Right[]>> = {
   viewer: READS,
   operator: OPERATES,
-  admin: [...OPERATES, "configure_sites", "manage_people", "manage_hub"],
+  admin: [...OPERATES, "allocate_unhealthy", "configure_sites", "manage_people", "manage_hub"],
   provisioner: ["use_hub", "read_nodes", "read_events", "report_signals", "provision_hosts"],
   tenant: ["use_hub", "read_events", "read_allocations"],
   repair: ["use_hub", "read_events", "read_allocations", "read_repairs", "repair_nodes"],

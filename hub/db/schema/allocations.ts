@@ -25,6 +25,9 @@ export const allocations = pgTable(
     /** The ways to the rights of root that the agent found for the tenant's account, for example `group docker`. */
     rootBy: text("root_by").array().notNull().default(sql`'{}'`),
     labels: jsonb("labels").$type<Readonly<Record<string, string>>>().notNull(),
+    /** True if the request allowed a machine that health overrides bar, and the sources of the overrides that barred it then. */
+    allowUnhealthyMachine: boolean("allow_unhealthy_machine").notNull().default(false),
+    unhealthyBecause: text("unhealthy_because").array().notNull().default(sql`'{}'`),
     status: text("status", { enum: ALLOCATION_STATUSES }).notNull(),
     errorCode: text("error_code"),
     errorMessage: text("error_message"),

@@ -21,6 +21,7 @@ import { listAllocations, readAllocation } from "../../db/queries/allocations.ts
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
+import { mustHaveRight } from "../../people/place.ts";
 import { releaseForRepair } from "../../repair/release-for-repair.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, sourceOf, writeRoute } from "../route.ts";
@@ -39,6 +40,8 @@ const toAllocation = (row: AllocationRow): z.input<typeof Allocation> => ({
   root: row.grantsRoot,
   root_by: row.rootBy,
   labels: row.labels,
+  allow_unhealthy_machine: row.allowUnhealthyMachine,
+  unhealthy_because: row.unhealthyBecause,
   status: row.status,
   error_code: row.errorCode,
   error_message: row.errorMessage,
@@ -89,8 +92,16 @@ const create = writeRoute({
   status: 202,
   response: AllocationDetail,
   write: async ({ body, actor }, tx) => {
+    if (body.allow_unhealthy_machine)
+      mustHaveRight(actor, { operationId: "createAllocation", right: "allocate_unhealthy", place: "everywhere" });
     const row = await createAllocation(tx, body, actor.name);
-    const details = { login_user: row.loginUser, root: row.grantsRoot, ssh_keys: row.sshKeys.length };
+    const details = {
+      login_user: row.loginUser,
+      root: row.grantsRoot,
+      ssh_keys: row.sshKeys.length,
+      allow_unhealthy_machine: row.allowUnhealthyMachine,
+      unhealthy_because: row.unhealthyBecause,
+    };
     return { body: toDetail(row), audit: auditOf(row, { ...details, ends_at: isoOrNull(row.endsAt) }) };
   },
 });

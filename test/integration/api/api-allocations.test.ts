@@ -2,12 +2,21 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
 import { eq, sql } from "../../../hub/db/orm.ts";
-import { allocations, auditLogs, domainEvents, nodeEvents, nodes, tasks } from "../../../hub/db/schema/index.ts";
-import { cordonForOperator } from "../../../hub/node/cordon.ts";
+import {
+  allocations,
+  auditLogs,
+  domainEvents,
+  nodeEvents,
+  nodeHealthOverrides,
+  nodes,
+  tasks,
+} from "../../../hub/db/schema/index.ts";
+import { cordonForOperator, uncordonForOperator } from "../../../hub/node/cordon.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { type NodeId, ProfileId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { addSchedulableNode, endTask, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type Answer, type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { apiToken } from "../../support/api-token.ts";
 import { countersign } from "../../support/countersign.ts";
 import { doneAudits } from "../../support/done-audits.ts";
 import { quietLog } from "../../support/log.ts";
@@ -169,6 +178,39 @@ describe("the API of allocations", () => {
     expect((await create({ node_id: held })).problem).toMatchObject({ code: "operation_exists" });
     expect((await create({ node_id: randomUUID() })).problem).toMatchObject({ status: 404 });
     expect(await api.counts()).toEqual(before);
+  });
+
+  it("takes a machine that health overrides bar only for who may, if the request says so, and never past Muster's own", async () => {
+    const nodeId = await addNode();
+    const bar = (source: string) =>
+      api.database.database.db.insert(nodeHealthOverrides).values({ nodeId, source, reason: "r", setBy: "ann" });
+    await bar("hot");
+    const unhealthy = { node_id: nodeId, allow_unhealthy_machine: true };
+    expect(await create({ node_id: nodeId })).toMatchObject({
+      problem: {
+        code: "node_not_schedulable",
+        detail: expect.stringContaining("Or ask with allow_unhealthy_machine."),
+      },
+    });
+    const operator = await apiToken(api.database, { name: "op-unhealthy", role: "operator", sites: null });
+    expect((await create(unhealthy, { authorization: `Bearer ${operator}` })).problem.code).toBe("forbidden");
+    expect((await create({ sku_id: skuId, site_id: siteId, allow_unhealthy_machine: true })).status).toBe(400);
+    await inTx((tx) => cordonForOperator(tx, nodeId, "ann", "no"));
+    expect((await create(unhealthy)).problem.detail).toMatch(/cannot be allocated: cordoned: no[.]$/);
+    await inTx((tx) => uncordonForOperator(tx, nodeId, "ann", "yes"));
+    for (const own of ["disk-erase", "restore"]) {
+      await bar(own);
+      expect((await create(unhealthy)).problem, own).toMatchObject({ detail: expect.stringContaining(own) });
+      await api.database.database.db.delete(nodeHealthOverrides).where(eq(nodeHealthOverrides.source, own));
+    }
+    const made = await create(unhealthy);
+    expect(made.body, JSON.stringify(made.problem)).toMatchObject({
+      allow_unhealthy_machine: true,
+      unhealthy_because: ["hot"],
+    });
+    const audit = (await doneAudits(api.database.database.db)).at(-1);
+    expect(audit?.details).toMatchObject({ allow_unhealthy_machine: true, unhealthy_because: ["hot"] });
+    expect((await eventsOf(made.body.id))[0]?.data).toMatchObject({ message: expect.stringContaining("(hot)") });
   });
 
   it("gives root only on a node that MAAS can deploy again", async () => {

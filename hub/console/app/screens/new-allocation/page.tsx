@@ -34,6 +34,7 @@ async function create(values: AllocationValues, headers: { "Idempotency-Key": st
     ssh_keys: keysOf(values.ssh_keys),
     root: values.root,
     labels: labelsOf(values.labels),
+    allow_unhealthy_machine: false,
     ends_at: values.ends_at === "" ? null : new Date(values.ends_at).toISOString(),
   };
   return read(api.POST("/api/v1/admin/allocations", { params: { header: headers }, body }));
