@@ -5,6 +5,10 @@ import { stableId } from "./stable-id.ts";
 /** The one flat network of a tenant at a site. Muster changes no network, so the id only says which machines share their tenant and site. */
 export const vpcOf = (siteId: string | null, tenant: string): string => stableId("vpc", `${siteId}/${tenant}`);
 
+/** NICo has no status for an instance that is off. Its clients take `Pending` for what is neither usable nor broken. */
+const inWords = (status: InstanceStatus): Exclude<InstanceStatus, "Stopped"> =>
+  status === "Stopped" ? "Pending" : status;
+
 export function toInstance(row: AllocationRow, status: InstanceStatus, sku: string | null | undefined) {
   const created = row.createdAt.toISOString();
   return {
@@ -22,7 +26,7 @@ export function toInstance(row: AllocationRow, status: InstanceStatus, sku: stri
     interfaces: [],
     sshKeyGroupIds: [],
     serialConsoleUrl: null,
-    status,
+    status: inWords(status),
     created,
     updated: (row.activeAt ?? row.createdAt).toISOString(),
   };

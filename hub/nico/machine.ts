@@ -7,6 +7,7 @@ import type { MaasMachineRow } from "../db/schema/index.ts";
 import { historyOf } from "../node/machine-history.ts";
 import { machineStatusOf } from "../node/machine-status.ts";
 import type { StatusEntry } from "../node/status-history.ts";
+import { powerIntentOf } from "../node/power-intent.ts";
 import { type MachineHealth, machineHealthOf, preventsAllocations } from "./machine-health.ts";
 import { stableId } from "./stable-id.ts";
 
@@ -25,7 +26,7 @@ const hasPersonsCordon = ({ cordonOwner }: NodeRow["node"]): boolean => cordonOw
 const isOpen = (use: UseOfNode): boolean => use.endedAt === null;
 
 function statusOf(
-  { node }: NodeRow,
+  { node, power }: NodeRow,
   { cleanings }: MachineRecords,
   { use, health }: { readonly use: UseOfNode | undefined; readonly health: MachineHealth },
 ): MachineStatus {
@@ -35,6 +36,7 @@ function statusOf(
     use: use === undefined ? "none" : use.endingAt === null ? "open" : "ending",
     cleaning,
     unhealthy: preventsAllocations(health),
+    awayByRequest: powerIntentOf(power ?? undefined, node, node.lastAgentContactAt) !== null,
     cordoned: hasPersonsCordon(node),
   });
 }

@@ -7,7 +7,11 @@ const BOOLEANS = [false, true];
 const ALL: MachineFacts[] = NODE_STATUSES.flatMap((node) =>
   (["none", "open", "ending"] as const).flatMap((use) =>
     BOOLEANS.flatMap((cleaning) =>
-      BOOLEANS.flatMap((unhealthy) => BOOLEANS.map((cordoned) => ({ node, use, cleaning, unhealthy, cordoned }))),
+      BOOLEANS.flatMap((unhealthy) =>
+        BOOLEANS.flatMap((awayByRequest) =>
+          BOOLEANS.map((cordoned) => ({ node, use, cleaning, unhealthy, awayByRequest, cordoned })),
+        ),
+      ),
     ),
   ),
 );
@@ -20,6 +24,10 @@ const TABLE: readonly (readonly [Partial<MachineFacts>, MachineStatus])[] = [
   [{ node: "removing" }, "Decommissioning"],
   [{ node: "bootstrap_issued" }, "Initializing"],
   [{ node: "enrolling" }, "Initializing"],
+  ...(["active", "offline"] as const).flatMap((node) => [
+    [{ node, awayByRequest: true, use: "open" }, "InUse"] as const,
+    [{ node, awayByRequest: true, use: "none" }, "Maintenance"] as const,
+  ]),
   [{ node: "offline" }, "Error"],
   [{ node: "quarantined" }, "Error"],
   [{ use: "ending" }, "Error"],
@@ -32,7 +40,7 @@ const TABLE: readonly (readonly [Partial<MachineFacts>, MachineStatus])[] = [
 
 describe("the status of a machine in NICo's words", () => {
   it("follows the table for every combination of facts", () => {
-    expect(ALL).toHaveLength(9 * 3 * 8);
+    expect(ALL).toHaveLength(9 * 3 * 16);
     for (const facts of ALL) {
       const row = TABLE.find(([fits]) => Object.entries(fits).every(([key, value]) => facts[key as "node"] === value));
       expect({ facts, status: machineStatusOf(facts) }).toEqual({ facts, status: row?.[1] });
@@ -42,7 +50,7 @@ describe("the status of a machine in NICo's words", () => {
   it("has each status for some machine, and Ready only for an active node that nothing keeps work off", () => {
     expect(new Set(ALL.map(machineStatusOf))).toEqual(new Set(TABLE.map(([, status]) => status)));
     expect(ALL.filter((facts) => machineStatusOf(facts) === "Ready")).toEqual([
-      { node: "active", use: "none", cleaning: false, unhealthy: false, cordoned: false },
+      { node: "active", use: "none", cleaning: false, unhealthy: false, awayByRequest: false, cordoned: false },
     ]);
   });
 });

@@ -11,6 +11,8 @@ export interface MachineFacts {
   readonly cleaning: boolean;
   /** True if an alert prevents allocations, or a condition that every node needs is missing. */
   readonly unhealthy: boolean;
+  /** True if the host is away because somebody has asked for its power, which is no fault (decision N10). */
+  readonly awayByRequest: boolean;
   /** True while a person keeps new work off the node. */
   readonly cordoned: boolean;
 }
@@ -19,11 +21,14 @@ export interface MachineFacts {
  * Translates a node into the status of its machine, in the words of NVIDIA NICo. A cleaning is `Reset` whatever alerts the node has, because NICo's clients look for `Reset`
  * between `InUse` and `Ready` (NICo's own service never sets it). A use that is ending while nothing cleans the node is an error: a failed cleaning.
  */
-export function machineStatusOf({ node, use, cleaning, unhealthy, cordoned }: MachineFacts): MachineStatus {
+export function machineStatusOf(facts: MachineFacts): MachineStatus {
+  const { node, use, cleaning, unhealthy, awayByRequest, cordoned } = facts;
   if (node === "deleted" || node === "retired") return "Decommissioned";
   if (cleaning) return "Reset";
   if (node === "removing") return "Decommissioning";
   if (node === "bootstrap_issued" || node === "enrolling") return "Initializing";
+  if (awayByRequest && (node === "active" || node === "offline") && use !== "ending")
+    return use === "open" ? "InUse" : "Maintenance";
   if (node !== "active" && node !== "draining") return "Error";
   if (use === "ending" || unhealthy) return "Error";
   if (use === "open") return "InUse";

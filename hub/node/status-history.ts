@@ -22,6 +22,7 @@ const BEGIN: MachineFacts = {
   use: "none",
   cleaning: false,
   unhealthy: false,
+  awayByRequest: false,
   cordoned: false,
 };
 

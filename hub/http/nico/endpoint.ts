@@ -25,7 +25,7 @@ export interface NicoAnswer {
 
 export interface Endpoint {
   readonly operationId: string;
-  readonly method: "GET" | "PUT" | "DELETE";
+  readonly method: "GET" | "PUT" | "PATCH" | "DELETE";
   /** The path after `/v2/org/{org}/{nico|carbide}`, with parameters in braces. */
   readonly path: string;
   readonly permission: "read" | "write";

@@ -7,6 +7,7 @@ import { type ApiGuard, authorize, type Env } from "../authorize.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { readJson } from "../json-body.ts";
 import { nicoAbsent } from "./absent.ts";
+import { nicoChanges } from "./changes.ts";
 import type { Endpoint, NicoAnswer } from "./endpoint.ts";
 import { nicoExpectedMachines } from "./expected-machines.ts";
 import { nicoHealthReports } from "./health-reports.ts";
@@ -22,6 +23,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...nicoHealthReports,
   ...nicoExpectedMachines,
   ...nicoInstances,
+  ...nicoChanges,
   ...nicoAbsent,
 ];
 

@@ -3,7 +3,7 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { parse } from "../problem.ts";
 
-function checked<T extends z.ZodType>(type: T, value: unknown, where: string): z.output<T> {
+export function checked<T extends z.ZodType>(type: T, value: unknown, where: string): z.output<T> {
   parse(type, value, where);
   return type.parse(value);
 }

@@ -8,7 +8,7 @@ import { toInstance, vpcOf } from "../../nico/instance.ts";
 import { stableId } from "../../nico/stable-id.ts";
 import { parse } from "../problem.ts";
 import { isOpen, toInstances } from "../routes/instance-rows.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
 import { carryOutOwn } from "./own-route.ts";
 
@@ -44,14 +44,15 @@ const get: Endpoint = {
   right: "read_allocations",
   place: { of: "allocation", param: "id" },
   status: 200,
-  answer: async ({ deps: { db }, actor, params }) => {
-    const id = idIn(params, AllocationId);
-    const { rows } = await pageOfInstances(db, { reach: actor, id }, { limit: 1, offset: 0 });
-    const [body] = await inForm(db, rows);
-    if (body === undefined) throw new ApiError("not_found", `There is no instance ${id}, or it has ended.`);
-    return { body };
-  },
+  answer: async (call) => ({ body: await readOneInstance(call, idIn(call.params, AllocationId)) }),
 };
+
+export async function readOneInstance({ deps: { db }, actor }: NicoCall, id: AllocationId) {
+  const { rows } = await pageOfInstances(db, { reach: actor, id }, { limit: 1, offset: 0 });
+  const [body] = await inForm(db, rows);
+  if (body === undefined) throw new ApiError("not_found", `There is no instance ${id}, or it has ended.`);
+  return body;
+}
 
 /** NICo's request to end an instance. What it says of the machine's fault is checked by Muster's own route. */
 const Release = z.object({ machineHealthIssue: z.unknown().optional(), isRepairTenant: z.boolean().nullish() });

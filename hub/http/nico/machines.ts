@@ -54,12 +54,14 @@ const get: Endpoint = {
   right: "read_nodes",
   place: { of: "node", param: "id" },
   status: 200,
-  answer: async (call) => {
-    const { db } = call.deps;
-    const row = await mustFindRow(db, idIn(call.params, NodeId));
-    return { body: toMachine(row, await readMachineRecords(db, [row.node.id]), withMetadata(call)) };
-  },
+  answer: async (call) => ({ body: await readOneMachine(call, idIn(call.params, NodeId)) }),
 };
+
+export async function readOneMachine(call: NicoCall, id: NodeId) {
+  const { db } = call.deps;
+  const row = await mustFindRow(db, id);
+  return toMachine(row, await readMachineRecords(db, [row.node.id]), withMetadata(call));
+}
 
 const history: Endpoint = {
   operationId: "nicoGetMachineStatusHistory",

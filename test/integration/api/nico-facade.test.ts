@@ -12,6 +12,7 @@ import { type ApiHarness, seedApi, siteBody, startApi } from "../../support/api-
 import { apiToken } from "../../support/api-token.ts";
 import { doneAudits } from "../../support/done-audits.ts";
 import { endCleaning } from "../../support/end-cleaning.ts";
+import { addMachine } from "../../support/site-nodes.ts";
 
 const BASE = "/v2/org/acme/nico";
 type Machine = Record<string, unknown> & { id: string; status: string };
@@ -195,6 +196,63 @@ describe("the routes in NICo's form", () => {
     expect(repairs.items).toMatchObject([{ node_id: faulty, issue }]);
     const alerts = (await machine(faulty))["health"] as { alerts: { id: string }[] };
     expect(alerts.alerts.map(({ id }) => id)).toContain("TenantReportedIssue");
+  });
+
+  it("change the labels of an instance, restart it, and switch the power of a machine with the consent of its tenant", async () => {
+    const nodeId = await add();
+    const [node] = await api.database.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
+    await inTx((tx) => addMachine(tx, { siteId, hostname: node?.hostname ?? "", nodeId }, { status: 6 }));
+    const id = await allocate(nodeId);
+    const change = (body: object) => api.ask("PATCH", `${BASE}/instance/${id}`, body);
+    expect((await change({ labels: { Name: "a" } })).body).toMatchObject({ id, labels: { Name: "a" } });
+    expect((await change({ triggerReboot: true })).body).toMatchObject({ id, status: "Rebooting" });
+    for (const wrong of [
+      {},
+      { triggerReboot: true, labels: {} },
+      { triggerReboot: true, rebootWithCustomIpxe: true },
+      { name: "x" },
+    ])
+      expect(await change(wrong), JSON.stringify(wrong)).toMatchObject({ status: 400, body: { source: "nico" } });
+    expect((await machine(nodeId)).status).toBe("InUse");
+    const power = (body: object) => api.ask("PATCH", `${BASE}/machine/${nodeId}/power`, body);
+    const { pool } = api.database.database;
+    expect((await power({ action: "Up" })).status).toBe(400);
+    for (const [action, verb, immediate] of [
+      ["On", "on", false],
+      ["GracefulShutdown", "off", false],
+      ["ForceOff", "off", true],
+      ["GracefulRestart", "reboot", false],
+      ["ForceRestart", "reboot", true],
+      ["ACPowercycle", "cycle", false],
+    ] as const) {
+      await pool.query("delete from power_actions where node_id = $1", [nodeId]);
+      expect((await power({ action })).status, "a tenant has the machine").toBe(409);
+      expect((await power({ action, acknowledgeAttachedInstance: true })).status).toBe(202);
+      const { rows } = await pool.query("select verb, immediate from power_actions where node_id = $1", [nodeId]);
+      expect(rows).toEqual([{ verb, immediate }]);
+    }
+    expect((await power({ action: "On", acknowledgeAttachedInstance: true })).status, "one at a time").toBe(409);
+  });
+
+  it("begin and end the maintenance of a machine, and refuse what Muster cannot change", async () => {
+    const id = await add();
+    const change = (body: object) => api.ask("PATCH", `${BASE}/machine/${id}`, body);
+    const on = { setMaintenanceMode: true, maintenanceMessage: "new fans" };
+    expect((await change(on)).body).toMatchObject({ status: "Maintenance", maintenanceMessage: "new fans" });
+    expect((await change({ setMaintenanceMode: false })).body).toMatchObject({
+      status: "Ready",
+      maintenanceMessage: null,
+    });
+    for (const wrong of [
+      { setMaintenanceMode: true },
+      { setMaintenanceMode: false, maintenanceMessage: "why so" },
+      { labels: {} },
+      { clearInstanceType: true },
+      { onlineRepair: { enabled: false } },
+      { ...on, labels: {} },
+      { maintenanceMessage: "alone" },
+    ])
+      expect((await change(wrong)).status, JSON.stringify(wrong)).toBe(400);
   });
 
   it("show a caller only the sites and the tenant of the caller", async () => {
