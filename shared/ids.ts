@@ -65,3 +65,14 @@ export const ExternalAttemptId = z
   )
   .brand<"ExternalAttemptId">();
 export type ExternalAttemptId = z.output<typeof ExternalAttemptId>;
+/** The name of a key or a group is unique among those of its tenant. */
+export const SshKeyId = z
+  .uuid()
+  .meta(namedBy({ list: "listSshKeys", name: "name", id: "id" }))
+  .brand<"SshKeyId">();
+export type SshKeyId = z.output<typeof SshKeyId>;
+export const SshKeyGroupId = z
+  .uuid()
+  .meta(namedBy({ list: "listSshKeyGroups", name: "name", id: "id" }))
+  .brand<"SshKeyGroupId">();
+export type SshKeyGroupId = z.output<typeof SshKeyGroupId>;

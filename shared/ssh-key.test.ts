@@ -96,7 +96,8 @@ describe("an SSH public key", () => {
     ["a long comment", `${ed} ${"c".repeat(257)}`, "comment longer"],
     ["a long line", `${ed} ${"c".repeat(9_000)}`, "longer than"],
     ["base64 of the wrong length", `ssh-ed25519 ${KEYS["ssh-ed25519"]}A`, "not base64"],
-    ["a private key", "-----BEGIN OPENSSH PRIVATE KEY-----", "TYPE KEY COMMENT"],
+    ["the first line of a private key", "-----BEGIN OPENSSH PRIVATE KEY-----", "is a private key"],
+    ["a whole private key", `-----BEGIN RSA PRIVATE KEY-----\n${"A".repeat(9_000)}\n`, "is a private key"],
     ["a point of another curve", `ecdsa-sha2-nistp256 ${ecdsa("ecdsa-sha2-nistp256", "nistp256", "P-384")}`, "point"],
     [
       "the name of another curve",

@@ -2,6 +2,8 @@ import { z } from "zod";
 
 const MAX_LINE = 8_192;
 const MAX_COMMENT = 256;
+/** A tenant's account on a host has at most so many keys. */
+export const MOST_KEYS_OF_AN_ACCOUNT = 32;
 export const MIN_RSA_BITS = 2_048;
 export const MAX_RSA_BITS = 16_384;
 
@@ -29,11 +31,16 @@ const FIELDS: Readonly<Record<string, readonly Field[]>> = {
 };
 export const SSH_KEY_TYPES: readonly string[] = Object.keys(FIELDS);
 
+/** Returns the type of a line that `sshKeyFault` accepts. */
+export const sshKeyType = (line: string): string => line.split(" ", 1)[0] ?? "";
+
 /**
  * The line of an SSH public key begins with the key's type, so options of `authorized_keys` such as `command=` are not accepted. The key type inside
  * the base64 text must equal the key type at the beginning of the line.
  */
 export function sshKeyFault(line: string): string | null {
+  if (line.includes("PRIVATE KEY"))
+    return "is a private key; give the public key, such as the file id_ed25519.pub, and make a new pair if others may have seen this one";
   if (line.length > MAX_LINE) return `is longer than ${MAX_LINE} characters`;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the check is for control characters.
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(line))

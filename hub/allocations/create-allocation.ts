@@ -8,13 +8,14 @@ import { databaseNow } from "../db/queries/clock.ts";
 import { readSite } from "../db/queries/maas-sites.ts";
 import { readSku } from "../db/queries/skus.ts";
 import { enqueueTask } from "../db/queries/tasks.ts";
-import { reserveUid } from "../db/queries/tenant-uids.ts";
+import { lowestUid, reserveUid } from "../db/queries/tenant-uids.ts";
 import type { AllocationRow, Node, Task } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { tellAllocation } from "../node/allocation-moves.ts";
 import type { Obstacle } from "../node/schedulable.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { obstaclesToAllocation, readCandidates, takeFreeNode } from "./free-node.ts";
+import { keysOfNew } from "./named-keys.ts";
 
 /**
  * The deadline in seconds of the task in which the agent makes the tenant's account. If the agent has not made the account before the deadline, the
@@ -36,7 +37,12 @@ export async function createAllocation(
   await mustEndLater(tx, request.ends_at);
   const { node, despite } = await nodeFor(tx, request, tolerates);
   const id = AllocationId.parse(randomUUID());
-  const account = { loginUser: request.login_user, sshKeys: request.ssh_keys, grantsRoot: request.root };
+  const keys = { sshKeyIds: request.ssh_key_ids, sshKeyGroupIds: request.ssh_key_group_ids };
+  const isNaming = keys.sshKeyIds.length + keys.sshKeyGroupIds.length > 0;
+  const sshKeys = isNaming
+    ? await keysOfNew(tx, { ...keys, tenant: request.tenant, siteId: node.siteId, hostname: node.hostname })
+    : request.ssh_keys;
+  const account = { loginUser: request.login_user, sshKeys, grantsRoot: request.root };
   const task = await queueGrant(tx, { id, nodeId: node.id, ...account });
   const row = await insertAllocation(tx, {
     id,
@@ -46,6 +52,9 @@ export async function createAllocation(
     generation: node.generation,
     tenant: request.tenant,
     ...account,
+    ...keys,
+    name: request.name,
+    description: request.description,
     labels: request.labels,
     allowUnhealthyMachine: request.allow_unhealthy_machine,
     unhealthyBecause: despite,
@@ -59,21 +68,24 @@ export async function createAllocation(
   return row;
 }
 
+type Account = Pick<AllocationRow, "id" | "nodeId" | "loginUser" | "sshKeys" | "grantsRoot">;
+
 /**
  * Queues the agent's task that makes the tenant's account for an allocation. If a former task for the account failed, the new task uses what the
  * failed task has made on the host.
  */
-export async function queueGrant(
+export const queueGrant = async (tx: Tx, account: Account): Promise<Task> =>
+  orderAccount(tx, account, await reserveUid(tx, account.nodeId));
+
+/** Queues the agent's task that brings other keys to a tenant's account, which exists already. */
+export const queueKeys = async (tx: Tx, account: Account): Promise<Task> =>
+  orderAccount(tx, account, await lowestUid(tx, account.nodeId));
+
+async function orderAccount(
   tx: Tx,
-  {
-    id,
-    nodeId,
-    loginUser,
-    sshKeys,
-    grantsRoot,
-  }: Pick<AllocationRow, "id" | "nodeId" | "loginUser" | "sshKeys" | "grantsRoot">,
+  { id, nodeId, loginUser, sshKeys, grantsRoot }: Account,
+  lowest: number | null,
 ): Promise<Task> {
-  const lowest = await reserveUid(tx, nodeId);
   const account = { allocation_id: id, login_user: loginUser, ssh_keys: sshKeys, root: grantsRoot };
   const { task } = await enqueueTask(tx, {
     nodeId,

@@ -7,6 +7,7 @@ import { moveAllocation } from "../node/allocation-moves.ts";
 import { heldError } from "../workflows/decommission/start-decommission.ts";
 import { queueGrant } from "./create-allocation.ts";
 import { lockBoth } from "./lock-both.ts";
+import { keysNow } from "./named-keys.ts";
 
 /** Queues another task that makes the tenant's account, for an allocation that is `failed` (architecture 14.1). */
 export async function grantAgain(
@@ -26,8 +27,9 @@ export async function grantAgain(
     throw refuse(
       `Node ${prior.hostname} is ${node?.status ?? "gone"}, so the account cannot be made. Return the node to service, or release the allocation.`,
     );
-  const task = await queueGrant(tx, prior);
-  const change = { grantTaskId: task.id, errorCode: null, errorMessage: null };
+  const sshKeys = await keysNow(tx, prior);
+  const task = await queueGrant(tx, { ...prior, sshKeys });
+  const change = { grantTaskId: task.id, errorCode: null, errorMessage: null, sshKeys, keysDue: false };
   const message = `The agent makes the account again: ${reason}`;
   const now = await moveAllocation(tx, prior, { from: "failed", to: "granting" }, { owner: actor, message, ...change });
   return { prior, now: now ?? prior };

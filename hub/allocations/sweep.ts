@@ -1,6 +1,7 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
+import { findDueKeys, findSettledKeys } from "../db/queries/allocation-keys.ts";
 import {
   findDueEnds,
   findHostsGone,
@@ -21,6 +22,7 @@ import { recordLostHost } from "../workflows/decommission/record-lost-host.ts";
 import { continueEnding, mustBeDeletable } from "./end-allocation.ts";
 import { grantedUid, judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
+import { orderDueKeys, settleKeys } from "./sync-keys.ts";
 
 const EVERY_MS = 2_000;
 /** The largest number of allocations that one query of the sweep returns. */
@@ -44,13 +46,15 @@ type Handle = (tx: Tx, id: AllocationId, sweep: AllocationSweep) => Promise<numb
 const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<AllocationId[]>; readonly handle: Handle }[] = [
   { find: findSettledGrants, handle: settleGrant },
   { find: findHostsGone, handle: endOfGoneHost },
+  { find: findSettledKeys, handle: settleKeys },
+  { find: findDueKeys, handle: orderDueKeys },
   { find: findDueEnds, handle: beginDue },
   { find: findDueEnds, handle: endDue },
 ];
 
 /**
  * Moves each allocation to its next status if the change needs no operator. The sweep judges finished tasks of `granting` allocations, ends
- * allocations whose host is gone, and begins due turnovers. The sweep of allocations decides from stored rows alone, so any hub may run the sweep at
+ * allocations whose host is gone, brings changed keys to accounts, and begins due turnovers. The sweep of allocations decides from stored rows alone, so any hub may run the sweep at
  * any time, even after another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue delays no other
  * allocation.
  */

@@ -53,6 +53,11 @@ export const LOCK_CLASSES = {
   probe_plan: 74_127,
   /** Requests that adopt machines run one after the other, so that no two of them adopt one machine (decision N8). */
   machine_adoption: 74_120,
+  /**
+   * The lock `tenant_keys` protects the SSH keys and key groups of a tenant, and which of the tenant's allocations name them, so that no change leaves
+   * an account without a key.
+   */
+  tenant_keys: 74_123,
 } as const;
 
 /**

@@ -122,7 +122,7 @@ export async function beginEnding(tx: Tx, row: AllocationRow, by: Ending): Promi
   const { reason, forced, actor, operation } = by;
   const { status } = row;
   if (status === "ending" || status === "ended") return;
-  if (row.grantTaskId !== null) await cancelTask(tx, row.grantTaskId);
+  for (const task of [row.grantTaskId, row.keysTaskId]) if (task !== null) await cancelTask(tx, task);
   const change = { owner: actor, message: reason, endReason: reason, endForced: forced, operation };
   await moveAllocation(tx, row, { from: status, to: "ending" }, change);
 }

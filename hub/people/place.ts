@@ -34,6 +34,8 @@ const WORDS: Readonly<Record<ObjectKind, string>> = {
   token: "token",
   sender: "signal sender",
   external_attempt: "external attempt",
+  ssh_key: "SSH key",
+  ssh_key_group: "SSH key group",
 };
 
 /** Throws `forbidden` unless the caller's role has the right, and the caller reaches the whole hub if the route concerns the whole hub. */

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { AllocationStatus } from "../allocation-status.ts";
-import { AllocationId, NodeId, SiteId, TaskId, WorkflowId } from "../ids.ts";
+import { AllocationId, NodeId, SiteId, SshKeyGroupId, SshKeyId, TaskId, WorkflowId } from "../ids.ts";
+import { KeySyncStatus } from "../key-sync.ts";
 import { LoginUser } from "../linux-user.ts";
 import { HealthIssue } from "../repair.ts";
-import { SshPublicKey } from "../ssh-key.ts";
+import { MOST_KEYS_OF_AN_ACCOUNT, SshPublicKey } from "../ssh-key.ts";
 import { Reason } from "./decommissions.ts";
 import { SkuId } from "./sites.ts";
 import { Timestamp } from "./values.ts";
@@ -30,7 +31,15 @@ export const Labels = z
   )
   .refine((labels) => Object.keys(labels).length <= MOST_LABELS, `must have ${MOST_LABELS} labels at most`);
 
+const Note = (most: number) =>
+  z
+    .string()
+    .min(1)
+    .max(most)
+    .regex(/^\P{Cc}*$/u, "must hold no control characters");
 const TwoForms = "give either node_id, or sku_id and site_id";
+const NoKeys = "give at least one key, or name keys or groups of the tenant by ssh_key_ids or ssh_key_group_ids";
+const TwoKinds = "give the keys themselves, or name stored keys and groups, and not both";
 
 /** A request for an allocation (architecture 14.1) names a node, or an SKU and a site. For an SKU and a site, the hub chooses a free node. */
 export const AllocationCreate = z
@@ -42,13 +51,29 @@ export const AllocationCreate = z
     site_id: SiteId.optional(),
     tenant: Tenant.describe("Name of the customer or project that gets the node"),
     login_user: LoginUser.describe("Account that the agent makes on the host"),
-    ssh_keys: z.array(SshPublicKey).min(1).max(32).describe("Public keys for the account, e.g. @id_ed25519.pub"),
+    ssh_keys: z
+      .array(SshPublicKey)
+      .max(MOST_KEYS_OF_AN_ACCOUNT)
+      .describe("Public keys for the account, e.g. @id_ed25519.pub; they never change")
+      .default([]),
+    ssh_key_ids: z
+      .array(SshKeyId)
+      .max(MOST_KEYS_OF_AN_ACCOUNT)
+      .describe("Stored keys of the tenant, in place of --ssh-keys")
+      .default([]),
+    ssh_key_group_ids: z
+      .array(SshKeyGroupId)
+      .max(MOST_KEYS_OF_AN_ACCOUNT)
+      .describe("Key groups of the tenant, in place of --ssh-keys; the account follows their changes")
+      .default([]),
     root: z
       .boolean()
       .describe(
         "The account may run every command as root; the node is then reimaged after the tenant, unless its profile has soft_reset_after_root",
       )
       .default(false),
+    name: Note(256).describe("The tenant's own name for the instance; none: its hostname").nullable().default(null),
+    description: Note(1_024).describe("The tenant's own words about the instance").nullable().default(null),
     labels: Labels.describe('Your own notes, e.g. {"order": "4711"}').default({}),
     allow_unhealthy_machine: z
       .boolean()
@@ -60,9 +85,13 @@ export const AllocationCreate = z
       .describe("When the hub ends the allocation by itself; none: an operator releases it")
       .default(null),
   })
-  .superRefine(({ node_id, sku_id, site_id, allow_unhealthy_machine }, context) => {
+  .superRefine((asked, context) => {
+    const { node_id, sku_id, site_id, ssh_keys, ssh_key_ids, ssh_key_group_ids, allow_unhealthy_machine } = asked;
     if (allow_unhealthy_machine && node_id === undefined)
       context.addIssue({ code: "custom", path: ["allow_unhealthy_machine"], message: "needs node_id" });
+    const stored = ssh_key_ids.length + ssh_key_group_ids.length > 0;
+    if (stored === ssh_keys.length > 0)
+      context.addIssue({ code: "custom", path: ["ssh_keys"], message: stored ? TwoKinds : NoKeys });
     const named = node_id !== undefined;
     if (named !== (sku_id === undefined) || named !== (site_id === undefined))
       context.addIssue({ code: "custom", path: ["node_id"], message: TwoForms });
@@ -80,6 +109,8 @@ export const Allocation = z.strictObject({
   root: z.boolean(),
   /** What gave the tenant's account the rights of root although the operator did not grant them, for example `group docker`. */
   root_by: z.array(z.string()),
+  name: z.string().nullable(),
+  description: z.string().nullable(),
   labels: z.record(z.string(), z.string()),
   /** True if the request allowed a machine that health overrides bar; `unhealthy_because` has the sources of those that barred it. */
   allow_unhealthy_machine: z.boolean(),
@@ -100,7 +131,15 @@ export const Allocation = z.strictObject({
   end_forced: z.boolean(),
 });
 export type Allocation = z.output<typeof Allocation>;
-export const AllocationDetail = z.strictObject({ ...Allocation.shape, ssh_keys: z.array(z.string()) });
+export const AllocationDetail = z.strictObject({
+  ...Allocation.shape,
+  /** The keys of the last order to the agent. */
+  ssh_keys: z.array(z.string()),
+  ssh_key_ids: z.array(SshKeyId),
+  ssh_key_group_ids: z.array(SshKeyGroupId),
+  /** Whether the account has the keys that the allocation names; null if the request gave the keys themselves, which never change. */
+  key_sync: z.strictObject({ status: KeySyncStatus, reason: z.string().nullable() }).nullable(),
+});
 export type AllocationDetail = z.output<typeof AllocationDetail>;
 
 export const NodeAllocation = z.strictObject({ id: AllocationId, tenant: z.string(), status: AllocationStatus });

@@ -10,7 +10,7 @@ import {
   RepairStateName,
   ReportedOutcome,
 } from "../repair.ts";
-import { SshPublicKey } from "../ssh-key.ts";
+import { MOST_KEYS_OF_AN_ACCOUNT, SshPublicKey } from "../ssh-key.ts";
 import { Tenant } from "./allocations.ts";
 import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
@@ -112,7 +112,7 @@ export const RepairClaim = z.strictObject({
     .strictObject({
       tenant: Tenant.describe("The repair team's name; not needed with a credential of a tenant").optional(),
       login_user: LoginUser,
-      ssh_keys: z.array(SshPublicKey).min(1).max(32),
+      ssh_keys: z.array(SshPublicKey).min(1).max(MOST_KEYS_OF_AN_ACCOUNT),
       root: z.boolean().default(false),
     })
     .describe("An account on the host for the time of the attempt, by an allocation")

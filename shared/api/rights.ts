@@ -7,14 +7,14 @@ export const RIGHTS = {
   read_fleet:
     "read sites, profiles, operations, tasks and drift, and for all sites also webhooks, keys and diagnostics",
   read_events: "read and follow domain events",
-  read_allocations: "read allocations and sanitization records",
+  read_allocations: "read allocations, SSH keys of tenants and sanitization records",
   read_repairs: "read the repairs of machines",
   repair_nodes: "claim a machine for its repair, and report what came of it",
   report_signals: "report readiness signals, get the URLs for cloud-init's reports, and wake a site's watcher",
   provision_hosts: "begin attempts of external systems to provision hosts, and report about them",
   operate_nodes:
     "begin and change operations, change nodes, tasks, breakers and repairs, and validate sanitization records",
-  allocate: "create, grant and end allocations, change their labels, and switch the power of their machines",
+  allocate: "create, grant and end allocations, change their labels and the SSH keys of tenants, and switch the power of machines",
   allocate_unhealthy: "allocate a named node although a health override keeps tenants off it",
   configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
   read_audit: "read the audit",

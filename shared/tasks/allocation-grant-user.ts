@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { LoginUser } from "../linux-user.ts";
-import { SshPublicKey } from "../ssh-key.ts";
+import { MOST_KEYS_OF_AN_ACCOUNT, SshPublicKey } from "../ssh-key.ts";
 import { FIRST_TENANT_UID, LAST_TENANT_UID } from "../tenant-uids.ts";
 import { cleaningStepsNamed } from "./cleaning-step.ts";
 import { defineTask } from "./define-task.ts";
@@ -20,7 +20,7 @@ export const grantUser = defineTask({
   input: z.strictObject({
     allocation_id: z.uuid(),
     login_user: LoginUser,
-    ssh_keys: z.array(SshPublicKey).min(1).max(32),
+    ssh_keys: z.array(SshPublicKey).min(1).max(MOST_KEYS_OF_AN_ACCOUNT),
     root: z.boolean(),
     plan: z.boolean(),
     /**

@@ -26,6 +26,8 @@ const IDS: Readonly<Record<string, string>> = {
   "external-attempts": "select id, site_id as site from external_attempts",
   instances: "select id, site_id as site, tenant from allocations where status <> 'ended'",
   allocations: "select id, site_id as site, tenant from allocations",
+  "ssh-keys": "select id, sites[1] as site, tenant from ssh_keys",
+  "ssh-key-groups": "select id, sites[1] as site, tenant from ssh_key_groups",
   repairs: "select id, site_id as site, repair_tenant as tenant from repair_cases",
   "sanitization-records":
     "select record_id as id, n.site_id as site, r.tenant from sanitization_records r left join nodes n on n.id = r.node_id",

@@ -94,6 +94,10 @@ async function addToLists(api: ApiHarness): Promise<void> {
     const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
     await post("/allocations", { node_id: id, tenant: hostname, login_user: `u${hostname}`, ssh_keys: [SSH_KEY] });
   }
+  for (const tenant of ["c08u41", "c08u42"]) {
+    await post("/ssh-keys", { name: `of-${tenant}`, tenant, public_key: SSH_KEY, site_ids: [siteId] });
+    await post("/ssh-key-groups", { name: `of-${tenant}`, tenant, site_ids: [siteId] });
+  }
   await addRepairs(api, post, { siteId, skuId });
   for (const hostname of ["c08u43", "c08u44"]) {
     const host = { hostname, site_id: siteId, sku_id: skuId, region_code: "r1" };

@@ -248,6 +248,15 @@ const SENDERS: Readonly<Record<string, Prepare>> = {
   revokeSignalSender: async (world) => ({ params: { id: await world.sender() }, body: REASON }),
 };
 
+const SSH_KEYS: Readonly<Record<string, Prepare>> = {
+  createSshKey: async (world) => ({ body: await world.sshKeyRequest() }),
+  updateSshKey: async (world) => ({ params: { id: await world.sshKey() }, body: { name: world.name() } }),
+  deleteSshKey: async (world) => ({ params: { id: await world.sshKey() } }),
+  createSshKeyGroup: async (world) => ({ body: await world.sshKeyGroupRequest() }),
+  updateSshKeyGroup: async (world) => ({ params: { id: await world.sshKeyGroup() }, body: { description: "changed" } }),
+  deleteSshKeyGroup: async (world) => ({ params: { id: await world.sshKeyGroup() } }),
+};
+
 const REST: Readonly<Record<string, Prepare>> = {
   createToken: async (world) => ({ body: await world.tokenRequest() }),
   rotateToken: async (world) => ({ params: { id: await world.token() }, body: { expires_in_days: 1 } }),
@@ -332,6 +341,7 @@ export const WRITE_CASES: Readonly<Record<string, Prepare>> = {
   ...NODES,
   ...ALLOCATIONS,
   ...SENDERS,
+  ...SSH_KEYS,
   ...REST,
 };
 

@@ -266,6 +266,25 @@ export class WriteWorld {
     return (await this.make("/allocations", await this.allocationRequest())).id;
   }
 
+  /** The request for a key that may be used only at a site of its own. The keys of two requests belong to two tenants. */
+  async sshKeyRequest(): Promise<object> {
+    const { siteId } = await this.site();
+    return { name: "laptop", tenant: this.name(), public_key: SSH_KEY, site_ids: [siteId] };
+  }
+
+  async sshKey(): Promise<string> {
+    return (await this.make("/ssh-keys", await this.sshKeyRequest())).id;
+  }
+
+  async sshKeyGroupRequest(): Promise<object> {
+    const { id, tenant, site_ids } = await this.make("/ssh-keys", await this.sshKeyRequest());
+    return { name: "team", tenant, key_ids: [id], site_ids };
+  }
+
+  async sshKeyGroup(): Promise<string> {
+    return (await this.make("/ssh-key-groups", await this.sshKeyGroupRequest())).id;
+  }
+
   /** A full repair in the state, of which the repair systems of the tenant `acme` may report. */
   async repair(state: "reported" | "requested" | "claimed" | "repaired"): Promise<string> {
     const machine_health_issue = { category: "Hardware", summary: "a fan is loud" };

@@ -23,6 +23,8 @@ import { SIGNAL_SENDERS } from "./signal-senders.ts";
 import { SIGNALS } from "./signals.ts";
 import { SITES } from "./sites.ts";
 import { SKUS } from "./skus.ts";
+import { SSH_KEY_GROUPS } from "./ssh-key-groups.ts";
+import { SSH_KEYS } from "./ssh-keys.ts";
 import { TASKS } from "./tasks.ts";
 import { TOKENS } from "./tokens.ts";
 import { WARNINGS } from "./warnings.ts";
@@ -40,6 +42,8 @@ export const NOUNS = {
   skus: SKUS,
   allocations: ALLOCATIONS,
   instances: INSTANCES,
+  "ssh-keys": SSH_KEYS,
+  "ssh-key-groups": SSH_KEY_GROUPS,
   records: RECORDS,
   repairs: REPAIRS,
   drift: DRIFT,

@@ -1,6 +1,6 @@
 import type { AllocationStatus } from "../../../shared/allocation-status.ts";
 import { RESTORED } from "../../../shared/health-report.ts";
-import type { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
+import type { AllocationId, NodeId, SiteId, SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
 import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts";
 import {
   type AllocationRow,
@@ -27,6 +27,8 @@ export type NewAllocation = Omit<
   | "errorMessage"
   | "problem"
   | "decommissionId"
+  | "keysDue"
+  | "keysTaskId"
 >;
 
 /** `insertAllocation` returns null if the node already has an open allocation. */
@@ -113,7 +115,15 @@ export async function openAllocationsOf(
 export type AllocationChange = Partial<
   Pick<
     typeof allocations.$inferInsert,
-    "errorCode" | "errorMessage" | "grantTaskId" | "decommissionId" | "endReason" | "endForced"
+    | "errorCode"
+    | "errorMessage"
+    | "grantTaskId"
+    | "decommissionId"
+    | "endReason"
+    | "endForced"
+    | "sshKeys"
+    | "keysDue"
+    | "keysTaskId"
   >
 >;
 
@@ -147,6 +157,45 @@ export async function setTurnover(
     .update(allocations)
     .set({ ...change, problem: null })
     .where(eq(allocations.id, id));
+}
+
+/** Stores what the agent was asked about the keys of an account, and what came of it. */
+export async function setKeys(
+  tx: Tx,
+  id: AllocationId,
+  change: Pick<AllocationChange, "sshKeys" | "keysDue" | "keysTaskId" | "grantTaskId">,
+): Promise<void> {
+  await tx
+    .update(allocations)
+    .set({ ...change, problem: null })
+    .where(eq(allocations.id, id));
+}
+
+/** Makes the keys of live allocations due, so that the sweep of allocations orders them. */
+export async function markKeysDue(tx: Tx, ids: readonly AllocationId[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx
+    .update(allocations)
+    .set({ keysDue: true })
+    .where(inArray(allocations.id, [...ids]));
+}
+
+const isLive = inArray(allocations.status, ["granting", "active", "failed"]);
+
+/** Takes a stored key out of the tenant's live allocations. What ended allocations named stays as history. */
+export async function detachKey(tx: Tx, tenant: string, key: SshKeyId): Promise<void> {
+  await tx
+    .update(allocations)
+    .set({ sshKeyIds: sql`array_remove(${allocations.sshKeyIds}, ${key}::uuid)` })
+    .where(and(eq(allocations.tenant, tenant), isLive, sql`${key}::uuid = any(${allocations.sshKeyIds})`));
+}
+
+/** Takes a key group out of the tenant's live allocations. */
+export async function detachKeyGroup(tx: Tx, tenant: string, group: SshKeyGroupId): Promise<void> {
+  await tx
+    .update(allocations)
+    .set({ sshKeyGroupIds: sql`array_remove(${allocations.sshKeyGroupIds}, ${group}::uuid)` })
+    .where(and(eq(allocations.tenant, tenant), isLive, sql`${group}::uuid = any(${allocations.sshKeyGroupIds})`));
 }
 
 /**

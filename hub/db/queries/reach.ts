@@ -61,6 +61,8 @@ const OBJECTS = {
   external_attempt: (id: string) =>
     sql`select array[site_id] as sites, null::text as tenant from external_attempts where id = ${id}::uuid`,
   sender: (id: string) => sql`select sites, null::text as tenant from signal_senders where id = ${id}::uuid`,
+  ssh_key: (id: string) => sql`select sites, tenant from ssh_keys where id = ${id}::uuid`,
+  ssh_key_group: (id: string) => sql`select sites, tenant from ssh_key_groups where id = ${id}::uuid`,
   token: (id: string) => sql`select sites, null::text as tenant from api_tokens where id = ${id}::uuid`,
 } as const;
 export type ObjectKind = keyof typeof OBJECTS;

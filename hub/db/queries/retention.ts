@@ -229,6 +229,8 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   sanitization_validations:
     "at most twenty for each sanitization record, written by people; triggers of the table refuse to remove one",
   skus: "written by operators, one for each id",
+  ssh_key_groups: "written by operators, at most two hundred for each tenant",
+  ssh_keys: "written by operators, at most a thousand for each tenant",
   tenant_uids: "at most three for each machine; kept for ever, because files of a tenant may outlive the node",
   signal_senders: "written by operators, at most a thousand",
   webhooks: "written by operators",

@@ -44,6 +44,20 @@ async function isOfMany(tx: Tx, uuid: string): Promise<boolean> {
 }
 
 /**
+ * Returns the lowest uid that an account on the node's machine may get, or null if the agent of the present system knows all uids itself. Unlike
+ * `reserveUid`, `lowestUid` uses up no uid, so it is for an account that exists already.
+ */
+export async function lowestUid(tx: Tx, nodeId: NodeId): Promise<number | null> {
+  const { names, system } = await machineOf(tx, nodeId);
+  const known = await tx
+    .select()
+    .from(tenantUids)
+    .where(inArray(tenantUids.machine, [...names]));
+  if (known.every((row) => row.madeBy === system)) return null;
+  return Math.max(FIRST_TENANT_UID, ...known.map(({ highestUid }) => highestUid + 1));
+}
+
+/**
  * Reserves a uid for the next tenant's account on the node's machine, above each uid of an earlier tenant. `reserveUid` returns the lowest uid that
  * the agent may take, or null if the agent of the present system made all earlier accounts and knows their uids itself.
  */

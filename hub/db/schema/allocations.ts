@@ -1,5 +1,5 @@
 import { ALLOCATION_STATUSES } from "../../../shared/allocation-status.ts";
-import type { AllocationId, NodeId, SiteId, TaskId, WorkflowId } from "../../../shared/ids.ts";
+import type { AllocationId, NodeId, SiteId, SshKeyGroupId, SshKeyId, TaskId, WorkflowId } from "../../../shared/ids.ts";
 import { boolean, check, index, integer, jsonb, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 
@@ -19,11 +19,21 @@ export const allocations = pgTable(
     generation: integer("generation").notNull(),
     tenant: text("tenant").notNull(),
     loginUser: text("login_user").notNull(),
-    /** An SSH key identifies a person, so no log and no event contains an SSH key. */
+    /** The keys of the last order to the agent. An SSH key identifies a person, so no log and no event contains an SSH key. */
     sshKeys: text("ssh_keys").array().notNull(),
+    /** The stored keys and groups that the allocation names. Without them, `ssh_keys` never changes. */
+    sshKeyIds: uuid("ssh_key_ids").array().$type<SshKeyId[]>().notNull().default(sql`'{}'`),
+    sshKeyGroupIds: uuid("ssh_key_group_ids").array().$type<SshKeyGroupId[]>().notNull().default(sql`'{}'`),
+    /** True if the named keys may differ from `ssh_keys`; the sweep of allocations then orders them. */
+    keysDue: boolean("keys_due").notNull().default(false),
+    /** The task that brings changed keys to the account of an active allocation. If it succeeds, it takes the place of `grant_task_id`. */
+    keysTaskId: uuid("keys_task_id").$type<TaskId>(),
     grantsRoot: boolean("grants_root").notNull(),
     /** The ways to the rights of root that the agent found for the tenant's account, for example `group docker`. */
     rootBy: text("root_by").array().notNull().default(sql`'{}'`),
+    /** The tenant's own name and description of the instance; Muster decides nothing by them. */
+    name: text("name"),
+    description: text("description"),
     labels: jsonb("labels").$type<Readonly<Record<string, string>>>().notNull(),
     /** True if the request allowed a machine that health overrides bar, and the sources of the overrides that barred it then. */
     allowUnhealthyMachine: boolean("allow_unhealthy_machine").notNull().default(false),
@@ -54,6 +64,9 @@ export const allocations = pgTable(
     uniqueIndex("allocations_open_node_key").on(t.nodeId).where(sql`"status" <> 'ended'`),
     // By the index `allocations_open_status_idx`, a sweep finds the allocations that have not ended.
     index("allocations_open_status_idx").on(t.status).where(sql`"status" <> 'ended'`),
+    index("allocations_keys_idx")
+      .on(t.id)
+      .where(sql`"status" = 'active' and ("keys_due" or "keys_task_id" is not null)`),
     index("allocations_node_idx").on(t.nodeId, t.createdAt),
     index("allocations_created_idx").on(t.createdAt, t.id),
     index("allocations_age_idx").on(t.endedAt).where(sql`"ended_at" is not null`),

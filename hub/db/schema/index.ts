@@ -50,6 +50,8 @@ export * from "./sanitization-records.ts";
 export * from "./sanitization-validations.ts";
 export * from "./signal-senders.ts";
 export * from "./skus.ts";
+export * from "./ssh-key-groups.ts";
+export * from "./ssh-keys.ts";
 export * from "./tasks.ts";
 export * from "./tenant-uids.ts";
 export * from "./webhooks.ts";

@@ -16,7 +16,9 @@ import { LoginUser } from "../../../shared/linux-user.ts";
 import { createAllocation } from "../../allocations/create-allocation.ts";
 import { releaseAllocation } from "../../allocations/end-allocation.ts";
 import { grantAgain } from "../../allocations/grant-again.ts";
+import { keySync } from "../../allocations/key-sync.ts";
 import { nextActionOf } from "../../allocations/next-action.ts";
+import { readKeyFacts } from "../../db/queries/allocation-keys.ts";
 import { listAllocations, readAllocation } from "../../db/queries/allocations.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
@@ -39,6 +41,8 @@ const toAllocation = (row: AllocationRow): z.input<typeof Allocation> => ({
   login_user: row.loginUser,
   root: row.grantsRoot,
   root_by: row.rootBy,
+  name: row.name,
+  description: row.description,
   labels: row.labels,
   allow_unhealthy_machine: row.allowUnhealthyMachine,
   unhealthy_because: row.unhealthyBecause,
@@ -56,10 +60,16 @@ const toAllocation = (row: AllocationRow): z.input<typeof Allocation> => ({
   end_reason: row.endReason,
   end_forced: row.endForced,
 });
-const toDetail = (row: AllocationRow): z.input<typeof AllocationDetail> => ({
-  ...toAllocation(row),
-  ssh_keys: row.sshKeys,
-});
+async function toDetail(db: Db | Tx, row: AllocationRow): Promise<z.input<typeof AllocationDetail>> {
+  const [facts] = await readKeyFacts(db, { ids: [row.id] });
+  return {
+    ...toAllocation(row),
+    ssh_keys: row.sshKeys,
+    ssh_key_ids: row.sshKeyIds,
+    ssh_key_group_ids: row.sshKeyGroupIds,
+    key_sync: facts === undefined ? null : keySync(facts),
+  };
+}
 
 async function mustFindAllocation(db: Db | Tx, id: AllocationId): Promise<AllocationRow> {
   const row = await readAllocation(db, id);
@@ -99,10 +109,11 @@ const create = writeRoute({
       login_user: row.loginUser,
       root: row.grantsRoot,
       ssh_keys: row.sshKeys.length,
+      ssh_key_group_ids: row.sshKeyGroupIds,
       allow_unhealthy_machine: row.allowUnhealthyMachine,
       unhealthy_because: row.unhealthyBecause,
     };
-    return { body: toDetail(row), audit: auditOf(row, { ...details, ends_at: isoOrNull(row.endsAt) }) };
+    return { body: await toDetail(tx, row), audit: auditOf(row, { ...details, ends_at: isoOrNull(row.endsAt) }) };
   },
 });
 
@@ -161,7 +172,7 @@ const get = readRoute({
   params: AllocationParams,
   status: 200,
   response: AllocationDetail,
-  read: async ({ params, deps }) => toDetail(await mustFindAllocation(deps.db, params.id)),
+  read: async ({ params, deps }) => toDetail(deps.db, await mustFindAllocation(deps.db, params.id)),
 });
 
 const grant = writeRoute({
@@ -180,7 +191,7 @@ const grant = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const { prior, now } = await grantAgain(tx, params.id, { actor: actor.name, reason: body.reason });
     const change = { prior: { status: prior.status, error_code: prior.errorCode }, expected: { status: "active" } };
-    return { body: toDetail(now), audit: { ...auditOf(now, change), reason: body.reason } };
+    return { body: await toDetail(tx, now), audit: { ...auditOf(now, change), reason: body.reason } };
   },
 });
 
@@ -218,7 +229,7 @@ const release = writeRoute({
       repair_id: repair?.id ?? null,
       repair_state: repair?.state ?? null,
     };
-    return { body: toDetail(now), audit: { ...auditOf(now, more), reason } };
+    return { body: await toDetail(tx, now), audit: { ...auditOf(now, more), reason } };
   },
 });
 const forceRelease = writeRoute({
@@ -231,7 +242,7 @@ const forceRelease = writeRoute({
     const { params, body, deps } = call;
     const by = { ...sourceOf(call), reason: body.reason, forced: true };
     const { prior, now } = await releaseAllocation(tx, deps.workflows, params.id, by);
-    return { body: toDetail(now), audit: { ...auditOf(now, changeOf(prior, true)), reason: body.reason } };
+    return { body: await toDetail(tx, now), audit: { ...auditOf(now, changeOf(prior, true)), reason: body.reason } };
   },
 });
 

@@ -40,6 +40,8 @@ import { signalRoutes } from "./signals.ts";
 import { siteCredentialRoutes } from "./site-credentials.ts";
 import { siteMoveRoutes } from "./site-move.ts";
 import { skuRoutes } from "./skus.ts";
+import { sshKeyGroupRoutes } from "./ssh-key-groups.ts";
+import { sshKeyRoutes } from "./ssh-keys.ts";
 import { taskRoutes } from "./tasks.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
@@ -63,6 +65,8 @@ export const ROUTES: readonly Route[] = [
   ...allocationRoutes,
   ...instanceRoutes,
   ...powerRoutes,
+  ...sshKeyRoutes,
+  ...sshKeyGroupRoutes,
   ...sanitizationRecordRoutes,
   ...sanitizationValidationRoutes,
   ...nodeRoutes,

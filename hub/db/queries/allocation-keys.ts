@@ -1,0 +1,174 @@
+import { RESTORED } from "../../../shared/health-report.ts";
+import type { AllocationId, NodeId, SiteId, SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
+import { type SQL, sql } from "../orm.ts";
+import {
+  type AllocationRow,
+  allocations,
+  nodeHealthOverrides,
+  nodes,
+  sshKeyGroups,
+  sshKeys,
+  type Task,
+  tasks,
+  workflowSubjects,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import type { IdPage } from "./allocations.ts";
+
+/** Which stored keys an account should have, and where the account is. */
+export interface NamedKeys {
+  readonly sshKeyIds: readonly SshKeyId[];
+  readonly sshKeyGroupIds: readonly SshKeyGroupId[];
+  readonly siteId: SiteId | null;
+}
+
+/**
+ * SQL for the keys that stored keys and groups stand for at a site now, the oldest key first. A group that may not be used at the site stands for no key
+ * there.
+ */
+const keysOf = ({ keys, groups, site }: { readonly keys: SQL; readonly groups: SQL; readonly site: SQL }): SQL =>
+  sql`array(select k.public_key from ${sshKeys} k where k.id = any(${keys} || coalesce((
+    select array_agg(member) from ${sshKeyGroups} g, unnest(g.key_ids) member
+    where g.id = any(${groups}) and (g.sites is null or ${site} = any(g.sites))), '{}'))
+    and (k.sites is null or ${site} = any(k.sites)) order by k.created_at, k.id)`;
+
+const ofAllocation = keysOf({ keys: sql`a.ssh_key_ids`, groups: sql`a.ssh_key_group_ids`, site: sql`a.site_id` });
+const isNaming = sql`(a.ssh_key_ids <> '{}' or a.ssh_key_group_ids <> '{}')`;
+const isLive = sql`a.status in ('granting', 'active', 'failed')`;
+
+/** Returns the keys that the stored keys and groups stand for at a site now. */
+export async function readNamedKeys(tx: Tx, { sshKeyIds, sshKeyGroupIds, siteId }: NamedKeys): Promise<string[]> {
+  const wanted = keysOf({
+    keys: sql`${sql.param([...sshKeyIds])}::uuid[]`,
+    groups: sql`${sql.param([...sshKeyGroupIds])}::uuid[]`,
+    site: sql`${siteId}::uuid`,
+  });
+  const { rows } = await tx.execute<{ keys: string[] }>(sql`select ${wanted} as keys`);
+  return rows[0]?.keys ?? [];
+}
+
+export interface WantedKeys {
+  readonly id: AllocationId;
+  readonly hostname: string;
+  readonly wanted: number;
+  /** True if the named keys are not those of the last order. */
+  readonly differs: boolean;
+}
+
+/** Returns the live allocations of a tenant that name stored keys or groups, with the number of keys that they stand for now. */
+export async function readWantedKeys(tx: Tx, tenant: string): Promise<WantedKeys[]> {
+  const { rows } = await tx.execute<{ id: AllocationId; hostname: string; wanted: number; differs: boolean }>(sql`
+    select w.id, w.hostname, cardinality(w.keys)::int as wanted, w.keys <> w.ordered as differs
+    from (select a.id, a.hostname, a.ssh_keys as ordered, ${ofAllocation} as keys from ${allocations} a
+      where a.tenant = ${tenant} and ${isLive} and ${isNaming}) w order by w.id`);
+  return rows;
+}
+
+const onPage = ({ after, limit }: IdPage): SQL =>
+  sql`(${after}::uuid is null or a.id > ${after}::uuid) order by a.id limit ${limit}`;
+const hasEnded = sql`not exists (select 1 from ${tasks} t where t.id = a.keys_task_id
+  and t.state in ('queued', 'offered', 'running', 'cancelling'))`;
+
+const isSettled = sql`a.status = 'active' and a.keys_task_id is not null and ${hasEnded}`;
+/**
+ * A host out of service or in an operation gets its keys when it is back. After a restore of the database, a person first looks at the host, which may
+ * have another tenant since.
+ */
+const isDue = sql`a.status = 'active' and a.keys_due and a.keys_task_id is null
+  and exists (select 1 from ${nodes} n where n.id = a.node_id and n.status = 'active')
+  and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id)
+  and not exists (select 1 from ${nodeHealthOverrides} o where o.node_id = a.node_id and o.source = ${RESTORED})`;
+
+const find =
+  (which: SQL) =>
+  async (db: Db, page: IdPage): Promise<AllocationId[]> => {
+    const { rows } = await db.execute<{ id: AllocationId }>(
+      sql`select a.id from ${allocations} a where ${which} and ${onPage(page)}`,
+    );
+    return rows.map(({ id }) => id);
+  };
+const holds = (which: SQL) => async (tx: Tx, id: AllocationId) => {
+  const { rows } = await tx.execute(sql`select 1 from ${allocations} a where a.id = ${id} and ${which}`);
+  return rows.length > 0;
+};
+
+/** Returns the ids of active allocations whose task for changed keys has ended. */
+export const findSettledKeys = find(isSettled);
+export const isSettledKeys = holds(isSettled);
+/** Returns the ids of active allocations whose changed keys the agent has not got yet, and may get now. */
+export const findDueKeys = find(isDue);
+export const isDueKeys = holds(isDue);
+
+/** What decides whether the account of an allocation has its keys. */
+export interface KeyFacts {
+  readonly id: AllocationId;
+  readonly siteId: SiteId | null;
+  readonly nodeId: NodeId;
+  readonly hostname: string;
+  readonly groupIds: readonly SshKeyGroupId[];
+  readonly status: AllocationRow["status"];
+  readonly errorMessage: string | null;
+  readonly isDue: boolean;
+  readonly node: string | null;
+  /** The task that brings changed keys; null if no task does. */
+  readonly task: Pick<Task, "type" | "state" | "result" | "errorCode" | "errorMessage"> | null;
+  readonly isTaskGone: boolean;
+}
+
+interface Raw {
+  [column: string]: unknown;
+  readonly id: AllocationId;
+  readonly site_id: SiteId | null;
+  readonly node_id: NodeId;
+  readonly hostname: string;
+  readonly ssh_key_group_ids: SshKeyGroupId[];
+  readonly status: AllocationRow["status"];
+  readonly error_message: string | null;
+  readonly keys_due: boolean;
+  readonly keys_task_id: string | null;
+  readonly node: string | null;
+  readonly task_id: string | null;
+  readonly type: string;
+  readonly state: Task["state"];
+  readonly result: Task["result"];
+  readonly error_code: string | null;
+  readonly task_message: string | null;
+}
+
+/** Reads the facts of the live allocations that name one of the groups, or that have one of the ids. */
+export async function readKeyFacts(
+  db: Db | Tx,
+  of: { readonly groups: readonly SshKeyGroupId[] } | { readonly ids: readonly AllocationId[] },
+): Promise<KeyFacts[]> {
+  const which =
+    "ids" in of
+      ? sql`a.id = any(${sql.param([...of.ids])}::uuid[])`
+      : sql`${isLive} and a.ssh_key_group_ids && ${sql.param([...of.groups])}::uuid[]`;
+  const { rows } = await db.execute<Raw>(sql`
+    select a.id, a.site_id, a.node_id, a.hostname, a.ssh_key_group_ids, a.status, a.error_message, a.keys_due, a.keys_task_id,
+      n.status as node, t.id as task_id, t.type, t.state, t.result, t.error_code, t.error_message as task_message
+    from ${allocations} a left join ${nodes} n on n.id = a.node_id left join ${tasks} t on t.id = a.keys_task_id
+    where ${which} and ${isNaming} order by a.id`);
+  return rows.map((row) => ({
+    id: row.id,
+    siteId: row.site_id,
+    nodeId: row.node_id,
+    hostname: row.hostname,
+    groupIds: row.ssh_key_group_ids,
+    status: row.status,
+    errorMessage: row.error_message,
+    isDue: row.keys_due,
+    node: row.node,
+    isTaskGone: row.keys_task_id !== null && row.task_id === null,
+    task:
+      row.task_id === null
+        ? null
+        : {
+            type: row.type as Task["type"],
+            state: row.state,
+            result: row.result,
+            errorCode: row.error_code,
+            errorMessage: row.task_message,
+          },
+  }));
+}

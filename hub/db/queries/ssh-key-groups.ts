@@ -1,0 +1,104 @@
+import type { SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
+import { and, asc, count, eq, inArray, type SQL, sql } from "../orm.ts";
+import { type SshKeyGroupRow, sshKeyGroups } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { given, isVersion, readVersion } from "./row-versions.ts";
+import { type HeldFilter, isHeldWithin } from "./ssh-keys.ts";
+
+const t = sshKeyGroups;
+type Fields = Pick<SshKeyGroupRow, "name" | "description" | "keyIds" | "sites">;
+
+const matches = ({ tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
+  and(
+    tenant === undefined ? undefined : eq(t.tenant, tenant),
+    name === undefined ? undefined : eq(t.name, name),
+    siteId === undefined ? undefined : sql`(${t.sites} is null or ${siteId}::uuid = any(${t.sites}))`,
+    isHeldWithin(reach, { sites: sql`${t.sites}`, tenant: sql`${t.tenant}` }),
+  );
+
+/** Returns null if the tenant has a group of the name. */
+export async function insertSshKeyGroup(
+  tx: Tx,
+  group: Fields & Pick<SshKeyGroupRow, "tenant" | "createdBy">,
+): Promise<SshKeyGroupRow | null> {
+  const [row] = await tx
+    .insert(t)
+    .values(group)
+    .onConflictDoNothing({ target: [t.tenant, t.name] })
+    .returning();
+  return row ?? null;
+}
+
+export async function countSshKeyGroups(tx: Tx, tenant: string): Promise<number> {
+  const [row] = await tx.select({ n: count() }).from(t).where(eq(t.tenant, tenant));
+  return row?.n ?? 0;
+}
+
+export async function hasGroupNamed(tx: Tx, tenant: string, name: string): Promise<boolean> {
+  const rows = await tx
+    .select({ id: t.id })
+    .from(t)
+    .where(and(eq(t.tenant, tenant), eq(t.name, name)));
+  return rows.length > 0;
+}
+
+export async function readSshKeyGroup(db: Db | Tx, id: SshKeyGroupId): Promise<SshKeyGroupRow | null> {
+  const [row] = await db.select().from(t).where(eq(t.id, id));
+  return row ?? null;
+}
+
+export const readSshKeyGroupVersion = (db: Db | Tx, id: SshKeyGroupId): Promise<string | null> =>
+  readVersion(db, t, eq(t.id, id));
+
+export const readSshKeyGroups = (db: Db | Tx, ids: readonly SshKeyGroupId[]): Promise<SshKeyGroupRow[]> =>
+  ids.length === 0
+    ? Promise.resolve([])
+    : db
+        .select()
+        .from(t)
+        .where(inArray(t.id, [...ids]));
+
+/** Lists groups by tenant and name. */
+export const listSshKeyGroupsAfter = (
+  db: Db,
+  filter: HeldFilter,
+  page: { readonly after: readonly [string, string] | null; readonly limit: number },
+): Promise<SshKeyGroupRow[]> =>
+  db
+    .select()
+    .from(t)
+    .where(
+      and(
+        matches(filter),
+        page.after === null ? undefined : sql`(${t.tenant}, ${t.name}) > (${page.after[0]}, ${page.after[1]})`,
+      ),
+    )
+    .orderBy(asc(t.tenant), asc(t.name))
+    .limit(page.limit);
+
+/** Changes a group, and returns null if the group no longer has the version that the caller read. */
+export async function changeSshKeyGroup(
+  tx: Tx,
+  id: SshKeyGroupId,
+  version: string,
+  change: { readonly [K in keyof Fields]?: Fields[K] | undefined },
+): Promise<SshKeyGroupRow | null> {
+  const [row] = await tx
+    .update(t)
+    .set({ ...given(change), updatedAt: sql`now()` })
+    .where(and(eq(t.id, id), isVersion(version)))
+    .returning();
+  return row ?? null;
+}
+
+export async function deleteSshKeyGroup(tx: Tx, id: SshKeyGroupId): Promise<void> {
+  await tx.delete(t).where(eq(t.id, id));
+}
+
+/** Takes a key out of all groups of its tenant. */
+export async function removeFromGroups(tx: Tx, tenant: string, key: SshKeyId): Promise<void> {
+  await tx
+    .update(t)
+    .set({ keyIds: sql`array_remove(${t.keyIds}, ${key}::uuid)`, updatedAt: sql`now()` })
+    .where(and(eq(t.tenant, tenant), sql`${key}::uuid = any(${t.keyIds})`));
+}
