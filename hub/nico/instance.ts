@@ -13,8 +13,8 @@ export function toInstance(row: AllocationRow, status: InstanceStatus, sku: stri
   const created = row.createdAt.toISOString();
   return {
     id: row.id,
-    name: row.hostname,
-    description: null,
+    name: row.name ?? row.hostname,
+    description: row.description,
     tenantId: stableId("tenant", row.tenant),
     infrastructureProviderId: row.siteId === null ? null : stableId("provider", row.siteId),
     siteId: row.siteId,
@@ -24,7 +24,8 @@ export function toInstance(row: AllocationRow, status: InstanceStatus, sku: stri
     operatingSystemId: null,
     labels: row.labels,
     interfaces: [],
-    sshKeyGroupIds: [],
+    sshKeyGroupIds: row.sshKeyGroupIds,
+    loginUser: row.loginUser,
     serialConsoleUrl: null,
     status: inWords(status),
     created,

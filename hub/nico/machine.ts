@@ -6,8 +6,8 @@ import type { NodeRow } from "../db/queries/node-reads.ts";
 import type { MaasMachineRow } from "../db/schema/index.ts";
 import { historyOf } from "../node/machine-history.ts";
 import { machineStatusOf } from "../node/machine-status.ts";
-import type { StatusEntry } from "../node/status-history.ts";
 import { powerIntentOf } from "../node/power-intent.ts";
+import type { StatusEntry } from "../node/status-history.ts";
 import { type MachineHealth, machineHealthOf, preventsAllocations } from "./machine-health.ts";
 import { stableId } from "./stable-id.ts";
 

@@ -6,6 +6,7 @@ import {
   allocations,
   type MaasMachineRow,
   maasMachines,
+  maasSites,
   nodeDecommissions,
   nodeEvents,
   nodeInventories,
@@ -236,24 +237,31 @@ export async function pageOfInstances(
   return { rows, total: counted?.total ?? 0 };
 }
 
-/** Returns a page of the tenants that have open allocations, each with the site, and their number. */
+/**
+ * Returns a page of the tenants that have open allocations, each with the site, and their number. The tenant `everywhere` counts as a tenant of every
+ * site.
+ */
 export async function pageOfTenants(
   db: Db,
-  { reach, siteId }: Pick<InstanceFilter, "reach" | "siteId">,
+  { reach, siteId, everywhere }: Pick<InstanceFilter, "reach" | "siteId"> & { readonly everywhere: string },
   { limit, offset }: MachinePage,
 ): Promise<{ rows: { siteId: SiteId | null; tenant: string }[]; total: number }> {
-  const pairs = db
-    .selectDistinct({ siteId: allocations.siteId, tenant: allocations.tenant })
-    .from(allocations)
-    .where(
-      and(
-        ne(allocations.status, "ended"),
-        isWithin(reach, { site: allocations.siteId, tenant: allocations.tenant }),
-        siteId === undefined ? undefined : eq(allocations.siteId, siteId),
-      ),
-    )
-    .as("pairs");
-  const rows = await db.select().from(pairs).orderBy(asc(pairs.siteId), asc(pairs.tenant)).limit(limit).offset(offset);
-  const [counted] = await db.select({ total: count() }).from(pairs);
-  return { rows, total: counted?.total ?? 0 };
+  const ofInstances = and(
+    ne(allocations.status, "ended"),
+    isWithin(reach, { site: allocations.siteId, tenant: allocations.tenant }),
+    siteId === undefined ? undefined : eq(allocations.siteId, siteId),
+  );
+  const ofSites = and(
+    sql`true`,
+    isWithin(reach, { site: maasSites.id, tenant: sql`${everywhere}::text` }),
+    siteId === undefined ? undefined : eq(maasSites.id, siteId),
+  );
+  const pairs = sql`(
+    select ${allocations.siteId} as site_id, ${allocations.tenant} as tenant from ${allocations} where ${ofInstances}
+    union select ${maasSites.id}, ${everywhere}::text from ${maasSites} where ${ofSites}) pairs`;
+  const { rows } = await db.execute<{ site_id: SiteId | null; tenant: string }>(
+    sql`select site_id, tenant from ${pairs} order by site_id, tenant limit ${limit} offset ${offset}`,
+  );
+  const counted = await db.execute<{ total: number }>(sql`select count(*)::int as total from ${pairs}`);
+  return { rows: rows.map(({ site_id, tenant }) => ({ siteId: site_id, tenant })), total: counted.rows[0]?.total ?? 0 };
 }

@@ -8,8 +8,9 @@ import { type HeldFilter, isHeldWithin } from "./ssh-keys.ts";
 const t = sshKeyGroups;
 type Fields = Pick<SshKeyGroupRow, "name" | "description" | "keyIds" | "sites">;
 
-const matches = ({ tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
+const matches = ({ ids, tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
   and(
+    ids === undefined ? undefined : sql`${t.id} = any(${sql.param([...ids])}::uuid[])`,
     tenant === undefined ? undefined : eq(t.tenant, tenant),
     name === undefined ? undefined : eq(t.name, name),
     siteId === undefined ? undefined : sql`(${t.sites} is null or ${siteId}::uuid = any(${t.sites}))`,
@@ -75,6 +76,23 @@ export const listSshKeyGroupsAfter = (
     )
     .orderBy(asc(t.tenant), asc(t.name))
     .limit(page.limit);
+
+/** Returns a page of the groups with their versions, the oldest first, and how many there are in all. */
+export async function pageOfSshKeyGroups(
+  db: Db,
+  filter: HeldFilter,
+  page: { readonly limit: number; readonly offset: number },
+): Promise<{ rows: { group: SshKeyGroupRow; version: string }[]; total: number }> {
+  const rows = await db
+    .select({ group: t, version: sql<string>`xmin::text` })
+    .from(t)
+    .where(matches(filter))
+    .orderBy(asc(t.createdAt), asc(t.id))
+    .limit(page.limit)
+    .offset(page.offset);
+  const [counted] = await db.select({ total: count() }).from(t).where(matches(filter));
+  return { rows, total: counted?.total ?? 0 };
+}
 
 /** Changes a group, and returns null if the group no longer has the version that the caller read. */
 export async function changeSshKeyGroup(

@@ -22,14 +22,16 @@ export const isHeldWithin = (reach: Reach, row: { readonly sites: SQL; readonly 
   );
 
 export interface HeldFilter {
+  readonly ids?: readonly string[] | undefined;
   readonly tenant?: string | undefined;
   readonly name?: string | undefined;
   readonly siteId?: SiteId | undefined;
   readonly reach: Reach;
 }
 
-const matches = ({ tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
+const matches = ({ ids, tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
   and(
+    ids === undefined ? undefined : sql`${t.id} = any(${sql.param([...ids])}::uuid[])`,
     tenant === undefined ? undefined : eq(t.tenant, tenant),
     name === undefined ? undefined : eq(t.name, name),
     siteId === undefined ? undefined : sql`(${t.sites} is null or ${siteId}::uuid = any(${t.sites}))`,
@@ -97,6 +99,23 @@ export const listSshKeysAfter = (
     )
     .orderBy(asc(t.tenant), asc(t.name))
     .limit(page.limit);
+
+/** Returns a page of the keys, the oldest first, and how many there are in all. */
+export async function pageOfSshKeys(
+  db: Db,
+  filter: HeldFilter,
+  page: { readonly limit: number; readonly offset: number },
+): Promise<{ rows: SshKeyRow[]; total: number }> {
+  const rows = await db
+    .select()
+    .from(t)
+    .where(matches(filter))
+    .orderBy(asc(t.createdAt), asc(t.id))
+    .limit(page.limit)
+    .offset(page.offset);
+  const [counted] = await db.select({ total: count() }).from(t).where(matches(filter));
+  return { rows, total: counted?.total ?? 0 };
+}
 
 /** Gives a key another name, and returns null if the key no longer has the version that the caller read. */
 export async function renameSshKey(tx: Tx, id: SshKeyId, version: string, name: string): Promise<SshKeyRow | null> {

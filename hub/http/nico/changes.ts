@@ -56,10 +56,15 @@ const changeInstance: Endpoint = {
     if (ipxe === true)
       throw refused("rebootWithCustomIpxe", "MAAS boots the host from its disk, and Muster gives it no other script.");
     if (updates === true) throw refused("applyUpdatesOnReboot", "Muster updates no firmware of a tenant's host.");
-    if (onlyChange(changes) === "triggerReboot") await carryOutOwn(call, "rebootInstance", id, { reason: BY_CLIENT });
+    if (onlyChange(changes) === "triggerReboot")
+      await carryOutOwn(call, "rebootInstance", { id, body: { reason: BY_CLIENT } });
     else {
       const version = await readAllocationVersion(call.deps.db, id);
-      await carryOutOwn(call, "updateInstance", id, { labels: changes.labels }, version);
+      await carryOutOwn(call, "updateInstance", {
+        id,
+        body: { labels: changes.labels },
+        ...(version === null ? {} : { version }),
+      });
     }
     return { body: await readOneInstance(call, id) };
   },
@@ -86,7 +91,7 @@ const NOT_OF_A_MACHINE = {
 async function setMaintenance(call: NicoCall, id: NodeId, on: boolean, message: string | null): Promise<void> {
   if (on && message === null) throw refused("setMaintenanceMode", "maintenanceMessage is needed to begin maintenance.");
   if (!on && message !== null) throw refused("maintenanceMessage", "it belongs to the begin of maintenance.");
-  await carryOutOwn(call, on ? "cordonNode" : "uncordonNode", id, { reason: message ?? BY_CLIENT });
+  await carryOutOwn(call, on ? "cordonNode" : "uncordonNode", { id, body: { reason: message ?? BY_CLIENT } });
 }
 
 const changeMachine: Endpoint = {
@@ -131,11 +136,12 @@ const power: Endpoint = {
   status: 202,
   answer: async (call) => {
     const { action, acknowledgeAttachedInstance } = checked(PowerChange, call.body, "body");
-    await carryOutOwn(call, "powerNode", idIn(call.params, NodeId), {
+    const body = {
       ...ACTIONS[action],
       reason: BY_CLIENT,
       acknowledge_tenant: acknowledgeAttachedInstance === true,
-    });
+    };
+    await carryOutOwn(call, "powerNode", { id: idIn(call.params, NodeId), body });
     return { body: { message: "Power request was accepted" } };
   },
 };

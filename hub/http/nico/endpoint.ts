@@ -25,12 +25,12 @@ export interface NicoAnswer {
 
 export interface Endpoint {
   readonly operationId: string;
-  readonly method: "GET" | "PUT" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** The path after `/v2/org/{org}/{nico|carbide}`, with parameters in braces. */
   readonly path: string;
   readonly permission: "read" | "write";
   readonly right: Right;
   readonly place: Place;
-  readonly status: 200 | 202 | 204;
+  readonly status: 200 | 201 | 202 | 204;
   answer(call: NicoCall): Promise<NicoAnswer>;
 }

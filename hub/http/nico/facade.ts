@@ -8,6 +8,7 @@ import type { ApiDependencies } from "../deps.ts";
 import { readJson } from "../json-body.ts";
 import { nicoAbsent } from "./absent.ts";
 import { nicoChanges } from "./changes.ts";
+import { nicoCreateInstance } from "./create-instance.ts";
 import type { Endpoint, NicoAnswer } from "./endpoint.ts";
 import { nicoExpectedMachines } from "./expected-machines.ts";
 import { nicoHealthReports } from "./health-reports.ts";
@@ -15,6 +16,8 @@ import { idIn, pageIn } from "./inputs.ts";
 import { nicoInstances } from "./instances.ts";
 import { nicoMachines } from "./machines.ts";
 import { nicoSites } from "./sites.ts";
+import { nicoSshKeyGroups } from "./ssh-key-groups.ts";
+import { nicoSshKeys } from "./ssh-keys.ts";
 
 /** Every request in NICo's form that the hub answers (decision R3). */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -24,6 +27,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...nicoExpectedMachines,
   ...nicoInstances,
   ...nicoChanges,
+  ...nicoCreateInstance,
+  ...nicoSshKeys,
+  ...nicoSshKeyGroups,
   ...nicoAbsent,
 ];
 
@@ -101,12 +107,25 @@ function toResponse(
   return status === 204 ? c.body(null, 204) : c.json(body as object, status);
 }
 
+/** Fields of Muster's own API that have another name in NICo's form, beyond the case of their letters. */
+const NICO_NAMES: Readonly<Record<string, string>> = {
+  key_ids: "sshKeyIds",
+  node_id: "machineId",
+  sku_id: "instanceTypeId",
+};
+const inNicoForm = (pointer: string): string =>
+  pointer
+    .slice(1)
+    .split("/")
+    .map((part) => NICO_NAMES[part] ?? part.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()))
+    .join("/");
+
 /** Answers an error in NICo's form: `data` names the fields that are wrong. */
 export function nicoProblem(c: Context, name: ApiName, problem: Problem, retryAfterSeconds?: number): Response {
   if (retryAfterSeconds !== undefined) c.header("retry-after", String(retryAfterSeconds));
   const data =
     problem.errors === undefined
       ? null
-      : Object.fromEntries(problem.errors.map(({ pointer, message }) => [pointer.slice(1), message]));
+      : Object.fromEntries(problem.errors.map(({ pointer, message }) => [inNicoForm(pointer), message]));
   return c.json({ source: name, message: problem.detail, data }, problem.status as 400);
 }

@@ -64,17 +64,20 @@ const put: Endpoint = {
   status: 200,
   answer: async (call) => {
     const { source, mode, alerts } = parse(Report, call.body, "body");
-    await carryOutOwn(call, "setNodeHealthOverride", idIn(call.params, NodeId), {
-      source,
-      mode: mode === "Replace" ? "replace" : "merge",
-      alerts: (alerts ?? []).map(({ id, target, message, tenantMessage, classifications }) => ({
-        id,
-        target: target ?? null,
-        message,
-        tenant_message: tenantMessage ?? null,
-        classifications: classifications ?? [],
-      })),
-      reason: alerts?.[0]?.message ?? "Reported by a client of NICo's API",
+    await carryOutOwn(call, "setNodeHealthOverride", {
+      id: idIn(call.params, NodeId),
+      body: {
+        source,
+        mode: mode === "Replace" ? "replace" : "merge",
+        alerts: (alerts ?? []).map(({ id, target, message, tenantMessage, classifications }) => ({
+          id,
+          target: target ?? null,
+          message,
+          tenant_message: tenantMessage ?? null,
+          classifications: classifications ?? [],
+        })),
+        reason: alerts?.[0]?.message ?? "Reported by a client of NICo's API",
+      },
     });
     const found = (await reportsOf(call)).find((one) => one.source === source);
     if (found === undefined) throw new ApiError("conflict", `The report ${source} was removed meanwhile.`);
@@ -93,7 +96,7 @@ const remove: Endpoint = {
   answer: async (call) => {
     const reason = "Removed by a client of NICo's API";
     const id = idIn(call.params, NodeId);
-    await carryOutOwn(call, "removeNodeHealthOverride", id, { source: call.params["source"], reason });
+    await carryOutOwn(call, "removeNodeHealthOverride", { id, body: { source: call.params["source"], reason } });
     return { body: null };
   },
 };

@@ -13,7 +13,7 @@ import { idIn, siteIn } from "./inputs.ts";
 import { carryOutOwn } from "./own-route.ts";
 
 /** Muster's own view of an instance decides about its status, so that a tenant reads the same in both forms of the API. */
-async function inForm(db: Db, rows: readonly AllocationRow[]) {
+export async function inForm(db: Db, rows: readonly AllocationRow[]) {
   const open = rows.filter(isOpen);
   const own = new Map((await toInstances(db, open)).map((one) => [one.id, one]));
   return open.flatMap((row) => {
@@ -68,16 +68,28 @@ const release: Endpoint = {
   status: 202,
   answer: async (call) => {
     const { machineHealthIssue: issue, isRepairTenant } = parse(Release, call.body ?? {}, "body");
-    await carryOutOwn(call, "releaseAllocation", idIn(call.params, AllocationId), {
-      reason: "Ended by a client of NICo's API",
-      ...(issue === undefined || issue === null ? {} : { machine_health_issue: issue }),
-      ...(typeof isRepairTenant === "boolean" ? { is_repair_tenant: isRepairTenant } : {}),
+    await carryOutOwn(call, "releaseAllocation", {
+      id: idIn(call.params, AllocationId),
+      body: {
+        reason: "Ended by a client of NICo's API",
+        ...(issue === undefined || issue === null ? {} : { machine_health_issue: issue }),
+        ...(typeof isRepairTenant === "boolean" ? { is_repair_tenant: isRepairTenant } : {}),
+      },
     });
     return { body: { message: "Deletion request was accepted" } };
   },
 };
 
-/** The flat network that stands for each tenant with an instance at a site. */
+const toNetwork = ({ siteId, tenant }: { readonly siteId: string | null; readonly tenant: string }) => ({
+  id: vpcOf(siteId, tenant),
+  name: tenant,
+  siteId,
+  tenantId: stableId("tenant", tenant),
+  networkVirtualizationType: "FLAT",
+  status: "Ready",
+});
+
+/** The flat network that stands for each tenant with an instance at a site, and for the organization's own tenant at every site. */
 const networks: Endpoint = {
   operationId: "nicoListVpcs",
   method: "GET",
@@ -86,17 +98,9 @@ const networks: Endpoint = {
   right: "read_allocations",
   place: "list",
   status: 200,
-  answer: async ({ deps: { db }, actor, query, page }) => {
-    const { rows, total } = await pageOfTenants(db, { reach: actor, siteId: siteIn(query) }, page);
-    const body = rows.map(({ siteId, tenant }) => ({
-      id: vpcOf(siteId, tenant),
-      name: tenant,
-      siteId,
-      tenantId: stableId("tenant", tenant),
-      networkVirtualizationType: "FLAT",
-      status: "Ready",
-    }));
-    return { body, total };
+  answer: async ({ deps: { db }, actor, org, query, page }) => {
+    const { rows, total } = await pageOfTenants(db, { reach: actor, siteId: siteIn(query), everywhere: org }, page);
+    return { body: rows.map(toNetwork), total };
   },
 };
 

@@ -1,20 +1,33 @@
+import { mustBeWithin } from "../../people/place.ts";
 import { parse } from "../problem.ts";
 import { carryOut } from "../register.ts";
+import { Versioned } from "../route.ts";
 import { ROUTES } from "../routes/index.ts";
 import type { NicoCall } from "./endpoint.ts";
 
-/** Carries out a route of Muster's own API for the object of the request, so that NICo's clients get the same checks, audit and approvals. */
+/** What a request in NICo's form asks of a route of Muster's own API: the object of the path, the body, and the version that is changed. */
+export interface OwnRequest {
+  readonly id?: string;
+  readonly body?: unknown;
+  readonly version?: string;
+}
+
+/**
+ * Carries out a route of Muster's own API, so that NICo's clients get the same checks, reach, audit and approvals. Returns the body of the route's
+ * answer.
+ */
 export async function carryOutOwn(
   call: NicoCall,
   operationId: string,
-  id: string,
-  body: unknown,
-  /** The version of the object that a route of the method PATCH changes; NICo's clients send none. */
-  ifMatch: string | null = null,
-): Promise<void> {
+  { id, body, version }: OwnRequest,
+): Promise<unknown> {
   const route = ROUTES.find((one) => one.operationId === operationId);
-  if (route?.body === undefined) throw new Error(`there is no route ${operationId} with a body`);
+  if (route === undefined) throw new Error(`there is no route ${operationId}`);
   const { actor, address, requestId, deps, approval } = call;
-  const own = { params: { id }, query: {}, body: parse(route.body, body, "body"), ifMatch, accept: undefined };
-  await carryOut(route, { ...own, actor, address, requestId, deps }, approval);
+  const params = id === undefined ? {} : { id };
+  const asked = { params, body: route.body === undefined ? undefined : parse(route.body, body, "body") };
+  await mustBeWithin(deps.db, actor, route, asked);
+  const own = { ...asked, query: {}, ifMatch: version ?? null, accept: undefined };
+  const answer = await carryOut(route, { ...own, actor, address, requestId, deps }, approval);
+  return answer instanceof Versioned ? answer.body : answer;
 }

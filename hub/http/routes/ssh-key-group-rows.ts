@@ -20,7 +20,7 @@ export async function usesOfGroups(
 }
 
 /** Returns the status of a group at each of its sites, and at each site with an allocation that uses the group. */
-function syncOfSites({ sites }: Pick<SshKeyGroupRow, "sites">, uses: UsesOfGroup) {
+export function syncOfSites({ sites }: Pick<SshKeyGroupRow, "sites">, uses: UsesOfGroup) {
   const used = uses.flatMap(({ use }) => (use.siteId === null ? [] : [use.siteId]));
   return [...new Set([...(sites ?? []), ...used])].map((siteId) => ({
     siteId,

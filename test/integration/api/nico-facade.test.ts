@@ -81,10 +81,13 @@ describe("the routes in NICo's form", () => {
   it("answer every read under both names of the API", async () => {
     const id = await add();
     const instance = await allocate(await add());
+    const key = (await api.ask("POST", `${BASE}/sshkey`, { name: "of the reads", publicKey: SSH_KEY })).body.id;
+    const group = (await api.ask("POST", `${BASE}/sshkeygroup`, { name: "of the reads" })).body.id;
+    const objects = { site: siteId, instance, sshkey: key, sshkeygroup: group } as Readonly<Record<string, string>>;
     for (const name of ["nico", "carbide"])
       for (const { method, path } of ENDPOINTS) {
         if (method !== "GET") continue;
-        const object = path.startsWith("/site") ? siteId : path.startsWith("/instance") ? instance : id;
+        const object = objects[path.split("/")[1] ?? ""] ?? id;
         const answer = await api.ask("GET", `/v2/org/acme/${name}${path.replace("{id}", object)}?type=DPU`);
         expect({ path, status: answer.status }).toEqual({ path, status: 200 });
       }
