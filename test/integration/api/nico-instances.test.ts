@@ -169,7 +169,7 @@ describe("keys and new instances in NICo's form", () => {
     const body = { name: "gpu-u", tenantId: stableId("tenant", "acme"), machineId, sshKeyGroupIds: [group] };
     expect((await ask("POST", "/instance", body)).status).toBe(409);
     const wish = { ...body, allowUnhealthyMachine: true };
-    const operator = bearer(await apiToken(api, { role: "operator" }));
+    const operator = bearer(await apiToken(api.database, { name: nextName(), role: "operator", sites: [siteId] }));
     expect((await ask("POST", "/instance", wish, operator)).status).toBe(403);
     const given = await ask("POST", "/instance", wish);
     expect(given.status, JSON.stringify(given.body)).toBe(201);
