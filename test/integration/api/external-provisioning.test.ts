@@ -370,14 +370,8 @@ describe("a request to provision a host", () => {
   });
 
   it("is refused for a host of another mode, and for what does not exist", async () => {
-    const manual = {
-      onboarding_mode: "manual",
-      hostname: "by-hand",
-      sku_id: skuId,
-      region_code: "r1",
-      site_id: siteId,
-    };
-    await make(NODES, manual, 201);
+    const byHand = { hostname: "by-hand", sku_id: skuId, region_code: "r1", site_id: siteId };
+    await make(NODES, { onboarding_mode: "manual", ...byHand }, 201);
     await make(ATTEMPTS, newHost({ hostname: "by-hand" }), 409, foreman);
     const { host, attempt } = await begin();
     await report(attempt.id, "abandon", { reason: "another SKU" });

@@ -162,7 +162,7 @@ describe("keys and new instances in NICo's form", () => {
   });
 
   it("give an unhealthy machine that is named, to a caller with the right to", async () => {
-    const [machineId, group] = [await addNode(), await addGroup([await addKey(sshKeyOf("U"))])];
+    const [machineId, group] = [await addNode(), await addGroup([await addKey(sshKeyOf("J"))])];
     const alerts = [{ id: "FanSlow", target: "fan3", message: "slow", classifications: ["PreventAllocations"] }];
     const reported = await ask("PUT", `/machine/${machineId}/health-report`, { source: "fans", mode: "Merge", alerts });
     expect(reported.status, JSON.stringify(reported.body)).toBeLessThan(300);
