@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ruleOf } from "./condition-types.ts";
+import { isOfProbe, ruleOf } from "./condition-types.ts";
 import { ReportedCondition } from "./readiness.ts";
 
 /** The largest numbers of groups in a readiness policy, and of requirements in one group. */
@@ -9,27 +9,32 @@ const GROUP_REQUIREMENTS = 8;
 const WEEK_SECONDS = 7 * 86_400;
 
 /** What a readiness policy asks of one condition of a node. */
-export const ReadinessRequirement = z.strictObject({
-  type: ReportedCondition.shape.type.refine(
-    (type) => ruleOf(type) !== null,
-    "is a type that no source may report; name another type",
-  ),
-  status: z.enum(["True", "False"]).describe("The status that the condition must have").default("True"),
-  max_age_seconds: z
-    .int()
-    .min(60)
-    .max(30 * 86_400)
-    .nullable()
-    .describe("The condition counts only for so long after its last report arrived; null for any time")
-    .default(null),
-  deadline_seconds: z
-    .int()
-    .min(60)
-    .max(WEEK_SECONDS)
-    .nullable()
-    .describe("A condition that is missing for so long after the begin of the node's generation is overdue")
-    .default(null),
-});
+export const ReadinessRequirement = z
+  .strictObject({
+    type: ReportedCondition.shape.type.refine(
+      (type) => ruleOf(type) !== null,
+      "is a type that no source may report; name another type",
+    ),
+    status: z.enum(["True", "False"]).describe("The status that the condition must have").default("True"),
+    max_age_seconds: z
+      .int()
+      .min(60)
+      .max(30 * 86_400)
+      .nullable()
+      .describe("The condition counts only for so long after its last report arrived; null for any time")
+      .default(null),
+    deadline_seconds: z
+      .int()
+      .min(60)
+      .max(WEEK_SECONDS)
+      .nullable()
+      .describe("A condition that is missing for so long after the begin of the node's generation is overdue")
+      .default(null),
+  })
+  .refine(({ type, status }) => status === "True" || !isOfProbe(type), {
+    path: ["status"],
+    error: "must be True for the condition of a probe, because a fault of the hub's network must make no node ready",
+  });
 export type ReadinessRequirement = z.output<typeof ReadinessRequirement>;
 
 const Requirements = z.array(ReadinessRequirement).min(1).max(GROUP_REQUIREMENTS);

@@ -44,19 +44,17 @@ const isForbidden = (address: string): boolean => {
   return family !== 0 && FORBIDDEN.check(address, family === 4 ? "ipv4" : "ipv6");
 };
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
-
 /**
- * True if no probe of a host may connect to the address. A host is never on the hub's machine, so loopback and the hub's own places are forbidden too. A
- * text that is no plain IP address, such as one with a zone, is forbidden.
+ * True if no probe may connect to the address, which is the host's own or one behind its name. A host is never on the hub's machine, so all addresses and
+ * names of this machine are forbidden at every port, as other services of the hub's operator may listen there. A text that is no plain IP address, such
+ * as one with a zone, is forbidden.
  */
-export const isForbiddenToProbes = (address: string, port: number): boolean => {
-  const family = isIP(address);
-  if (family === 0 || address.includes("%") || isForbidden(address)) return true;
-  return LOOPBACK.check(address, family === 4 ? "ipv4" : "ipv6") || ownPlaces.isOwn(address, port);
-};
+export const isForbiddenToProbes = (address: string, host: string): boolean =>
+  isIP(address) === 0 ||
+  address.includes("%") ||
+  isForbidden(address) ||
+  ownPlaces.isHere(address) ||
+  ownPlaces.isHere(host);
 
 /** True if the URL's host is a forbidden address, or an address of the hub itself. */
 export const isForbiddenHost = (url: URL): boolean => isForbidden(hostOf(url)) || ownPlaces.isOwnUrl(url);

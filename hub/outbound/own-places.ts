@@ -17,6 +17,9 @@ const isMachines = (address: string): boolean =>
   LOOPBACK.check(address, isIP(address) === 4 ? "ipv4" : "ipv6") ||
   Object.values(networkInterfaces()).some((all) => all?.some((one) => plainAddress(one.address) === address));
 
+const isNameOfMachine = (name: string): boolean =>
+  name === "localhost" || name.endsWith(".localhost") || name === hostname().toLowerCase();
+
 /**
  * The addresses at which the hub's process listens, which no webhook and no MAAS region may use. If a webhook had one of the hub's own addresses, the
  * hub would send itself every event in a loop. If a MAAS region had one of the hub's own addresses, the hub would call its own API with a MAAS token.
@@ -43,13 +46,18 @@ class OwnPlaces {
     );
   }
 
+  /** True if the address or name is of the hub's machine, or one by which other programs reach the hub, whatever port is meant. */
+  isHere(host: string): boolean {
+    const to = plainAddress(host);
+    return (isIP(to) === 0 ? isNameOfMachine(to) : isMachines(to)) || [...this.#places].some((one) => one.host === to);
+  }
+
   /** True if the URL's host is the hub itself, by an address or by a name that the hub recognizes without a DNS query. */
   isOwnUrl(url: URL): boolean {
     const port = portOf(url);
     const host = hostOf(url).toLowerCase();
     if (isIP(host) !== 0) return this.isOwn(host, port);
-    const here = host === "localhost" || host.endsWith(".localhost") || host === hostname().toLowerCase();
-    if (here && ["127.0.0.1", "::1"].some((address) => this.isOwn(address, port))) return true;
+    if (isNameOfMachine(host) && ["127.0.0.1", "::1"].some((address) => this.isOwn(address, port))) return true;
     return [...this.#places].some((place) => place.port === port && place.host === host);
   }
 }

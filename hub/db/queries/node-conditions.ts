@@ -121,12 +121,15 @@ const countedChanges = sql`case when ${changes}[1] > ${secondsAgo(FLAPPING.apart
 const flapsNow = sql`(${nodeConditions.flappingSince} is not null
   and ${nodeConditions.changedAt} > ${secondsAgo(FLAPPING.holdSeconds)})`;
 /** The history of a condition's changes after a report, as `afterChange` of shared/flapping.ts decides. A new generation begins a new history. */
-const historyAfter = {
-  changes: sql`case when not ${isOfExcluded} then '{}' when ${isChange} then ${countedChanges} else ${changes} end`,
+const historyAfter = (counts: SQL) => ({
+  changes: sql`case when not ${isOfExcluded} then '{}' when ${counts} then ${countedChanges} else ${changes} end`,
   flappingSince: sql`case when not ${isOfExcluded} then null
     when ${flapsNow} then ${nodeConditions.flappingSince}
-    when ${isChange} and (${countedChanges})[${sql.raw(String(FLAPPING.changes))}] >= ${secondsAgo(FLAPPING.windowSeconds)} then now() end`,
-};
+    when ${counts} and (${countedChanges})[${sql.raw(String(FLAPPING.changes))}] >= ${secondsAgo(FLAPPING.windowSeconds)} then now() end`,
+});
+/** Of a probe only a change that a host has made counts. An expiry, and a result that is Unknown, say something about the hub, which may be late for all hosts. */
+const isChangeOfHost = sql`(${nodeConditions.status} <> excluded.status and 'Unknown' not in (${nodeConditions.status}, excluded.status)
+  and coalesce(${nodeConditions.expiresAt} > now(), true))`;
 
 /**
  * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future,
@@ -169,7 +172,7 @@ export async function writeConditions(
         expiresAt: sql`excluded.expires_at`,
         receivedAt: sql`excluded.received_at`,
         changedAt,
-        ...historyAfter,
+        ...historyAfter(isChange),
       },
       setWhere: sql`(${nodeConditions.generation}, ${nodeConditions.observedAt}, ${badness(nodeConditions.status)})
           <= (excluded.generation, excluded.observed_at, ${badness(sql`excluded.status`)})
@@ -202,14 +205,20 @@ export const writeProbeCondition = (
   said: Pick<ReportedCondition, "status" | "reason" | "message"> & { readonly type: `probe.${string}` },
   lifeSeconds: number,
 ): Promise<void> =>
-  replaceCondition(tx, node, said, { expiresAt: sql`now() + make_interval(secs => ${lifeSeconds})` }, historyAfter);
+  replaceCondition(
+    tx,
+    node,
+    said,
+    { expiresAt: sql`now() + make_interval(secs => ${lifeSeconds})` },
+    historyAfter(isChangeOfHost),
+  );
 
 async function replaceCondition(
   tx: Tx,
   node: { id: NodeId; generation: number },
   said: Pick<ReportedCondition, "type" | "status" | "reason" | "message">,
   expiry: { readonly expiresAt: SQL | null },
-  history: Partial<typeof historyAfter> = {},
+  history: Partial<ReturnType<typeof historyAfter>> = {},
 ): Promise<void> {
   const values = { ...said, generation: node.generation, source: "hub", observedAt: sql`now()` } as const;
   await tx
@@ -232,35 +241,48 @@ export async function writeOwnConditions(
   await tx.insert(nodeConditions).values(nodeIds.map((nodeId) => ({ ...values, nodeId })));
 }
 
-/**
- * Ends the results of probes that the hub makes no more: it removes the condition of a probe that the profile lists no longer, and says of each other one
- * that nobody probes the host at present.
- */
-export async function endProbeConditions(
+type OfProbes = readonly { readonly nodeId: NodeId; readonly type: `probe.${string}` }[];
+
+const areOfProbes = (which: OfProbes): SQL => sql`(node_id, type) in (
+  select * from unnest(${sql.param(which.map(({ nodeId }) => nodeId))}::uuid[], ${sql.param(which.map(({ type }) => type))}::text[]))
+  and source = 'hub'`;
+
+/** Returns those of the probes whose last result still counts, so that the next one may be counted on top of it. */
+export async function probesThatCount(tx: Tx, which: OfProbes): Promise<{ nodeId: NodeId; type: string }[]> {
+  return tx
+    .select({ nodeId: nodeConditions.nodeId, type: nodeConditions.type })
+    .from(nodeConditions)
+    .where(and(areOfProbes(which), sql`${nodeConditions.expiresAt} > now()`));
+}
+
+/** Removes the conditions of probes that the profiles list no longer. */
+export async function removeProbeConditions(tx: Tx, which: OfProbes): Promise<void> {
+  if (which.length === 0) return;
+  await tx.delete(nodeConditions).where(areOfProbes(which));
+  await wakeWorkflows(tx, [...new Set(which.map(({ nodeId }) => waitKey.node(nodeId)))]);
+}
+
+/** Says of the conditions of probes that their last results count no more. A probe that has had no result has no condition, and gets none. */
+export async function voidProbeConditions(
   tx: Tx,
-  ended: readonly { readonly nodeId: NodeId; readonly type: string; readonly isListed: boolean }[],
-  message: string,
+  which: OfProbes,
+  said: { readonly reason: string; readonly message: string },
 ): Promise<void> {
-  const arrays = (all: typeof ended): SQL => sql`(node_id, type) in (
-    select * from unnest(${sql.param(all.map(({ nodeId }) => nodeId))}::uuid[], ${sql.param(all.map(({ type }) => type))}::text[]))
-    and source = 'hub'`;
-  const [listed, unlisted] = [ended.filter((one) => one.isListed), ended.filter((one) => !one.isListed)];
-  if (unlisted.length > 0) await tx.delete(nodeConditions).where(arrays(unlisted));
-  if (listed.length > 0)
-    await tx
-      .update(nodeConditions)
-      .set({
-        status: "Unknown",
-        reason: "NotProbed",
-        changes: [],
-        flappingSince: null,
-        message,
-        expiresAt: null,
-        receivedAt: sql`now()`,
-        changedAt: sql`case when ${nodeConditions.status} = 'Unknown' then ${nodeConditions.changedAt} else now() end`,
-      })
-      .where(arrays(listed));
-  await wakeWorkflows(tx, [...new Set(ended.map(({ nodeId }) => waitKey.node(nodeId)))]);
+  if (which.length === 0) return;
+  const voided = await tx
+    .update(nodeConditions)
+    .set({
+      ...said,
+      status: "Unknown",
+      changes: [],
+      flappingSince: null,
+      expiresAt: null,
+      receivedAt: sql`now()`,
+      changedAt: sql`case when ${nodeConditions.status} = 'Unknown' then ${nodeConditions.changedAt} else now() end`,
+    })
+    .where(areOfProbes(which))
+    .returning({ nodeId: nodeConditions.nodeId });
+  await wakeWorkflows(tx, [...new Set(voided.map(({ nodeId }) => waitKey.node(nodeId)))]);
 }
 
 /** Extends up to `most` conditions that would expire before the time `grace_until` of the row in `condition_watch`. */

@@ -22,11 +22,21 @@ const isProbed = sql`case when n.onboarding_mode = 'external'
   else n.status = ${texts(["active", "offline"])} end`;
 
 /** A difference between the probes that the profiles list and those that the hubs make. */
-export type PlannedChange = { readonly nodeId: NodeId; readonly name: string } & (
-  | { readonly kind: "begin"; readonly probe: Probe; readonly generation: number }
+export type PlannedChange = {
+  readonly nodeId: NodeId;
+  readonly name: string;
+} & /** `isAnew` is true if the former results say nothing about what the probe now asks, because it asks something else or asks another host. */
+(
+  | { readonly kind: "begin"; readonly probe: Probe; readonly generation: number; readonly isAnew: boolean }
   /** `isListed` is true if the node's profile still lists the probe, and the node's state ends it. */
   | { readonly kind: "end"; readonly isListed: boolean }
 );
+
+/** The fields of a probe that decide how often and when its results count, but not what they say. */
+const HOW_OFTEN = sql.raw(`'{interval_seconds,timeout_seconds,successes,failures}'::text[]`);
+/** SQL that is true if two rows with a generation, a host and a probe are about one question to one host. */
+const sameQuestion = (one: SQL, other: SQL): SQL => sql`(${one}.generation = ${other}.generation
+  and ${one}.host is not distinct from ${other}.host and ${one}.probe - ${HOW_OFTEN} = ${other}.probe - ${HOW_OFTEN})`;
 
 /** Returns up to `most` differences. Without a profile with probes the statement reads no node. */
 export async function probesToChange(tx: Tx, most: number): Promise<PlannedChange[]> {
@@ -36,26 +46,31 @@ export async function probesToChange(tx: Tx, most: number): Promise<PlannedChang
     probe: Probe | null;
     generation: number | null;
     is_listed: boolean;
+    is_anew: boolean;
   }>(sql`
     with listed as materialized (
-      select x.node_id, x.generation, x.is_probed, p.value as probe, p.value ->> 'name' as name
-      from (select n.id as node_id, n.generation, coalesce(${isProbed}, false) as is_probed, ${profileOf(sql`n.id`)} as profile_id
+      select x.node_id, x.generation, x.host, x.is_probed, p.value as probe, p.value ->> 'name' as name
+      from (select n.id as node_id, n.generation, n.host, coalesce(${isProbed}, false) as is_probed, ${profileOf(sql`n.id`)} as profile_id
         from nodes n where n.status <> 'deleted' and exists (select from maas_site_profiles where probes <> '[]') offset 0) x
       join maas_site_profiles m on m.id = x.profile_id
       cross join lateral jsonb_array_elements(m.probes) p(value))
     select coalesce(l.node_id, s.node_id) as node_id, coalesce(l.name, s.name) as name, l.node_id is not null as is_listed,
+      coalesce(not ${sameQuestion(sql`s`, sql`l`)}, true) as is_anew,
       case when l.is_probed then l.probe end as probe, case when l.is_probed then l.generation end as generation
     from listed l full join node_probes s on s.node_id = l.node_id and s.name = l.name
-    where case when l.is_probed then (s.probe, s.generation) is distinct from (l.probe, l.generation) else s.node_id is not null end
+    where case when l.is_probed then (s.probe, s.generation, s.host) is distinct from (l.probe, l.generation, l.host) else s.node_id is not null end
     order by 1, 2 limit ${most}`);
-  return rows.map(({ node_id: nodeId, name, probe, generation, is_listed: isListed }) =>
+  return rows.map(({ node_id: nodeId, name, probe, generation, is_listed: isListed, is_anew: isAnew }) =>
     probe === null || generation === null
       ? { kind: "end", nodeId, name, isListed }
-      : { kind: "begin", nodeId, name, probe, generation },
+      : { kind: "begin", nodeId, name, probe, generation, isAnew },
   );
 }
 
-/** Begins probes, or begins them anew after a change of the probe or of the node's generation. The first of each comes within `spreadSeconds`. */
+/**
+ * Begins probes, or begins them anew if they ask something else or another host than before. The first of each comes within `spreadSeconds`. A probe of
+ * which only the interval, the time-out or the numbers of results have changed keeps what its results have said.
+ */
 export async function beginProbes(
   tx: Tx,
   begun: readonly Extract<PlannedChange, { kind: "begin" }>[],
@@ -63,13 +78,17 @@ export async function beginProbes(
 ): Promise<void> {
   if (begun.length === 0) return;
   const rows = begun.map(({ nodeId, name, probe, generation }) => ({ node_id: nodeId, name, probe, generation }));
+  const kept = sameQuestion(sql`node_probes`, sql`excluded`);
   await tx.execute(sql`
-    insert into node_probes (node_id, name, probe, generation, next_at)
-    select r.node_id, r.name, r.probe, r.generation, now() + random() * make_interval(secs => ${spreadSeconds})
+    insert into node_probes (node_id, name, probe, generation, host, next_at)
+    select r.node_id, r.name, r.probe, r.generation, n.host, now() + random() * make_interval(secs => ${spreadSeconds})
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (node_id uuid, name text, probe jsonb, generation int)
     join nodes n on n.id = r.node_id
-    on conflict (node_id, name) do update set probe = excluded.probe, generation = excluded.generation, next_at = excluded.next_at,
-      status = 'Unknown', successes = 0, failures = 0, claim = node_probes.claim + 1`);
+    on conflict (node_id, name) do update set probe = excluded.probe, generation = excluded.generation, host = excluded.host,
+      next_at = excluded.next_at, claim = node_probes.claim + 1,
+      status = case when ${kept} then node_probes.status else 'Unknown' end,
+      successes = case when ${kept} then node_probes.successes else 0 end,
+      failures = case when ${kept} then node_probes.failures else 0 end`);
 }
 
 export async function deleteProbes(
@@ -104,7 +123,8 @@ export interface ClaimedProbe {
 
 /**
  * Claims up to `most` due probes, the longest due first. The claim itself sets the time of the next probe, about an interval from now, so it needs no lease:
- * a hub that dies after its claim leaves out one result. Probes that another hub claims at this moment are skipped.
+ * a hub that dies after its claim leaves out one result. Probes that another hub claims at this moment are skipped. So are those of a node whose address
+ * or generation has changed, until the plan begins them anew.
  */
 export async function claimProbes(tx: Tx, most: number): Promise<ClaimedProbe[]> {
   const { rows } = await tx.execute<{
@@ -119,14 +139,28 @@ export async function claimProbes(tx: Tx, most: number): Promise<ClaimedProbe[]>
     late: number;
   }>(sql`
     with due as (
-      select s.node_id, s.name, s.next_at from node_probes s where s.next_at <= now() order by s.next_at limit ${most} for update skip locked)
+      select s.node_id, s.name, s.next_at from node_probes s join nodes n on n.id = s.node_id
+      where s.next_at <= now() and s.generation = n.generation and s.host is not distinct from n.host
+      order by s.next_at limit ${most} for update of s skip locked)
     update node_probes s set claim = s.claim + 1,
       next_at = now() + make_interval(secs => (s.probe ->> 'interval_seconds')::float8 * (0.9 + 0.2 * random()))
-    from due join nodes n on n.id = due.node_id
-    where s.node_id = due.node_id and s.name = due.name
-    returning s.node_id, s.probe, s.generation, n.host, s.claim, s.status, s.successes, s.failures,
+    from due where s.node_id = due.node_id and s.name = due.name
+    returning s.node_id, s.probe, s.generation, s.host, s.claim, s.status, s.successes, s.failures,
       extract(epoch from now() - due.next_at)::float8 as late`);
   return rows.map(({ node_id: nodeId, late: lateSeconds, ...row }) => ({ nodeId, ...row, lateSeconds }));
+}
+
+/** A claim sets the next probe to at most 1.1 intervals from now. What is later was claimed before the clock of the database was set back. */
+const LATEST_INTERVALS = 1.2;
+
+/** Makes probes due within their interval that would come only when the database's clock has caught up. Meanwhile nobody would look at their hosts. */
+export async function bringForward(tx: Tx): Promise<void> {
+  const interval = sql`make_interval(secs => (s.probe ->> 'interval_seconds')::float8)`;
+  await tx.execute(sql`
+    with late as (
+      select s.node_id, s.name from node_probes s where s.next_at > now() + ${LATEST_INTERVALS} * ${interval} for update skip locked)
+    update node_probes s set next_at = now() + random() * ${interval}
+    from late where s.node_id = late.node_id and s.name = late.name`);
 }
 
 /** What a result may still be about: the node with the generation and the address that the probe had. */

@@ -20,6 +20,8 @@ export const nodeProbes = pgTable(
     /** The probe as the profile had it when its results began to count. */
     probe: jsonb("probe").$type<Probe>().notNull(),
     generation: integer("generation").notNull(),
+    /** The node's address or name about which the results say something; null if the hub knew none. */
+    host: text("host"),
     /** What the results so far say, as in the node's condition. */
     status: text("status", { enum: ["True", "False", "Unknown"] })
       .$type<ConditionStatus>()

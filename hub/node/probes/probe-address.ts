@@ -5,23 +5,34 @@ import type { ProbeOutcome } from "./probe-verdict.ts";
 
 /** How the hub finds the address of a host, and to which addresses it may connect. */
 export interface ProbeNetwork {
-  /** Returns the addresses of a name. It throws if the name has none, or if nobody answers in time. */
-  readonly resolve: (name: string, withinMs: number) => Promise<readonly string[]>;
-  readonly isForbidden: (address: string, port: number) => boolean;
+  /** Returns the addresses of a name, and none if DNS says that it has none. It throws if DNS gives no such answer before the signal is aborted. */
+  readonly resolve: (name: string, signal: AbortSignal) => Promise<readonly string[]>;
+  /** True if no probe may connect to the address, which is that of the host or one behind the host's name. */
+  readonly isForbidden: (address: string, host: string) => boolean;
 }
+
+/** The code of an error of the operating system, DNS, TLS or HTTP. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
+
+/** The answers of DNS that a name does not exist or has no address. Every other failure is one of DNS, which says nothing about the host. */
+const NO_SUCH = new Set(["ENOTFOUND", "ENODATA", "EBADNAME"]);
 
 /**
  * The network of a hub. The names are asked of DNS by a resolver of their own, because the system's resolver has few threads, which slow answers about
  * hosts would take from the hub's other work.
  */
 export const HUB_NETWORK: ProbeNetwork = {
-  resolve: async (name, withinMs) => {
+  resolve: async (name, signal) => {
+    signal.throwIfAborted();
     const resolver = new Resolver({ tries: 1 });
-    const patience = setTimeout(() => resolver.cancel(), withinMs);
+    const stop = () => resolver.cancel();
+    signal.addEventListener("abort", stop, { once: true });
     const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    clearTimeout(patience);
+    signal.removeEventListener("abort", stop);
     const addresses = found.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
-    if (addresses.length === 0) throw new Error(`nothing resolves ${name}`);
+    const fault = found.find((one) => one.status === "rejected" && !NO_SUCH.has(codeOf(one.reason)));
+    if (addresses.length === 0 && fault?.status === "rejected") throw fault.reason;
     return addresses;
   },
   isForbidden: isForbiddenToProbes,
@@ -32,29 +43,35 @@ export type Addressed = { readonly kind: "address"; readonly address: string } |
 const NO_ADDRESS =
   "The node has no address, so the hub cannot probe its host. Let MAAS or the node's agent report one, or the external system in the facts of its completion (host).";
 
+/** The part of a probe's time that DNS may take, so that a name with an address and a late second answer is still probed. */
+const FOR_DNS = 0.5;
+
 /**
  * Returns the address to which a probe connects. The hub checks the addresses behind a name at each probe, and connects to a checked address and never
  * to the name, so that a changed answer of DNS leads the hub nowhere else. One forbidden address among several is enough to refuse all.
  */
 export async function addressOf(
-  { host, port }: { readonly host: string | null; readonly port: number },
+  host: string | null,
   { resolve, isForbidden }: ProbeNetwork,
   withinMs: number,
+  closing: AbortSignal,
 ): Promise<Addressed> {
   if (host === null) return { kind: "unknown", reason: "NoAddress", saw: NO_ADDRESS };
-  const addresses = isIP(host) === 0 ? await resolve(host, withinMs).catch(() => []) : [host];
+  let addresses: readonly string[] = [host];
+  if (isIP(host) === 0)
+    try {
+      addresses = await resolve(host, AbortSignal.any([AbortSignal.timeout(withinMs * FOR_DNS), closing]));
+    } catch (error) {
+      return { kind: "not_tried", saw: `DNS did not answer about the name ${host} (${codeOf(error)}).` };
+    }
   const [address] = addresses;
   if (address === undefined)
-    return {
-      kind: "failed",
-      reason: "NameNotResolved",
-      saw: `The hub found no address for the name ${host} within ${withinMs / 1000} s.`,
-    };
-  const forbidden = addresses.find((one) => isForbidden(one, port));
+    return { kind: "failed", reason: "NameNotResolved", saw: `DNS says that the name ${host} has no address.` };
+  const forbidden = addresses.find((one) => isForbidden(one, host));
   if (forbidden === undefined) return { kind: "address", address };
   return {
     kind: "unknown",
     reason: "AddressRefused",
-    saw: `The hub does not probe ${forbidden}, which is a loopback, link-local, metadata or multicast address, or one of the hub itself. Correct the node's address.`,
+    saw: `The hub does not probe ${forbidden}, which is a loopback, link-local, metadata or multicast address, or one of the hub's own machine. Correct the node's address.`,
   };
 }

@@ -2,14 +2,18 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { connect, isIP, type Socket } from "node:net";
 import type { Probe } from "../../../shared/probes.ts";
-import { addressOf, type ProbeNetwork } from "./probe-address.ts";
+import { addressOf, codeOf, type ProbeNetwork } from "./probe-address.ts";
 import type { ProbeFailure, ProbeOutcome } from "./probe-verdict.ts";
 
-/** RFC 4253 allows a banner of at most 255 bytes. */
+/** RFC 4253 allows a banner of at most 255 bytes, and other lines before it. */
 const BANNER_BYTES = 255;
+const BEFORE_BANNER_BYTES = 8 * 1024;
 const SHOWN_BANNER = 60;
 const HEADER_BYTES = 8 * 1024;
-const SSH_2 = "SSH-2.0-";
+/** A server of SSH 2.0 that also speaks older protocols says 1.99 (RFC 4253, 5.1). */
+const SSH_2 = /^SSH-(2\.0|1\.99)-/;
+/** The largest number of answers with a status below 200 before the answer itself. */
+const MOST_INTERIM = 8;
 
 interface Target {
   /** The node's address or name as the hub knows it; null if it knows none. */
@@ -23,6 +27,8 @@ interface Reach {
   readonly signal: AbortSignal;
   /** The address and port for people. */
   readonly place: string;
+  /** The first line that a host has said before it was silent. */
+  readonly heard: { line: string };
 }
 
 /**
@@ -34,19 +40,32 @@ export async function probeHost(
   network: ProbeNetwork,
   closing: AbortSignal,
 ): Promise<ProbeOutcome> {
-  const until = AbortSignal.timeout(probe.timeout_seconds * 1000);
-  const addressed = await addressOf({ host, port: probe.port }, network, probe.timeout_seconds * 1000);
+  const timeoutMs = probe.timeout_seconds * 1000;
+  const until = AbortSignal.timeout(timeoutMs);
+  const addressed = await addressOf(host, network, timeoutMs, closing);
   if (addressed.kind !== "address") return addressed;
   const { address } = addressed;
   const place = `${isIP(address) === 6 ? `[${address}]` : address} port ${probe.port}`;
-  const reach: Reach = { address, place, signal: AbortSignal.any([until, closing]) };
+  const heard = { line: "" };
+  const reach: Reach = { address, place, heard, signal: AbortSignal.any([until, closing]) };
   try {
-    return await ask(probe, host ?? address, reach);
+    // Whatever the host does, no way of asking outlasts the time, because an answer that never comes would hold one of the hub's few places for ever.
+    return await Promise.race([ask(probe, host ?? address, reach), whenAborted(reach.signal)]);
   } catch (error) {
     if (closing.aborted) return { kind: "not_tried", saw: "The hub stopped before the host answered." };
-    if (until.aborted) return fail("TimedOut", `${place} did not answer within ${probe.timeout_seconds} s.`);
-    return toldError(error, place);
+    if (!until.aborted) return toldError(error, place);
+    const within = `within ${probe.timeout_seconds} s`;
+    return heard.line === ""
+      ? fail("TimedOut", `${place} did not answer ${within}.`)
+      : fail("WrongBanner", `${place} answered ${printable(heard.line)}, and no banner of SSH 2.0 ${within}.`);
   }
+}
+
+function whenAborted(signal: AbortSignal): Promise<never> {
+  signal.throwIfAborted();
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
 }
 
 const fail = (reason: ProbeFailure, saw: string): ProbeOutcome => ({ kind: "failed", reason, saw });
@@ -81,19 +100,24 @@ const askTcp = ({ port }: Probe, reach: Reach): Promise<ProbeOutcome> =>
 
 const askSsh = ({ port }: Probe, reach: Reach): Promise<ProbeOutcome> =>
   connected(port, reach, async (socket) => {
-    const banner = await readBanner(socket);
-    if (banner.length === 0) return fail("ClosedEarly", `${reach.place} closed the connection without an SSH banner.`);
-    return banner.startsWith(SSH_2)
-      ? { kind: "passed", saw: `${reach.place} answered ${printable(banner)}.` }
-      : fail("WrongBanner", `${reach.place} answered ${printable(banner)}, which is no banner of SSH 2.0.`);
+    const said = await readBanner(socket, reach.heard);
+    if (said.length === 0) return fail("ClosedEarly", `${reach.place} closed the connection without an SSH banner.`);
+    return SSH_2.test(said)
+      ? { kind: "passed", saw: `${reach.place} answered ${printable(said)}.` }
+      : fail("WrongBanner", `${reach.place} answered ${printable(said)}, which is no banner of SSH 2.0.`);
   });
 
-/** Reads the first line, or as much as a banner may have. */
-async function readBanner(socket: Socket): Promise<string> {
+/** Reads to the end of the banner, or as much as a server may say before it. Without a banner it returns the first line. */
+async function readBanner(socket: Socket, heard: Reach["heard"]): Promise<string> {
   let read = "";
   for await (const part of socket as AsyncIterable<Buffer>) {
-    read += part.toString("latin1", 0, BANNER_BYTES);
-    if (read.includes("\n") || read.length >= BANNER_BYTES) break;
+    read += part.toString("latin1", 0, BEFORE_BANNER_BYTES);
+    const lines = read.split("\n");
+    heard.line = lines[0]?.slice(0, BANNER_BYTES) ?? "";
+    const unfinished = lines.pop() ?? "";
+    const banner = lines.find((line) => line.startsWith("SSH-"));
+    if (banner !== undefined) return banner.slice(0, BANNER_BYTES);
+    if (unfinished.length >= BANNER_BYTES || read.length >= BEFORE_BANNER_BYTES) break;
   }
   return read.split("\n", 1)[0]?.slice(0, BANNER_BYTES) ?? "";
 }
@@ -122,23 +146,45 @@ function askHttp(probe: HttpProbe, name: string, reach: Reach): Promise<ProbeOut
       ? { rejectUnauthorized: probe.verify_tls, servername: isIP(serverName) === 0 ? serverName : "" }
       : {}),
   };
+  const told = (status = 0): ProbeOutcome =>
+    status === expected
+      ? { kind: "passed", saw: `${reach.place} answered with status ${status}.` }
+      : fail("WrongStatus", `${reach.place} answered with status ${status}, and not ${expected}.`);
   return new Promise((resolve, reject) => {
     const request = (secure ? httpsRequest : httpRequest)(options, (response) => {
-      const status = response.statusCode ?? 0;
       // The status is enough, so the hub reads nothing of the body.
       response.on("error", () => undefined).destroy();
-      resolve(
-        status === expected
-          ? { kind: "passed", saw: `${reach.place} answered with status ${status}.` }
-          : fail("WrongStatus", `${reach.place} answered with status ${status}, and not ${expected}.`),
-      );
+      resolve(told(response.statusCode));
     });
+    // Without this listener, Node.js closes the connection at a status 101 and tells nobody.
+    request.once("upgrade", ({ statusCode }, socket) => {
+      socket.destroy();
+      resolve(told(statusCode));
+    });
+    let interim = 0;
+    request.on("information", () => {
+      interim += 1;
+      if (interim <= MOST_INTERIM) return;
+      resolve(fail("NoHttpAnswer", `${reach.place} answered with more than ${MOST_INTERIM} interim answers.`));
+      request.destroy();
+    });
+    request.once("close", () => reject(Object.assign(new Error("closed"), { code: "ECONNRESET" })));
     request.on("error", reject).end();
   });
 }
 
 /** Errors of the hub's own machine, which say nothing about the host. */
-const OF_THE_HUB = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL", "EACCES", "EPERM"]);
+const OF_THE_HUB = new Set([
+  "EMFILE",
+  "ENFILE",
+  "ENOBUFS",
+  "ENOMEM",
+  "EADDRNOTAVAIL",
+  "EACCES",
+  "EPERM",
+  "ENETUNREACH",
+  "ENETDOWN",
+]);
 const REASONS: Readonly<Record<string, readonly [ProbeFailure, string]>> = {
   ECONNREFUSED: ["Refused", "refused the connection"],
   ECONNRESET: ["ClosedEarly", "closed the connection before it answered"],
@@ -147,7 +193,7 @@ const REASONS: Readonly<Record<string, readonly [ProbeFailure, string]>> = {
 };
 
 function toldError(error: unknown, place: string): ProbeOutcome {
-  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
+  const code = codeOf(error);
   if (OF_THE_HUB.has(code)) return { kind: "not_tried", saw: `The hub could not open a connection (${code}).` };
   const known = REASONS[code];
   if (known !== undefined) return fail(known[0], `${place} ${known[1]}.`);

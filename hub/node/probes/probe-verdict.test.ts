@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Counted, countResult, type ProbeResult, toldResult } from "./probe-verdict.ts";
+import { type Counted, countResult, UNCOUNTED as NEW, type ProbeResult, toldResult } from "./probe-verdict.ts";
 
 const passed: ProbeResult = { kind: "passed", saw: "It answered." };
 const failed: ProbeResult = { kind: "failed", reason: "Refused", saw: "It refused." };
 const unknown: ProbeResult = { kind: "unknown", reason: "NoAddress", saw: "It has no address." };
-const NEW: Counted = { status: "Unknown", successes: 0, failures: 0 };
 const threshold = fc.integer({ min: 1, max: 10 });
 const thresholds = fc.record({ successes: threshold, failures: threshold });
 const results = fc.array(fc.constantFrom(passed, failed, unknown), { maxLength: 40 });

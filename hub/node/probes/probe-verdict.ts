@@ -30,6 +30,9 @@ export interface Counted {
   readonly failures: number;
 }
 
+/** The count of a probe that has had no result, or none that still counts. */
+export const UNCOUNTED: Counted = { status: "Unknown", successes: 0, failures: 0 };
+
 /**
  * Counts a result. The status changes only after as many results in a row as the probe asks for, so before enough results a new probe is Unknown. A host
  * without an address is Unknown at once.
@@ -39,7 +42,7 @@ export function countResult(
   { kind }: Pick<ProbeResult, "kind">,
   thresholds: Pick<Probe, "successes" | "failures">,
 ): Counted {
-  if (kind === "unknown") return { status: "Unknown", successes: 0, failures: 0 };
+  if (kind === "unknown") return UNCOUNTED;
   if (kind === "passed") {
     const successes = Math.min(before.successes + 1, thresholds.successes);
     return { status: successes === thresholds.successes ? "True" : before.status, successes, failures: 0 };

@@ -36,14 +36,17 @@ export function startProber(options: ProberOptions): { close(): Promise<void> } 
   const closing = new AbortController();
   const atWork = new Set<Promise<void>>();
   const results: MadeProbe[] = [];
+  const untried = { count: 0, why: "" };
   let isAny = false;
   const probe = async (claimed: ClaimedProbe): Promise<void> => {
     probeDelaySeconds.observe({}, claimed.lateSeconds);
     const result = await probeHost(claimed, network, closing.signal);
     probesMade.add({ kind: claimed.probe.kind, outcome: result.kind });
     if (result.kind !== "not_tried") results.push({ claimed, result });
-    else if (!closing.signal.aborted)
-      log.warn("a host could not be probed", { node_id: claimed.nodeId, why: result.saw });
+    else {
+      untried.count += 1;
+      untried.why = result.saw;
+    }
     done.raise();
   };
   const claim = async (): Promise<void> => {
@@ -63,10 +66,13 @@ export function startProber(options: ProberOptions): { close(): Promise<void> } 
   const write = async (): Promise<void> => {
     while (results.length > 0) {
       const made = results.splice(0, WRITTEN_AT_ONCE);
-      await inTx((tx) => recordResults(tx, made));
+      await recordResults({ inTx, log }, made);
     }
   };
   const plan = async (): Promise<void> => {
+    // A fault of the hub's network concerns all hosts, so one line tells of many probes.
+    if (untried.count > 0) log.warn("the hub could not probe hosts", { probes: untried.count, last: untried.why });
+    untried.count = 0;
     const changed = await planProbes(inTx);
     isAny = await inTx(hasProbes);
     if (changed > 0) due.raise();
@@ -82,6 +88,7 @@ export function startProber(options: ProberOptions): { close(): Promise<void> } 
       await claimer.close();
       await Promise.all(atWork);
       await writer.close();
+      await write().catch((error: unknown) => log.warn(failed, { error }));
     },
   };
 }

@@ -1,33 +1,95 @@
+import type { NodeId } from "../../../shared/ids.ts";
+import type { Log } from "../../../shared/log.ts";
 import { conditionTypeOf, lifeSecondsOf } from "../../../shared/probes.ts";
-import { writeProbeCondition } from "../../db/queries/node-conditions.ts";
+import { probesThatCount, writeProbeCondition } from "../../db/queries/node-conditions.ts";
 import { type ClaimedProbe, lockProbedNodes, storeCount } from "../../db/queries/node-probes.ts";
-import type { Tx } from "../../db/tx.ts";
+import type { InTx, Tx } from "../../db/tx.ts";
 import { admitExternalNode } from "../external/admit-node.ts";
-import { countResult, type ProbeResult, toldResult } from "./probe-verdict.ts";
+import { countResult, type ProbeResult, toldResult, UNCOUNTED } from "./probe-verdict.ts";
 
 export interface MadeProbe {
   readonly claimed: ClaimedProbe;
   readonly result: ProbeResult;
 }
 
+/** What has become of results. */
+interface Recorded {
+  /** The number of results that count. */
+  readonly counting: number;
+  /** The nodes of external systems that may come into service by a host that has answered. */
+  readonly mayBeReady: readonly NodeId[];
+}
+
 /**
- * Writes the results of probes into the conditions of their nodes. A result is dropped if the node has another generation or address than at the claim, or
- * if the probe was claimed again, changed or ended since, because it would say something about another system. Returns the number of results that count.
+ * Writes the results of probes into the conditions of their nodes, and then brings each node into service that became ready by them. If a transaction with
+ * all results fails, each result gets its own, so that one node's fault costs no other node its result. Returns the number of results that count.
  */
-export async function recordResults(tx: Tx, made: readonly MadeProbe[]): Promise<number> {
+export async function recordResults(
+  { inTx, log }: { readonly inTx: InTx; readonly log: Log },
+  made: readonly MadeProbe[],
+): Promise<number> {
+  const recorded = await inTx((tx) => writeResults(tx, made)).then(
+    (all) => [all],
+    (error: unknown) => {
+      log.warn("results of probes could not be written together; each is now written by itself", { error });
+      return oneByOne({ inTx, log }, made);
+    },
+  );
+  for (const nodeId of new Set(recorded.flatMap((one) => one.mayBeReady)))
+    await inTx((tx) => admitExternalNode(tx, nodeId)).catch((error: unknown) =>
+      log.warn("a node could not come into service; the next result of its probe tries again", {
+        node_id: nodeId,
+        error,
+      }),
+    );
+  return recorded.reduce((sum, { counting }) => sum + counting, 0);
+}
+
+async function oneByOne(
+  { inTx, log }: { readonly inTx: InTx; readonly log: Log },
+  made: readonly MadeProbe[],
+): Promise<Recorded[]> {
+  const recorded: Recorded[] = [];
+  for (const one of made)
+    try {
+      recorded.push(await inTx((tx) => writeResults(tx, [one])));
+    } catch (error) {
+      const { nodeId, probe } = one.claimed;
+      log.warn("the result of a probe could not be written; the next probe brings a new one", {
+        node_id: nodeId,
+        probe: probe.name,
+        error,
+      });
+    }
+  return recorded;
+}
+
+/**
+ * A result is dropped if the node has another generation or address than at the claim, or if the probe was claimed again, changed or ended since, because
+ * it would say something about another system. If the last result counts no more, nobody knows what the host has done since, so the count begins anew.
+ */
+async function writeResults(tx: Tx, made: readonly MadeProbe[]): Promise<Recorded> {
   const nodes = await lockProbedNodes(tx, [...new Set(made.map(({ claimed }) => claimed.nodeId))]);
+  const counts = await probesThatCount(
+    tx,
+    made.map(({ claimed }) => ({ nodeId: claimed.nodeId, type: conditionTypeOf(claimed.probe) })),
+  );
+  const stillCounts = new Set(counts.map(({ nodeId, type }) => `${nodeId} ${type}`));
+  const mayBeReady: NodeId[] = [];
   let counting = 0;
   for (const { claimed, result } of [...made].sort(byNodeAndName)) {
     const node = nodes.get(claimed.nodeId);
     if (node === undefined || node.generation !== claimed.generation || node.host !== claimed.host) continue;
-    const counted = countResult(claimed, result, claimed.probe);
+    const type = conditionTypeOf(claimed.probe);
+    const before = stillCounts.has(`${node.id} ${type}`) ? claimed : UNCOUNTED;
+    const counted = countResult(before, result, claimed.probe);
     if (!(await storeCount(tx, claimed, counted))) continue;
-    const told = { type: conditionTypeOf(claimed.probe), ...toldResult(counted, result, claimed.probe) };
+    const told = { type, ...toldResult(counted, result, claimed.probe) };
     await writeProbeCondition(tx, node, told, lifeSecondsOf(claimed.probe));
-    if (node.mayComeIntoService && told.status === "True") await admitExternalNode(tx, node.id);
+    if (node.mayComeIntoService && result.kind === "passed" && told.status === "True") mayBeReady.push(node.id);
     counting += 1;
   }
-  return counting;
+  return { counting, mayBeReady };
 }
 
 /** Rows are written in one order, so that two hubs do not wait for each other. */

@@ -1,4 +1,4 @@
-/** The probes of hosts by the hub: at real servers, as conditions of nodes, by several hubs, and over the API. */
+/** The results of probes of hosts: as conditions of nodes, by several hubs, and over the API. hub/node/probes/probe-host.test.ts has the probes themselves. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
@@ -9,12 +9,11 @@ import { HUB_NETWORK, type ProbeNetwork } from "../../../hub/node/probes/probe-a
 import { probeHost } from "../../../hub/node/probes/probe-host.ts";
 import type { ProbeResult } from "../../../hub/node/probes/probe-verdict.ts";
 import { startProber } from "../../../hub/node/probes/prober.ts";
-import { recordResults } from "../../../hub/node/probes/record-results.ts";
+import { type MadeProbe, recordResults } from "../../../hub/node/probes/record-results.ts";
 import { NodeId, type ProfileId, SiteId } from "../../../shared/ids.ts";
 import { Probe } from "../../../shared/probes.ts";
 import { onboardedWith } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
-import { freePort } from "../../support/free-port.ts";
 import { quietLog } from "../../support/log.ts";
 import { type ProbedServers, startProbedServers } from "../../support/probed-servers.ts";
 import { addActiveNode } from "../../support/site-nodes.ts";
@@ -46,82 +45,6 @@ afterAll(async () => {
   await api?.close();
 });
 
-describe("a probe of a host", () => {
-  const probe = (given: object, host: string | null = "127.0.0.1", network = HERE) =>
-    probeHost({ host, probe: Probe.parse({ name: "x", timeout_seconds: 1, ...given }) }, network, OPEN);
-
-  it.each([
-    ["a banner of SSH 2.0", (s) => s.ssh(), "ssh", {}, "passed", /answered "SSH-2[.]0-OpenSSH_9[.]6p1 Ubuntu-3"[.]$/],
-    ["a banner of SSH 1", (s) => s.ssh("SSH-1.5-x\r\n"), "ssh", {}, "WrongBanner", /"SSH-1[.]5-x", which is no/],
-    ["a hostile banner", (s) => s.ssh(`\x1b[2J${"a".repeat(999)}`), "ssh", {}, "WrongBanner", /answered "", which/],
-    ["a long banner", (s) => s.ssh("a".repeat(999)), "ssh", {}, "WrongBanner", /answered "a{60}", which/],
-    ["no banner", (s) => s.tcp((one) => one.end()), "ssh", {}, "ClosedEarly", /without an SSH banner/],
-    ["silence", (s) => s.tcp(() => undefined), "ssh", {}, "TimedOut", /did not answer within 1 s/],
-    ["nothing that listens", () => freePort(), "tcp", {}, "Refused", /refused the connection/],
-    ["an open port", (s) => s.tcp(() => undefined), "tcp", {}, "passed", /accepted the connection/],
-    ["HTTP, with a body that never ends", (s) => s.http(200), "http", {}, "passed", /with status 200/],
-    ["a redirect", (s) => s.http(302, { location: "/x" }), "http", {}, "WrongStatus", /status 302, and not 200/],
-    ["an expected redirect", (s) => s.http(302), "http", { expected_status: 302 }, "passed", /status 302/],
-    ["another protocol", (s) => s.ssh(), "http", {}, "NoHttpAnswer", /no HTTP/],
-    ["no answer to HTTP", (s) => s.tcp(() => undefined), "http", {}, "TimedOut", /did not answer within/],
-    ["a certificate of no CA", (s) => s.https(), "https", {}, "TlsFailed", /TLS connection .* failed/],
-    ["any certificate, as asked", (s) => s.https(), "https", { verify_tls: false }, "passed", /with status 200/],
-    ["clear text in place of TLS", (s) => s.http(200), "https", {}, "TlsFailed", /TLS connection .* failed/],
-  ] satisfies [string, (s: ProbedServers) => Promise<number>, string, object, string, RegExp][])(
-    "of a host with %s",
-    async (_, start, kind, given, expected, saw) => {
-      const outcome = await probe({ kind, port: await start(servers), ...given });
-      expect("reason" in outcome ? outcome.reason : outcome.kind, outcome.saw).toBe(expected);
-      expect(outcome.saw).toMatch(saw);
-    },
-  );
-
-  it("sends the header Host and the path that the profile names, and never follows a redirect", async () => {
-    const elsewhere = await servers.http(200);
-    const port = await servers.http(301, { location: `http://127.0.0.1:${elsewhere}/` });
-    const asked = servers.requests.length;
-    await probe({ kind: "http", port, path: "/ready?a=b", host_header: "host.example:81" });
-    const requests = servers.requests.slice(asked);
-    expect(requests.map(({ url, headers }) => [url, headers.host])).toEqual([["/ready?a=b", "host.example:81"]]);
-  });
-
-  it.each([
-    "127.0.0.1",
-    "127.9.9.9",
-    "::1",
-    "::ffff:127.0.0.1",
-    "169.254.169.254",
-    "fe80::1",
-    "fe80::1%eth0",
-    "224.0.0.1",
-    "ff02::1",
-    "0.0.0.0",
-    "64:ff9b::a9fe:a9fe",
-  ])("never connects to %s", async (host) => {
-    let connections = 0;
-    const port = await servers.tcp(() => void connections++);
-    expect(await probe({ kind: "tcp", port }, host, HUB_NETWORK)).toMatchObject({ reason: "AddressRefused" });
-    expect(connections).toBe(0);
-  });
-
-  it("asks for the addresses of a name each time, and refuses all if one is forbidden", async () => {
-    const port = await servers.tcp(() => undefined);
-    const network = (...addresses: string[]): ProbeNetwork => ({ ...HUB_NETWORK, resolve: async () => addresses });
-    const named = (of: ProbeNetwork) => probe({ kind: "tcp", port }, "host.example", of);
-    expect(await named({ ...network("127.0.0.1"), isForbidden: () => false })).toMatchObject({ kind: "passed" });
-    expect(await named(network("192.0.2.1", "169.254.169.254"))).toMatchObject({ reason: "AddressRefused" });
-    const failing = { ...HUB_NETWORK, resolve: () => Promise.reject(new Error("no such name")) };
-    expect(await named(failing)).toMatchObject({ kind: "failed", reason: "NameNotResolved" });
-    expect(await probe({ kind: "tcp", port }, null)).toMatchObject({ kind: "unknown", reason: "NoAddress" });
-  });
-
-  it("ends at once when the hub stops, and says nothing about the host", async () => {
-    const port = await servers.tcp(() => undefined);
-    const probed = { host: "127.0.0.1", probe: Probe.parse({ name: "x", kind: "ssh", port }) };
-    expect(await probeHost(probed, HERE, AbortSignal.abort())).toMatchObject({ kind: "not_tried" });
-  });
-});
-
 const SSH = { name: "ssh", kind: "ssh", interval_seconds: 60, timeout_seconds: 5 };
 async function newProfile(probes: object[], groups: object[] = []): Promise<ProfileId> {
   const body = { name: `p-${randomUUID().slice(0, 8)}`, probes, readiness_policy: groups };
@@ -142,6 +65,7 @@ const nodeOf = async (id: string) => (await api.ask("GET", `${NODES}/${id}`)).bo
 const conditionOf = async (id: string, type = "probe.ssh") =>
   (await nodeOf(id)).conditions.find((one: { type: string }) => one.type === type);
 const makeDue = (id: NodeId) => db().update(nodeProbes).set({ nextAt: sql`now()` }).where(eq(nodeProbes.nodeId, id));
+const expire = (id: NodeId) => db().execute(sql`update node_conditions set expires_at = now() where node_id = ${id}`);
 /** Claims the probes of one node only, because nodes of other tests may be due too. */
 async function claimOf(id: NodeId) {
   await planProbes(inTx);
@@ -151,16 +75,12 @@ async function claimOf(id: NodeId) {
 }
 const passed: ProbeResult = { kind: "passed", saw: "It answered." };
 const failed: ProbeResult = { kind: "failed", reason: "Refused", saw: "It refused." };
+const record = (made: MadeProbe[]) => recordResults({ inTx, log: quietLog }, made);
 /** Claims the only probe of a node and records a result. */
 async function result(id: NodeId, one: ProbeResult): Promise<number> {
   const claimed = await claimOf(id);
   expect(claimed).toHaveLength(1);
-  return inTx((tx) =>
-    recordResults(
-      tx,
-      claimed.map((probe) => ({ claimed: probe, result: one })),
-    ),
-  );
+  return record(claimed.map((probe) => ({ claimed: probe, result: one })));
 }
 
 describe("the results of probes", () => {
@@ -174,8 +94,37 @@ describe("the results of probes", () => {
     expect(await conditionOf(id)).toMatchObject({ status: "True", reason: "Failing", changed_at: first.changed_at });
     await result(id, failed);
     expect(await conditionOf(id)).toMatchObject({ status: "False", reason: "Refused", message: "It refused." });
-    await db().execute(sql`update node_conditions set expires_at = now() where node_id = ${id}`);
+    await expire(id);
     expect(await conditionOf(id)).toMatchObject({ status: "Unknown", reason: "Stale" });
+  });
+
+  it("begin anew when the last one counts no more, so that a failure never makes a stale condition True", async () => {
+    const id = await addNode(await newProfile([{ ...SSH, failures: 2 }]));
+    await result(id, passed);
+    await expire(id);
+    await result(id, failed);
+    expect(await conditionOf(id)).toMatchObject({ status: "Unknown", reason: "Probing" });
+    await result(id, failed);
+    expect(await conditionOf(id)).toMatchObject({ status: "False", reason: "Refused" });
+  });
+
+  it("begin anew at a changed address, at once in the plan", async () => {
+    const id = await addNode(await newProfile([{ ...SSH, successes: 2 }]));
+    await result(id, passed);
+    await result(id, passed);
+    expect((await conditionOf(id)).status).toBe("True");
+    await db().update(nodes).set({ host: "127.0.0.2" }).where(eq(nodes.id, id));
+    await makeDue(id);
+    expect(
+      (await inTx((tx) => claimProbes(tx, 10))).filter((one) => one.nodeId === id),
+      "before the plan",
+    ).toEqual([]);
+    await planProbes(inTx);
+    expect(await conditionOf(id)).toMatchObject({ status: "Unknown", reason: "Probing", expires_at: null });
+    await result(id, passed);
+    expect((await conditionOf(id)).status, "one success at the new address").toBe("Unknown");
+    await result(id, passed);
+    expect((await conditionOf(id)).status).toBe("True");
   });
 
   it("count only for the generation, the address and the claim of their probe", async () => {
@@ -183,12 +132,7 @@ describe("the results of probes", () => {
     const late = async (change: () => Promise<unknown>) => {
       const claimed = await claimOf(id);
       await change();
-      return inTx((tx) =>
-        recordResults(
-          tx,
-          claimed.map((probe) => ({ claimed: probe, result: passed })),
-        ),
-      );
+      return record(claimed.map((probe) => ({ claimed: probe, result: passed })));
     };
     const set = (values: object) => db().update(nodes).set(values).where(eq(nodes.id, id));
     expect(await late(() => set({ host: "127.0.0.2" })), "another address").toBe(0);
@@ -230,7 +174,7 @@ describe("the results of probes", () => {
     const [claimed] = await claimOf(id);
     if (claimed === undefined) throw new Error("no probe is due");
     const outcome = (await probeHost(claimed, HUB_NETWORK, OPEN)) as ProbeResult;
-    await inTx((tx) => recordResults(tx, [{ claimed, result: outcome }]));
+    await record([{ claimed, result: outcome }]);
     const told = {
       status: "Unknown",
       reason: "NoAddress",

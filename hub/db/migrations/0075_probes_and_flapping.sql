@@ -3,6 +3,7 @@ CREATE TABLE "node_probes" (
 	"name" text NOT NULL,
 	"probe" jsonb NOT NULL,
 	"generation" integer NOT NULL,
+	"host" text,
 	"status" text DEFAULT 'Unknown' NOT NULL,
 	"successes" integer DEFAULT 0 NOT NULL,
 	"failures" integer DEFAULT 0 NOT NULL,
@@ -13,5 +14,8 @@ CREATE TABLE "node_probes" (
 );
 --> statement-breakpoint
 ALTER TABLE "maas_site_profiles" ADD COLUMN "probes" jsonb DEFAULT '[]'::jsonb NOT NULL;--> statement-breakpoint
+ALTER TABLE "node_conditions" ADD COLUMN "changes" timestamp with time zone[] DEFAULT '{}' NOT NULL;--> statement-breakpoint
+ALTER TABLE "node_conditions" ADD COLUMN "flapping_since" timestamp with time zone;--> statement-breakpoint
 ALTER TABLE "node_probes" ADD CONSTRAINT "node_probes_node_id_nodes_id_fk" FOREIGN KEY ("node_id") REFERENCES "public"."nodes"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "node_probes_next_at_idx" ON "node_probes" USING btree ("next_at");
+CREATE INDEX "node_probes_next_at_idx" ON "node_probes" USING btree ("next_at");--> statement-breakpoint
+CREATE INDEX "node_conditions_flapping_idx" ON "node_conditions" USING btree ("node_id","type") WHERE flapping_since is not null;
