@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 import { startChromium } from "../chromium.ts";
 import type { Visit, VisitOptions } from "../visit.ts";
 import { Visits } from "../visits.ts";
-import { OPERATION } from "./screens.ts";
+import { OPERATION, REPAIR } from "./screens.ts";
 
 /** The number of nodes of the fleet. One node of forty is quarantined, one offline and one retired. */
 export const NODES = 240;
@@ -28,6 +28,20 @@ const STAGES = sql.raw(`insert into workflow_events (workflow_id, stage, attempt
 /** How the fleet was in the last hours. */
 const SAMPLES = sql.raw(`insert into fleet_samples (sampled_at, site_id, nodes, schedulable, waiting)
   select now() - make_interval(hours => h), null, '{"active": 200, "offline": 6}', 180 + h, 3 from generate_series(1, 20) h`);
+
+/** A repair of the first retired node, whose only attempt has failed. */
+const REPAIRS = [
+  `insert into repair_cases (id, node_id, site_id, hostname, mode, state, category, summary, finding, opened_by, attempt, claimed_by, outcome)
+    select '${REPAIR}', id, site_id, hostname, 'full', 'failed', 'Hardware', 'GPU 3 fell off the bus', 'RepairSystem processing incomplete', 'ann', 1, 'fixers', 'failed'
+    from nodes where status = 'retired' order by hostname limit 1`,
+  `insert into repair_events (repair_id, node_id, type, attempt, actor, message, details, occurred_at)
+    select '${REPAIR}', c.node_id, e.type, e.attempt, e.actor, e.message, e.details::jsonb, now() - make_interval(hours => e.hours)
+    from repair_cases c, (values
+      ('opened', 0, 'ann', 'Hardware: GPU 3 fell off the bus', '{"issue": {"category": "Hardware", "summary": "GPU 3 fell off the bus"}}', 9),
+      ('requested', 0, 'ann', 'ticket 4711', '{}', 8), ('claimed', 1, 'fixers', 'the night shift', '{}', 7),
+      ('failed', 1, 'fixers', 'the board is broken', '{"outcome": "failed"}', 2)
+    ) as e (type, attempt, actor, message, details, hours) where c.id = '${REPAIR}'`,
+];
 
 /** One hub, one browser and one fleet for all test cases of the console. */
 export class ConsoleStage {
@@ -57,6 +71,7 @@ export class ConsoleStage {
     await seedFleet(api.database.database.db, NODES);
     await api.database.database.db.execute(STAGES);
     await api.database.database.db.execute(SAMPLES);
+    for (const statement of REPAIRS) await api.database.database.pool.query(statement);
     await built;
     return new ConsoleStage({ api, url: await api.listen(), browser, console, folder });
   }

@@ -6,6 +6,7 @@ import { consoleFrameCases } from "./frame-cases.ts";
 import { consoleNodeListCases } from "./node-list-cases.ts";
 import { consoleOperationCases } from "./operation-cases.ts";
 import { consoleReaderCases } from "./reader-cases.ts";
+import { consoleRepairCases } from "./repair-cases.ts";
 import { consoleVerbCases } from "./verb-cases.ts";
 
 describe("the console", () => {
@@ -26,6 +27,7 @@ describe("the console", () => {
   describe("in its forms", () => consoleFormCases(set));
   describe("in its screens of operations and nodes", () => consoleOperationCases(set));
   describe("in its screens of drift and breakers", () => consoleDriftCases(set));
+  describe("in its screens of repairs", () => consoleRepairCases(set));
   describe("when a person gives verbs", () => consoleVerbCases(set));
   describe("around every screen", () => consoleFrameCases(set));
 });

@@ -17,6 +17,8 @@ const shows =
     visit.page.getByRole("main").getByRole("heading", { name: heading, exact: true }).waitFor();
 /** The failed operation of the fleet that has a timeline, and its node. */
 export const OPERATION = "dddddddd-0000-4000-8000-000000000005";
+/** The repair of the fleet. */
+export const REPAIR = "ffffffff-0000-4000-8000-000000000001";
 const NODE = "bbbbbbbb-0000-4000-8000-000000000005";
 
 /** Each screen of the console, with data in it. Every screen is opened by the tests for all readers. */
@@ -31,6 +33,12 @@ export const SHOWN: readonly ShownScreen[] = [
   },
   { name: "Nodes", path: "/nodes", ready: ({ page }) => page.getByRole("row").nth(5).waitFor() },
   { name: "Drift", path: "/drift", ready: ({ page }) => page.getByText("No node is in this list").waitFor() },
+  { name: "Repairs", path: "/repairs", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  {
+    name: "Repair",
+    path: `/repairs/${REPAIR}`,
+    ready: ({ page }) => page.getByRole("region", { name: "Timeline", exact: true }).waitFor(),
+  },
   { name: "Sites", path: "/sites", ready: ({ page }) => page.getByRole("row").nth(2).waitFor() },
   { name: "Site", path: `/sites/${SITE}`, ready: shows("Settings of the site") },
   { name: "Add a site", path: "/sites/new", ready: shows("Add a site") },

@@ -18,6 +18,8 @@ import { operationsRoute } from "../screens/operations/route.ts";
 import { overviewRoute } from "../screens/overview/route.ts";
 import { recordRoute } from "../screens/record/route.ts";
 import { recordsRoute } from "../screens/records/route.ts";
+import { repairRoute } from "../screens/repair/route.ts";
+import { repairsRoute } from "../screens/repairs/route.ts";
 import { sessionsRoute } from "../screens/sessions/route.ts";
 import { siteRoute } from "../screens/site/route.ts";
 import { sitesRoute } from "../screens/sites/route.ts";
@@ -82,6 +84,18 @@ export const SCREENS = [
     group: "Fleet",
     key: "i",
     load: () => import("../screens/drift/page.tsx"),
+  }),
+  screen(repairsRoute, {
+    title: "Repairs",
+    right: "read_repairs",
+    group: "Fleet",
+    key: "f",
+    load: () => import("../screens/repairs/page.tsx"),
+  }),
+  screen(repairRoute, {
+    title: "Repair",
+    right: "read_repairs",
+    load: () => import("../screens/repair/page.tsx"),
   }),
   screen(sitesRoute, {
     title: "Sites",

@@ -46,6 +46,12 @@ export const RecordLink = ({ id, children }: NamedProps): ReactNode => (
   </Link>
 );
 
+export const RepairLink = ({ id, children }: NamedProps): ReactNode => (
+  <Link to="/repairs/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
+);
+
 export const SiteLink = ({ id, children }: NamedProps): ReactNode => (
   <Link to="/sites/$id" params={{ id }}>
     {children ?? <code>{shortId(id)}</code>}

@@ -15,8 +15,10 @@ const TONES: Readonly<Record<Tone, readonly string[]>> = {
     "ending",
     "approved",
     "accepting",
+    "requested",
+    "claimed",
   ],
-  attention: ["failed_retryable", "paused", "warning", "Unknown", "incomplete", "stale"],
+  attention: ["failed_retryable", "paused", "warning", "Unknown", "incomplete", "stale", "reported", "repaired"],
   bad: [
     "offline",
     "quarantined",
@@ -29,6 +31,7 @@ const TONES: Readonly<Record<Tone, readonly string[]>> = {
     "critical",
     "high",
     "False",
+    "escalated",
   ],
   over: [
     "retired",
@@ -41,6 +44,7 @@ const TONES: Readonly<Record<Tone, readonly string[]>> = {
     "disabled",
     "info",
     "acknowledged",
+    "abandoned",
   ],
 };
 const TONE_OF = new Map(

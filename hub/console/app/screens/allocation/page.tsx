@@ -14,6 +14,7 @@ import { Answered } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
+import { OnlineRepair } from "./online-repair.tsx";
 import { allocationRoute } from "./route.ts";
 
 type Allocation = Answer<"getAllocation">;
@@ -95,7 +96,12 @@ function Body({ one }: { readonly one: Allocation }): ReactNode {
             allocation <code>{one.id}</code>
           </>
         }
-        actions={<Verbs one={one} />}
+        actions={
+          <>
+            <Verbs one={one} />
+            <OnlineRepair one={one} />
+          </>
+        }
       />
       {one.error_message === null ? null : (
         <Note tone="bad" title={`The agent could not make the account (${one.error_code})`}>

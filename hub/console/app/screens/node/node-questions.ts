@@ -55,6 +55,14 @@ export const recordsOf = (id: string) =>
     read(api.GET("/api/v1/admin/sanitization-records", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
   );
 
+/** The open repair of the node, which has at most one. */
+export const openRepairOf = (id: string) =>
+  question([`nodes/${id}`], ["node", id, "repair"], async (signal) => {
+    const query = { node_id: id, open: "true" as const, limit: 1 };
+    const { items } = await read(api.GET("/api/v1/admin/repairs", { params: { query }, signal }));
+    return items[0] ?? null;
+  });
+
 /** All that happened to the node, the newest first. */
 export const historyOf = (id: string, kinds: readonly string[] | undefined) => {
   const query = { order: "newest" as const, kind: kinds?.join(","), limit: PAGE };
@@ -72,4 +80,4 @@ export const historyOf = (id: string, kinds: readonly string[] | undefined) => {
 };
 
 /** The topics that a verb on the node changes. */
-export const changedBy = (id: string): string[] => [`nodes/${id}`, "nodes", "operations", "allocations"];
+export const changedBy = (id: string): string[] => [`nodes/${id}`, "nodes", "operations", "allocations", "repairs"];

@@ -9,6 +9,7 @@ import { NodeHistory } from "./history.tsx";
 import { MachineTab } from "./machine.tsx";
 import classes from "./node.module.css";
 import { type Node, nodeOf } from "./node-questions.ts";
+import { RepairOfNode } from "./repair.tsx";
 import { nodeRoute, TABS } from "./route.ts";
 import { StateTab } from "./state.tsx";
 import { UseTab } from "./use.tsx";
@@ -59,6 +60,7 @@ function Body({ node }: { readonly node: Node }): ReactNode {
           </>
         }
       />
+      <RepairOfNode node={node} />
       <NodeVerbs node={node} />
       <Tabs
         value={tab}

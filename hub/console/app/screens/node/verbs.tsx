@@ -8,6 +8,7 @@ import { DecommissionButton } from "./decommission.tsx";
 import classes from "./node.module.css";
 import { changedBy, type Node } from "./node-questions.ts";
 import { type NodeVerb, whyNot } from "./node-verbs.ts";
+import { ReportFault } from "./repair.tsx";
 
 const PATH = {
   cordon: "cordon",
@@ -75,6 +76,7 @@ export function NodeVerbs({ node }: { readonly node: Node }): ReactNode {
         <DecommissionButton mode="release" node={node} />
         <DecommissionButton mode="remove" node={node} />
         <DecommissionButton mode="full_decommission" node={node} />
+        <ReportFault node={node} />
       </div>
       <details className={classes.more}>
         <summary>Identity, baseline and reports</summary>

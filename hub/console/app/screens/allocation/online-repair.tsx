@@ -1,0 +1,66 @@
+import { Checkbox } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { api, read } from "../../api/client.ts";
+import type { Answer } from "../../api/schema.ts";
+import { IssueFields, issueOf, NO_ISSUE } from "../../forms/issue-fields.tsx";
+import { RepairLink } from "../../parts/links.tsx";
+import { words } from "../../parts/tones.ts";
+import { VerbButton } from "../../verbs/verb-button.tsx";
+
+const RISKS = [
+  "The tenant accepts that data may be damaged",
+  "The tenant accepts that the repair team may have access to the machine",
+  "The tenant accepts that the instance may have to be deleted",
+] as const;
+
+const ACCEPTED = {
+  accept_data_corruption_risk: true,
+  accept_repair_team_access: true,
+  accept_instance_deletion_risk: true,
+} as const;
+
+/** Has the machine repaired while its tenant keeps it. Each risk is a box of its own that the browser does not let a person leave out. */
+export function OnlineRepair({ one }: { readonly one: Answer<"getAllocation"> }): ReactNode {
+  const [issue, setIssue] = useState(NO_ISSUE);
+  const [gives, setGives] = useState(false);
+  return (
+    <VerbButton
+      verb="Online repair"
+      what={`of ${one.hostname} for ${one.tenant}`}
+      effect="The machine is repaired while the tenant keeps it. Until the repair ends, the allocation is released only by force."
+      right="operate_nodes"
+      disabledBecause={
+        one.status === "active"
+          ? null
+          : `The allocation is ${words(one.status)}. Only an active tenant can have an online repair.`
+      }
+      changes={["repairs", "nodes", `nodes/${one.node_id}`, `allocations/${one.id}`]}
+      run={({ reason, headers }) =>
+        read(
+          api.POST("/api/v1/admin/online-repairs", {
+            params: { header: headers },
+            body: {
+              allocation_id: one.id,
+              machine_health_issue: issueOf(issue),
+              acknowledgements: ACCEPTED,
+              release_on_failure: gives,
+              reason,
+            },
+          }),
+        )
+      }
+      done={(answer: { readonly id: string }) => <RepairLink id={answer.id}>Look at the repair</RepairLink>}
+    >
+      <IssueFields issue={issue} onChange={setIssue} />
+      {RISKS.map((risk) => (
+        <Checkbox key={risk} label={risk} mb="xs" required />
+      ))}
+      <Checkbox
+        label="Release the allocation by itself if the repair fails"
+        mb="xs"
+        checked={gives}
+        onChange={(event) => setGives(event.currentTarget.checked)}
+      />
+    </VerbButton>
+  );
+}

@@ -1,0 +1,73 @@
+import { Checkbox } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { api, read } from "../../api/client.ts";
+import { useMay } from "../../api/session.ts";
+import { IssueFields, issueOf, NO_ISSUE } from "../../forms/issue-fields.tsx";
+import { RepairLink } from "../../parts/links.tsx";
+import { Note } from "../../parts/note.tsx";
+import { RelativeTime } from "../../parts/relative-time.tsx";
+import { VerbButton } from "../../verbs/verb-button.tsx";
+import { changedBy, type Node, openRepairOf } from "./node-questions.ts";
+
+function useOpenRepair({ id }: Node) {
+  const may = useMay();
+  return useQuery({ ...openRepairOf(id), enabled: may("read_repairs") }).data ?? null;
+}
+
+/** Says that the node is in repair, and leads to the case. */
+export function RepairOfNode({ node }: { readonly node: Node }): ReactNode {
+  const repair = useOpenRepair(node);
+  if (repair === null) return null;
+  const { id, state, mode, issue, state_since: since, claimed_by: by } = repair;
+  return (
+    <Note
+      tone="attention"
+      title={mode === "online" ? "The node is in repair with its tenant" : "The node is in repair"}
+    >
+      <RepairLink id={id}>{issue.summary}</RepairLink>: {state}
+      {state === "claimed" ? ` by ${by}` : ""} since <RelativeTime at={since} />. The node takes no new tenant before
+      the repair is closed.
+    </Note>
+  );
+}
+
+/** Opens a repair of the node for an operator who knows of a fault. */
+export function ReportFault({ node }: { readonly node: Node }): ReactNode {
+  const repair = useOpenRepair(node);
+  const [issue, setIssue] = useState(NO_ISSUE);
+  const [request, setRequest] = useState(false);
+  return (
+    <VerbButton
+      verb="Report a fault"
+      what={`of ${node.hostname}`}
+      effect="The machine gets a repair, and takes no new tenant until the repair is closed. A tenant who has it keeps it until the release."
+      right="operate_nodes"
+      disabledBecause={
+        node.status === "deleted"
+          ? "A deleted node has no repair."
+          : repair === null
+            ? null
+            : `The node has an open repair, which is ${repair.state}.`
+      }
+      changes={changedBy(node.id)}
+      run={({ reason, headers }) =>
+        read(
+          api.POST("/api/v1/admin/repairs", {
+            params: { header: headers },
+            body: { node_id: node.id, machine_health_issue: issueOf(issue), request, reason },
+          }),
+        )
+      }
+      done={(answer: { readonly id: string }) => <RepairLink id={answer.id}>Look at the repair</RepairLink>}
+    >
+      <IssueFields issue={issue} onChange={setIssue} />
+      <Checkbox
+        label="Request the repair too, so that a repair team may claim the machine"
+        mb="xs"
+        checked={request}
+        onChange={(event) => setRequest(event.currentTarget.checked)}
+      />
+    </VerbButton>
+  );
+}

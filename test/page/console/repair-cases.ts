@@ -1,0 +1,73 @@
+import { expect, it } from "vitest";
+import { apiToken } from "../../support/api-token.ts";
+import { barriers } from "../barriers.ts";
+import type { ConsoleStage } from "./console-stage.ts";
+
+/** The screens of repairs, as an operator and a repair team use them. */
+export function consoleRepairCases(stage: () => ConsoleStage): void {
+  const nodeOf = async (search: string) =>
+    (await stage().api.ask("GET", `/api/v1/admin/nodes?search=${search}`)).body.items[0];
+
+  it("leads a fault from its report to the checks of a repaired machine, and a repair team through its attempt", async () => {
+    const { id: nodeId, hostname } = await nodeOf("u00089");
+    const visit = await stage().operator(`/nodes/${nodeId}`);
+    const { page } = visit;
+    const what = `the repair of ${hostname}`;
+    await visit.act("Report a fault", `of ${hostname}`, {
+      reason: "ticket 4711",
+      before: async (dialog) => {
+        await dialog.getByLabel("The fault in one sentence").fill("a fan is loud");
+        await dialog.getByLabel(/^Request the repair too/).check();
+      },
+    });
+    await page.getByRole("link", { name: "a fan is loud" }).click();
+    await visit.heading(`Repair of ${hostname}`).waitFor();
+    await page.getByText("The repair waits for a claim").waitFor();
+    const token = { role: "repair", sites: null, createdBy: "admin", expiresAt: new Date(Date.now() + 9e6) } as const;
+    const fixers = await apiToken(stage().api.database, { ...token, name: "fixers-1", tenant: "fixers" });
+    const team = await stage().operator("/repairs?state=requested", {}, fixers);
+    await team.page.getByRole("link", { name: hostname }).click();
+    const escalate = team.button(`Escalate ${what}`);
+    await escalate.waitFor();
+    expect(await escalate.getAttribute("aria-disabled")).toBe("true");
+    await team.act("Claim", what, { reason: "the night shift" });
+    await page.getByText("fixers-1 repairs the machine").waitFor();
+    await team.act("Report", what, {
+      reason: "the new fan is loud too",
+      before: (dialog) => dialog.getByLabel("Outcome").selectOption("failed"),
+    });
+    const attempts = page.getByRole("region", { name: "Attempts", exact: true });
+    await attempts.getByText("the new fan is loud too").waitFor();
+    await visit.act("Report", what, { reason: "the fan was bent" });
+    await page.getByText("no sanitization record is about a cleaning after the work").waitFor();
+    const close = visit.button(`Close ${what}`);
+    expect(await close.getAttribute("aria-disabled")).toBe("true");
+    await close.hover();
+    await page.getByText(/^The machine has not passed all checks: /).waitFor();
+    expect(await barriers(page, "{}"), "the repaired machine").toEqual([]);
+    const path = new URL(page.url()).pathname.split("/").at(-1);
+    expect(visit.written.at(-1)).toBe(`POST /api/v1/admin/repairs/${path}/report`);
+  });
+
+  it("asks for all that the tenant of an online repair accepts, and shows it with the case", async () => {
+    const node = await nodeOf("u00088");
+    const { body } = await stage().api.ask("GET", `/api/v1/admin/allocations?node_id=${node.id}&status=active`);
+    const [{ id, hostname, tenant }] = body.items;
+    const visit = await stage().operator(`/allocations/${id}`);
+    const { page } = visit;
+    await visit.act("Online repair", `of ${hostname} for ${tenant}`, {
+      reason: "ticket 4713",
+      before: async (dialog) => {
+        await dialog.getByLabel("The fault in one sentence").fill("rail 2 is slow");
+        await dialog.getByRole("button", { name: "Online repair", exact: true }).click();
+        // The browser itself keeps the form back until all boxes are checked.
+        for (const box of await dialog.getByLabel(/^The tenant accepts/).all()) await box.check();
+        expect(visit.written).toEqual([]);
+      },
+    });
+    await page.getByRole("link", { name: "Look at the repair" }).click();
+    const accepted = page.getByRole("region", { name: "What the tenant has accepted" });
+    await accepted.getByText("data of the tenant may be damaged").waitFor();
+    expect(await accepted.getByRole("listitem").count()).toBe(4);
+  });
+}
