@@ -40,11 +40,11 @@ export function consoleRepairCases(stage: () => ConsoleStage): void {
     await attempts.getByText("the new fan is loud too").waitFor();
     await visit.act("Report", what, { reason: "the fan was bent" });
     await page.getByText("no sanitization record is about a cleaning after the work").waitFor();
+    expect(await barriers(page, "{}"), "the repaired machine").toEqual([]);
     const close = visit.button(`Close ${what}`);
     expect(await close.getAttribute("aria-disabled")).toBe("true");
     await close.hover();
     await page.getByText(/^The machine has not passed all checks: /).waitFor();
-    expect(await barriers(page, "{}"), "the repaired machine").toEqual([]);
     const path = new URL(page.url()).pathname.split("/").at(-1);
     expect(visit.written.at(-1)).toBe(`POST /api/v1/admin/repairs/${path}/report`);
   });
@@ -69,5 +69,7 @@ export function consoleRepairCases(stage: () => ConsoleStage): void {
     const accepted = page.getByRole("region", { name: "What the tenant has accepted" });
     await accepted.getByText("data of the tenant may be damaged").waitFor();
     expect(await accepted.getByRole("listitem").count()).toBe(4);
+    await page.goto(`${visit.url}/console/nodes/${node.id}?tab=use`);
+    await page.getByRole("region", { name: "As the tenant sees it" }).getByText("Repairing").waitFor();
   });
 }

@@ -1,4 +1,6 @@
 import { expect, it } from "vitest";
+import { apiToken } from "../../support/api-token.ts";
+import { barriers } from "../barriers.ts";
 import type { ConsoleStage } from "./console-stage.ts";
 
 /** The verbs of nodes, operations, batches, tokens and the hub's keys, as a person gives them. */
@@ -59,9 +61,31 @@ export function consoleVerbCases(stage: () => ConsoleStage): void {
     const visit = await stage().operator(`/nodes/${id}`);
     await visit.page.getByText("an erase with evidence (secure or stronger), or a person").waitFor();
     await visit.act("Remove override", `disk-erase of ${hostname}`, { reason: "the disks were replaced" });
-    await visit.heading("Health overrides").waitFor({ state: "detached" });
+    await visit.page.getByText("Nobody has said that something is wrong with the node.").waitFor();
+    await visit.act("Set override", `of ${hostname}`, {
+      reason: "a cable is changed",
+      before: (dialog) => dialog.getByLabel("What is wrong, for operators").fill("rail 2 has no cable"),
+    });
+    await visit.page.getByText("Maintenance: rail 2 has no cable").waitFor();
     await visit.page.getByRole("tab", { name: "History" }).click();
     await visit.page.getByText("the disks were replaced").first().waitFor();
+  });
+
+  it("shows how an external system provisions a node, and abandons its attempt", async () => {
+    const { body } = await stage().api.ask("POST", "/api/v1/admin/external-attempts", {
+      ...{ hostname: "foreman-1", sku_id: "h100", region_code: "r", provisioner: "foreman-eu", agent: "none" },
+    });
+    const provisioner = await apiToken(stage().api.database, { name: "ann-2", role: "operator" });
+    const visit = await stage().operator(`/nodes/${body.attempt.node_id}`, {}, provisioner);
+    const { page } = visit;
+    const part = page.getByRole("region", { name: "External provisioning", exact: true });
+    await part.getByText("foreman-eu, reported by admin").waitFor();
+    const complete = visit.button("Complete the provisioning of foreman-1");
+    expect(await complete.getAttribute("aria-disabled")).toBe("true");
+    expect(await barriers(page, "{}"), "the node of an external system").toEqual([]);
+    await visit.act("Abandon", "the provisioning of foreman-1", { reason: "the host is broken" });
+    await part.getByText("abandoned", { exact: true }).waitFor();
+    expect(visit.written).toEqual([`POST /api/v1/admin/external-attempts/${body.attempt.id}/abandon`]);
   });
 
   it("pauses and resumes a batch, and names its refused and failed nodes with their reasons", async () => {

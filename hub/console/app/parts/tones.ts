@@ -2,7 +2,20 @@
 export type Tone = "good" | "busy" | "attention" | "bad" | "over";
 
 const TONES: Readonly<Record<Tone, readonly string[]>> = {
-  good: ["active", "completed", "reconciled", "valid", "ok", "True", "granted", "used", "delivered", "clean", "closed"],
+  good: [
+    "active",
+    "completed",
+    "reconciled",
+    "valid",
+    "ok",
+    "True",
+    "granted",
+    "used",
+    "delivered",
+    "clean",
+    "closed",
+    "Ready",
+  ],
   busy: [
     "bootstrap_issued",
     "enrolling",
@@ -17,8 +30,24 @@ const TONES: Readonly<Record<Tone, readonly string[]>> = {
     "accepting",
     "requested",
     "claimed",
+    "begun",
+    "in_progress",
+    "verifying",
+    "Pending",
+    "Provisioning",
+    "Terminating",
   ],
-  attention: ["failed_retryable", "paused", "warning", "Unknown", "incomplete", "stale", "reported", "repaired"],
+  attention: [
+    "failed_retryable",
+    "paused",
+    "warning",
+    "Unknown",
+    "incomplete",
+    "stale",
+    "reported",
+    "repaired",
+    "Repairing",
+  ],
   bad: [
     "offline",
     "quarantined",
@@ -32,6 +61,7 @@ const TONES: Readonly<Record<Tone, readonly string[]>> = {
     "high",
     "False",
     "escalated",
+    "Error",
   ],
   over: [
     "retired",

@@ -6,6 +6,7 @@ import { workOf } from "../../live/topics.ts";
 export type Node = Answer<"getNode">;
 export type Drift = Answer<"listDrift">["items"][number];
 export type Task = Answer<"listNodeTasks">["items"][number];
+export type ExternalAttempt = Answer<"getExternalAttempt">;
 export type Entry = Answer<"exportNodeLifecycle">["items"][number];
 
 /** So many of the newest allocations, records and tasks the screen shows. Their own screens and the history show all. */
@@ -54,6 +55,25 @@ export const recordsOf = (id: string) =>
   question([`nodes/${id}`], ["node", id, "records"], (signal) =>
     read(api.GET("/api/v1/admin/sanitization-records", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
   );
+
+/** The open allocation of the node as its tenant sees it. */
+export const instanceOf = (id: string) =>
+  question([`nodes/${id}`], ["node", id, "instance"], async (signal) => {
+    const query = { node_id: id, limit: 1 };
+    const { items } = await read(api.GET("/api/v1/admin/instances", { params: { query }, signal }));
+    return items[0] ?? null;
+  });
+
+/** The newest attempt of an external system to provision the node, with what the node still lacks. */
+export const externalAttemptOf = (id: string) =>
+  question([`nodes/${id}`], ["node", id, "external attempt"], async (signal) => {
+    const query = { node_id: id, limit: 1 };
+    const { items } = await read(api.GET("/api/v1/admin/external-attempts", { params: { query }, signal }));
+    const newest = items[0];
+    if (newest === undefined) return null;
+    const params = { path: { id: newest.id } };
+    return read(api.GET("/api/v1/admin/external-attempts/{id}", { params, signal }));
+  });
 
 /** The open repair of the node, which has at most one. */
 export const openRepairOf = (id: string) =>

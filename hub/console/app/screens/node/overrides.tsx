@@ -6,50 +6,80 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { VerbButton } from "../../verbs/verb-button.tsx";
 import classes from "./node.module.css";
 import { changedBy, type Node } from "./node-questions.ts";
+import { SetOverride } from "./set-override.tsx";
 
 type Override = Node["health_overrides"][number];
 
-/** The health overrides of the node, each of which keeps new work off it. A node without overrides has no such part. */
+/** The health overrides of the node, each of which says what is wrong with it, and the verbs that set and remove them. */
 export function Overrides({ node }: { readonly node: Node }): ReactNode {
-  if (node.health_overrides.length === 0) return null;
+  if (node.health_overrides.length === 0 && node.status === "deleted") return null;
   const columns: readonly Column<Override>[] = [
     { id: "source", head: "Source", cell: ({ source }) => <code>{source}</code> },
     { id: "target", head: "Target", wide: true, cell: ({ target }) => target ?? "-" },
     { id: "reason", head: "Why", cell: ({ reason }) => <div className={classes.prose}>{reason}</div> },
+    {
+      id: "prevents",
+      head: "What it says",
+      wide: true,
+      cell: (one) => <div className={classes.prose}>{saysOf(one)}</div>,
+    },
     { id: "by", head: "By", wide: true, cell: ({ set_by: by }) => by },
     {
       id: "lifts",
       head: "Lifted by",
-      cell: ({ needed_erase: erase }) =>
-        erase === null ? "a person" : `an erase with evidence (${erase} or stronger), or a person`,
+      cell: ({ needed_erase: erase, expires_at: until }) => (
+        <>
+          {erase === null ? "a person" : `an erase with evidence (${erase} or stronger), or a person`}
+          {until === null ? null : (
+            <>
+              , or <RelativeTime at={until} />
+            </>
+          )}
+        </>
+      ),
     },
     { id: "since", head: "Since", wide: true, cell: ({ since }) => <RelativeTime at={since} /> },
-    { id: "verb", head: "", cell: ({ source }) => <Remove node={node} source={source} /> },
+    { id: "verb", head: "", cell: (one) => <Remove node={node} one={one} /> },
   ];
   return (
-    <Section title="Health overrides">
-      <DataTable
-        label="Health overrides of the node"
-        columns={columns}
-        rows={node.health_overrides}
-        rowKey={({ source }) => source}
-      />
+    <Section title="Health overrides" aside={<SetOverride node={node} />}>
+      {node.health_overrides.length === 0 ? (
+        <p className={classes.note}>Nobody has said that something is wrong with the node.</p>
+      ) : (
+        <DataTable
+          label="Health overrides of the node"
+          columns={columns}
+          rows={node.health_overrides}
+          rowKey={({ source }) => source}
+        />
+      )}
     </Section>
   );
 }
 
-const Remove = ({ node, source }: { readonly node: Node; readonly source: string }): ReactNode => (
+/** The alerts of an override; Muster's own overrides have none, and keep new tenants off the node. */
+function saysOf({ mode, alerts, in_force: inForce }: Override): string {
+  const said = alerts === null ? "no new tenants" : alerts.map(({ id, message }) => `${id}: ${message}`).join("; ");
+  const all = mode === "replace" ? `hides the other overrides${said === "" ? "" : `; ${said}`}` : said;
+  return inForce ? all : `${all} (hidden by a replacement)`;
+}
+
+/** An override of an open repair follows its case. */
+const isOfRepair = ({ set_by: by }: Override): boolean => by.startsWith("repair:");
+
+const Remove = ({ node, one }: { readonly node: Node; readonly one: Override }): ReactNode => (
   <VerbButton
     verb="Remove override"
-    what={`${source} of ${node.hostname}`}
+    what={`${one.source} of ${node.hostname}`}
     effect="The hub may give the node new work, although the cause of the override stands."
     right="operate_nodes"
+    disabledBecause={isOfRepair(one) ? "The override belongs to the node's repair, and its verbs change it." : null}
     changes={changedBy(node.id)}
     run={({ reason, headers }) =>
       read(
         api.POST("/api/v1/admin/nodes/{id}/remove-health-override", {
           params: { path: { id: node.id }, header: headers },
-          body: { source, reason },
+          body: { source: one.source, reason },
         }),
       )
     }

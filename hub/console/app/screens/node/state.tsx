@@ -8,6 +8,7 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
 import { DriftOfNode } from "./drift.tsx";
+import { ExternalProvisioning } from "./external.tsx";
 import { meaningOf } from "./meanings.ts";
 import classes from "./node.module.css";
 import type { Node } from "./node-questions.ts";
@@ -20,6 +21,7 @@ type Condition = Node["conditions"][number];
 export const StateTab = ({ node }: { readonly node: Node }): ReactNode => (
   <>
     <Schedulable node={node} />
+    <ExternalProvisioning node={node} />
     <DriftOfNode node={node} />
     <Overrides node={node} />
     <Identity node={node} />

@@ -4,6 +4,7 @@ import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
 import { useMay } from "../../api/session.ts";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
+import { Facts } from "../../parts/facts.tsx";
 import { AllocationLink, RecordLink } from "../../parts/links.tsx";
 import { Section } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
@@ -12,7 +13,7 @@ import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
 import classes from "./node.module.css";
-import { allocationsOf, changedBy, type Node, recordsOf } from "./node-questions.ts";
+import { allocationsOf, changedBy, instanceOf, type Node, recordsOf } from "./node-questions.ts";
 
 type Allocation = Answer<"listAllocations">["items"][number];
 type Record = Answer<"listSanitizationRecords">["items"][number];
@@ -105,6 +106,30 @@ const RECORDS: readonly Column<Record>[] = [
   { id: "id", head: "Record", wide: true, cell: ({ record_id: id }) => <RecordLink id={id} /> },
 ];
 
+/** What the tenant of the node sees of it now. */
+function InstanceOfNode({ id }: { readonly id: string }): ReactNode {
+  const { data } = useQuery(instanceOf(id));
+  if (data === undefined || data === null) return null;
+  return (
+    <Section title="As the tenant sees it">
+      <Facts
+        facts={[
+          ["Status", <StatusBadge key="status" status={data.status} />],
+          ["Why", data.status_reason],
+          [
+            "Instance of",
+            <AllocationLink key="id" id={data.id}>
+              {data.tenant}
+            </AllocationLink>,
+          ],
+          ["Power", data.power_state ?? undefined],
+          ["Zone", data.zone ?? undefined],
+        ]}
+      />
+    </Section>
+  );
+}
+
 /** Who has used the node, and the records of its cleaning after each use. */
 export function UseTab({ node: { id } }: { readonly node: Node }): ReactNode {
   const may = useMay();
@@ -119,6 +144,7 @@ export function UseTab({ node: { id } }: { readonly node: Node }): ReactNode {
     );
   return (
     <>
+      <InstanceOfNode id={id} />
       <Section title="Allocations">
         <Answered query={allocations} what="the allocations">
           {({ items }) =>

@@ -1,0 +1,16 @@
+import type { ExternalAttempt } from "./node-questions.ts";
+
+export type ExternalVerb = "complete" | "fail" | "abandon";
+type Standing = Pick<ExternalAttempt, "status" | "superseded" | "holder">;
+
+/** Why a report about an attempt has no effect now; null if the person can give it. Only abandoning is everybody's. */
+export function whyNotReported(verb: ExternalVerb, one: Standing, name: string): string | null {
+  if (one.superseded) return "A newer attempt of the node has begun.";
+  if (one.status === "abandoned") return "The attempt is abandoned. Its external system begins a new one.";
+  if (one.status === "completed") return "The attempt has ended: the node came into service.";
+  if (verb === "abandon") return null;
+  if (one.holder !== name) return `Only ${one.holder}, who began the attempt, reports about it.`;
+  return verb === "complete" && one.status === "verifying"
+    ? "The host is completed already, and the node waits for its conditions."
+    : null;
+}
