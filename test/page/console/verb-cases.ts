@@ -124,6 +124,28 @@ export function consoleVerbCases(stage: () => ConsoleStage): void {
     );
   });
 
+  it("gives all operations of a failure the recommended verb after a preview, and names those that the hub refuses", async () => {
+    await query("update workflows set failure_code = 'maas_unreachable' where status = 'failed_retryable'");
+    const visit = await stage().operator("/", { expects: /^409$/ });
+    const { page } = visit;
+    const what = "Resolve 3 operations with maas_unreachable";
+    await visit.button(what).click();
+    const dialog = page.getByRole("dialog", { name: what });
+    await dialog.getByText("3 operations", { exact: true }).waitFor();
+    expect(await barriers(page, "{}"), "the preview").toEqual([]);
+    // Another person was quicker with one of the operations, which no event tells here.
+    await query("update workflows set status = 'cancelled', completed_at = now() where id = $1", [
+      "dddddddd-0000-4000-8000-000000000069",
+    ]);
+    await dialog.getByLabel("Reason, for the audit").fill("MAAS is back");
+    expect(visit.written).toEqual([]);
+    await dialog.getByRole("button", { name: "Retry 3 operations" }).click();
+    const refusal = dialog.getByRole("alert");
+    await refusal.getByText("The verb is given to 2 operations, and not to 1.").waitFor();
+    expect(await refusal.getByRole("listitem").count()).toBe(1);
+    expect(visit.written.filter((request) => request.endsWith("/retry")).length).toBe(3);
+  });
+
   it("begins a rotation of the hub's keys, and abandons it", async () => {
     const visit = await stage().operator("/keys");
     const what = "the rotation of the hub's keys";

@@ -1,6 +1,5 @@
+import type { OperationVerb as Verb } from "../../verbs/operation-verb.ts";
 import type { Operation, Timeline } from "./operation-questions.ts";
-
-export type Verb = "retry" | "resume" | "rerun" | "restart_clean" | "adopt" | "cancel" | "mark_manual_intervention";
 
 /** What each verb does, in the order of the screen. */
 export const VERBS: Readonly<Record<Verb, { readonly title: string; readonly effect: string; readonly final?: true }>> =

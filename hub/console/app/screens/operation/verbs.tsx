@@ -1,34 +1,17 @@
 import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { words } from "../../parts/tones.ts";
+import { giveOperation, type OperationVerb } from "../../verbs/operation-verb.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
-import type { Given } from "../../verbs/verb-dialog.tsx";
 import { changedBy, type Operation, type Timeline } from "./operation-questions.ts";
-import { inOrder, VERBS, type Verb, whyNot, whyNotForced } from "./operation-verbs.ts";
+import { inOrder, VERBS, whyNot, whyNotForced } from "./operation-verbs.ts";
 
 interface Props {
   readonly timeline: Timeline;
   readonly record: Operation;
 }
 
-const PATH = {
-  retry: "retry",
-  resume: "resume",
-  rerun: "rerun",
-  restart_clean: "restart-clean",
-  adopt: "adopt",
-  cancel: "cancel",
-  mark_manual_intervention: "mark-manual-intervention",
-} as const satisfies Record<Verb, string>;
-
-function give(verb: Verb, { operation_id: id, kind }: Timeline, { reason, headers }: Given): Promise<unknown> {
-  const request = { params: { path: { id }, header: headers }, body: { reason } };
-  return kind === "onboarding"
-    ? read(api.POST(`/api/v1/admin/onboardings/{id}/${PATH[verb]}`, request))
-    : read(api.POST(`/api/v1/admin/decommissions/{id}/${PATH[verb]}`, request));
-}
-
-function OneVerb({ verb, timeline, record }: Props & { readonly verb: Verb }): ReactNode {
+function OneVerb({ verb, timeline, record }: Props & { readonly verb: OperationVerb }): ReactNode {
   const { title, effect, final } = VERBS[verb];
   const recommended = record.next_verb === verb;
   return (
@@ -45,7 +28,7 @@ function OneVerb({ verb, timeline, record }: Props & { readonly verb: Verb }): R
       right="operate_nodes"
       disabledBecause={whyNot(verb, record)}
       changes={changedBy(timeline.operation_id)}
-      run={(given) => give(verb, timeline, given)}
+      run={(given) => giveOperation(verb, timeline, given)}
     />
   );
 }

@@ -5,10 +5,10 @@ import { Section } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { counted, words } from "../../parts/tones.ts";
+import type { Group } from "./group-operations.ts";
 import classes from "./overview.module.css";
 import type { Overview } from "./overview-question.ts";
-
-type Group = Overview["waiting"][number];
+import { ResolveGroup } from "./resolve-group.tsx";
 
 const COLUMNS: readonly Column<Group>[] = [
   {
@@ -41,6 +41,7 @@ const COLUMNS: readonly Column<Group>[] = [
       </div>
     ),
   },
+  { id: "resolve", head: "All of them", cell: (group) => <ResolveGroup group={group} /> },
   { id: "oldest", head: "Oldest", wide: true, cell: ({ oldest_at: at }) => <RelativeTime at={at} /> },
   {
     id: "examples",
