@@ -62,4 +62,20 @@ export function consoleDriftCases(stage: () => ConsoleStage): void {
       "quarantine accepting",
     ]);
   });
+
+  it("keeps the dialog of a refused verb open with the refusal, although the drift is gone", async () => {
+    const visit = await stage().operator(`/drift?site_id=${site}`, { expects: /^4\d\d$/ });
+    const { page } = visit;
+    await visit.button(`Acknowledge the drift of ${DARK.odd}`).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Reason, for the audit").fill("known");
+    await stage().api.database.database.pool.query(
+      `update node_maas_state set drift_detected = false, drift_details = null
+        from nodes where nodes.id = node_id and nodes.hostname = $1`,
+      [DARK.odd],
+    );
+    await dialog.getByRole("button", { name: "Acknowledge", exact: true }).click();
+    await page.getByText("No node is in this list").waitFor();
+    expect(await dialog.getByRole("alert").textContent()).toMatch(/drift/);
+  });
 }

@@ -12,7 +12,7 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
-import { ResolveDrift } from "../../verbs/resolve-drift.tsx";
+import { type AskedDrift, ResolveDrift, useDriftDialog } from "../../verbs/resolve-drift.tsx";
 import classes from "./drift.module.css";
 import { driftRoute, RULES, SEVERITIES } from "./route.ts";
 
@@ -22,7 +22,10 @@ type Search = ReturnType<typeof driftRoute.useSearch>;
 const PAGE = 100;
 const choice = (value: string) => ({ value, label: words(value) });
 
-const columnsOf = (siteName: (id: string | null) => string): readonly Column<Row>[] => [
+const columnsOf = (
+  siteName: (id: string | null) => string,
+  onAsk: (asked: AskedDrift) => void,
+): readonly Column<Row>[] => [
   { id: "host", head: "Host", cell: ({ node_id: id, hostname }) => <NodeLink id={id}>{hostname}</NodeLink> },
   { id: "node", head: "Node", wide: true, cell: ({ node_status: status }) => <StatusBadge status={status} /> },
   {
@@ -49,10 +52,16 @@ const columnsOf = (siteName: (id: string | null) => string): readonly Column<Row
     wide: true,
     cell: ({ drift_details: drift }) => <RelativeTime at={drift?.detected_at ?? null} />,
   },
-  { id: "verbs", head: "What to do", cell: (row) => <Standing row={row} /> },
+  { id: "verbs", head: "What to do", cell: (row) => <Standing row={row} onAsk={onAsk} /> },
 ];
 
-const Standing = ({ row: { acknowledged, ...row } }: { readonly row: Row }): ReactNode =>
+const Standing = ({
+  row: { acknowledged, ...row },
+  onAsk,
+}: {
+  readonly row: Row;
+  readonly onAsk: (asked: AskedDrift) => void;
+}): ReactNode =>
   acknowledged === null ? (
     <div className={classes.verbs}>
       <ResolveDrift
@@ -60,6 +69,7 @@ const Standing = ({ row: { acknowledged, ...row } }: { readonly row: Row }): Rea
         hostname={row.hostname}
         status={row.node_status}
         maasStatus={row.drift_details?.maas_status}
+        onAsk={onAsk}
       />
     </div>
   ) : (
@@ -72,7 +82,8 @@ export function Page(): ReactNode {
   const navigate = useNavigate({ from: "/drift" });
   const siteName = useSiteName();
   const sites = useSites();
-  const columns = useMemo(() => columnsOf(siteName), [siteName]);
+  const { ask, dialog } = useDriftDialog();
+  const columns = useMemo(() => columnsOf(siteName, ask), [siteName, ask]);
   const change = (changes: Partial<Search>): void =>
     void navigate({ search: (before) => ({ ...before, ...changes }), replace: true });
   const { known, ...filter } = search;
@@ -108,6 +119,7 @@ export function Page(): ReactNode {
           onChange={(value) => change({ known: value as Search["known"] })}
         />
       </Filters>
+      {dialog}
       <LongList<Row>
         what="drifted nodes"
         about={["nodes"]}
