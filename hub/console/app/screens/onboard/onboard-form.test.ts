@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { batchBody, checkOnboarding, type OnboardValues, oneBody, readHosts } from "./onboard-form.ts";
+import { HubError } from "../../api/hub-error.ts";
+import { batchBody, byLine, checkOnboarding, type OnboardValues, oneBody, readHosts } from "./onboard-form.ts";
 
 const GOOD: OnboardValues = {
   many: false,
@@ -62,5 +63,21 @@ it("finds hosts that are there twice, and too many hosts", () => {
   const lines = Array.from({ length: 1001 }, (_, n) => `h${n},10.0.${Math.floor(n / 250)}.${n % 250}`);
   expect(readHosts(`hostname,ipmi_ip\n${lines.join("\n")}`).faults).toEqual([
     { line: 1002, column: null, message: "a batch has at most 1000 hosts" },
+  ]);
+});
+
+it("names a host that the hub refuses by its line and column", () => {
+  const table = readHosts("hostname,ipmi_ip\n\nc1,10.0.0.1\nc2,10.0.0.2\n");
+  const fields = [
+    { pointer: "/nodes/1/ipmi_ip", message: "is held by onboarding 7" },
+    { pointer: "/profile_id", message: "is disabled" },
+    { pointer: "/nodes/9/hostname", message: "is no row" },
+  ];
+  const error = byLine(new HubError({ status: 409, code: "conflict", title: "Conflict", detail: "no", fields }), table);
+  expect(error).toMatchObject({ status: 409, code: "conflict", detail: "no" });
+  expect(error.fields).toEqual([
+    { pointer: "/hosts", message: "line 4, column ipmi_ip: is held by onboarding 7" },
+    { pointer: "/profile_id", message: "is disabled" },
+    { pointer: "/nodes/9/hostname", message: "is no row" },
   ]);
 });

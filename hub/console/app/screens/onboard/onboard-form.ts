@@ -1,3 +1,4 @@
+import { HubError } from "../../api/hub-error.ts";
 import type { Body } from "../../api/schema.ts";
 import { address, hostname, mac, optional, place, present, sku, whole } from "../../forms/checks.ts";
 import { type CsvColumn, type CsvRow, type CsvTable, readCsv, repeatedIn } from "../../forms/csv.ts";
@@ -98,6 +99,19 @@ export const oneBody = (values: OnboardValues): Body<"createOnboarding"> => ({
     unit: values.unit,
   }),
 });
+
+/** Names a host that the hub refuses by its line and column in the table, as the form's own checks do. The hub names it by its index. */
+export function byLine(error: HubError, { rows }: CsvTable): HubError {
+  const fields = error.fields.map(({ pointer, message }) => {
+    const [, index = "", column] = /^[/]nodes[/](\d+)(?:[/](\w+))?/.exec(pointer) ?? [];
+    const row = index === "" ? undefined : rows[Number(index)];
+    if (row === undefined) return { pointer, message };
+    const where = column === undefined ? `line ${row.line}` : `line ${row.line}, column ${column}`;
+    return { pointer: "/hosts", message: `${where}: ${message}` };
+  });
+  const { status, code, title, detail, requestId, context } = error;
+  return new HubError({ status, code, title, detail, requestId, context, fields });
+}
 
 export const batchBody = (values: OnboardValues): Batch => ({
   ...selectorsOf(values),

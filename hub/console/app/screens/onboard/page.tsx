@@ -2,6 +2,7 @@ import { SegmentedControl, TextInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
+import { HubError } from "../../api/hub-error.ts";
 import { CsvField } from "../../forms/csv-field.tsx";
 import { FieldGroup, FormOf, Wide } from "../../forms/form-parts.tsx";
 import { ProfileSelect, SiteSelect, SkuSelect } from "../../forms/site-choices.tsx";
@@ -10,7 +11,7 @@ import { notify } from "../../frame/notice-list.ts";
 import { OperationLink } from "../../parts/links.tsx";
 import { PageHead } from "../../parts/page-head.tsx";
 import { counted } from "../../parts/tones.ts";
-import { batchBody, checkOnboarding, type OnboardValues, oneBody, readHosts } from "./onboard-form.ts";
+import { batchBody, byLine, checkOnboarding, type OnboardValues, oneBody, readHosts } from "./onboard-form.ts";
 import { onboardRoute } from "./route.ts";
 
 const EXAMPLE = `hostname,ipmi_ip,pxe_mac,room,rack,unit
@@ -35,9 +36,10 @@ type Taken = { readonly id: string; readonly hostname: string } | { readonly cou
 
 async function onboard(values: OnboardValues, header: { "Idempotency-Key": string }): Promise<Taken> {
   if (values.many) {
-    const { onboardings } = await read(
-      api.POST("/api/v1/admin/onboardings/batch", { params: { header }, body: batchBody(values) }),
-    );
+    const asked = api.POST("/api/v1/admin/onboardings/batch", { params: { header }, body: batchBody(values) });
+    const { onboardings } = await read(asked).catch((error: unknown) => {
+      throw error instanceof HubError ? byLine(error, readHosts(values.hosts)) : error;
+    });
     return { count: onboardings.length };
   }
   const body = oneBody(values);

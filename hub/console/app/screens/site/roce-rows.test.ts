@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readRoce, refusedRows, roceBody } from "./roce-rows.ts";
+import { keptRows, readRoce, roceBody } from "./roce-rows.ts";
 
 it("reads RoCE rows, one for each interface of a host", () => {
   const table = readRoce("hostname,interface,ipv4_cidr\nc1,eth0,172.30.0.1/31\nc1,eth1,172.30.0.3/31\n");
@@ -17,15 +17,29 @@ it("finds an interface that is there twice, and a wrong address", () => {
   expect(faults.map(({ line, column }) => `${line}:${column}`)).toEqual(["2:ipv4_cidr", "3:interface"]);
 });
 
-it("finds the line of a row that the hub refused by its index in the request", () => {
-  const table = readRoce("hostname,interface,ipv4_cidr\n\nc1,eth0,172.30.0.1/31\nc1,eth1,172.30.0.3/31\n");
+it("keeps only the rows that the hub refused, with its reasons by their new lines", () => {
+  const table = readRoce(
+    "ipv4_cidr;hostname;interface\n\n172.30.0.1/31;c1;eth0\n172.30.0.3/31;c1;eth1\n172.30.0.5/31;c2;eth0",
+  );
+  const refused = (index: number, message: string) => ({ index, outcome: "failed" as const, message });
   const answer = {
-    written: 1,
-    failed: 1,
+    ...{ written: 1, failed: 2 },
     items: [
       { index: 0, outcome: "created" as const },
-      { index: 1, outcome: "failed" as const, message: "another host has the address" },
+      refused(1, "another host has the address"),
+      refused(2, "no host"),
     ],
   };
-  expect(refusedRows(table, answer)).toEqual([{ line: 4, message: "another host has the address" }]);
+  const kept = keptRows(table, answer);
+  expect(kept).toEqual({
+    text: "hostname,interface,ipv4_cidr\nc1,eth1,172.30.0.3/31\nc2,eth0,172.30.0.5/31",
+    refused: [
+      { line: 2, message: "another host has the address" },
+      { line: 3, message: "no host" },
+    ],
+  });
+  expect(readRoce(kept.text).rows.map(({ line, values }) => `${line} ${values["interface"]}`)).toEqual([
+    "2 eth1",
+    "3 eth0",
+  ]);
 });

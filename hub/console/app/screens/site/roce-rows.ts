@@ -35,8 +35,20 @@ export interface RefusedRow {
   readonly message: string;
 }
 
-/** Returns the rows that the hub has not written, by their line in the text. The hub names a row by its index in the request. */
-export const refusedRows = ({ rows }: CsvTable, { items }: Answer<"upsertRoceAssignments">): RefusedRow[] =>
-  items.flatMap((item) =>
-    item.outcome === "failed" ? [{ line: rows[item.index]?.line ?? 0, message: item.message }] : [],
-  );
+/** What is left of a table after the hub has written a part of it: the rows that it refused, and why, by their lines in the new text. */
+export interface Kept {
+  readonly text: string;
+  readonly refused: readonly RefusedRow[];
+}
+
+const HEAD = ROCE_COLUMNS.map(({ name }) => name);
+
+/** Keeps only the rows that the hub has not written, so that a person mends these and sends no other row again. The hub names a row by its index. */
+export function keptRows({ rows }: CsvTable, { items }: Answer<"upsertRoceAssignments">): Kept {
+  const failed = items.flatMap((item) => (item.outcome === "failed" ? [item] : []));
+  const lines = failed.map(({ index }) => HEAD.map((name) => rows[index]?.values[name] ?? "").join(","));
+  return {
+    text: [HEAD.join(","), ...lines].join("\n"),
+    refused: failed.map(({ message }, n) => ({ line: n + 2, message })),
+  };
+}

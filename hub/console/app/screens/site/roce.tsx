@@ -12,7 +12,7 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
 import { counted } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
-import { type RefusedRow, readRoce, refusedRows, roceBody } from "./roce-rows.ts";
+import { keptRows, type RefusedRow, readRoce, roceBody } from "./roce-rows.ts";
 import { roceOf, type Site } from "./site-questions.ts";
 
 type Row = Answer<"listRoceAssignments">["items"][number];
@@ -99,8 +99,9 @@ function AddRows({ site }: { readonly site: Site }): ReactNode {
           }),
         );
         if (answer.failed === 0) return write("");
-        setHeader(onceOnly());
-        setRefused(refusedRows(table, answer));
+        const kept = keptRows(table, answer);
+        write(kept.text);
+        setRefused(kept.refused);
         throw partly(answer.failed, answer.written);
       }}
     >
@@ -114,7 +115,7 @@ function AddRows({ site }: { readonly site: Site }): ReactNode {
         onChange={write}
       />
       {refused.length === 0 ? null : (
-        <Note tone="bad" title="The hub refused rows">
+        <Note tone="bad" title="The hub refused these rows; all others are written">
           <ul>
             {refused.map(({ line, message }) => (
               <li key={`${line} ${message}`}>
@@ -136,11 +137,11 @@ function refuseFaults(rows: number, faults: number): void {
   throw new HubError({ status: 422, code: "table_faults", title: "The table has faults", detail });
 }
 
-/** The dialog stays open with the text, because the hub has not written all rows. */
+/** The dialog stays open with the refused rows, because the hub has not written all rows. */
 const partly = (failed: number, written: number): HubError =>
   new HubError({
     status: 200,
     code: "rows_refused",
     title: "The hub refused rows",
-    detail: `The hub refused ${counted(failed, "row")} and took ${counted(written, "row")}. Correct the rows of the list, and import again.`,
+    detail: `The hub refused ${counted(failed, "row")} and took ${counted(written, "row")}. Only the refused rows are left in the text. Correct them, and import again.`,
   });
