@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 import { startChromium } from "../chromium.ts";
 import type { Visit, VisitOptions } from "../visit.ts";
 import { Visits } from "../visits.ts";
-import { OPERATION, REPAIR } from "./screens.ts";
+import { OPERATION, PROFILE, REPAIR, SITE } from "./screens.ts";
 
 /** The number of nodes of the fleet. One node of forty is quarantined, one offline and one retired. */
 export const NODES = 240;
@@ -71,6 +71,11 @@ export class ConsoleStage {
     await seedFleet(api.database.database.db, NODES);
     await api.database.database.db.execute(STAGES);
     await api.database.database.db.execute(SAMPLES);
+    const profile = await api.ask("POST", `/api/v1/admin/maas-sites/${SITE}/profiles`, { name: "usual" });
+    await api.database.database.pool.query("update maas_site_profiles set id = $2 where id = $1", [
+      profile.body.id,
+      PROFILE,
+    ]);
     for (const statement of REPAIRS) await api.database.database.pool.query(statement);
     await built;
     return new ConsoleStage({ api, url: await api.listen(), browser, console, folder });

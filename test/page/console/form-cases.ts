@@ -4,6 +4,7 @@ import { apiToken } from "../../support/api-token.ts";
 import { insertSite } from "../../support/site.ts";
 import { barriers } from "../barriers.ts";
 import type { ConsoleStage } from "./console-stage.ts";
+import { PROFILE, SITE } from "./screens.ts";
 
 export function consoleFormCases(stage: () => ConsoleStage): void {
   it("checks a form before it sends anything, and shows a new token once", async () => {
@@ -42,6 +43,70 @@ export function consoleFormCases(stage: () => ConsoleStage): void {
     expect(written).toEqual([]);
     await table.fill("hostname;ipmi_ip\nnew-1;10.9.0.1\n");
     await page.getByText("1 host in the table").waitFor();
+  });
+
+  it("changes a profile and a site by the version that the person saw, and is refused if somebody else was quicker", async () => {
+    const visit = await stage().operator(`/sites/${SITE}/profiles/${PROFILE}`, { expects: /^412$/ });
+    const { page, written } = visit;
+    const change = page.getByRole("button", { name: "Change the profile", exact: true });
+    await page.getByLabel("Automatic redeploys").fill("6");
+    await change.click();
+    await page.getByText("is no whole number from 0 to 5").waitFor();
+    expect(written).toEqual([]);
+    await page.getByLabel("Automatic redeploys").fill("3");
+    await page.getByLabel("Folders that are emptied").fill("/scratch");
+    await change.click();
+    await page.getByText("The profile usual is changed.").waitFor();
+    const path = `/api/v1/admin/maas-sites/${SITE}`;
+    const { body } = await stage().api.ask("GET", `${path}/profiles/${PROFILE}`);
+    expect(body).toMatchObject({
+      max_deploy_retry_attempts: 3,
+      scratch_folders: ["/scratch"],
+      distro_series: "ubuntu/noble",
+    });
+    await page.getByRole("link", { name: "Change the site" }).click();
+    await visit.heading("Change dc0").waitFor();
+    const before = await stage().api.ask("GET", path);
+    const version = { "if-match": before.headers.get("etag") ?? "" };
+    expect((await stage().api.ask("PATCH", path, { pxe_vlan_vid: 5 }, version)).status).toBe(200);
+    const send = async () => {
+      await page.getByLabel("A tenant's report of a fault also asks for a repair").check();
+      // The seeded site has none.
+      await page.getByLabel("Upstream DNS servers").fill("9.9.9.9");
+      await page.getByRole("button", { name: "Change the site", exact: true }).click();
+    };
+    await send();
+    await page.getByRole("alert").waitFor();
+    await page.reload();
+    await send();
+    await page.getByText("The site dc0 is changed.").waitFor();
+    expect((await stage().api.ask("GET", path)).body).toMatchObject({ pxe_vlan_vid: 5, auto_repair: true });
+  });
+
+  it("shows the plan of an adoption with what the hub refuses, and adopts nothing without a plan", async () => {
+    // The hub adopts only at a site whose machines it has just read.
+    await stage().api.database.database.pool.query(
+      "insert into maas_site_watches (site_id, last_poll_at) values ($1, now())",
+      [SITE],
+    );
+    const visit = await stage().operator(`/adopt?site_id=${SITE}`);
+    const { page, written } = visit;
+    await page.getByLabel("Profile").selectOption(PROFILE);
+    await page.getByLabel("SKU").selectOption("h100");
+    await page.getByRole("button", { name: "Show the plan" }).click();
+    await page.getByText("is missing: a filter needs tags").waitFor();
+    expect(written).toEqual([]);
+    await page.getByText("Named machines", { exact: true }).click();
+    await page.getByLabel("Hostnames in MAAS").fill("nobody-knows-it");
+    await page.getByRole("button", { name: "Show the plan" }).click();
+    await page.getByText("0 machines would be adopted, 0 known already, 1 refused").waitFor();
+    const adopt = visit.button("Adopt 0 machines");
+    expect(await adopt.getAttribute("aria-disabled")).toBe("true");
+    expect(await barriers(page, "{}"), "the plan").toEqual([]);
+    // A changed form needs a new plan.
+    await page.getByLabel("Hostnames in MAAS").fill("nobody");
+    await adopt.waitFor({ state: "detached" });
+    expect(written).toEqual([`POST /api/v1/admin/maas-sites/${SITE}/adoptions`]);
   });
 
   it("leads a request that needs a second person to its end", async () => {

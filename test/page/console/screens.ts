@@ -9,7 +9,9 @@ interface ShownScreen {
 }
 
 /** A site of the seeded fleet. */
-const SITE = "aaaaaaaa-0000-4000-8000-000000000000";
+export const SITE = "aaaaaaaa-0000-4000-8000-000000000000";
+/** The only profile of that site. */
+export const PROFILE = "eeeeeeee-0000-4000-8000-00000000ffff";
 
 const shows =
   (heading: string): ShownScreen["ready"] =>
@@ -42,6 +44,13 @@ export const SHOWN: readonly ShownScreen[] = [
   { name: "Sites", path: "/sites", ready: ({ page }) => page.getByRole("row").nth(2).waitFor() },
   { name: "Site", path: `/sites/${SITE}`, ready: shows("Settings of the site") },
   { name: "Add a site", path: "/sites/new", ready: shows("Add a site") },
+  { name: "Change a site", path: `/sites/${SITE}/edit`, ready: shows("Change dc0") },
+  {
+    name: "Change a profile",
+    path: `/sites/${SITE}/profiles/${PROFILE}`,
+    ready: shows("Change the profile usual"),
+  },
+  { name: "Adopt hosts", path: "/adopt", ready: shows("Adopt hosts") },
   { name: "Onboard hosts", path: "/onboard", ready: shows("Onboard hosts") },
   { name: "Allocations", path: "/allocations", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
   { name: "New allocation", path: "/allocations/new", ready: shows("New allocation") },

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { checkSite, NEW_SITE, type SiteValues, siteBody } from "./site-form.ts";
+import { changeOf, checkChange, checkSite, NEW_SITE, type SiteValues, siteBody, sitePatch } from "./site-form.ts";
 
 const GOOD: SiteValues = {
   ...NEW_SITE,
@@ -31,4 +31,23 @@ it("sends numbers and lists, and no slash at the end of the address", () => {
     pxe_vlan_vid: 0,
     upstream_dns_servers: ["1.1.1.1", "8.8.8.8"],
   });
+});
+
+it("changes only the fields of a site that differ, and takes no default profile away", () => {
+  const site = {
+    ...siteBody(GOOD),
+    ...{ id: "s", status: "active" as const, default_profile_id: "p", created_at: "", updated_at: "" },
+    credentials: { maas_token: true, power: true, deploy_password: true },
+  };
+  const values = changeOf(site);
+  expect(sitePatch(site, values)).toEqual({});
+  expect(sitePatch(site, { ...values, pxe_vlan_vid: "7", upstream_dns_servers: "9.9.9.9 1.1.1.1" })).toEqual({
+    pxe_vlan_vid: 7,
+    upstream_dns_servers: ["9.9.9.9", "1.1.1.1"],
+  });
+  expect(sitePatch(site, { ...values, is_active: false, auto_repair: true, default_profile_id: "" })).toEqual({
+    status: "disabled",
+    auto_repair: true,
+  });
+  expect(checkChange({ ...values, repair_attempt_limit: "21" }).repair_attempt_limit).toContain("from 1 to 20");
 });

@@ -1,15 +1,7 @@
-import type { Body } from "../../api/schema.ts";
-import {
-  address,
-  interfaceName,
-  name,
-  partsOf,
-  present,
-  systemAccount,
-  webAddress,
-  whole,
-} from "../../forms/checks.ts";
-import type { Errors } from "../../forms/form-errors.ts";
+import type { Answer, Body } from "../api/schema.ts";
+import { changedFields } from "./changed-fields.ts";
+import { address, interfaceName, name, partsOf, present, systemAccount, webAddress, whole } from "./checks.ts";
+import type { Errors } from "./form-errors.ts";
 
 export interface SiteValues {
   readonly name: string;
@@ -56,7 +48,8 @@ export const checkSite = (values: SiteValues): Errors<SiteValues> => ({
   upstream_dns_servers: serversError(values.upstream_dns_servers),
 });
 
-export const siteBody = (values: SiteValues): Body<"createMaasSite"> => ({
+/** The settings of a site as the API takes them, of a new site and of a changed one. */
+const settingsOf = (values: SiteValues) => ({
   name: values.name.trim(),
   region_code: values.region_code.trim(),
   api_base_url: values.api_base_url.trim().replace(/\/+$/, ""),
@@ -66,7 +59,53 @@ export const siteBody = (values: SiteValues): Body<"createMaasSite"> => ({
   deploy_user: values.deploy_user.trim(),
   deploy_ssh_iface: values.deploy_ssh_iface.trim(),
   upstream_dns_servers: partsOf(values.upstream_dns_servers),
+});
+
+export const siteBody = (values: SiteValues): Body<"createMaasSite"> => ({
+  ...settingsOf(values),
   // The defaults of the API. A site begins to repair automatically when its operators have a repair team.
   auto_repair: false,
   repair_attempt_limit: 3,
 });
+
+type Site = Answer<"getMaasSite">;
+
+/** What a person can change at a site that the hub has. */
+export interface SiteChange extends SiteValues {
+  readonly auto_repair: boolean;
+  readonly repair_attempt_limit: string;
+  readonly is_active: boolean;
+  /** Empty if the site has no default profile; the API takes no default profile away. */
+  readonly default_profile_id: string;
+}
+
+export const changeOf = (site: Site): SiteChange => ({
+  name: site.name,
+  region_code: site.region_code,
+  api_base_url: site.api_base_url,
+  pxe_iface: site.pxe_iface,
+  pxe_vlan_vid: String(site.pxe_vlan_vid),
+  node_pxe_iface: site.node_pxe_iface,
+  deploy_user: site.deploy_user,
+  deploy_ssh_iface: site.deploy_ssh_iface,
+  upstream_dns_servers: site.upstream_dns_servers.join(", "),
+  auto_repair: site.auto_repair,
+  repair_attempt_limit: String(site.repair_attempt_limit),
+  is_active: site.status === "active",
+  default_profile_id: site.default_profile_id ?? "",
+});
+
+export const checkChange = (values: SiteChange): Errors<SiteChange> => ({
+  ...checkSite(values),
+  repair_attempt_limit: whole(1, 20)(values.repair_attempt_limit),
+});
+
+/** The request for a change, with only the fields that differ from the site. */
+export const sitePatch = (site: Site, values: SiteChange): Body<"updateMaasSite"> =>
+  changedFields(site, {
+    ...settingsOf(values),
+    auto_repair: values.auto_repair,
+    repair_attempt_limit: Number(values.repair_attempt_limit),
+    status: values.is_active ? "active" : "disabled",
+    ...(values.default_profile_id === "" ? {} : { default_profile_id: values.default_profile_id }),
+  });

@@ -1,3 +1,4 @@
+import { adoptRoute } from "../screens/adopt/route.ts";
 import { allocationRoute } from "../screens/allocation/route.ts";
 import { allocationsRoute } from "../screens/allocations/route.ts";
 import { approvalRoute } from "../screens/approval/route.ts";
@@ -7,6 +8,8 @@ import { authorityRoute } from "../screens/authority/route.ts";
 import { batchRoute } from "../screens/batch/route.ts";
 import { batchesRoute } from "../screens/batches/route.ts";
 import { driftRoute } from "../screens/drift/route.ts";
+import { editProfileRoute } from "../screens/edit-profile/route.ts";
+import { editSiteRoute } from "../screens/edit-site/route.ts";
 import { newAllocationRoute } from "../screens/new-allocation/route.ts";
 import { newSiteRoute } from "../screens/new-site/route.ts";
 import { newTokenRoute } from "../screens/new-token/route.ts";
@@ -114,12 +117,29 @@ export const SCREENS = [
     right: "configure_sites",
     load: () => import("../screens/new-site/page.tsx"),
   }),
+  screen(editSiteRoute, {
+    title: "Change a site",
+    right: "configure_sites",
+    load: () => import("../screens/edit-site/page.tsx"),
+  }),
+  screen(editProfileRoute, {
+    title: "Change a profile",
+    right: "configure_sites",
+    load: () => import("../screens/edit-profile/page.tsx"),
+  }),
   screen(onboardRoute, {
     title: "Onboard hosts",
     right: "operate_nodes",
     group: "Fleet",
     key: "h",
     load: () => import("../screens/onboard/page.tsx"),
+  }),
+  screen(adoptRoute, {
+    title: "Adopt hosts",
+    right: "operate_nodes",
+    group: "Fleet",
+    key: "m",
+    load: () => import("../screens/adopt/page.tsx"),
   }),
   screen(allocationsRoute, {
     title: "Allocations",

@@ -5,6 +5,7 @@ import { words } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
 import type { Given } from "../../verbs/verb-dialog.tsx";
 import { DecommissionButton } from "./decommission.tsx";
+import { MachineBinding } from "./machine-binding.tsx";
 import classes from "./node.module.css";
 import { changedBy, type Node } from "./node-questions.ts";
 import { type NodeVerb, whyNot } from "./node-verbs.ts";
@@ -81,6 +82,7 @@ export function NodeVerbs({ node }: { readonly node: Node }): ReactNode {
       <details className={classes.more}>
         <summary>Identity, baseline and reports</summary>
         <div className={classes.verbs}>
+          <MachineBinding node={node} />
           <Plain verb="baseline" node={node} />
           <ReEnroll node={node} onCommand={setCommand} />
           <BootstrapCommand node={node} onCommand={setCommand} />

@@ -29,8 +29,8 @@ function Body({ data }: { readonly data: Overview }): ReactNode {
       <Section title="Nodes">
         <Empty title="This hub has no nodes yet" kind="none">
           Begin with a site: a MAAS region with its token and a profile. <Link to="/sites/new">Add a site</Link>, then{" "}
-          <Link to="/onboard">onboard hosts</Link>, or adopt machines that MAAS has deployed already.{" "}
-          <a href="/docs">The API's page</a> lists the requests, and <code>muster --help</code> the commands.
+          <Link to="/onboard">onboard hosts</Link>, or <Link to="/adopt">adopt machines</Link> that MAAS has deployed
+          already. <a href="/docs">The API's page</a> lists the requests, and <code>muster --help</code> the commands.
         </Empty>
       </Section>
     );

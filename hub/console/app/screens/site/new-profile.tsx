@@ -17,7 +17,7 @@ export function NewProfile({ site }: { readonly site: Site }): ReactNode {
     <VerbButton
       verb="New profile"
       what={`at ${site.name}`}
-      effect="A profile says what is installed on hosts, and how a host is cleaned after a tenant. Everything else has the defaults of the API, and muster update-maas-site-profile changes it."
+      effect="A profile says what is installed on hosts, and how a host is cleaned after a tenant. Everything else has the defaults of the API, and the form of the profile changes it."
       asksReason={false}
       right="configure_sites"
       changes={["sites", `maas-sites/${site.id}`]}

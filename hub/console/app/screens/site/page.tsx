@@ -41,11 +41,29 @@ function Body({ site }: { readonly site: Site }): ReactNode {
         beside={<StatusBadge status={site.status} />}
         below={<code>{site.api_base_url}</code>}
         actions={
-          may("operate_nodes") ? (
-            <Button renderRoot={(props) => <Link to="/onboard" search={{ site_id: site.id }} {...props} />}>
-              Onboard hosts
-            </Button>
-          ) : null
+          <>
+            {may("operate_nodes") ? (
+              <>
+                <Button renderRoot={(props) => <Link to="/onboard" search={{ site_id: site.id }} {...props} />}>
+                  Onboard hosts
+                </Button>
+                <Button
+                  variant="default"
+                  renderRoot={(props) => <Link to="/adopt" search={{ site_id: site.id }} {...props} />}
+                >
+                  Adopt hosts
+                </Button>
+              </>
+            ) : null}
+            {may("configure_sites") ? (
+              <Button
+                variant="default"
+                renderRoot={(props) => <Link to="/sites/$id/edit" params={{ id: site.id }} {...props} />}
+              >
+                Change the site
+              </Button>
+            ) : null}
+          </>
         }
       />
       <NextSteps site={site} />
@@ -156,8 +174,22 @@ function Watched({ site }: { readonly site: Site }): ReactNode {
   );
 }
 
+const ProfileName = ({ profile: { id, site_id: siteId, name } }: { readonly profile: Profile }): ReactNode => {
+  const may = useMay();
+  if (!may("configure_sites")) return name;
+  return (
+    <Link
+      to="/sites/$id/profiles/$profileId"
+      params={{ id: siteId, profileId: id }}
+      title={`Change the profile ${name}`}
+    >
+      {name}
+    </Link>
+  );
+};
+
 const PROFILES: readonly Column<Profile>[] = [
-  { id: "name", head: "Profile", cell: ({ name }) => name },
+  { id: "name", head: "Profile", cell: (profile) => <ProfileName profile={profile} /> },
   { id: "status", head: "Status", cell: ({ status }) => <StatusBadge status={status} /> },
   { id: "image", head: "Image", cell: ({ distro_series: image, architecture }) => `${image}, ${architecture}` },
   { id: "turnover", head: "Turnover", cell: ({ turnover_mode: mode }) => words(mode) },
