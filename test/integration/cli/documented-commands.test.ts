@@ -138,6 +138,7 @@ const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: st
   "test:fidelity": "needs answers that were recorded of a real MAAS",
   bench: "measures for longer than all suites take",
   "upgrade:record": "is for a release; its records are loaded by test/integration/hub/upgrade.test.ts",
+  screenshots: "draws pictures, which are committed; test/page opens the same screens",
   "lockfile:complete": "asks npm's registry for packages of other platforms",
 };
 
