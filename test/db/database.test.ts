@@ -76,7 +76,12 @@ describe("a transaction", () => {
     const attempt = test.database.inTx((tx) => tx.execute(sql`insert into note values (4, 'who knows')`));
     const outcome = expect(attempt).rejects.toBeInstanceOf(CommitOutcomeUnknownError);
     await vi.waitUntil(
-      async () => (await admin.query("select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")).rowCount === 1,
+      async () =>
+        (
+          await admin.query(
+            "select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()",
+          )
+        ).rowCount === 1,
       { timeout: 20_000 },
     );
     await cut("muster-test");

@@ -25,8 +25,7 @@ const isProbed = sql`case when n.onboarding_mode = 'external'
 export type PlannedChange = {
   readonly nodeId: NodeId;
   readonly name: string;
-} & /** `isAnew` is true if the former results say nothing about what the probe now asks, because it asks something else or asks another host. */
-(
+} /** `isAnew` is true if the former results say nothing about what the probe now asks, because it asks something else or asks another host. */ & (
   | { readonly kind: "begin"; readonly probe: Probe; readonly generation: number; readonly isAnew: boolean }
   /** `isListed` is true if the node's profile still lists the probe, and the node's state ends it. */
   | { readonly kind: "end"; readonly isListed: boolean }
