@@ -49,6 +49,7 @@ export async function probeHost(
   const heard = { line: "" };
   const reach: Reach = { address, place, heard, signal: AbortSignal.any([until, closing]) };
   try {
+    reach.signal.throwIfAborted();
     // Whatever the host does, no way of asking outlasts the time, because an answer that never comes would hold one of the hub's few places for ever.
     return await Promise.race([ask(probe, host ?? address, reach), whenAborted(reach.signal)]);
   } catch (error) {
@@ -61,8 +62,8 @@ export async function probeHost(
   }
 }
 
+/** The signal must not have been aborted before. */
 function whenAborted(signal: AbortSignal): Promise<never> {
-  signal.throwIfAborted();
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
   });

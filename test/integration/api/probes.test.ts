@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
 import { claimProbes } from "../../../hub/db/queries/node-probes.ts";
-import { externalAttempts, maasSiteProfiles, nodeProbes, nodes } from "../../../hub/db/schema/index.ts";
+import { externalAttempts, maasSiteProfiles, nodeConditions, nodeProbes, nodes } from "../../../hub/db/schema/index.ts";
 import { planProbes } from "../../../hub/node/probes/plan-probes.ts";
 import { HUB_NETWORK, type ProbeNetwork } from "../../../hub/node/probes/probe-address.ts";
 import { probeHost } from "../../../hub/node/probes/probe-host.ts";
@@ -154,7 +154,13 @@ describe("the results of probes", () => {
         .update(maasSiteProfiles)
         .set({ probes: Probe.array().parse(probes) })
         .where(eq(maasSiteProfiles.id, profileId));
+    await change([{ ...SSH, successes: 2, interval_seconds: 90 }]);
+    await planProbes(inTx);
+    await result(id, passed);
+    expect((await conditionOf(id)).status, "with another interval only").toBe("True");
     await change([{ ...SSH, successes: 2, port: 2222 }]);
+    await planProbes(inTx);
+    expect(await conditionOf(id)).toMatchObject({ status: "Unknown", reason: "Probing" });
     await result(id, passed);
     expect((await conditionOf(id)).status, "one success of the changed probe").toBe("Unknown");
 
@@ -181,6 +187,50 @@ describe("the results of probes", () => {
       message: expect.stringMatching(/has no address.* Let MAAS/),
     };
     expect(await conditionOf(id)).toMatchObject(told);
+  });
+
+  it("cost no other node anything if one cannot be written", async () => {
+    const profileId = await newProfile([SSH]);
+    const [bad, good] = [await addNode(profileId), await addNode(profileId)];
+    const made: MadeProbe[] = [];
+    for (const id of [bad, good]) {
+      const saw = id === bad ? "no text of PostgreSQL: \0" : "It answered.";
+      for (const claimed of await claimOf(id)) made.push({ claimed, result: { kind: "passed", saw } as const });
+    }
+    expect(await record(made)).toBe(1);
+    expect(await conditionOf(bad)).toBeUndefined();
+    expect((await conditionOf(good)).status).toBe("True");
+  });
+
+  it("are damped when the host's answers change, and not when a hub is late", async () => {
+    const id = await addNode(await newProfile([{ ...SSH, successes: 2, failures: 1 }]));
+    const history = async () => {
+      await db().execute(sql`update node_conditions set changed_at = changed_at - interval '60 s',
+        changes = array(select one - interval '60 s' from unnest(changes) with ordinality u(one, place) order by place)
+        where node_id = ${id}`);
+      const [row] = await db().select().from(nodeConditions).where(eq(nodeConditions.nodeId, id));
+      return row;
+    };
+    for (let late = 0; late < 4; late += 1) {
+      await expire(id);
+      for (const one of [passed, passed]) await result(id, one);
+      expect(await history()).toMatchObject({ status: "True", changes: [], flappingSince: null });
+    }
+    for (const one of [failed, passed, passed, failed, passed]) {
+      await result(id, one);
+      expect(await history()).toMatchObject({ flappingSince: null });
+    }
+    await result(id, passed);
+    expect(await history()).toMatchObject({ status: "True", flappingSince: expect.any(Date) });
+  });
+
+  it("come soon although the database's clock was set back", async () => {
+    const id = await addNode(await newProfile([SSH]));
+    await claimOf(id);
+    await db().update(nodeProbes).set({ nextAt: sql`now() + interval '1 day'` });
+    await planProbes(inTx);
+    const next = sql<boolean>`${nodeProbes.nextAt} <= now() + interval '60 s'`;
+    expect(await db().select({ next }).from(nodeProbes).where(eq(nodeProbes.nodeId, id))).toEqual([{ next: true }]);
   });
 
   it("survive a hub that dies after its claim: the next probe comes after an interval, whatever hub makes it", async () => {
@@ -225,6 +275,20 @@ describe("a host of an external system without an agent", () => {
       { type: "probe.ssh", kind: "missing", next_action: expect.stringMatching(/profile lists/) },
     ]);
 
+    // The node cannot come into service now, which costs it no result. Later a host that fails brings it no nearer.
+    await db().execute(
+      sql`create function refuse() returns trigger language plpgsql as 'begin raise exception ''refused''; end'`,
+    );
+    await db().execute(
+      sql`create trigger refuse before update on nodes for each row when (new.status = 'active') execute function refuse()`,
+    );
+    expect(await result(id, passed)).toBe(1);
+    expect(await nodeOf(id)).toMatchObject({ status: "enrolling", readiness: { ready: true } });
+    await db().execute(sql`drop function refuse cascade`);
+    await result(id, failed);
+    expect(await conditionOf(id)).toMatchObject({ status: "True", reason: "Failing" });
+    expect((await nodeOf(id)).status, "after a failure").toBe("enrolling");
+
     await planProbes(inTx);
     await makeDue(id);
     const hubs = [1, 2].map(() => startProber({ inTx, log: quietLog, network: HERE }));
@@ -268,6 +332,12 @@ describe("the API", () => {
       const refused = await api.ask("POST", profiles(), { name: "refused", probes });
       expect(refused.problem.errors?.[0]?.pointer, JSON.stringify(probes)).toContain(pointer);
     }
+  });
+
+  it("lets no readiness policy ask that a probe fails", async () => {
+    const groups = [{ all: [{ type: "probe.ssh", status: "False" }] }];
+    const refused = await api.ask("POST", profiles(), { name: "refused", readiness_policy: groups });
+    expect(refused.problem.errors).toMatchObject([{ pointer: "/readiness_policy/0/all/0/status" }]);
   });
 
   it("lets nobody else say what a probe saw, and keeps the results when reports are cleared", async () => {
