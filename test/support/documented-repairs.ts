@@ -9,6 +9,10 @@ const NODES = [
   { hostname: "c11u43", first: "open-online-repair", hasTenant: true },
 ] as const;
 
+/** The override that a restore of the database sets on a node. */
+export const RESTORE_OVERRIDE =
+  "insert into node_health_overrides (node_id, source, reason, set_by) values ($1, 'restore', 'r', 'restore') on conflict do nothing";
+
 /** Carries out what docs/repair.md says in words before a command: a node with or without a tenant, and the end of a cleaning. */
 export async function prepareRepair(api: ApiHarness, command: string): Promise<void> {
   const { pool, inTx } = api.database.database;

@@ -14,7 +14,7 @@ import manifest from "../../../package.json" with { type: "json" };
 import { makeSchedulable, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { prepareInstance } from "../../support/documented-instances.ts";
-import { prepareRepair } from "../../support/documented-repairs.ts";
+import { prepareRepair, RESTORE_OVERRIDE } from "../../support/documented-repairs.ts";
 import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
@@ -149,6 +149,7 @@ const beginning = <T>(of: Readonly<Record<string, T>>, command: string): T | und
   Object.entries(of).find(([begins]) => command.startsWith(begins))?.[1];
 const isTyped = ({ command }: { command: string }): boolean =>
   beginning(ELSEWHERE, command) === undefined && beginning(NOWHERE, command) === undefined;
+
 let api: ApiHarness;
 let rig: GatewayRig;
 let url: string;
@@ -247,11 +248,7 @@ async function prepare(command: string): Promise<void> {
   const { pool } = api.database.database;
   if (command.includes("phone-home"))
     reportToken = (await api.ask("POST", `/api/v1/admin/nodes/${node}/report-token`)).body.token;
-  if (command.includes("--source restore"))
-    await pool.query(
-      "insert into node_health_overrides (node_id, source, reason, set_by) values ($1, 'restore', 'r', 'restore') on conflict do nothing",
-      [node],
-    );
+  if (command.includes("--source restore")) await pool.query(RESTORE_OVERRIDE, [node]);
   for (const prepareOf of [prepareRepair, prepareInstance]) await prepareOf(api, command);
   if (!command.includes("list-onboardings") || command.includes("failed_manual_intervention")) return;
   const [site] = (await api.ask("GET", "/api/v1/admin/maas-sites")).body.items;
