@@ -29,6 +29,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   muster_workflow_leases_lost_total: "test/integration/metrics/counted.test.ts",
   muster_workflow_failures_total: "test/integration/metrics/counted.test.ts",
   muster_budget_exceeded_total: "test/integration/metrics/counted.test.ts",
+  muster_probes_total: "test/integration/api/probes.test.ts",
+  muster_probe_delay_seconds: "test/integration/api/probes.test.ts",
   muster_metrics_collect_errors_total: "test/integration/metrics/exposition.test.ts",
 };
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
 import { claimProbes } from "../../../hub/db/queries/node-probes.ts";
 import { externalAttempts, maasSiteProfiles, nodeConditions, nodeProbes, nodes } from "../../../hub/db/schema/index.ts";
+import { probeDelaySeconds, probesMade } from "../../../hub/metrics/counted/probes.ts";
 import { planProbes } from "../../../hub/node/probes/plan-probes.ts";
 import { HUB_NETWORK, type ProbeNetwork } from "../../../hub/node/probes/probe-address.ts";
 import { probeHost } from "../../../hub/node/probes/probe-host.ts";
@@ -291,6 +292,16 @@ describe("a host of an external system without an agent", () => {
 
     await planProbes(inTx);
     await makeDue(id);
+    const counted = async () => {
+      const { values } = await probesMade.metric.get();
+      const { values: delays } = await probeDelaySeconds.metric.get();
+      const late = delays.find((one) => "metricName" in one && String(one.metricName).endsWith("_count"));
+      return [
+        values.find(({ labels }) => labels["kind"] === "ssh" && labels["outcome"] === "passed")?.value,
+        late?.value,
+      ];
+    };
+    const [made = 0, begun = 0] = await counted();
     const hubs = [1, 2].map(() => startProber({ inTx, log: quietLog, network: HERE }));
     const active = await until("the node is active", async () => {
       const node = await nodeOf(id);
@@ -299,6 +310,7 @@ describe("a host of an external system without an agent", () => {
     await Promise.all(hubs.map((hub) => hub.close()));
     expect(active.readiness).toMatchObject({ ready: true, lacking: [] });
     expect(connections, "connections by both hubs").toBe(1);
+    expect(await counted()).toEqual([made + 1, begun + 1]);
     const [row] = await db().select().from(externalAttempts).where(eq(externalAttempts.nodeId, id));
     expect(row?.state).toBe("completed");
 
