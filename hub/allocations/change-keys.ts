@@ -1,6 +1,6 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import { MOST_KEYS_OF_AN_ACCOUNT } from "../../shared/ssh-key.ts";
-import { readWantedKeys } from "../db/queries/allocation-keys.ts";
+import { findNaming, readWantedKeys } from "../db/queries/allocation-keys.ts";
 import { markKeysDue } from "../db/queries/allocations.ts";
 import { lockTenantKeys } from "../db/queries/ssh-keys.ts";
 import type { Tx } from "../db/tx.ts";
@@ -8,11 +8,13 @@ import type { Tx } from "../db/tx.ts";
 /**
  * Changes the stored keys or groups of a tenant, and makes the keys of all live allocations due that the change concerns. A change that would leave an
  * account without a key, or with too many keys, is refused: without a key nobody could log in, and the agent would refuse the order.
+ * The allocations are those that name something before the change, because a deletion takes the last name out of an allocation too.
  */
 export async function changeTenantKeys<T>(tx: Tx, tenant: string, change: () => Promise<T>): Promise<T> {
   await lockTenantKeys(tx, tenant);
+  const naming = await findNaming(tx, tenant);
   const result = await change();
-  const all = await readWantedKeys(tx, tenant);
+  const all = await readWantedKeys(tx, naming);
   const broken = all.find(({ wanted }) => wanted === 0 || wanted > MOST_KEYS_OF_AN_ACCOUNT);
   if (broken !== undefined)
     throw new ApiError(
@@ -24,7 +26,7 @@ export async function changeTenantKeys<T>(tx: Tx, tenant: string, change: () => 
     );
   await markKeysDue(
     tx,
-    all.filter(({ differs }) => differs).map(({ id }) => id),
+    all.filter(({ isToOrder }) => isToOrder).map(({ id }) => id),
   );
   return result;
 }

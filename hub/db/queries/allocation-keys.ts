@@ -51,17 +51,28 @@ export interface WantedKeys {
   readonly id: AllocationId;
   readonly hostname: string;
   readonly wanted: number;
-  /** True if the named keys are not those of the last order. */
-  readonly differs: boolean;
+  /** True if the named keys are not those of the last order, or if an order of changed keys is due already. */
+  readonly isToOrder: boolean;
 }
 
-/** Returns the live allocations of a tenant that name stored keys or groups, with the number of keys that they stand for now. */
-export async function readWantedKeys(tx: Tx, tenant: string): Promise<WantedKeys[]> {
-  const { rows } = await tx.execute<{ id: AllocationId; hostname: string; wanted: number; differs: boolean }>(sql`
-    select w.id, w.hostname, cardinality(w.keys)::int as wanted, w.keys <> w.ordered as differs
-    from (select a.id, a.hostname, a.ssh_keys as ordered, ${ofAllocation} as keys from ${allocations} a
-      where a.tenant = ${tenant} and ${isLive} and ${isNaming}) w order by w.id`);
-  return rows;
+/** Returns the ids of a tenant's live allocations that name stored keys or groups. */
+export async function findNaming(tx: Tx, tenant: string): Promise<AllocationId[]> {
+  const { rows } = await tx.execute<{ id: AllocationId }>(
+    sql`select a.id from ${allocations} a where a.tenant = ${tenant} and ${isLive} and ${isNaming}`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Returns those of the allocations that are live, with the number of keys that they stand for now. An allocation that no longer names anything stands for
+ * none. An allocation with due keys is to be ordered even if its keys look right: an order that has not committed yet may be bringing other keys.
+ */
+export async function readWantedKeys(tx: Tx, ids: readonly AllocationId[]): Promise<WantedKeys[]> {
+  const { rows } = await tx.execute<{ id: AllocationId; hostname: string; wanted: number; to_order: boolean }>(sql`
+    select w.id, w.hostname, cardinality(w.keys)::int as wanted, w.keys <> w.ordered or w.keys_due as to_order
+    from (select a.id, a.hostname, a.ssh_keys as ordered, a.keys_due, ${ofAllocation} as keys from ${allocations} a
+      where a.id = any(${sql.param([...ids])}::uuid[]) and ${isLive}) w order by w.id`);
+  return rows.map(({ to_order: isToOrder, ...row }) => ({ ...row, isToOrder }));
 }
 
 const onPage = ({ after, limit }: IdPage): SQL =>

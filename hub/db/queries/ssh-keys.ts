@@ -1,9 +1,9 @@
 import type { SiteId, SshKeyId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
-import { and, asc, count, eq, inArray, type SQL, sql } from "../orm.ts";
+import { and, asc, count, eq, type SQL, sql } from "../orm.ts";
 import { type SshKeyRow, sshKeys } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-import type { Reach } from "./reach.ts";
+import { EVERYWHERE, type Reach } from "./reach.ts";
 import { isVersion, readVersion } from "./row-versions.ts";
 
 const t = sshKeys;
@@ -74,13 +74,9 @@ export async function readSshKey(db: Db | Tx, id: SshKeyId): Promise<SshKeyRow |
 export const readSshKeyVersion = (db: Db | Tx, id: SshKeyId): Promise<string | null> =>
   readVersion(db, t, eq(t.id, id));
 
-export const readSshKeys = (db: Db | Tx, ids: readonly SshKeyId[]): Promise<SshKeyRow[]> =>
-  ids.length === 0
-    ? Promise.resolve([])
-    : db
-        .select()
-        .from(t)
-        .where(inArray(t.id, [...ids]));
+/** Returns those of the keys that exist and are within the reach. */
+export const readSshKeys = (db: Db | Tx, ids: readonly SshKeyId[], reach: Reach = EVERYWHERE): Promise<SshKeyRow[]> =>
+  ids.length === 0 ? Promise.resolve([]) : db.select().from(t).where(matches({ ids, reach }));
 
 /** Lists keys by tenant and name. */
 export const listSshKeysAfter = (

@@ -12,7 +12,7 @@ import { idIn, siteIn } from "./inputs.ts";
 import { carryOutOwn } from "./own-route.ts";
 import { tenantOf } from "./ssh-keys.ts";
 
-/** Reads a page of groups with their keys and statuses, by a fixed number of SQL statements. */
+/** Reads a page of groups with their statuses, and with those of their keys that the caller may see, by a fixed number of SQL statements. */
 async function groupsOn(
   { deps: { db }, actor, org }: NicoCall,
   filter: Omit<HeldFilter, "reach">,
@@ -22,7 +22,7 @@ async function groupsOn(
   const groups = rows.map(({ group }) => group);
   const uses = await usesOfGroups(db, groups);
   const keys = new Map(
-    (await readSshKeys(db, [...new Set(groups.flatMap(({ keyIds }) => keyIds))])).map((key) => [key.id, key]),
+    (await readSshKeys(db, [...new Set(groups.flatMap(({ keyIds }) => keyIds))], actor)).map((key) => [key.id, key]),
   );
   const body = rows.map(({ group, version }) =>
     toSshKeyGroup(group, {

@@ -8,6 +8,7 @@ import { sshKeyType } from "../../../shared/ssh-key.ts";
 import { changeTenantKeys } from "../../allocations/change-keys.ts";
 import { sshFingerprint } from "../../allocations/ssh-fingerprint.ts";
 import { detachKey } from "../../db/queries/allocations.ts";
+import type { Reach } from "../../db/queries/reach.ts";
 import { removeFromGroups } from "../../db/queries/ssh-key-groups.ts";
 import {
   countSshKeys,
@@ -17,6 +18,7 @@ import {
   listSshKeysAfter,
   lockTenantKeys,
   readSshKey,
+  readSshKeys,
   readSshKeyVersion,
   renameSshKey,
 } from "../../db/queries/ssh-keys.ts";
@@ -56,14 +58,25 @@ const auditOf = ({ id, name, tenant, fingerprint }: SshKeyRow, more: Readonly<Re
   details: { name, tenant, fingerprint, ...more },
 });
 
-const taken = (tenant: string, { id, name }: SshKeyRow, field: "name" | "public_key"): ApiError =>
-  new ApiError(
+/** Refuses a second key of a tenant with one name or one fingerprint. The error names the first key only to a caller who may see it. */
+async function taken(tx: Tx, { id, name, tenant }: SshKeyRow, field: "name" | "public_key", reach: Reach) {
+  const errors = [{ pointer: `/${field}`, message: "is taken" }];
+  if ((await readSshKeys(tx, [id], reach)).length === 0)
+    return new ApiError(
+      "name_taken",
+      field === "name"
+        ? `The tenant ${tenant} has a key of this name outside of your sites. Choose another name.`
+        : `The tenant ${tenant} has this key already, outside of your sites. Ask an operator of all sites for access to it.`,
+      { errors },
+    );
+  return new ApiError(
     "name_taken",
     field === "name"
       ? `The tenant ${tenant} has a key named ${name} already (${id}). Choose another name.`
       : `The tenant ${tenant} has this key already, as ${name} (${id}). Use that one.`,
-    { errors: [{ pointer: `/${field}`, message: "is taken" }], context: { ssh_key_id: id } },
+    { errors, context: { ssh_key_id: id } },
   );
+}
 
 const create = writeRoute({
   operationId: "createSshKey",
@@ -85,7 +98,7 @@ const create = writeRoute({
       throw new ApiError("conflict", `The tenant ${tenant} has ${MOST_KEYS_OF_A_TENANT} keys, which is the limit.`);
     const fingerprint = sshFingerprint(publicKey);
     const twin = await findTwin(tx, tenant, { name, fingerprint });
-    if (twin !== null) throw taken(tenant, twin, twin.name === name ? "name" : "public_key");
+    if (twin !== null) throw await taken(tx, twin, twin.name === name ? "name" : "public_key", actor);
     const row = await insertSshKey(tx, { name, tenant, publicKey, fingerprint, sites, createdBy: actor.name });
     return { body: toDetail(row), audit: auditOf(row, { site_ids: sites }) };
   },
@@ -150,12 +163,12 @@ const update = writeRoute({
   body: SshKeyPatch,
   status: 200,
   response: SshKeyDetail,
-  write: async ({ params, body: { name }, ifMatch }, tx) => {
+  write: async ({ params, body: { name }, ifMatch, actor }, tx) => {
     const expected = mustMatch(ifMatch);
     const before = await mustFind(tx, params.id);
     await lockTenantKeys(tx, before.tenant);
     const twin = await findTwin(tx, before.tenant, { name });
-    if (twin !== null && twin.id !== params.id) throw taken(before.tenant, twin, "name");
+    if (twin !== null && twin.id !== params.id) throw await taken(tx, twin, "name", actor);
     const row = await renameSshKey(tx, params.id, expected, name);
     const version = stillThere(await readSshKeyVersion(tx, params.id));
     if (row === null) throw changedMeanwhile("SSH key");

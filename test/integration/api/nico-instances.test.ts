@@ -125,6 +125,10 @@ describe("keys and new instances in NICo's form", () => {
       for (const method of ["GET", "DELETE"]) expect((await ask(method, path, undefined, operator)).status).toBe(404);
     const listed = (await ask("GET", "/sshkey", undefined, operator)).body.map((one: { id: string }) => one.id);
     expect(listed).toEqual([own.body.id]);
+    const mixed = await addGroup([own.body.id, whole], [siteId]);
+    const { body } = await ask("GET", `/sshkeygroup/${mixed}`, undefined, operator);
+    expect(body.sshKeys.map((one: { id: string }) => one.id)).toEqual([own.body.id]);
+    expect((await ask("GET", `/sshkeygroup/${mixed}`)).body.sshKeys).toHaveLength(2);
     expect((await ask("POST", "/sshkey", { name: "x", publicKey: SSH_KEY }, bearer(api.viewer))).status).toBe(403);
   });
 

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
+import { orderDueKeys } from "../../../hub/allocations/sync-keys.ts";
 import { eq, sql } from "../../../hub/db/orm.ts";
 import { allocations, auditLogs, tasks } from "../../../hub/db/schema/index.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
@@ -12,6 +13,7 @@ import { apiToken } from "../../support/api-token.ts";
 import { countersign } from "../../support/countersign.ts";
 import { quietLog } from "../../support/log.ts";
 import { sshKeyOf } from "../../support/tenant-orders.ts";
+import { until } from "../../support/until.ts";
 
 const ADMIN = "/api/v1/admin";
 
@@ -215,6 +217,44 @@ describe("stored SSH keys", () => {
     expect((await api.ask("DELETE", `${ADMIN}/ssh-key-groups/${team}`)).status).toBe(204);
   });
 
+  it.each(["ssh-keys", "ssh-key-groups"])("stay while an allocation names nothing else: %s", async (kind) => {
+    const a = await key("A");
+    const named = kind === "ssh-keys" ? a : await group("team", [a]);
+    const { id } = await active(kind === "ssh-keys" ? { ssh_key_ids: [a] } : { ssh_key_group_ids: [named] });
+    for (const path of [`/ssh-keys/${a}`, `/${kind}/${named}`])
+      expect((await api.ask("DELETE", `${ADMIN}${path}`)).problem).toMatchObject({
+        ...{ code: "conflict", context: { allocation_id: id } },
+      });
+    const found = await read(id);
+    expect([...found.ssh_key_ids, ...found.ssh_key_group_ids]).toEqual([named]);
+    expect(found).toMatchObject({ ssh_keys: [sshKeyOf("A")], key_sync: { status: "synced" } });
+  });
+
+  it("are ordered again if a group changes back while an order of its first change is under way", async () => {
+    const [a, b] = [await key("A"), await key("B")];
+    const team = await group("team", [a]);
+    const { id } = await active({ ssh_key_group_ids: [team] });
+    await change(team, { key_ids: [a, b] });
+    const { back } = await inTx(async (tx) => {
+      expect(await orderDueKeys(tx, AllocationId.parse(id))).toBe(1);
+      const back = change(team, { key_ids: [a] });
+      await until("the change waits for the order", async () => {
+        const { rows } = await api.database.database.db.execute(
+          sql`select from pg_locks where not granted and locktype in ('transactionid', 'tuple', 'advisory')`,
+        );
+        return rows.length > 0 ? true : undefined;
+      });
+      return { back };
+    });
+    expect((await back).status).toBe(200);
+    const late = await keysTask(id);
+    expect(await keysOf(late ?? "")).toEqual([sshKeyOf("A"), sshKeyOf("B")]);
+    await end(late);
+    await sweep();
+    await end(await keysTask(id));
+    expect(await read(id)).toMatchObject({ ssh_keys: [sshKeyOf("A")], key_sync: { status: "synced" } });
+  });
+
   it("are ordered again five minutes after the agent could not change them", async () => {
     const [a, b] = [await key("A"), await key("B")];
     const team = await group("team", [a]);
@@ -293,6 +333,14 @@ describe("stored SSH keys", () => {
     expect((await post("/ssh-keys", { name: "D", tenant, public_key: sshKeyOf("D") }, operator)).status).toBe(403);
     const shown = await api.ask("GET", `${ADMIN}/ssh-keys?tenant=${tenant}`, undefined, operator);
     expect(shown.body.items.map(({ id }: { id: string }) => id)).toEqual([mine.body.id]);
+    for (const twin of [
+      { name: "B", public_key: sshKeyOf("E") },
+      { name: "E", public_key: sshKeyOf("A") },
+    ]) {
+      const { problem } = await post("/ssh-keys", { ...twin, tenant, site_ids: [siteId] }, operator);
+      expect(problem).toMatchObject({ code: "name_taken", errors: [{ message: "is taken" }] });
+      expect(JSON.stringify(problem)).not.toMatch(new RegExp(`${whole}|${there}`));
+    }
     for (const id of [whole, there])
       expect((await api.ask("DELETE", `${ADMIN}/ssh-keys/${id}`, undefined, operator)).status).toBe(404);
     const team = await group("team", [mine.body.id], { site_ids: [siteId] });
