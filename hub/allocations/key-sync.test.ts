@@ -36,7 +36,9 @@ describe("whether an account has the keys of its allocation", () => {
     ["an order that expired", { task: task("expired") }, "error", "No agent was connected"],
     ["an order that expired, and another change", { task: task("expired"), isDue: true }, "error", "No agent"],
     ["an order that is gone", { isTaskGone: true }, "error", "is gone"],
-    ["an allocation that ends", { status: "ending", isDue: true }, "synced", null],
+    ["a change of an account that could not be made", { status: "failed", isDue: true }, "error", "may still be in"],
+    ["an allocation that ends", { status: "ending", isDue: true }, "syncing", "turnover removes the account"],
+    ["an allocation that has ended", { status: "ended", isDue: true }, "synced", null],
   ] as const)("%s", (_what, change, status, reason) => {
     const sync = keySync({ ...FACTS, ...change });
     expect(sync.status).toBe(status);

@@ -18,8 +18,12 @@ const UNFINISHED: ReadonlySet<string> = new Set(["queued", "offered", "running",
 
 /** Decides whether the account of an allocation has the keys that the allocation names. */
 export function keySync({ hostname, status, errorMessage, isDue, node, task, isTaskGone }: Facts): KeySync {
-  if (status === "ending" || status === "ended") return SYNCED;
-  if (status === "failed") return error(`The account on ${hostname} could not be made: ${errorMessage ?? "unknown"}`);
+  if (status === "ended") return SYNCED;
+  if (status === "ending") return syncing(`The turnover removes the account on ${hostname}`);
+  if (status === "failed") {
+    const late = isDue ? ". A key that was removed since may still be in the account: grant or release it" : "";
+    return error(`The account on ${hostname} could not be made: ${errorMessage ?? "unknown"}${late}`);
+  }
   if (status === "granting") return syncing(`The agent makes the account on ${hostname}`);
   if (task !== null && UNFINISHED.has(task.state)) return syncing(`The agent changes the keys on ${hostname}`);
   if (task !== null || isTaskGone) {

@@ -146,7 +146,7 @@ interface Raw {
   readonly task_message: string | null;
 }
 
-/** Reads the facts of the live allocations that name one of the groups, or that have one of the ids. */
+/** Reads the facts of the allocations that have not ended and name one of the groups, or that have one of the ids. */
 export async function readKeyFacts(
   db: Db | Tx,
   of: { readonly groups: readonly SshKeyGroupId[] } | { readonly ids: readonly AllocationId[] },
@@ -154,7 +154,7 @@ export async function readKeyFacts(
   const which =
     "ids" in of
       ? sql`a.id = any(${sql.param([...of.ids])}::uuid[])`
-      : sql`${isLive} and a.ssh_key_group_ids && ${sql.param([...of.groups])}::uuid[]`;
+      : sql`a.status <> 'ended' and a.ssh_key_group_ids && ${sql.param([...of.groups])}::uuid[]`;
   const { rows } = await db.execute<Raw>(sql`
     select a.id, a.site_id, a.node_id, a.hostname, a.ssh_key_group_ids, a.status, a.error_message, a.keys_due, a.keys_task_id,
       n.status as node, t.id as task_id, t.type, t.state, t.result, t.error_code, t.error_message as task_message

@@ -304,7 +304,7 @@ describe("stored SSH keys", () => {
       .from(tasks)
       .where(eq(tasks.id, TaskId.parse(ordered)));
     expect(task?.state).toBe("cancelled");
-    expect(await groupNow(team)).toMatchObject({ status: "synced", allocations: 0 });
+    expect(await groupNow(team)).toMatchObject({ status: "syncing", allocations: 1 });
   });
 
   it("are those of the moment when the account is granted again", async () => {
@@ -314,6 +314,7 @@ describe("stored SSH keys", () => {
     await end(answer.body.grant_task_id, { state: "failed", result: null, errorCode: "account_exists" });
     expect(await groupNow(team)).toMatchObject({ status: "error" });
     await change(team, { key_ids: [b] });
+    expect((await read(answer.body.id)).next_action).toContain("a key that was removed since may still be");
     const again = await post(`/allocations/${answer.body.id}/grant`, { reason: "a test" });
     expect(again.body).toMatchObject({ ssh_keys: [sshKeyOf("B")], status: "granting" });
     await end(again.body.grant_task_id);
