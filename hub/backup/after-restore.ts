@@ -4,6 +4,7 @@ import { recordRestore } from "../db/queries/database-restores.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { skipPositions } from "../db/queries/domain-events-list.ts";
 import { listLivingNodeIds } from "../db/queries/nodes.ts";
+import { failRunningPowerActions } from "../db/queries/power-actions.ts";
 import { cancelQueuedWork, extendHeldTasks } from "../db/queries/tasks.ts";
 import { stopDestructive } from "../db/queries/workflow-stops.ts";
 import type { Tx } from "../db/tx.ts";
@@ -68,6 +69,7 @@ async function holdBack(tx: Tx, takenAt: string): Promise<Held> {
   for (const nodeId of held)
     await setHealthOverride(tx, { nodeId, source: RESTORED, target: null, reason, setBy: "restore" });
   await cancelQueuedWork(tx);
+  await failRunningPowerActions(tx, `${since}. Look at the host, then ask again`);
   const operations = await stopDestructive(tx, `${since}. Look at the host, then resume or cancel the operation`);
   return { nodes: held.length, operations };
 }

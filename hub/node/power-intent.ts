@@ -19,7 +19,7 @@ export interface PowerIntent {
   readonly since: Date;
 }
 
-/** A report that the hub received while the machine was going off counts as older than the end of the action. */
+/** A report that the hub received while the machine was going off counts as older than the end of the action (also in schedulable-nodes.ts). */
 const LATE_REPORT_MS = 60_000;
 
 /**

@@ -62,6 +62,8 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
       kind: "closed_to_users",
       text: "its host still keeps users out after a drain, because node.undrain has not succeeded; activate the node again to retry",
     });
+  if (node.status === "active" && node.powerIntent !== null)
+    found.push({ kind: "power_action", text: toldIntent(node.powerIntent) });
   if (node.cordonReason !== null) found.push({ kind: "cordoned", text: `cordoned: ${node.cordonReason}` });
   for (const { source, reason } of node.overrides)
     found.push({

@@ -22,6 +22,7 @@ export interface PowerProgress {
   readonly deadlineAt: Date;
   readonly bootId: string | null;
   readonly shutdownAskedAt: Date | null;
+  readonly shutdownAcceptedAt: Date | null;
   readonly offAskedAt: Date | null;
   readonly onAskedAt: Date | null;
   readonly offSeenAt: Date | null;
@@ -75,20 +76,36 @@ export function nextStep(action: PowerProgress, seen: HostSeen): PowerStep {
 }
 
 /** A machine that is on proves no restart: the agent must speak from another boot than at the request, or, without one known, after the command. */
-function isBack(
-  { verb, requestedAt, bootId, onAskedAt, offSeenAt }: PowerProgress,
-  { agent, power }: HostSeen,
-): boolean {
+function isBack(action: PowerProgress, { agent, power }: HostSeen): boolean {
+  const { verb, requestedAt, bootId, shutdownAskedAt, offAskedAt, onAskedAt, offSeenAt } = action;
   if (agent === null || verb === "off" || power === "off") return false;
-  if (verb === "on") return agent.lastSeenAt > requestedAt;
+  const isOtherBoot = bootId !== null && agent.bootId !== bootId;
+  if (verb === "on") {
+    if (agent.lastSeenAt <= requestedAt) return false;
+    const isAfterOn = onAskedAt !== null && agent.connectedAt > onAskedAt;
+    return isOtherBoot || isAfterOn || agent.lastSeenAt.getTime() >= mayGoOffUntil(action);
+  }
+  // A host that came back by itself after its shutdown has rebooted, although no look saw it off.
+  if (verb === "reboot" && isOtherBoot && (shutdownAskedAt !== null || offAskedAt !== null)) return true;
   if (offSeenAt === null || onAskedAt === null) return false;
-  return bootId === null ? agent.connectedAt > onAskedAt : agent.bootId !== bootId;
+  return bootId === null ? agent.connectedAt > onAskedAt : isOtherBoot;
 }
 
-function switchOff({ verb, immediate, shutdownAskedAt, offAskedAt }: PowerProgress, now: Date): PowerStep {
+/** Until this time a host that is on may still follow an earlier command to go off, which an `on` for a cleaning took over. */
+function mayGoOffUntil({ shutdownAskedAt, shutdownAcceptedAt, offAskedAt }: PowerProgress): number {
+  const end = (at: Date | null, seconds: number): number => (at === null ? 0 : at.getTime() + seconds * 1000);
+  return Math.max(end(shutdownAcceptedAt ?? shutdownAskedAt, SHUTDOWN_SECONDS), end(offAskedAt, AGAIN_SECONDS));
+}
+
+function switchOff(action: PowerProgress, now: Date): PowerStep {
+  const { verb, immediate, shutdownAskedAt, shutdownAcceptedAt, offAskedAt } = action;
   const isHard = immediate || verb === "cycle";
-  if (!isHard && shutdownAskedAt === null) return ask("shutdown", "The host's system to shut down");
-  if (!isHard && !isOlder(shutdownAskedAt, SHUTDOWN_SECONDS, now)) return wait("The host's system to shut down");
+  // Only a shutdown that MAAS has accepted gives the host its time. Without one the power is never cut: the action fails at its deadline.
+  if (!isHard && shutdownAcceptedAt === null)
+    return isOlder(shutdownAskedAt, AGAIN_SECONDS, now)
+      ? ask("shutdown", "The host's system to shut down")
+      : wait("MAAS to accept the shutdown of the host's system");
+  if (!isHard && !isOlder(shutdownAcceptedAt, SHUTDOWN_SECONDS, now)) return wait("The host's system to shut down");
   return isOlder(offAskedAt, AGAIN_SECONDS, now)
     ? ask("off", "MAAS to power the machine off")
     : wait("MAAS to power the machine off");

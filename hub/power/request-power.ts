@@ -6,7 +6,6 @@ import { lockBoth } from "../allocations/lock-both.ts";
 import { readOpenSession } from "../db/queries/agent-sessions.ts";
 import { lockOpenAllocation } from "../db/queries/allocations.ts";
 import { readMaasSystemId } from "../db/queries/decommissions.ts";
-import { listHealthOverrides } from "../db/queries/node-health-overrides.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { countPowerActions, insertPowerAction, newestPowerActions } from "../db/queries/power-actions.ts";
 import { lockOpenCase } from "../db/queries/repair-cases.ts";
@@ -16,6 +15,7 @@ import type { Tx } from "../db/tx.ts";
 import { type Claimant, isClaimant } from "../repair/claim-repair.ts";
 import { heldError } from "../workflows/decommission/start-decommission.ts";
 import { DEADLINE_SECONDS } from "./next-step.ts";
+import { hasUnknownTenant } from "./standing.ts";
 import { tellPower } from "./tell.ts";
 
 /** A host that is switched more often than this is worn out, and its tenant gets nothing done. */
@@ -69,9 +69,9 @@ async function requestPower(
   const { siteId, maasSystemId } = await mustHaveMachine(tx, node);
   const holder = await operationOfNode(tx, node.id);
   if (holder !== null) throw heldError(node, holder, "its power is not switched");
-  await mustNotBeRepaired(tx, node, allocation, by);
-  await mustKnowTenant(tx, node, allocation);
-  await mustNotBeTooOften(tx, node);
+  await mustNotBeRepaired(tx, node, by);
+  await mustKnowTenant(tx, node);
+  if (verb !== "on") await mustNotBeTooOften(tx, node);
   const action = await insertPowerAction(tx, {
     nodeId: node.id,
     hostname: node.hostname,
@@ -83,6 +83,7 @@ async function requestPower(
     verb,
     immediate,
     requestedBy: by.name,
+    requesterTenant: by.tenant,
     reason,
     bootId: (await readOpenSession(tx, node.id, node.generation))?.bootId ?? null,
     deadlineSeconds: DEADLINE_SECONDS[verb],
@@ -107,11 +108,10 @@ async function mustHaveMachine(
   });
 }
 
-/** While somebody repairs the machine, only that one switches its power. The tenant of an access for the repair is the one who repairs. */
-async function mustNotBeRepaired(tx: Tx, node: Node, allocation: AllocationRow | null, by: Claimant): Promise<void> {
+/** While somebody repairs the machine, only that one switches its power. */
+async function mustNotBeRepaired(tx: Tx, node: Node, by: Claimant): Promise<void> {
   const repair = await lockOpenCase(tx, node.id);
   if (repair?.state !== "claimed" || isClaimant(repair, by)) return;
-  if (allocation !== null && repair.accessAllocationId === allocation.id) return;
   throw new ApiError(
     "conflict",
     `Node ${node.hostname} is repaired by ${repair.claimedBy} until ${repair.claimUntil?.toISOString()} (repair ${repair.id}), who alone switches its power. Wait for the end of the repair, or ask ${repair.claimedBy}.`,
@@ -120,14 +120,12 @@ async function mustNotBeRepaired(tx: Tx, node: Node, allocation: AllocationRow |
 }
 
 /** After a restore of the database, the host may have another tenant than the older database says. */
-async function mustKnowTenant(tx: Tx, node: Node, allocation: AllocationRow | null): Promise<void> {
-  if (allocation === null) return;
-  const overrides = await listHealthOverrides(tx, [node.id]);
-  if (!overrides.some(({ source }) => source === RESTORED)) return;
+async function mustKnowTenant(tx: Tx, node: Node): Promise<void> {
+  if (!(await hasUnknownTenant(tx, node.id))) return;
   throw new ApiError(
     "conflict",
-    `The hub's database was restored, so node ${node.hostname} may have another tenant than allocation ${allocation.id} says. Look at the host, and remove the health override ${RESTORED} with remove-node-health-override; then ask again.`,
-    { context: { node_id: node.id, allocation_id: allocation.id } },
+    `The hub's database was restored, so node ${node.hostname} may have another tenant than the database says. Look at the host, and remove the health override ${RESTORED} with remove-node-health-override; then ask again.`,
+    { context: { node_id: node.id } },
   );
 }
 

@@ -13,8 +13,9 @@ import {
   newestPowerActions,
   noteAsked,
   notePowerWait,
-  offAlthoughEnding,
+  noteShutdownAccepted,
   type PowerEnd,
+  perhapsOffAlthoughEnding,
 } from "../db/queries/power-actions.ts";
 import type { PowerAction } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
@@ -49,27 +50,36 @@ export interface PowerSweep {
  */
 export async function beginSteps(sweep: PowerSweep, most = AT_ONCE): Promise<Promise<void>[]> {
   if (most <= 0) return [];
-  for (const nodeId of await offAlthoughEnding(sweep.db, most)) await switchOnForCleaning(sweep, nodeId);
+  for (const nodeId of await perhapsOffAlthoughEnding(sweep.db, most))
+    await switchOnForCleaning(sweep, nodeId).catch((error: unknown) =>
+      sweep.log.warn("a host could not be switched on for its cleaning; the next sweep tries again", {
+        node_id: nodeId,
+        error,
+      }),
+    );
   const claimed = await sweep.inTx((tx) => claimPowerActions(tx, most, LEASE_SECONDS));
   return claimed.map((one) => step(sweep, one));
 }
 
 /**
- * Switches on the host of an allocation that ends, because its agent must clean it of the tenant. The action takes the place of the one that switched
- * the host off.
+ * Switches on the host of an allocation that ends, because its agent must clean it of the tenant. The action takes the place of the newest one, and
+ * keeps the times of its commands, because the host may still follow them.
  */
 const switchOnForCleaning = ({ inTx }: PowerSweep, nodeId: NodeId): Promise<void> =>
   inTx(async (tx) => {
     const node = await lockNode(tx, nodeId);
     const allocation = await lockOpenAllocation(tx, nodeId);
     const off = (await newestPowerActions(tx, [nodeId])).get(nodeId);
-    if (node === null || off?.verb !== "off" || allocation?.status !== "ending") return;
+    if (node === null || off === undefined || allocation?.status !== "ending") return;
+    if ((await perhapsOffAlthoughEnding(tx, 1, nodeId)).length === 0) return;
     const reason = "The allocation ends, and the host must be on to be cleaned";
     const ended = await endPowerAction(tx, off, { state: "superseded", errorCode: null, errorMessage: reason });
     if (ended !== null) await tellPower(tx, ended, BY, reason);
-    const { siteId, maasSystemId, hostname, generation, tenant } = off;
+    const { siteId, maasSystemId, hostname, generation, bootId, shutdownAskedAt, shutdownAcceptedAt } = off;
+    const { offAskedAt, onAskedAt, offSeenAt } = off;
     const action = await insertPowerAction(tx, {
-      ...{ nodeId, hostname, generation, siteId, maasSystemId, tenant, allocationId: allocation.id, bootId: null },
+      ...{ nodeId, hostname, generation, siteId, maasSystemId, allocationId: allocation.id, tenant: allocation.tenant },
+      ...{ bootId, shutdownAskedAt, shutdownAcceptedAt, offAskedAt, onAskedAt, offSeenAt, forCleaning: true },
       ...{ verb: "on", immediate: false, requestedBy: BY, reason, deadlineSeconds: DEADLINE_SECONDS.on },
     });
     if (action !== null) await tellPower(tx, action, BY, reason);
@@ -138,6 +148,7 @@ async function act(sweep: PowerSweep, maas: MaasPort, action: PowerAction, next:
   try {
     if (next.command === "on") await maas.powerOn(systemId);
     else await maas.powerOff(systemId, { soft: next.command === "shutdown" });
+    if (next.command === "shutdown") await inTx((tx) => noteShutdownAccepted(tx, action));
   } finally {
     const { reason, offSeen } = next;
     await inTx((tx) => notePowerWait(tx, action, { reason, seconds: AFTER_COMMAND_SECONDS, offSeen }));

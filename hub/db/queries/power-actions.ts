@@ -1,3 +1,4 @@
+import { RESTORED } from "../../../shared/health-report.ts";
 import type { NodeId, PowerActionId } from "../../../shared/ids.ts";
 import type { PowerActionState } from "../../../shared/power.ts";
 import { and, count, eq, gt, inArray, sql } from "../orm.ts";
@@ -19,6 +20,13 @@ export type NewPowerAction = Pick<
   | "requestedBy"
   | "reason"
   | "bootId"
+  | "requesterTenant"
+  | "forCleaning"
+  | "shutdownAskedAt"
+  | "shutdownAcceptedAt"
+  | "offAskedAt"
+  | "onAskedAt"
+  | "offSeenAt"
 > & { readonly deadlineSeconds: number };
 
 /** `insertPowerAction` returns null while another action of the node runs. */
@@ -102,6 +110,11 @@ export async function noteAsked(tx: Tx, claim: Claim, asked: Asked): Promise<boo
   return rows.length > 0;
 }
 
+/** Notes that MAAS accepted the shutdown. */
+export async function noteShutdownAccepted(tx: Tx, claim: Claim): Promise<void> {
+  await tx.update(powerActions).set({ shutdownAcceptedAt: sql`now()` }).where(isClaimed(claim));
+}
+
 /** Ends a claim with a wait. The hub looks at the action again after `seconds`. */
 export async function notePowerWait(
   tx: Tx,
@@ -140,17 +153,43 @@ export async function endPowerAction(
   return row ?? null;
 }
 
+/** Ends all running actions after a restore of the database, because nobody knows whose hosts they would switch. */
+export async function failRunningPowerActions(tx: Tx, errorMessage: string): Promise<void> {
+  await tx
+    .update(powerActions)
+    .set({
+      state: "failed",
+      errorCode: "machine_not_usable",
+      errorMessage,
+      waitReason: null,
+      claimedUntil: null,
+      finishedAt: sql`now()`,
+    })
+    .where(eq(powerActions.state, "running"));
+}
+
+/** The time after which the hub tries again to switch on a host for its cleaning. A BMC may lock an account after several refused logins (decision M19). */
+const CLEANING_AGAIN_SECONDS = 1800;
+
 /**
- * Returns the nodes whose machine is off by request, or is switched off, although the allocation of the request is ending. The host must be on to be
- * cleaned of its tenant.
+ * Returns the nodes whose allocation is ending and whose machine may be off or going off by request, because the newest action did not bring the host
+ * back. The host must be on to be cleaned of its tenant. Left out are hosts with perhaps another tenant since a restore, and those that somebody repairs.
  */
-export async function offAlthoughEnding(db: Db, most: number): Promise<NodeId[]> {
+export async function perhapsOffAlthoughEnding(
+  db: Db | Tx,
+  most: number,
+  nodeId: NodeId | null = null,
+): Promise<NodeId[]> {
   const { rows } = await db.execute<{ node_id: NodeId }>(sql`
     select a.node_id from allocations a join nodes n on n.id = a.node_id
-      join lateral (select p.verb, p.state, p.generation from power_actions p where p.node_id = a.node_id
-        order by p.requested_at desc limit 1) p on true
-    where a.status = 'ending' and p.verb = 'off' and p.state in ('running', 'done') and p.generation = n.generation
+      join lateral (select p.verb, p.state, p.generation, p.for_cleaning, p.finished_at from power_actions p
+        where p.node_id = a.node_id order by p.requested_at desc limit 1) p on true
+    where a.status = 'ending' and p.generation = n.generation and not (p.state = 'done' and p.verb <> 'off')
+      and (not p.for_cleaning or p.finished_at < now() - make_interval(secs => ${CLEANING_AGAIN_SECONDS}))
       and n.status in ('active', 'offline', 'quarantined')
+      and not exists (select from node_health_overrides o where o.node_id = n.id and o.source = ${RESTORED})
+      and not exists (select from repair_cases c where c.node_id = n.id and c.state = 'claimed')
+      and (${nodeId}::uuid is null or n.id = ${nodeId}::uuid)
     order by a.node_id limit ${most}`);
   return rows.map(({ node_id }) => node_id);
 }

@@ -73,6 +73,13 @@ const isOpen = sql`coalesce((
     and (t.type = 'node.undrain' or t.attempts > 0)
   order by t.created_at desc, t.id desc limit 1), true)`;
 
+/** SQL that is true if nobody has switched the host of the node `m` off or is about to, as `powerIntentOf` decides. */
+const isNotAway = sql`not exists (
+  select from (select p.* from power_actions p where p.node_id = m.id order by p.requested_at desc limit 1) p
+  where p.generation = m.generation and (p.state = 'running' or (p.state = 'done' and p.verb = 'off'
+    and (m.last_agent_contact_at is null
+      or m.last_agent_contact_at <= p.finished_at + interval '1 minute'))))`;
+
 /** SQL for a column of the profile of the node `m`; null if the node has no profile. */
 const ofProfile = (column: "turnover_mode" | "gpu_claim_level"): SQL =>
   sql`(select policy.${sql.raw(column)} from maas_site_profiles policy where policy.id = ${profileOf(sql`m.id`)})`;
@@ -98,7 +105,7 @@ const canMeetClaim = sql`(
  */
 export const schedulableNodes: SQL = sql`(
   select m.id from (
-    select m.id, m.generation, m.onboarding_mode, m.sku, m.gpus_total from nodes m
+    select m.id, m.generation, m.onboarding_mode, m.sku, m.gpus_total, m.last_agent_contact_at from nodes m
     where m.status = 'active' and m.cordon_reason is null and m.runs_agent
       and (m.id in (select a.node_id from allocations a where a.status <> 'ended')) is not true
       and (m.id in ${nodesBarredByHealth}) is not true
@@ -107,4 +114,4 @@ export const schedulableNodes: SQL = sql`(
       and (m.id in ${nodesWithoutPolicy}) is not true
       and ${conditions}
     offset 0) m
-  where ${canMeetClaim} and ${hasNeededBaseline} and ${isOpen})`;
+  where ${canMeetClaim} and ${hasNeededBaseline} and ${isOpen} and ${isNotAway})`;

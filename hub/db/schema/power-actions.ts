@@ -20,6 +20,10 @@ export const powerActions = pgTable(
     /** The node's open allocation at the request; null for a node without a tenant. */
     allocationId: uuid("allocation_id").$type<AllocationId>(),
     tenant: text("tenant"),
+    /** The tenant of the requester's credential, for the claim of a repair; null for people of the provider and for the hub. */
+    requesterTenant: text("requester_tenant"),
+    /** True for the action by which the hub switches a host on to clean it. Only this one continues while the allocation ends. */
+    forCleaning: boolean("for_cleaning").notNull().default(false),
     verb: text("verb", { enum: POWER_VERBS }).notNull(),
     /** True if the power is switched off without a shutdown of the host's system. */
     immediate: boolean("immediate").notNull(),
@@ -32,6 +36,8 @@ export const powerActions = pgTable(
     bootId: text("boot_id"),
     /** The times at which the hub began to ask MAAS for a shutdown, for power off and for power on. The hub writes them before it asks. */
     shutdownAskedAt: at("shutdown_asked_at"),
+    /** The time at which MAAS accepted the shutdown, with which the host's time to shut down begins. */
+    shutdownAcceptedAt: at("shutdown_accepted_at"),
     offAskedAt: at("off_asked_at"),
     onAskedAt: at("on_asked_at"),
     /** The time at which the BMC first said that the machine is off. */

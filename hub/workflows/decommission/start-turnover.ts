@@ -1,5 +1,6 @@
 import type { WorkflowId } from "../../../shared/ids.ts";
 import { nodePolicies } from "../../db/queries/node-profiles.ts";
+import { newestPowerActions } from "../../db/queries/power-actions.ts";
 import { hadRootBy } from "../../db/queries/tenancies.ts";
 import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -8,6 +9,8 @@ import { turnoverMode } from "../../node/turnover-mode.ts";
 import { startDecommission } from "./start-decommission.ts";
 
 const AGENT_WAIT_SECONDS = 900;
+/** The hub first switches a host on that is off by request, which may wait for a shutdown and a boot (docs/timeouts.md). */
+const AGENT_WAIT_WHEN_OFF_SECONDS = 2100;
 
 /**
  * Begins the operation that cleans a node after its tenant (architecture 14.2). The node's profile and the tenant's rights decide whether a turnover
@@ -21,7 +24,10 @@ export async function startTurnover(
 ): Promise<WorkflowId> {
   const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;
   const mode = turnoverMode({ grantsRoot: hadRootBy(allocation), onboardingMode: node.onboardingMode, policy });
-  const asked = { reason, agent_wait_seconds: forced ? 0 : AGENT_WAIT_SECONDS };
+  const power = (await newestPowerActions(tx, [node.id])).get(node.id);
+  const mayBeOff = power?.generation === node.generation && (power.verb === "off" || power.state !== "done");
+  const wait = mayBeOff ? AGENT_WAIT_WHEN_OFF_SECONDS : AGENT_WAIT_SECONDS;
+  const asked = { reason, agent_wait_seconds: forced ? 0 : wait };
   const request =
     mode === "reimage"
       ? ({ mode, erase: "secure", ...asked } as const)
