@@ -58,6 +58,7 @@ describe("a node is schedulable", () => {
       "the node is offline: its host was powered off at the request of ann (2026-01-01T11:00:00.000Z): no need. Power it on with power-node, or for its tenant with power-on-instance",
     ]);
     expect(reasons({ status: "retired", powerIntent })).toEqual(["the node is retired"]);
+    expect(reasons({ powerIntent })).toEqual([expect.stringContaining("was powered off at the request of ann")]);
   });
 
   it.each([

@@ -136,7 +136,7 @@ describe("an instance", () => {
     box.hangs = true;
     const reboot = await ask(id, "reboot");
     await waitsFor(reboot.id, "The host's system to shut down");
-    await fleet.db.update(powerActions).set({ shutdownAskedAt: sql`now() - interval '5 minutes'` });
+    await fleet.db.update(powerActions).set({ shutdownAcceptedAt: sql`now() - interval '5 minutes'` });
     await waitsFor(reboot.id, "The agent of the host to connect");
     expect(counts(machine)).toMatchObject({ shutdown: 1, power_off: 1, power_on: 1 });
     await boot(nodeId, "boot");
@@ -213,6 +213,22 @@ describe("an instance", () => {
     await go();
     expect(await fleet.db.$count(powerActions, eq(powerActions.nodeId, nodeId))).toBe(2);
   });
+});
+
+it("an action ends when a tenant gets the node, the instance ends, a restore is unsure, or somebody else claims the repair", async () => {
+  const [given, ending, restored, claimed] = [await instance(), await instance(), await instance(), await instance()];
+  const ids = [];
+  for (const one of [given, ending, restored, claimed]) ids.push((await ask(one.id, "cycle")).id);
+  await fleet.db.update(powerActions).set({ allocationId: null }).where(eq(powerActions.nodeId, given.nodeId));
+  await fleet.db.update(allocations).set({ status: "ending" }).where(eq(allocations.id, ending.id));
+  await fleet.db.execute(sql`insert into node_health_overrides (node_id, source, reason, set_by)
+    values (${restored.nodeId}, 'restore', 'r', 'restore')`);
+  await fleet.db.execute(sql`insert into repair_cases (node_id, hostname, mode, state, category, summary, opened_by, claimed_by, claim_until)
+    values (${claimed.nodeId}, 'h', 'online', 'claimed', 'Other', 's', 'ann', 'bob', now() + interval '1 hour')`);
+  await go();
+  expect(await Promise.all(ids.map(async (id) => (await read(id)).state))).toEqual(Array(4).fill("superseded"));
+  for (const { machine } of [given, ending, restored, claimed]) expect(counts(machine)?.power_off ?? 0).toBe(0);
+  expect((await newestPowerActions(fleet.db, [ending.nodeId])).get(ending.nodeId)).toMatchObject({ forCleaning: true });
 });
 
 it("a node with a tenant is switched only by who knows of the tenant; MAAS that is away delays an action", async () => {
