@@ -217,7 +217,7 @@ describe("an instance", () => {
 
 it("an action ends when a tenant gets the node, the instance ends, a restore is unsure, or somebody else claims the repair", async () => {
   const [given, ending, restored, claimed] = [await instance(), await instance(), await instance(), await instance()];
-  const ids = [];
+  const ids: Parameters<typeof read>[0][] = [];
   for (const one of [given, ending, restored, claimed]) ids.push((await ask(one.id, "cycle")).id);
   await fleet.db.update(powerActions).set({ allocationId: null }).where(eq(powerActions.nodeId, given.nodeId));
   await fleet.db.update(allocations).set({ status: "ending" }).where(eq(allocations.id, ending.id));
