@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FailedLogins } from "../../../hub/http/failed-logins.ts";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
 import { RIGHTS_OF } from "../../../shared/api/rights.ts";
+import { SiteId } from "../../../shared/ids.ts";
 import type { Log } from "../../../shared/log.ts";
+import { addSchedulableNode, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, SITE_BODY, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
@@ -152,21 +154,37 @@ describe("the borders of the admin API", () => {
     const { id: webhookId } = (await api.ask("POST", "/api/v1/admin/webhooks", hook)).body;
     const manual = { onboarding_mode: "manual", hostname: "patched", sku_id: skuId, region_code: "r1" };
     const { node_id: nodeId } = (await api.ask("POST", "/api/v1/admin/nodes", manual)).body;
+    const made = async (path: string, body: object) => (await api.ask("POST", `/api/v1/admin/${path}`, body)).body.id;
+    const host = { siteId: SiteId.parse(siteId), hostname: "leased", sku: skuId };
+    const leased = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
+    const order = { node_id: leased, tenant: "acme", login_user: "ada", ssh_keys: [SSH_KEY] };
+    const instanceId = await made("allocations", order);
+    const keyId = await made("ssh-keys", { tenant: "acme", name: "laptop", public_key: SSH_KEY });
+    const groupId = await made("ssh-key-groups", { tenant: "acme", name: "team", key_ids: [keyId] });
     const places: Readonly<Record<string, string>> = {
       "/api/v1/admin/nodes/{id}": `/api/v1/admin/nodes/${nodeId}`,
       [`${SITES}/{id}`]: site,
       [`${SITES}/{id}/policy`]: `${site}/policy`,
       [`${SITES}/{id}/profiles/{profile_id}`]: `${site}/profiles/${profileId}`,
       [`${SITES}/{id}/power-credential-overrides/{override_id}`]: `${site}/power-credential-overrides/${overrideId}`,
+      "/api/v1/admin/instances/{id}": `/api/v1/admin/instances/${instanceId}`,
+      "/api/v1/admin/ssh-keys/{id}": `/api/v1/admin/ssh-keys/${keyId}`,
+      "/api/v1/admin/ssh-key-groups/{id}": `/api/v1/admin/ssh-key-groups/${groupId}`,
       "/api/v1/admin/skus/{id}": `/api/v1/admin/skus/${skuId}`,
       "/api/v1/admin/webhooks/{id}": `/api/v1/admin/webhooks/${webhookId}`,
     };
     const patched = ROUTES.filter((route) => route.method === "PATCH").map((route) => route.path);
     expect(patched.toSorted()).toEqual(Object.keys(places).toSorted());
-    for (const place of Object.values(places)) {
+    /** The bodies of the routes that need one. */
+    const bodies: Readonly<Record<string, object>> = {
+      "/api/v1/admin/instances/{id}": { labels: { team: "blue" } },
+      "/api/v1/admin/ssh-keys/{id}": { name: "desk" },
+    };
+    for (const [route, place] of Object.entries(places)) {
       const etag = (await api.ask("GET", place)).headers.get("etag");
       expect(etag ?? "none", place).toMatch(/^"[^"]+"$/);
-      const patch = (match?: string) => api.ask("PATCH", place, {}, match === undefined ? {} : { "if-match": match });
+      const patch = (match?: string) =>
+        api.ask("PATCH", place, bodies[route] ?? {}, match === undefined ? {} : { "if-match": match });
       expect((await patch()).problem, place).toMatchObject({ status: 428, code: "precondition_required" });
       expect((await patch('"0"')).problem, place).toMatchObject({ status: 412, code: "precondition_failed" });
       const changed = await patch(etag ?? "");
