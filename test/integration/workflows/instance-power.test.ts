@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
 import { readAllocation } from "../../../hub/db/queries/allocations.ts";
-import { newestPowerActions, readPowerAction } from "../../../hub/db/queries/power-actions.ts";
+import { failRunningPowerActions, newestPowerActions, readPowerAction } from "../../../hub/db/queries/power-actions.ts";
 import { agentSessions, allocations, nodes, type PowerAction, powerActions } from "../../../hub/db/schema/index.ts";
 import { isOpen, toInstances } from "../../../hub/http/routes/instance-rows.ts";
 import { sweepOffline } from "../../../hub/node/offline-sweep.ts";
@@ -229,6 +229,34 @@ it("an action ends when a tenant gets the node, the instance ends, a restore is 
   expect(await Promise.all(ids.map(async (id) => (await read(id)).state))).toEqual(Array(4).fill("superseded"));
   for (const { machine } of [given, ending, restored, claimed]) expect(counts(machine)?.power_off ?? 0).toBe(0);
   expect((await newestPowerActions(fleet.db, [ending.nodeId])).get(ending.nodeId)).toMatchObject({ forCleaning: true });
+});
+
+it("a host whose tenant nobody knows since a restore is not switched, and no action goes on after the restore", async () => {
+  const { nodeId } = await fleet.nodeInService();
+  const ofNode = () => fleet.inTx((tx) => requestNodePower(tx, nodeId, { ...asked("off"), knowsTenant: true }));
+  const { id } = await ofNode();
+  await fleet.inTx((tx) => failRunningPowerActions(tx, "The database was restored"));
+  expect(await read(id)).toMatchObject({ state: "failed", errorCode: "machine_not_usable" });
+  await fleet.db.execute(sql`insert into node_health_overrides (node_id, source, reason, set_by)
+    values (${nodeId}, 'restore', 'r', 'restore')`);
+  await expect(ofNode()).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining("restored") });
+});
+
+it("no power is cut while MAAS has not accepted the shutdown", async () => {
+  const { id, machine } = await instance();
+  const off = await ask(id, "off");
+  fleet.rig.maas.sim.faults.add({ match: { op: "power_off" }, kind: "status", code: 503, times: 1e6 });
+  for (let look = 0; look < 3; look += 1) {
+    await go();
+    const longAgo = sql`now() - interval '10 minutes'`;
+    await fleet.db.update(powerActions).set({ shutdownAskedAt: longAgo }).where(eq(powerActions.id, off.id));
+  }
+  fleet.rig.maas.sim.faults.clear();
+  expect(await read(off.id)).toMatchObject({ state: "running", offAskedAt: null, shutdownAcceptedAt: null });
+  await go();
+  expect(await read(off.id)).toMatchObject({ offAskedAt: null, shutdownAcceptedAt: expect.any(Date) });
+  expect(counts(machine)?.power_off ?? 0).toBeLessThanOrEqual(1);
+  await becomes(off.id, "done");
 });
 
 it("a node with a tenant is switched only by who knows of the tenant; MAAS that is away delays an action", async () => {
