@@ -174,11 +174,11 @@ describe("a batch of 200 hosts over night", () => {
         const batch = await readBatch(db(), "onboarding", id);
         return batch?.done ? batch : undefined;
       },
-      { timeoutMs: 540_000, everyMs: 250, signal: agents.signal },
+      { timeoutMs: 1_100_000, everyMs: 250, signal: agents.signal },
     );
 
   it("ends with the right counts and its failures grouped by code, and completes after repairs", {
-    timeout: 600_000,
+    timeout: 1_200_000,
   }, async () => {
     for (const [n, fault] of faults) plantFault(n, fault);
     const untouched = strangers();
