@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 
 /** The longest duration, in milliseconds, of a script in a mount namespace; a hanging mount must not hang the test. */
-const SCRIPT_TIMEOUT_MS = 150_000;
+const SCRIPT_TIMEOUT_MS = 600_000;
 
 /** True if this process may mount file systems in a mount namespace of its own. */
 export const mayMount: boolean =

@@ -60,7 +60,7 @@ function EditProfile({ profile: { data: profile, header } }: { readonly profile:
     <>
       <PageHead
         title={`Change the profile ${name}`}
-        below="Only what you change is sent. The readiness policy and the disks to purge are changed by muster apply."
+        below="Only what you change is sent. The probes, the readiness policy and the disks to purge are changed by muster apply."
       />
       <FormOf form={form} label={`Change the profile ${name}`} send="Change the profile">
         {GROUPS.map(({ title, about, fields }) => (

@@ -36,5 +36,5 @@ it("says what is wrong before it sends anything", () => {
 it("shows every field of a profile but those with a form of their own", () => {
   const shown = new Set<string>(FIELDS.map(({ name }) => name));
   const left = Object.keys(profile).filter((name) => !shown.has(name));
-  expect(left.toSorted()).toEqual(["purge_disks", "readiness_policy", "status"]);
+  expect(left.toSorted()).toEqual(["probes", "purge_disks", "readiness_policy", "status"]);
 });
