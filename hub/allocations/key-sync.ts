@@ -1,4 +1,5 @@
 import type { KeySyncStatus } from "../../shared/key-sync.ts";
+import { isUnfinished } from "../../shared/task-state.ts";
 import type { KeyFacts } from "../db/queries/allocation-keys.ts";
 import { judgeGrant } from "./judge-grant.ts";
 
@@ -14,8 +15,6 @@ const error = (reason: string): KeySync => ({ status: "error", reason });
 
 type Facts = Omit<KeyFacts, "id" | "siteId" | "nodeId" | "groupIds">;
 
-const UNFINISHED: ReadonlySet<string> = new Set(["queued", "offered", "running", "cancelling"]);
-
 /** Decides whether the account of an allocation has the keys that the allocation names. */
 export function keySync({ hostname, status, errorMessage, isDue, node, task, isTaskGone }: Facts): KeySync {
   if (status === "ended") return SYNCED;
@@ -25,7 +24,7 @@ export function keySync({ hostname, status, errorMessage, isDue, node, task, isT
     return error(`The account on ${hostname} could not be made: ${errorMessage ?? "unknown"}${late}`);
   }
   if (status === "granting") return syncing(`The agent makes the account on ${hostname}`);
-  if (task !== null && UNFINISHED.has(task.state)) return syncing(`The agent changes the keys on ${hostname}`);
+  if (task !== null && isUnfinished(task.state)) return syncing(`The agent changes the keys on ${hostname}`);
   if (task !== null || isTaskGone) {
     const verdict = judgeGrant(task);
     if (verdict.to === "failed") return error(`The keys on ${hostname} could not be changed: ${verdict.message}`);

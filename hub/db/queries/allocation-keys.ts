@@ -1,5 +1,6 @@
 import { RESTORED } from "../../../shared/health-report.ts";
 import type { AllocationId, NodeId, SiteId, SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
+import { UNFINISHED_TASK_STATES } from "../../../shared/task-state.ts";
 import { type SQL, sql } from "../orm.ts";
 import {
   type AllocationRow,
@@ -78,7 +79,7 @@ export async function readWantedKeys(tx: Tx, ids: readonly AllocationId[]): Prom
 const onPage = ({ after, limit }: IdPage): SQL =>
   sql`(${after}::uuid is null or a.id > ${after}::uuid) order by a.id limit ${limit}`;
 const hasEnded = sql`not exists (select 1 from ${tasks} t where t.id = a.keys_task_id
-  and t.state in ('queued', 'offered', 'running', 'cancelling'))`;
+  and t.state = any(${sql.param([...UNFINISHED_TASK_STATES])}::text[]))`;
 
 const isSettled = sql`a.status = 'active' and a.keys_task_id is not null and ${hasEnded}`;
 /**

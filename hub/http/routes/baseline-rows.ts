@@ -1,6 +1,7 @@
 import type { BaselineState } from "../../../shared/api/baselines.ts";
 import { COMPARED_ITEMS } from "../../../shared/residue/items.ts";
 import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
+import { isUnfinished } from "../../../shared/task-state.ts";
 import type { BaselineWithTask } from "../../db/queries/node-baselines.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 
@@ -27,7 +28,7 @@ export function toBaselineState(generation: number, row: BaselineWithTask | null
   const snapshot = snapshotOf(row);
   const problem =
     baseline.problem ?? (task === null || task.errorCode === null ? null : (task.errorMessage ?? task.errorCode));
-  const isOpen = task !== null && ["queued", "offered", "running", "cancelling", "succeeded"].includes(task.state);
+  const isOpen = task !== null && (isUnfinished(task.state) || task.state === "succeeded");
   const waits = baseline.problem === null && isOpen && baseline.takenTaskId !== baseline.taskId;
   return {
     state: snapshot !== null ? "taken" : waits ? "requested" : "failed",

@@ -1,5 +1,6 @@
 import type { Evidence, Failure } from "../../../shared/failures.ts";
 import { failure } from "../../../shared/failures.ts";
+import { isUnfinished } from "../../../shared/task-state.ts";
 import type { TaskInput, TaskType } from "../../../shared/tasks/index.ts";
 import { countTasksOf, type NodeOperation, newestTaskOf, readTask } from "../../db/queries/task-reads.ts";
 import { cancelTask, enqueueTask, lapseTasks } from "../../db/queries/tasks.ts";
@@ -34,8 +35,6 @@ export interface AgentWork<T extends TaskType> {
 export type WatchedWork<T extends TaskType> = Omit<AgentWork<T>, "input">;
 
 const LOOK_AGAIN_SECONDS = 15;
-const OPEN = ["queued", "offered", "running", "cancelling"] as const;
-const isOpen = (task: Task): boolean => (OPEN as readonly string[]).includes(task.state);
 
 export const operationOf = ({ node, workflowId }: Pick<DecommissionContext, "node" | "workflowId">): NodeOperation => ({
   nodeId: node.id,
@@ -57,7 +56,8 @@ export async function settledTask<T extends TaskType>(
   work: WatchedWork<T>,
 ): Promise<Task | null> {
   const task = await currentTask(context.services.db, operationOf(context), work);
-  if (task === null || !isOpen(task) || task.leaseUntil === null || task.leaseUntil > context.now) return task;
+  if (task === null || !isUnfinished(task.state) || task.leaseUntil === null || task.leaseUntil > context.now)
+    return task;
   return inFencedTx(context, async (tx) => {
     await lapseTasks(tx, task.id);
     return readTask(tx, task.id);
@@ -78,7 +78,7 @@ export function judgeTask<T extends TaskType>(
   task: Task | null,
 ): Wait<DecommissionState> | Failed<DecommissionState> | null {
   if (task === null || !work.isAskedFor(context, task)) return null;
-  if (isOpen(task)) return unreachable(context, task) ?? waitFor(context, work, task);
+  if (isUnfinished(task.state)) return unreachable(context, task) ?? waitFor(context, work, task);
   if (isHistory(context, task)) return null;
   if (task.state === "expired" && (task.attempts === 0 || context.session === null))
     return { kind: "failed", failure: agentUnreachable(context, task) };
@@ -181,7 +181,7 @@ export async function queueWork<T extends TaskType>(
   work: AgentWork<T>,
 ): Promise<Task> {
   const queued = await currentTask(tx, operationOf(context), work);
-  if (queued !== null && isOpen(queued)) {
+  if (queued !== null && isUnfinished(queued.state)) {
     if (work.isAskedFor(context, queued)) return queued;
     await cancelTask(tx, queued.id);
   }
@@ -204,6 +204,6 @@ export async function cancelWork<T extends TaskType>(
   work: WatchedWork<T>,
 ): Promise<Task | null> {
   const task = await currentTask(tx, operation, work);
-  if (task === null || !isOpen(task)) return task;
+  if (task === null || !isUnfinished(task.state)) return task;
   return (await cancelTask(tx, task.id)) ?? (await readTask(tx, task.id));
 }

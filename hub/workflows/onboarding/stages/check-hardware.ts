@@ -1,4 +1,5 @@
 import { failure } from "../../../../shared/failures.ts";
+import { isUnfinished } from "../../../../shared/task-state.ts";
 import { TASKS } from "../../../../shared/tasks/index.ts";
 import { readNode } from "../../../db/queries/nodes.ts";
 import { countTasksOf, newestTaskOf, readTask } from "../../../db/queries/task-reads.ts";
@@ -21,7 +22,6 @@ const CHECK_SECONDS = 900;
 /** The stage waits longer than its task, so that it reports the end of the task. */
 const STAGE_SECONDS = CHECK_SECONDS + 60;
 const LOOK_AGAIN_SECONDS = 15;
-const OPEN: readonly Task["state"][] = ["queued", "offered", "running", "cancelling"];
 
 const waitFor = (task: Task): Wait<OnboardState> => ({
   kind: "wait",
@@ -39,7 +39,7 @@ const operationOf = (context: OnboardContext) => ({
 async function currentTask(context: OnboardContext): Promise<Task | null> {
   const task = await newestTaskOf(context.services.db, operationOf(context), [TYPE]);
   if (task === null || (task.finishedAt !== null && task.finishedAt < context.enteredAt)) return null;
-  if (!OPEN.includes(task.state) || task.leaseUntil === null || task.leaseUntil > context.now) return task;
+  if (!isUnfinished(task.state) || task.leaseUntil === null || task.leaseUntil > context.now) return task;
   return inFencedTx(context, async (tx) => {
     await lapseTasks(tx, task.id);
     return readTask(tx, task.id);
@@ -52,7 +52,7 @@ async function observe(context: OnboardContext): Promise<Observation<OnboardStat
   if (taken !== null) return taken;
   const task = await currentTask(context);
   if (task === null) return { kind: "not_started" };
-  if (OPEN.includes(task.state)) return waitFor(task);
+  if (isUnfinished(task.state)) return waitFor(task);
   const { hostname } = context.host;
   const evidence = { node_id: task.nodeId, task_id: task.id, task_state: task.state, task_error: task.errorCode };
   if (task.errorCode === UNKNOWN_TYPE) {
@@ -128,7 +128,7 @@ export const checkHardware: OnboardStage<"check_hardware"> = {
       message: `The task ${TYPE} is cancelled if the agent had not ended it`,
       commit: async (tx) => {
         const task = await newestTaskOf(tx, operation, [TYPE]);
-        if (task !== null && OPEN.includes(task.state)) await cancelTask(tx, task.id);
+        if (task !== null && isUnfinished(task.state)) await cancelTask(tx, task.id);
       },
     };
   },
