@@ -64,7 +64,7 @@ function unstorableTexts(value: unknown, path: readonly PropertyKey[] = []): Fie
   return Object.entries(value).flatMap(([key, member]) => unstorableTexts(member, [...path, key]));
 }
 
-export function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
+export function parse<S extends z.ZodType>(schema: S, value: unknown, where: string): z.output<S> {
   const parsed = schema.safeParse(value);
   if (!parsed.success) throw validationFailed(where, fieldErrors(parsed.error), LIMITS);
   const unstorable = unstorableTexts(parsed.data);

@@ -1,21 +1,12 @@
 import type { SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
-import { and, asc, count, eq, inArray, type SQL, sql } from "../orm.ts";
+import { and, asc, count, eq, inArray, sql } from "../orm.ts";
 import { type SshKeyGroupRow, sshKeyGroups } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { type HeldFilter, type HeldPage, isHeldAfter, matchesHeld } from "./held-by-tenant.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
-import { type HeldFilter, isHeldWithin } from "./ssh-keys.ts";
 
 const t = sshKeyGroups;
 type Fields = Pick<SshKeyGroupRow, "name" | "description" | "keyIds" | "sites">;
-
-const matches = ({ ids, tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
-  and(
-    ids === undefined ? undefined : sql`${t.id} = any(${sql.param([...ids])}::uuid[])`,
-    tenant === undefined ? undefined : eq(t.tenant, tenant),
-    name === undefined ? undefined : eq(t.name, name),
-    siteId === undefined ? undefined : sql`(${t.sites} is null or ${siteId}::uuid = any(${t.sites}))`,
-    isHeldWithin(reach, { sites: sql`${t.sites}`, tenant: sql`${t.tenant}` }),
-  );
 
 /** Returns null if the tenant has a group of the name. */
 export async function insertSshKeyGroup(
@@ -60,20 +51,11 @@ export const readSshKeyGroups = (db: Db | Tx, ids: readonly SshKeyGroupId[]): Pr
         .where(inArray(t.id, [...ids]));
 
 /** Lists groups by tenant and name. */
-export const listSshKeyGroupsAfter = (
-  db: Db,
-  filter: HeldFilter,
-  page: { readonly after: readonly [string, string] | null; readonly limit: number },
-): Promise<SshKeyGroupRow[]> =>
+export const listSshKeyGroupsAfter = (db: Db, filter: HeldFilter, page: HeldPage): Promise<SshKeyGroupRow[]> =>
   db
     .select()
     .from(t)
-    .where(
-      and(
-        matches(filter),
-        page.after === null ? undefined : sql`(${t.tenant}, ${t.name}) > (${page.after[0]}, ${page.after[1]})`,
-      ),
-    )
+    .where(and(matchesHeld(t, filter), isHeldAfter(t, page.after)))
     .orderBy(asc(t.tenant), asc(t.name))
     .limit(page.limit);
 
@@ -86,11 +68,11 @@ export async function pageOfSshKeyGroups(
   const rows = await db
     .select({ group: t, version: sql<string>`xmin::text` })
     .from(t)
-    .where(matches(filter))
+    .where(matchesHeld(t, filter))
     .orderBy(asc(t.createdAt), asc(t.id))
     .limit(page.limit)
     .offset(page.offset);
-  const [counted] = await db.select({ total: count() }).from(t).where(matches(filter));
+  const [counted] = await db.select({ total: count() }).from(t).where(matchesHeld(t, filter));
   return { rows, total: counted?.total ?? 0 };
 }
 

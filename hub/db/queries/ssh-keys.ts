@@ -1,8 +1,9 @@
-import type { SiteId, SshKeyId } from "../../../shared/ids.ts";
+import type { SshKeyId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
-import { and, asc, count, eq, type SQL, sql } from "../orm.ts";
+import { and, asc, count, eq, sql } from "../orm.ts";
 import { type SshKeyRow, sshKeys } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { type HeldFilter, type HeldPage, isHeldAfter, matchesHeld } from "./held-by-tenant.ts";
 import { EVERYWHERE, type Reach } from "./reach.ts";
 import { isVersion, readVersion } from "./row-versions.ts";
 
@@ -10,33 +11,6 @@ const t = sshKeys;
 
 /** Changes of a tenant's keys and groups, and new allocations that name them, wait for each other until their transactions end. */
 export const lockTenantKeys = (tx: Tx, tenant: string): Promise<void> => lockUntilCommit(tx, "tenant_keys", tenant);
-
-/**
- * The SQL condition that all sites of a tenant's key or group are within the caller's reach. A key for every site is only within the reach of a caller
- * for every site.
- */
-export const isHeldWithin = (reach: Reach, row: { readonly sites: SQL; readonly tenant: SQL }): SQL | undefined =>
-  and(
-    reach.sites === null ? undefined : sql`${row.sites} <@ ${sql.param([...reach.sites])}::uuid[]`,
-    reach.tenant === null ? undefined : sql`${row.tenant} = ${reach.tenant}`,
-  );
-
-export interface HeldFilter {
-  readonly ids?: readonly string[] | undefined;
-  readonly tenant?: string | undefined;
-  readonly name?: string | undefined;
-  readonly siteId?: SiteId | undefined;
-  readonly reach: Reach;
-}
-
-const matches = ({ ids, tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
-  and(
-    ids === undefined ? undefined : sql`${t.id} = any(${sql.param([...ids])}::uuid[])`,
-    tenant === undefined ? undefined : eq(t.tenant, tenant),
-    name === undefined ? undefined : eq(t.name, name),
-    siteId === undefined ? undefined : sql`(${t.sites} is null or ${siteId}::uuid = any(${t.sites}))`,
-    isHeldWithin(reach, { sites: sql`${t.sites}`, tenant: sql`${t.tenant}` }),
-  );
 
 export async function insertSshKey(
   tx: Tx,
@@ -76,23 +50,14 @@ export const readSshKeyVersion = (db: Db | Tx, id: SshKeyId): Promise<string | n
 
 /** Returns those of the keys that exist and are within the reach. */
 export const readSshKeys = (db: Db | Tx, ids: readonly SshKeyId[], reach: Reach = EVERYWHERE): Promise<SshKeyRow[]> =>
-  ids.length === 0 ? Promise.resolve([]) : db.select().from(t).where(matches({ ids, reach }));
+  ids.length === 0 ? Promise.resolve([]) : db.select().from(t).where(matchesHeld(t, { ids, reach }));
 
 /** Lists keys by tenant and name. */
-export const listSshKeysAfter = (
-  db: Db,
-  filter: HeldFilter,
-  page: { readonly after: readonly [string, string] | null; readonly limit: number },
-): Promise<SshKeyRow[]> =>
+export const listSshKeysAfter = (db: Db, filter: HeldFilter, page: HeldPage): Promise<SshKeyRow[]> =>
   db
     .select()
     .from(t)
-    .where(
-      and(
-        matches(filter),
-        page.after === null ? undefined : sql`(${t.tenant}, ${t.name}) > (${page.after[0]}, ${page.after[1]})`,
-      ),
-    )
+    .where(and(matchesHeld(t, filter), isHeldAfter(t, page.after)))
     .orderBy(asc(t.tenant), asc(t.name))
     .limit(page.limit);
 
@@ -105,11 +70,11 @@ export async function pageOfSshKeys(
   const rows = await db
     .select()
     .from(t)
-    .where(matches(filter))
+    .where(matchesHeld(t, filter))
     .orderBy(asc(t.createdAt), asc(t.id))
     .limit(page.limit)
     .offset(page.offset);
-  const [counted] = await db.select({ total: count() }).from(t).where(matches(filter));
+  const [counted] = await db.select({ total: count() }).from(t).where(matchesHeld(t, filter));
   return { rows, total: counted?.total ?? 0 };
 }
 

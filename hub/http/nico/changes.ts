@@ -3,8 +3,9 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { AllocationId, NodeId } from "../../../shared/ids.ts";
 import type { PowerVerb } from "../../../shared/power.ts";
 import { readAllocationVersion } from "../../db/queries/allocations.ts";
+import { parse } from "../problem.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
-import { checked, idIn } from "./inputs.ts";
+import { idIn } from "./inputs.ts";
 import { readOneInstance } from "./instances.ts";
 import { readOneMachine } from "./machines.ts";
 import { carryOutOwn } from "./own-route.ts";
@@ -52,7 +53,7 @@ const changeInstance: Endpoint = {
       rebootWithCustomIpxe: ipxe,
       applyUpdatesOnReboot: updates,
       ...changes
-    } = checked(InstanceChange, call.body, "body");
+    } = parse(InstanceChange, call.body, "body");
     if (ipxe === true)
       throw refused("rebootWithCustomIpxe", "MAAS boots the host from its disk, and Muster gives it no other script.");
     if (updates === true) throw refused("applyUpdatesOnReboot", "Muster updates no firmware of a tenant's host.");
@@ -104,7 +105,7 @@ const changeMachine: Endpoint = {
   status: 200,
   answer: async (call) => {
     const id = idIn(call.params, NodeId);
-    const { maintenanceMessage, healthIssue: _issue, ...changes } = checked(MachineChange, call.body, "body");
+    const { maintenanceMessage, healthIssue: _issue, ...changes } = parse(MachineChange, call.body, "body");
     const only = onlyChange(changes);
     if (only !== "setMaintenanceMode") throw refused(only, NOT_OF_A_MACHINE[only]);
     await setMaintenance(call, id, changes.setMaintenanceMode === true, maintenanceMessage ?? null);
@@ -135,7 +136,7 @@ const power: Endpoint = {
   place: { of: "node", param: "id" },
   status: 202,
   answer: async (call) => {
-    const { action, acknowledgeAttachedInstance } = checked(PowerChange, call.body, "body");
+    const { action, acknowledgeAttachedInstance } = parse(PowerChange, call.body, "body");
     const body = {
       ...ACTIONS[action],
       reason: BY_CLIENT,

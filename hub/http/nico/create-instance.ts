@@ -13,7 +13,7 @@ import { mustBeWithin } from "../../people/place.ts";
 import { parse } from "../problem.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { inForm } from "./instances.ts";
-import { carryOutOwn } from "./own-route.ts";
+import { createOwn } from "./own-route.ts";
 
 const MOST_SITES = 1_000;
 const MOST_SKUS = 10_000;
@@ -116,8 +116,6 @@ async function typeOf(call: NicoCall, typeId: string, { vpcId, siteId }: Wanted,
   return { sku_id: sku.id, site_id: SiteId.parse(site.id) };
 }
 
-const Created = z.object({ id: AllocationId });
-
 /** Gives a machine to a tenant: the one that the request names, or a free one of an instance type. */
 const create: Endpoint = {
   operationId: "nicoCreateInstance",
@@ -147,7 +145,7 @@ const create: Endpoint = {
       ...{ login_user: loginUser ?? LOGIN_USER, root: root ?? true, ssh_key_group_ids: wanted.sshKeyGroupIds },
       allow_unhealthy_machine: unhealthy,
     };
-    const { id } = Created.parse(await carryOutOwn(call, "createAllocation", { body }));
+    const id = AllocationId.parse(await createOwn(call, "createAllocation", body));
     const row = await readAllocation(call.deps.db, id);
     const [instance] = row === null ? [] : await inForm(call.deps.db, [row]);
     if (instance === undefined) throw new ApiError("conflict", `Instance ${id} has ended meanwhile.`);

@@ -3,18 +3,13 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { parse } from "../problem.ts";
 
-export function checked<T extends z.ZodType>(type: T, value: unknown, where: string): z.output<T> {
-  parse(type, value, where);
-  return type.parse(value);
-}
-
 /** Returns the id in the path of a request. NICo answers 400 to an id that is no UUID. */
 export const idIn = <T extends z.ZodType>(params: Readonly<Record<string, string>>, type: T): z.output<T> =>
-  checked(type, params["id"], "path");
+  parse(type, params["id"], "path");
 
 /** Returns the site that the query names, if it names one. */
 export const siteIn = (query: Readonly<Record<string, string>>): SiteId | undefined =>
-  query["siteId"] === undefined ? undefined : checked(SiteId, query["siteId"], "query");
+  query["siteId"] === undefined ? undefined : parse(SiteId, query["siteId"], "query");
 
 const DEFAULT_SIZE = 20;
 const MOST_ON_A_PAGE = 100;

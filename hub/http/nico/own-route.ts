@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { mustBeWithin } from "../../people/place.ts";
 import { parse } from "../problem.ts";
 import { carryOut } from "../register.ts";
@@ -30,4 +31,11 @@ export async function carryOutOwn(
   const own = { ...asked, query: {}, ifMatch: version ?? null, accept: undefined };
   const answer = await carryOut(route, { ...own, actor, address, requestId, deps }, approval);
   return answer instanceof Versioned ? answer.body : answer;
+}
+
+const Created = z.object({ id: z.uuid() });
+
+/** Carries out a route of Muster's own API that creates an object, and returns the id of the object. */
+export async function createOwn(call: NicoCall, operationId: string, body: unknown): Promise<string> {
+  return Created.parse(await carryOutOwn(call, operationId, { body })).id;
 }

@@ -2,14 +2,15 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { SshKeyGroupId } from "../../../shared/ids.ts";
 import { worstSync } from "../../allocations/key-sync.ts";
+import type { HeldFilter } from "../../db/queries/held-by-tenant.ts";
 import { pageOfSshKeyGroups } from "../../db/queries/ssh-key-groups.ts";
-import { type HeldFilter, readSshKeys } from "../../db/queries/ssh-keys.ts";
+import { readSshKeys } from "../../db/queries/ssh-keys.ts";
 import { toSshKeyGroup } from "../../nico/ssh-key.ts";
 import { parse } from "../problem.ts";
 import { syncOfSites, usesOfGroups } from "../routes/ssh-key-group-rows.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
-import { carryOutOwn } from "./own-route.ts";
+import { carryOutOwn, createOwn } from "./own-route.ts";
 import { tenantOf } from "./ssh-keys.ts";
 
 /** Reads a page of groups with their statuses, and with those of their keys that the caller may see, by a fixed number of SQL statements. */
@@ -73,7 +74,6 @@ const fields = {
 const Create = z.object({ name: z.string(), ...fields });
 /** Names the version of the group that is changed, as NICo demands. */
 const Patch = z.object({ name: z.string().nullish(), ...fields, version: z.string() });
-const Created = z.object({ id: z.uuid() });
 
 /** Translates what a request says of a group; what it leaves out or says as null stays out. */
 const own = ({ name, description, siteIds, sshKeyIds }: Partial<z.output<typeof Patch>>) => ({
@@ -94,8 +94,7 @@ const create: Endpoint = {
   answer: async (call) => {
     const sites = call.actor.sites === null ? {} : { site_ids: call.actor.sites };
     const body = { tenant: tenantOf(call), ...sites, ...own(parse(Create, call.body, "body")) };
-    const { id } = Created.parse(await carryOutOwn(call, "createSshKeyGroup", { body }));
-    return { body: await mustRead(call, id) };
+    return { body: await mustRead(call, await createOwn(call, "createSshKeyGroup", body)) };
   },
 };
 

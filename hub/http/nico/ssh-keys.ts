@@ -6,7 +6,7 @@ import { toSshKey } from "../../nico/ssh-key.ts";
 import { parse } from "../problem.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
-import { carryOutOwn } from "./own-route.ts";
+import { carryOutOwn, createOwn } from "./own-route.ts";
 
 /** Keys in NICo's form belong to the tenant of the caller, or else to the one with the name of the organization. */
 export const tenantOf = ({ actor, org }: NicoCall): string => actor.tenant ?? org;
@@ -44,7 +44,6 @@ const get: Endpoint = {
 };
 
 const Create = z.object({ name: z.string(), publicKey: z.string(), sshKeyGroupId: z.uuid().nullish() });
-const Created = z.object({ id: z.uuid() });
 
 const create: Endpoint = {
   operationId: "nicoCreateSshKey",
@@ -64,8 +63,7 @@ const create: Endpoint = {
       );
     const sites = call.actor.sites === null ? {} : { site_ids: call.actor.sites };
     const body = { name, tenant: tenantOf(call), public_key: publicKey, ...sites };
-    const { id } = Created.parse(await carryOutOwn(call, "createSshKey", { body }));
-    return { body: await mustRead(call, id) };
+    return { body: await mustRead(call, await createOwn(call, "createSshKey", body)) };
   },
 };
 
