@@ -20,3 +20,6 @@ export const POWER_ERRORS = [
   "maas_refused",
 ] as const;
 export type PowerError = (typeof POWER_ERRORS)[number];
+
+/** A report that the hub receives within this time after a machine went off by request counts as one from before. */
+export const LATE_REPORT_SECONDS = 60;

@@ -1,4 +1,4 @@
-import type { PowerActionState, PowerVerb } from "../../shared/power.ts";
+import { LATE_REPORT_SECONDS, type PowerActionState, type PowerVerb } from "../../shared/power.ts";
 
 /** What a node's newest power action says. */
 export interface PowerRecord {
@@ -19,9 +19,6 @@ export interface PowerIntent {
   readonly since: Date;
 }
 
-/** A report that the hub received while the machine was going off counts as older than the end of the action (also in schedulable-nodes.ts). */
-const LATE_REPORT_MS = 60_000;
-
 /**
  * Says whether somebody wants the node's host to be away. A host that reports after it was switched off is on again, whoever switched it on, so its
  * later silence is a fault. `agentSeenAt` is the time of the last report of the node's present generation.
@@ -35,7 +32,7 @@ export function powerIntentOf(
   const { verb, state, requestedBy: by, reason, requestedAt, finishedAt } = newest;
   if (state === "running") return { kind: verb === "off" ? "stopping" : "restarting", by, reason, since: requestedAt };
   if (state !== "done" || verb !== "off" || finishedAt === null) return null;
-  const isBack = agentSeenAt !== null && agentSeenAt.getTime() > finishedAt.getTime() + LATE_REPORT_MS;
+  const isBack = agentSeenAt !== null && agentSeenAt.getTime() > finishedAt.getTime() + LATE_REPORT_SECONDS * 1000;
   return isBack ? null : { kind: "off", by, reason, since: finishedAt };
 }
 

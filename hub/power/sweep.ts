@@ -176,7 +176,10 @@ function cannotSwitch(machine: MaasMachine | null, us: string, { maasSystemId, h
   return machine.locked ? `${name} is locked in MAAS, so its power is left alone.` : null;
 }
 
-/** Runs the sweep of power actions every two seconds. A step that waits for one site's BMCs delays no action of another site. */
+/**
+ * Runs the sweep of power actions every two seconds. A step that waits for a BMC delays no other action while the hub has
+ * a free place for a step (`AT_ONCE`).
+ */
 export function startPowerSweep(sweep: PowerSweep): { close(): Promise<void> } {
   const running = new Set<Promise<void>>();
   const turns = periodically({

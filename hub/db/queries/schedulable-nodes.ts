@@ -1,5 +1,6 @@
 import { CONDITION_TYPES, type ConditionRule } from "../../../shared/condition-types.ts";
 import { MOST_GPUS } from "../../../shared/gpu-memory.ts";
+import { LATE_REPORT_SECONDS } from "../../../shared/power.ts";
 import { type SQL, sql } from "../orm.ts";
 import { knowsComparedItems } from "../schema/index.ts";
 import { profileOf } from "./decommissions.ts";
@@ -78,7 +79,7 @@ const isNotAway = sql`not exists (
   select from (select p.* from power_actions p where p.node_id = m.id order by p.requested_at desc limit 1) p
   where p.generation = m.generation and (p.state = 'running' or (p.state = 'done' and p.verb = 'off'
     and (m.last_agent_contact_at is null
-      or m.last_agent_contact_at <= p.finished_at + interval '1 minute'))))`;
+      or m.last_agent_contact_at <= p.finished_at + make_interval(secs => ${LATE_REPORT_SECONDS})))))`;
 
 /** SQL for a column of the profile of the node `m`; null if the node has no profile. */
 const ofProfile = (column: "turnover_mode" | "gpu_claim_level"): SQL =>
