@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { NOT_OBSERVED } from "../../shared/condition-types.ts";
 import { STATE_DIR } from "../config.ts";
@@ -35,7 +36,7 @@ interface Known {
 async function readKnown(system: System): Promise<Known> {
   try {
     const file = LogFile.parse(JSON.parse((await system.read(LOG_FILE)) ?? "null"));
-    if (file.boot_id === (await system.bootId())) return file;
+    if (file.boot_id === (await system.bootId())) return { cursor: file.cursor, faults: file.faults };
   } catch {
     // Without a readable file, the look begins at the boot, and finds the faults again.
   }
@@ -101,7 +102,8 @@ export const kernelLogProbe = (): Probe => ({
       return { ...(standing.length > 0 ? judgeKernelFaults(standing, []) : {}), "health.kernel": log };
     }
     const faults = standingFaults(known.faults, log.lines, await readResets(system));
-    await keepKnown(system, { cursor: log.cursor ?? known.cursor, faults });
+    const now: Known = { cursor: log.cursor ?? known.cursor, faults };
+    if (!isDeepStrictEqual(now, known)) await keepKnown(system, now);
     return { ...judgeKernelLog(log.lines), ...(await judgeFaults(system, faults, log.lines)) };
   },
 });

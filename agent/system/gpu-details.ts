@@ -42,9 +42,10 @@ export class GpuDetails {
     const found: Inventory["gpus"] = [];
     for (const gpu of gpus) {
       const { vendor, address } = gpu;
-      const driver =
-        vendor === "amd" ? await amdDetails(join(this.#root, DEVICES, address)) : (told.get(address) ?? UNTOLD);
-      const details = this.#known.get(address) ?? { ...driver, model: models.get(address) ?? driver.model };
+      const details = this.#known.get(address) ?? {
+        ...(vendor === "amd" ? await amdDetails(join(this.#root, DEVICES, address)) : (told.get(address) ?? UNTOLD)),
+        ...(models.has(address) ? { model: models.get(address) ?? "" } : {}),
+      };
       if (details.memory_bytes !== null) this.#known.set(address, details);
       found.push({
         vendor: VENDOR_NAMES[vendor],
