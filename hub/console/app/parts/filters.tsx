@@ -1,5 +1,6 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useSites } from "../api/sites.ts";
 import classes from "./filters.module.css";
 
 const TYPING_MS = 350;
@@ -60,6 +61,19 @@ export const FilterSelect = ({
     onChange={(event) => onChange(event.currentTarget.value === "" ? undefined : event.currentTarget.value)}
   />
 );
+
+/** A filter by site. */
+export function SiteFilter({ value, onChange }: Omit<ValueProps, "label">): ReactNode {
+  const sites = [...useSites().values()];
+  return (
+    <FilterSelect
+      label="Site"
+      value={value}
+      choices={sites.map(({ id, name }) => ({ value: id, label: name }))}
+      onChange={onChange}
+    />
+  );
+}
 
 /** A filter that a person types. The text goes into the address after a short pause, so that a word is one request. */
 export function FilterText({

@@ -4,9 +4,9 @@ import { type ReactNode, useMemo } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
 import { useMay } from "../../api/session.ts";
-import { useSiteName, useSites } from "../../api/sites.ts";
+import { useSiteName } from "../../api/sites.ts";
 import type { Column } from "../../parts/data-table.tsx";
-import { choicesOf, FilterSelect, Filters, FilterText } from "../../parts/filters.tsx";
+import { choicesOf, FilterSelect, Filters, FilterText, SiteFilter } from "../../parts/filters.tsx";
 import { AllocationLink, NodeLink } from "../../parts/links.tsx";
 import { LongList } from "../../parts/long-list.tsx";
 import { PageHead } from "../../parts/page-head.tsx";
@@ -58,7 +58,6 @@ export function Page(): ReactNode {
   const search = allocationsRoute.useSearch();
   const navigate = useNavigate({ from: "/allocations" });
   const siteName = useSiteName();
-  const sites = useSites();
   const may = useMay();
   const columns = useMemo(() => columnsOf(siteName), [siteName]);
   const change = (changes: Partial<Search>): void =>
@@ -84,12 +83,7 @@ export function Page(): ReactNode {
           choices={choicesOf(ALLOCATION_STATUSES)}
           onChange={(status) => change({ status: status as Search["status"] })}
         />
-        <FilterSelect
-          label="Site"
-          value={search.site_id}
-          choices={[...sites.values()].map(({ id, name }) => ({ value: id, label: name }))}
-          onChange={(site_id) => change({ site_id })}
-        />
+        <SiteFilter value={search.site_id} onChange={(site_id) => change({ site_id })} />
       </Filters>
       <LongList<Row>
         what="allocations"

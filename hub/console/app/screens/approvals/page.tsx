@@ -2,9 +2,9 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
-import { useSiteName, useSites } from "../../api/sites.ts";
+import { useSiteName } from "../../api/sites.ts";
 import type { Column } from "../../parts/data-table.tsx";
-import { FilterSelect, Filters } from "../../parts/filters.tsx";
+import { FilterSelect, Filters, SiteFilter } from "../../parts/filters.tsx";
 import { ApprovalLink } from "../../parts/links.tsx";
 import { LongList } from "../../parts/long-list.tsx";
 import { PageHead } from "../../parts/page-head.tsx";
@@ -39,7 +39,6 @@ export function Page(): ReactNode {
   const search = approvalsRoute.useSearch();
   const navigate = useNavigate({ from: "/approvals" });
   const siteName = useSiteName();
-  const sites = useSites();
   const columns = useMemo(() => columnsOf(siteName), [siteName]);
   const change = (changes: Partial<Search>): void =>
     void navigate({ search: (before) => ({ ...before, ...changes }), replace: true });
@@ -61,12 +60,7 @@ export function Page(): ReactNode {
             change({ state: value === undefined ? undefined : (value.split(",") as unknown as Search["state"]) })
           }
         />
-        <FilterSelect
-          label="Site"
-          value={search.site_id}
-          choices={[...sites.values()].map(({ id, name }) => ({ value: id, label: name }))}
-          onChange={(site_id) => change({ site_id })}
-        />
+        <SiteFilter value={search.site_id} onChange={(site_id) => change({ site_id })} />
       </Filters>
       <LongList<Row>
         what="requests"

@@ -2,9 +2,9 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
-import { useSiteName, useSites } from "../../api/sites.ts";
+import { useSiteName } from "../../api/sites.ts";
 import type { Column } from "../../parts/data-table.tsx";
-import { choicesOf, FilterSelect, Filters, FilterText } from "../../parts/filters.tsx";
+import { choicesOf, FilterSelect, Filters, FilterText, SiteFilter } from "../../parts/filters.tsx";
 import { LongList } from "../../parts/long-list.tsx";
 import { PageHead } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
@@ -117,7 +117,6 @@ function AuditFilters({
   readonly filtered: boolean;
   readonly onChange: (changes: Partial<Search>) => void;
 }): ReactNode {
-  const sites = useSites();
   return (
     <Filters onClear={filtered ? () => onChange(NO_FILTER) : undefined}>
       {TYPED.map(([name, label]) => (
@@ -135,12 +134,7 @@ function AuditFilters({
         choices={choicesOf(["done", "refused"])}
         onChange={(outcome) => onChange({ outcome: outcome as Search["outcome"] })}
       />
-      <FilterSelect
-        label="Site"
-        value={search.site_id}
-        choices={[...sites.values()].map(({ id, name }) => ({ value: id, label: name }))}
-        onChange={(site_id) => onChange({ site_id })}
-      />
+      <SiteFilter value={search.site_id} onChange={(site_id) => onChange({ site_id })} />
     </Filters>
   );
 }

@@ -2,9 +2,9 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
-import { useSiteName, useSites } from "../../api/sites.ts";
+import { useSiteName } from "../../api/sites.ts";
 import type { Column } from "../../parts/data-table.tsx";
-import { FilterSelect, Filters } from "../../parts/filters.tsx";
+import { FilterSelect, Filters, SiteFilter } from "../../parts/filters.tsx";
 import { NodeLink } from "../../parts/links.tsx";
 import { LongList } from "../../parts/long-list.tsx";
 import { PageHead } from "../../parts/page-head.tsx";
@@ -81,7 +81,6 @@ export function Page(): ReactNode {
   const search = driftRoute.useSearch();
   const navigate = useNavigate({ from: "/drift" });
   const siteName = useSiteName();
-  const sites = useSites();
   const { ask, dialog } = useDriftDialog();
   const columns = useMemo(() => columnsOf(siteName, ask), [siteName, ask]);
   const change = (changes: Partial<Search>): void =>
@@ -93,12 +92,7 @@ export function Page(): ReactNode {
     <>
       <PageHead title="Drift" below="Nodes that differ from their machines in MAAS." />
       <Filters onClear={isFiltered ? () => void navigate({ search: {} }) : undefined}>
-        <FilterSelect
-          label="Site"
-          value={search.site_id}
-          choices={[...sites.values()].map(({ id, name }) => ({ value: id, label: name }))}
-          onChange={(site_id) => change({ site_id })}
-        />
+        <SiteFilter value={search.site_id} onChange={(site_id) => change({ site_id })} />
         <FilterSelect
           label="Severity"
           value={search.severity}

@@ -5,7 +5,7 @@ import type { Answer } from "../../api/schema.ts";
 import { useMay } from "../../api/session.ts";
 import { useSiteName, useSites } from "../../api/sites.ts";
 import type { Column } from "../../parts/data-table.tsx";
-import { choicesOf, FilterSelect, Filters, FilterText } from "../../parts/filters.tsx";
+import { choicesOf, FilterSelect, Filters, FilterText, SiteFilter } from "../../parts/filters.tsx";
 import { RepairLink } from "../../parts/links.tsx";
 import { LongList } from "../../parts/long-list.tsx";
 import { PageHead } from "../../parts/page-head.tsx";
@@ -93,14 +93,7 @@ export function Page(): ReactNode {
           onChange={(open) => change({ open: open as Search["open"] })}
         />
         <FilterText label="Claimed by" value={search.claimed_by} onChange={(claimed_by) => change({ claimed_by })} />
-        {sites.size === 0 ? null : (
-          <FilterSelect
-            label="Site"
-            value={search.site_id}
-            choices={[...sites.values()].map(({ id, name }) => ({ value: id, label: name }))}
-            onChange={(site_id) => change({ site_id })}
-          />
-        )}
+        {sites.size === 0 ? null : <SiteFilter value={search.site_id} onChange={(site_id) => change({ site_id })} />}
       </Filters>
       <LongList<Row>
         what="repairs"
