@@ -54,9 +54,9 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
 
 /**
  * Moves each allocation to its next status if the change needs no operator. The sweep judges finished tasks of `granting` allocations, ends
- * allocations whose host is gone, brings changed keys to accounts, and begins due turnovers. The sweep of allocations decides from stored rows alone, so any hub may run the sweep at
- * any time, even after another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue delays no other
- * allocation.
+ * allocations whose host is gone, brings changed keys to accounts, and begins due turnovers. The sweep of allocations decides from stored rows alone, so
+ * any hub may run the sweep at any time, even after another hub was killed. Each allocation has its own transaction, so an allocation that cannot
+ * continue delays no other allocation.
  */
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;
