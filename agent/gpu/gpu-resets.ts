@@ -15,7 +15,7 @@ export interface GpuReset {
   readonly atUs: number;
 }
 
-/** The resets of this boot. If the file is unreadable, no GPU counts as reset, so that no fault is forgotten. */
+/** The resets of this boot. A reset ends the earlier faults of its GPU. If the file is unreadable, no GPU counts as reset, and all faults are kept. */
 export async function readResets(system: System): Promise<readonly GpuReset[]> {
   try {
     const { boot_id, resets } = Resets.parse(JSON.parse((await system.read(RESETS_FILE)) ?? "null"));

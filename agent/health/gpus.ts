@@ -77,8 +77,8 @@ const told = ({ pci, xid, text }: KernelFault): string => `${pci ?? "a GPU"}: ${
 export const isBarring = ({ xid }: KernelFault): boolean => xid === null || BARRING_XIDS.has(xid);
 
 /**
- * Judges the GPU faults in the kernel's log: the grave faults that stand, and the wear since the look before. All other Xids are faults of a tenant's
- * programs.
+ * Judges the GPU faults in the kernel's log: serious faults that nothing has cleared yet, and signs of wear that are new since the previous check. All
+ * other Xids are faults of a tenant's programs.
  */
 export function judgeKernelFaults(barring: readonly KernelFault[], news: readonly KernelFault[]): Findings {
   const wear = news.filter(({ xid }) => xid !== null && WEAR_XIDS.has(xid));

@@ -62,7 +62,7 @@ export async function beginSteps(sweep: PowerSweep, most = AT_ONCE): Promise<Pro
 }
 
 /**
- * Switches on the host of an allocation that ends, because its agent must clean it of the tenant. The action takes the place of the newest one, and
+ * Powers on the host of an allocation that ends, because the host's agent must remove what the tenant left. The action takes the place of the newest one, and
  * keeps the times of its commands, because the host may still follow them.
  */
 const switchOnForCleaning = ({ inTx }: PowerSweep, nodeId: NodeId): Promise<void> =>

@@ -85,8 +85,8 @@ export const SECRET_PATHS = {
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
   /**
-   * The paths of the hub's later CAs and task-signing keys. Each rotation of the hub's keys gives the new keys the next generation number (decision
-   * I6). The first CA and the first task-signing key have paths without a number.
+   * The paths of the CAs and task-signing keys that replace the hub's first ones. Each rotation of the hub's keys gives the new keys the next generation
+   * number (decision I6). The first CA and the first task-signing key have paths without a number.
    */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,

@@ -60,7 +60,7 @@ export class DebianRoot {
     });
   }
 
-  /** Returns the files that installations have added to the Debian root, without dpkg's own files and logs. */
+  /** Returns the files that the installed packages have added to the Debian root file system, without dpkg's own files and logs. */
   added(): string[] {
     const below = (folder: string, name: string) =>
       readdirSync(folder, { recursive: true, withFileTypes: true })

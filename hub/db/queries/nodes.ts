@@ -26,7 +26,7 @@ export async function insertNodes(tx: Tx, all: readonly (typeof nodes.$inferInse
 }
 
 /**
- * A node's next generation. Between a backup and its restore, hosts have got generations that the restored database does not know. The hub must not
+ * A node's next generation. Between a backup and its restore, nodes may have received generation numbers that the restored database does not contain. The hub must not
  * give such a generation again, because an agent keeps its identity of the generation. After a restore, the next generation is therefore at least the
  * number of minutes between the begin of 2026 and the newest restore (decision I10). Two restores within one minute, or a database whose clock was put
  * back, may still give one generation twice.

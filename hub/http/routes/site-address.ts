@@ -48,8 +48,8 @@ const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError
   );
 
 /**
- * Removes the site's MAAS token from the secret store if the site's row no longer names the token. The hub must not send a MAAS token to an address
- * at which the hub has not tested the token.
+ * Removes the site's MAAS token from the secret store if the site's row no longer names the token. After a change
+ * of the site's MAAS address, the hub uses the token at the new address only if its test at that address succeeded.
  */
 export async function removeDisownedToken({ db, secrets }: ApiDependencies, id: SiteId): Promise<void> {
   const site = await readSite(db, id);

@@ -19,7 +19,7 @@ import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts"
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
 /**
- * Documented commands, by their beginnings, that a file other than this test runs. In `ELSEWHERE`, `file` is the file that runs the command, and
+ * Documented commands that a file other than this test runs. Each key is the beginning of such commands. In `ELSEWHERE`, `file` is the file that runs the command, and
  * `has` is the text of the call in that file.
  */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
@@ -108,7 +108,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
   },
   'path "kv/metadata/*"': { file: "test/support/vault-under-test.ts", has: '/metadata/*`]: ["delete"]' },
 };
-/** Documented commands, by their beginnings, that no test runs, each with the reason. */
+/** Documented commands that no test runs, each with the reason. Each key is the beginning of such commands. */
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
     "needs the hub's package in a system that systemd has booted; the boots install the agent alone",

@@ -22,7 +22,7 @@ export interface VerbDialogProps {
   readonly verb: string;
   /** What the verb acts on, for example the hostname. */
   readonly what: string;
-  /** One sentence that says what the verb does. */
+  /** One sentence that says what the action that the dialog asks about does. */
   readonly effect: ReactNode;
   /** True for a verb that cannot be undone. */
   readonly final?: boolean;

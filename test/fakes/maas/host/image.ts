@@ -66,7 +66,7 @@ function put(root: string, file: HostFile): void {
 export interface ImageOptions {
   machine: Machine;
   root: string;
-  /** The address `http://HOST:PORT/MAAS` of the simulated region, as the host reaches it. */
+  /** The address `http://HOST:PORT/MAAS` at which the host reaches the simulated MAAS region. */
   maasUrl: string;
   omitHwSyncFiles: boolean;
   ownLinux: boolean;
