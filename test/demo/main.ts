@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import type { Onboarding } from "../../shared/api/onboardings.ts";
 import { startBootWorld } from "../boot/boot-world.ts";
 import { ContainerHosts } from "../boot/container-hosts.ts";
+import keepCompiledCode from "../config/compile-cache.ts";
 import { ownLinuxObstacle } from "../fakes/maas/host/own-linux.ts";
 import { removeHubState } from "../support/hub-state.ts";
 import { type Rig, startRig } from "../support/rig.ts";
@@ -159,6 +160,7 @@ async function startContainers(hosts: number): Promise<DemoWorld> {
 
 async function main(): Promise<number> {
   const args = readArguments();
+  keepCompiledCode();
   if (args.fresh) removeHubState(args.stateDir);
   const out = process.stdout;
   const stop = new AbortController();

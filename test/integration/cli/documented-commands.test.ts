@@ -65,7 +65,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
       { file: "test/integration/cli/adoption-commands.test.ts", has: 'file === "docs/adoption.md"' },
     ]),
   ),
-  "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
+  "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 960 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
   "openssl pkeyutl -verify": {
     file: "test/packages/packages.test.ts",

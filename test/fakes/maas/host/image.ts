@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { compileCacheVariables } from "../../../config/compile-cache.ts";
 import type { Machine } from "../state/model.ts";
 import { OWN_LINUX, ownLinuxFiles } from "./own-linux-image.ts";
 import type { HostFile } from "./vendor-data.ts";
@@ -50,6 +51,12 @@ const idOf = (text: string): string => createHash("sha256").update(text).digest(
 const REPOSITORY = new URL("../../../..", import.meta.url).pathname;
 const SYSTEMCTL = new URL("systemctl.ts", import.meta.url).pathname;
 
+/** The variables of the host's `systemctl`, as words of a shell. The agent gives its tools none of its own variables. */
+const variablesOf = (root: string): string =>
+  Object.entries({ SIM_HOST_ROOT: root, ...compileCacheVariables() })
+    .map(([name, value]) => `${name}=${quote(value)}`)
+    .join(" ");
+
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -93,7 +100,7 @@ export function installImage(options: ImageOptions): void {
     {
       path: "usr/bin/systemctl",
       mode: 0o755,
-      content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
+      content: `#!/bin/sh\n${variablesOf(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
     },
     // Each file in `run/sessions` stands for one login session on the simulated host. The file's name is the session's id, and the file's content is
     // the rest of the session's line in the output of `loginctl`.

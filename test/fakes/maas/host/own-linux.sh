@@ -2,7 +2,7 @@
 # This script turns new namespaces into the Linux of one simulated host, and runs the command "$@" as the host's only service. The program
 # own-linux.ts starts this script as the first process of the namespaces. ROOT is the host's folder, NODE the path of Node.js, and REPOSITORY the path
 # of this repository. HOSTNAME_OF_HOST is the host's name. LISTEN_PROGRAM listens at PORTS, the ports of this computer that the host reaches at its
-# own 127.0.0.1.
+# own 127.0.0.1. COMPILE_CACHE has the variables of Node's compile cache, without spaces in their values.
 set -eu
 umask 022
 mkdir -p "$ROOT/home" "$ROOT/tmp" "$ROOT/var/tmp" "$ROOT/var/mail" "$ROOT/var/spool/cron" "$ROOT/run" "$ROOT/dev" "$ROOT/proc" "$ROOT/usr/bin" "$ROOT/lib"
@@ -65,9 +65,9 @@ mount --bind /run/muster/boot_id /proc/sys/kernel/random/boot_id
 # The hardware sync of the simulated MAAS replaces the program `maas-run-scripts`, but nobody can write to the mounted /usr.
 touch /run/muster/maas-run-scripts
 mount --bind /run/muster/maas-run-scripts /usr/bin/maas-run-scripts
-cat >/run/muster/systemctl <<'END'
+cat >/run/muster/systemctl <<END
 #!/bin/sh
-SIM_HOST_ROOT=/ exec /snap/muster/node /snap/muster/repository/test/fakes/maas/host/systemctl.ts "$@"
+exec env $COMPILE_CACHE SIM_HOST_ROOT=/ /snap/muster/node /snap/muster/repository/test/fakes/maas/host/systemctl.ts "\$@"
 END
 chmod 755 /run/muster/systemctl
 mount --bind /run/muster/systemctl /usr/bin/systemctl
@@ -75,10 +75,11 @@ mount --bind /run/muster/systemctl /usr/bin/systemctl
 hostname "$HOSTNAME_OF_HOST"
 ip link set lo up
 # The file descriptor 3 leads to own-linux.ts, which the host must not reach later.
-# shellcheck disable=SC2086 # a list of ports
-/snap/muster/node "$LISTEN_PROGRAM" $PORTS
+# shellcheck disable=SC2086 # a list of variables and one of ports
+env $COMPILE_CACHE /snap/muster/node "$LISTEN_PROGRAM" $PORTS
 exec 3>&-
 status=0
-env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@" 3>&- &
+# shellcheck disable=SC2086 # a list of variables
+env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 $COMPILE_CACHE "$@" 3>&- &
 wait "$!" || status=$?
 exit "$status"

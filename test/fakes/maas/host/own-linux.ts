@@ -10,6 +10,7 @@ import { connect, type Server } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { compileCacheVariables } from "../../../config/compile-cache.ts";
 
 const SCRIPT = new URL("own-linux.sh", import.meta.url).pathname;
 const REPOSITORY = new URL("../../../..", import.meta.url).pathname;
@@ -80,6 +81,7 @@ export async function startOwnLinux(host: OwnLinux): Promise<ChildProcess> {
         HOSTNAME_OF_HOST: host.hostname,
         LISTEN_PROGRAM: `${REPOSITORY_ON_HOST}/${LISTEN_PROGRAM}`,
         PORTS: host.ports.join(" "),
+        COMPILE_CACHE: compileCacheOnHost(),
       },
     });
     if (child.pid === undefined) throw new Error("The program nsenter could not be started.");
@@ -89,6 +91,17 @@ export async function startOwnLinux(host: OwnLinux): Promise<ChildProcess> {
   } finally {
     users.kill("SIGKILL");
   }
+}
+
+/** The variables of the compile cache as the simulated host has them. A cache outside the repository is not there for the host. */
+function compileCacheOnHost(): string {
+  const { NODE_COMPILE_CACHE: folder, ...rest } = compileCacheVariables();
+  const inside = folder === undefined ? ".." : relative(REPOSITORY, folder);
+  if (inside.startsWith("..")) return "";
+  const onHost = { NODE_COMPILE_CACHE: `${REPOSITORY_ON_HOST}/${inside}`, ...rest };
+  return Object.entries(onHost)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
 }
 
 function serve(port: number, server: Server): void {

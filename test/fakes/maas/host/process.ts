@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { execFileSync, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { compileCacheVariables } from "../../../config/compile-cache.ts";
 
 const STOP_GRACE_MS = 5000;
 
@@ -19,6 +20,7 @@ function hostEnvironment(root: string, extra: Readonly<Record<string, string>>):
     HOME: join(root, "root"),
     LANG: "C.UTF-8",
     MUSTER_ROOT: root,
+    ...compileCacheVariables(),
     ...extra,
   };
 }
