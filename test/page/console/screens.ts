@@ -34,6 +34,11 @@ export const SHOWN: readonly ShownScreen[] = [
     },
   },
   { name: "Nodes", path: "/nodes", ready: ({ page }) => page.getByRole("row").nth(5).waitFor() },
+  {
+    name: "Racks",
+    path: `/nodes?view=racks&site_id=${SITE}`,
+    ready: ({ page }) => page.getByRole("table", { name: "r0 19 nodes" }).waitFor(),
+  },
   { name: "Drift", path: "/drift", ready: ({ page }) => page.getByText("No node is in this list").waitFor() },
   { name: "Repairs", path: "/repairs", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
   {
