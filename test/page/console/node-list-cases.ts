@@ -137,7 +137,7 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
     const { body } = await stage().api.ask("GET", "/api/v1/admin/nodes?search=c000u00004");
     await stage().change(`/nodes/${body.items[0].id}/cordon`, { reason: "two hosts with one label" });
     await rack
-      .getByRole("row", { name: "3 Several nodes claim this unit c000u00002 offline c000u00004 active" })
+      .getByRole("row", { name: "3 Several nodes have this unit c000u00002 offline c000u00004 active" })
       .waitFor();
     const unplaced = page.getByRole("region", { name: "The nodes without a place", exact: true });
     await unplaced.getByRole("row", { name: /c000u00006/ }).waitFor();

@@ -66,7 +66,7 @@ function Unit({
 }): ReactNode {
   return (
     <>
-      {isContested ? <p className={classes.contested}>Several nodes claim this unit</p> : null}
+      {isContested ? <p className={classes.contested}>Several nodes have this unit</p> : null}
       {nodes.map(({ id, hostname, status }) => (
         <span key={id} className={classes.node} data-tone={toneOf(status)} title={`${hostname}: ${words(status)}`}>
           <ToneMark tone={toneOf(status)} />
