@@ -3,7 +3,7 @@ import { type Check, present } from "./checks.ts";
 const CONTROL = /\p{Cc}/u;
 
 /** A text of one line that the API takes with so many characters at most. */
-export const line =
+const line =
   (most: number): Check =>
   (value) => {
     if (value.trim().length > most) return `is longer than ${most} characters`;
