@@ -8,6 +8,7 @@ import {
   nodeDecommissions,
   nodeHealthOverrides,
   nodes,
+  sshKeyGroups,
   tasks,
   workflowSubjects,
 } from "../schema/index.ts";
@@ -251,8 +252,26 @@ export interface AllocationFilter {
   readonly tenant?: string | undefined;
   readonly loginUser?: string | undefined;
   readonly status?: AllocationStatus | undefined;
+  /** Open allocations whose account should have the stored key, by its id or by a group. */
+  readonly sshKeyId?: SshKeyId | undefined;
+  /** Open allocations that name the key group. */
+  readonly sshKeyGroupId?: SshKeyGroupId | undefined;
   readonly reach: Reach;
 }
+
+const isOpen = ne(allocations.status, "ended");
+
+const hasKeyGroup = (group: SshKeyGroupId): SQL | undefined =>
+  and(isOpen, sql`${group}::uuid = any(${allocations.sshKeyGroupIds})`);
+
+/** A group that may not be used at the site of the allocation stands for no key there. */
+const hasKey = (key: SshKeyId): SQL | undefined =>
+  and(
+    isOpen,
+    sql`(${key}::uuid = any(${allocations.sshKeyIds}) or exists (
+      select 1 from ${sshKeyGroups} g where g.id = any(${allocations.sshKeyGroupIds}) and ${key}::uuid = any(g.key_ids)
+        and (g.sites is null or ${allocations.siteId} = any(g.sites))))`,
+  );
 
 export const listAllocations = (db: Db, filter: AllocationFilter, page: AllocationPage): ReturnType<typeof listAmong> =>
   listAmong(db, filter, page, undefined);
@@ -262,7 +281,7 @@ export const listOpenAllocations = (
   db: Db,
   filter: AllocationFilter,
   page: AllocationPage,
-): ReturnType<typeof listAmong> => listAmong(db, filter, page, ne(allocations.status, "ended"));
+): ReturnType<typeof listAmong> => listAmong(db, filter, page, isOpen);
 
 interface AllocationPage {
   readonly before: readonly [string, string] | null;
@@ -283,6 +302,8 @@ async function listAmong(
     filter.tenant === undefined ? undefined : eq(allocations.tenant, filter.tenant),
     filter.loginUser === undefined ? undefined : eq(allocations.loginUser, filter.loginUser),
     filter.status === undefined ? undefined : eq(allocations.status, filter.status),
+    filter.sshKeyId === undefined ? undefined : hasKey(filter.sshKeyId),
+    filter.sshKeyGroupId === undefined ? undefined : hasKeyGroup(filter.sshKeyGroupId),
     isWithin(filter.reach, { site: allocations.siteId, tenant: allocations.tenant }),
     page.before === null
       ? undefined
