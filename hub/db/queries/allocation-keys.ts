@@ -48,6 +48,12 @@ export async function readNamedKeys(tx: Tx, { sshKeyIds, sshKeyGroupIds, siteId 
   return rows[0]?.keys ?? [];
 }
 
+/** Returns the keys that an allocation should have now: those that its stored keys and groups stand for, or else those of its request. */
+export async function keysNow(tx: Tx, allocation: AllocationRow): Promise<string[]> {
+  if (allocation.sshKeyIds.length + allocation.sshKeyGroupIds.length === 0) return allocation.sshKeys;
+  return readNamedKeys(tx, allocation);
+}
+
 export interface WantedKeys {
   readonly id: AllocationId;
   readonly hostname: string;

@@ -1,0 +1,98 @@
+import type { AllocationId, NodeId } from "../../../shared/ids.ts";
+import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { and, eq, gte, inArray, isNotNull, notInArray, type SQL, type SQLWrapper, sql } from "../orm.ts";
+import {
+  type AllocationRow,
+  allocations,
+  type Node,
+  nodeDecommissions,
+  type Workflow,
+  workflows,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { hasLiveCertificate } from "./node-certificates.ts";
+
+/** SQL that is true for an allocation whose account is gone, because a reinstall has released the system with the account. */
+export const isLostToReinstall = (nodeId: SQLWrapper, generation: SQLWrapper): SQL<boolean> => sql<boolean>`exists (
+  select 1 from node_decommissions l where l.node_id = ${nodeId} and l.reinstalled_generation >= ${generation})`;
+
+export async function isAccountLost(db: Db | Tx, id: AllocationId): Promise<boolean> {
+  const lost = isLostToReinstall(allocations.nodeId, allocations.generation);
+  const [row] = await db.select({ lost }).from(allocations).where(eq(allocations.id, id));
+  return row?.lost === true;
+}
+
+/** True if a reinstall has released the machine since the allocation was made, so that its disks may hold data that no baseline knows. */
+export async function wasReinstalled(
+  tx: Tx,
+  { nodeId, createdAt }: Pick<AllocationRow, "nodeId" | "createdAt">,
+): Promise<boolean> {
+  const rows = await tx
+    .select({ id: nodeDecommissions.decommissionId })
+    .from(nodeDecommissions)
+    .where(
+      and(
+        eq(nodeDecommissions.nodeId, nodeId),
+        isNotNull(nodeDecommissions.reinstalledGeneration),
+        gte(nodeDecommissions.createdAt, createdAt),
+      ),
+    )
+    .limit(1);
+  return rows.length > 0;
+}
+
+/**
+ * True if a reinstall has taken the node's system away and left no system whose agent could do anything: the present generation was released, never
+ * enrolled, or lost its certificate when the reinstall was cancelled.
+ */
+export async function hasNoSystemSinceReinstall(
+  tx: Tx,
+  { id, generation }: Pick<Node, "id" | "generation">,
+): Promise<boolean> {
+  const rows = await tx
+    .select({ id: nodeDecommissions.decommissionId })
+    .from(nodeDecommissions)
+    .where(and(eq(nodeDecommissions.nodeId, id), isNotNull(nodeDecommissions.reinstalledGeneration)))
+    .limit(1);
+  return rows.length > 0 && !(await hasLiveCertificate(tx, id, generation));
+}
+
+/** A reinstall that is not over, as the tenant of the instance needs to know it. */
+export type OpenReinstall = Pick<Workflow, "id" | "status" | "failureMessage">;
+
+/** Returns the reinstalls of the nodes that are not over, which hold their nodes. */
+export async function openReinstallsOf(
+  db: Db | Tx,
+  nodeIds: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, OpenReinstall>> {
+  if (nodeIds.length === 0) return new Map();
+  const rows = await db
+    .select({
+      nodeId: nodeDecommissions.nodeId,
+      id: workflows.id,
+      status: workflows.status,
+      failureMessage: workflows.failureMessage,
+    })
+    .from(nodeDecommissions)
+    .innerJoin(workflows, eq(workflows.id, nodeDecommissions.decommissionId))
+    .where(
+      and(
+        inArray(nodeDecommissions.nodeId, [...nodeIds]),
+        eq(nodeDecommissions.mode, "reinstall"),
+        notInArray(workflows.status, [...TERMINAL_WORKFLOW_STATUSES]),
+      ),
+    );
+  return new Map(rows.map(({ nodeId, ...row }) => [nodeId, row]));
+}
+
+/** Records that the account of the allocation is on the system that the node has now, with the keys of the order to its agent. */
+export async function moveToNewSystem(
+  tx: Tx,
+  id: AllocationRow["id"],
+  change: Pick<AllocationRow, "generation" | "sshKeys">,
+): Promise<void> {
+  await tx
+    .update(allocations)
+    .set({ ...change, keysDue: false, keysTaskId: null, problem: null })
+    .where(eq(allocations.id, id));
+}
