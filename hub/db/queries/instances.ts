@@ -25,7 +25,7 @@ export async function readInstanceHosts(
     .select({
       id: allocations.id,
       turnover: workflows.status,
-      isLost: isLostToReinstall(allocations.nodeId, allocations.generation),
+      isLost: isLostToReinstall("allocations"),
       powerState: maasMachines.powerState,
       details: maasMachines.details,
     })

@@ -66,7 +66,7 @@ const ofInstalledSystem = sql`a.generation > coalesce((
  * turnover is complete, although a reimage has already replaced the tenant's system. Between the release of a reinstall and the return of the
  * tenant's account, an allocation has no part in the system either.
  */
-const touchesSystem = sql`(a.status not in ('ending', 'ended') and not ${isLostToReinstall(sql`a.node_id`, sql`a.generation`)} or ${ofInstalledSystem})`;
+const touchesSystem = sql`(a.status not in ('ending', 'ended') and not ${isLostToReinstall("a")} or ${ofInstalledSystem})`;
 /** True if a tenant may use, or have used, the system that the node's host runs now. */
 export async function isUsedByTenant(db: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const { rows } = await db.execute<{ used: boolean }>(

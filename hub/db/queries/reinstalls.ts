@@ -1,6 +1,6 @@
 import type { AllocationId, NodeId } from "../../../shared/ids.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
-import { and, eq, gte, inArray, isNotNull, notInArray, type SQL, type SQLWrapper, sql } from "../orm.ts";
+import { and, eq, gte, inArray, isNotNull, notInArray, type SQL, sql } from "../orm.ts";
 import {
   type AllocationRow,
   allocations,
@@ -12,14 +12,21 @@ import {
 import type { Db, Tx } from "../tx.ts";
 import { hasLiveCertificate } from "./node-certificates.ts";
 
-/** SQL that is true for an allocation whose account is gone, because a reinstall has released the system with the account. */
-export const isLostToReinstall = (nodeId: SQLWrapper, generation: SQLWrapper): SQL<boolean> => sql<boolean>`exists (
-  select 1 from node_decommissions l where l.node_id = ${nodeId} and l.reinstalled_generation >= ${generation})`;
+/**
+ * SQL that is true for an allocation whose account is gone, because a reinstall has released the system with the account. `table` is the name by which
+ * the statement knows the allocation, because a column without the name of its table would mean the table of the inner statement.
+ */
+export const isLostToReinstall = (table: "a" | "allocations"): SQL<boolean> => {
+  const allocation = sql.identifier(table);
+  return sql<boolean>`exists (select 1 from node_decommissions l
+    where l.node_id = ${allocation}.node_id and l.reinstalled_generation >= ${allocation}.generation)`;
+};
 
 export async function isAccountLost(db: Db | Tx, id: AllocationId): Promise<boolean> {
-  const lost = isLostToReinstall(allocations.nodeId, allocations.generation);
-  const [row] = await db.select({ lost }).from(allocations).where(eq(allocations.id, id));
-  return row?.lost === true;
+  const { rows } = await db.execute<{ lost: boolean }>(
+    sql`select ${isLostToReinstall("a")} as lost from ${allocations} a where a.id = ${id}`,
+  );
+  return rows[0]?.lost === true;
 }
 
 /** True if a reinstall has released the machine since the allocation was made, so that its disks may hold data that no baseline knows. */
