@@ -4,7 +4,14 @@ import { and, desc, eq, sql } from "../../hub/db/orm.ts";
 import { readAllocation } from "../../hub/db/queries/allocations.ts";
 import { readHistories } from "../../hub/db/queries/machine-pages.ts";
 import { readBaseline } from "../../hub/db/queries/node-baselines.ts";
-import { nodeConditions, nodeHealthOverrides, nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
+import {
+  allocations,
+  nodeConditions,
+  nodeHealthOverrides,
+  nodes,
+  type Task,
+  tasks,
+} from "../../hub/db/schema/index.ts";
 import { isOpen, toInstances } from "../../hub/http/routes/instance-rows.ts";
 import { historyOf } from "../../hub/node/machine-history.ts";
 import { reinstallInstance } from "../../hub/power/reinstall-instance.ts";
@@ -240,6 +247,29 @@ describe("a reinstall that does not come to its end", () => {
     await isReady(tenancy);
   });
 
+  it("because the account cannot be made, and is cancelled, leaves no instance that seems to work", async () => {
+    const tenancy = await begin();
+    tenancy.resultOf = (task) =>
+      task.type === "allocation.grant_user" ? { uid: null, steps: [] } : resultOnCleanHost(task);
+    const id = await order(tenancy);
+    expect(await tenancy.drive(id)).toBe("failed_manual_intervention");
+    await tenancy.cancel(id);
+    expect(await nodeOf(tenancy)).toMatchObject({ status: "quarantined", generation: 1 });
+    expect(await tenancy.now()).toMatchObject({ status: "active", generation: 1, grantTaskId: null });
+    await db().update(nodes).set({ status: "active" }).where(eq(nodes.id, tenancy.nodeId));
+    await db().update(allocations).set({ keysDue: true }).where(eq(allocations.id, tenancy.id));
+    const before = await grantsOf(tenancy);
+    await tenancy.sweep();
+    expect(await grantsOf(tenancy), "no keys for an account that is gone").toEqual(before);
+    expect(await shown(tenancy)).toMatchObject({
+      status: "Error",
+      next_action: expect.stringContaining("reinstall-instance"),
+    });
+    tenancy.resultOf = resultOnCleanHost;
+    await tenancy.release();
+    await turnsOver(tenancy);
+  });
+
   it("because the account cannot be made stops for a person", async () => {
     const tenancy = await begin();
     const clash = { step: "account", target: "alice", outcome: "failed", message: "busy", evidence: {} };
@@ -248,6 +278,11 @@ describe("a reinstall that does not come to its end", () => {
     const id = await order(tenancy);
     expect(await tenancy.drive(id)).toBe("failed_manual_intervention");
     expect(await shown(tenancy)).toMatchObject({ status: "Error" });
+    const uids = (await grantsOf(tenancy))
+      .slice(0, -1)
+      .map(({ input }) => (input as { lowest_uid?: number }).lowest_uid);
+    expect(uids, "each attempt asks for the same uid").toEqual(uids.map(() => 30_001));
+    expect(uids.length).toBeGreaterThan(1);
     tenancy.resultOf = resultOnCleanHost;
     await tenancy.driver.verb(id, "resume");
     expect(await tenancy.drive(id), await tenancy.driver.story(id)).toBe("completed");

@@ -14,7 +14,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { pastIsUnknown } from "./node-adoptions.ts";
-import { isLostToReinstall } from "./reinstalls.ts";
+import { hasNoPartInSystem } from "./reinstalls.ts";
 
 /** The field `task` is null if retention has removed the newest task of the baseline. */
 export interface BaselineWithTask {
@@ -63,10 +63,10 @@ const ofInstalledSystem = sql`a.generation > coalesce((
   select max(greatest(d.released_generation, d.reinstalled_generation)) from node_decommissions d where d.node_id = a.node_id), -1)`;
 /**
  * True for an allocation `a` whose tenant may use, or have used, the system that the host runs now. An allocation that ends stays open until its
- * turnover is complete, although a reimage has already replaced the tenant's system. Between the release of a reinstall and the return of the
+ * turnover is complete, although a reimage has already replaced the tenant's system. Between the release of a reinstall and the order for the
  * tenant's account, an allocation has no part in the system either.
  */
-const touchesSystem = sql`(a.status not in ('ending', 'ended') and not ${isLostToReinstall("a")} or ${ofInstalledSystem})`;
+const touchesSystem = sql`(a.status not in ('ending', 'ended') and not ${hasNoPartInSystem} or ${ofInstalledSystem})`;
 /** True if a tenant may use, or have used, the system that the node's host runs now. */
 export async function isUsedByTenant(db: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const { rows } = await db.execute<{ used: boolean }>(

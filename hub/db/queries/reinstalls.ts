@@ -13,14 +13,20 @@ import type { Db, Tx } from "../tx.ts";
 import { hasLiveCertificate } from "./node-certificates.ts";
 
 /**
- * SQL that is true for an allocation whose account is gone, because a reinstall has released the system with the account. `table` is the name by which
- * the statement knows the allocation, because a column without the name of its table would mean the table of the inner statement.
+ * SQL that is true for an allocation whose account is gone, because a reinstall has released the system with the account. The order of the account on the
+ * new system ties the allocation to the new generation, and only the agent's success gives it the evidence of an account again. `table` is the name by
+ * which the statement knows the allocation, because a column without the name of its table would mean the table of the inner statement.
  */
 export const isLostToReinstall = (table: "a" | "allocations"): SQL<boolean> => {
   const allocation = sql.identifier(table);
   return sql<boolean>`exists (select 1 from node_decommissions l
-    where l.node_id = ${allocation}.node_id and l.reinstalled_generation >= ${allocation}.generation)`;
+    where l.node_id = ${allocation}.node_id and l.created_at >= ${allocation}.created_at and l.reinstalled_generation is not null
+    and (l.reinstalled_generation >= ${allocation}.generation or ${allocation}.grant_task_id is null))`;
 };
+
+/** SQL that is true for an allocation `a` that has no part in the system that the host has now, or in none, since a reinstall released its own. */
+export const hasNoPartInSystem = sql`exists (
+  select 1 from node_decommissions l where l.node_id = a.node_id and l.reinstalled_generation >= a.generation)`;
 
 export async function isAccountLost(db: Db | Tx, id: AllocationId): Promise<boolean> {
   const { rows } = await db.execute<{ lost: boolean }>(
@@ -90,16 +96,4 @@ export async function openReinstallsOf(
       ),
     );
   return new Map(rows.map(({ nodeId, ...row }) => [nodeId, row]));
-}
-
-/** Records that the account of the allocation is on the system that the node has now, with the keys of the order to its agent. */
-export async function moveToNewSystem(
-  tx: Tx,
-  id: AllocationRow["id"],
-  change: Pick<AllocationRow, "generation" | "sshKeys">,
-): Promise<void> {
-  await tx
-    .update(allocations)
-    .set({ ...change, keysDue: false, keysTaskId: null, problem: null })
-    .where(eq(allocations.id, id));
 }

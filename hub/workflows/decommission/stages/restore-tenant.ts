@@ -2,9 +2,8 @@ import { type Failure, failure } from "../../../../shared/failures.ts";
 import type { AllocationId } from "../../../../shared/ids.ts";
 import { TASKS } from "../../../../shared/tasks/index.ts";
 import { keysNow } from "../../../db/queries/allocation-keys.ts";
-import { lockAllocation, readAllocation, setKeys } from "../../../db/queries/allocations.ts";
+import { lockAllocation, moveToNewSystem, readAllocation, setKeys } from "../../../db/queries/allocations.ts";
 import { lockNode } from "../../../db/queries/nodes.ts";
-import { moveToNewSystem } from "../../../db/queries/reinstalls.ts";
 import { readTenancyOf } from "../../../db/queries/tenancies.ts";
 import { keepUid, reserveUid } from "../../../db/queries/tenant-uids.ts";
 import type { AllocationRow, Task } from "../../../db/schema/index.ts";
@@ -17,6 +16,7 @@ import { StageFailure } from "../../stage-failure.ts";
 import {
   type AgentWork,
   cancelWork,
+  currentTask,
   isHistory,
   judgeTask,
   operationOf,
@@ -35,10 +35,14 @@ import { isCleanable } from "../keeps-status.ts";
 /** How long the agent may take to make the account, as for a new allocation. */
 const GRANT_SECONDS = 900;
 
-/** The account of the instance as it was: the tenant's files on the data disks belong to its uid, so the agent is asked for the same one. */
+/**
+ * The account of the instance as it was: the tenant's files on the data disks belong to its uid, so the agent is asked for the same one. The order of an
+ * earlier attempt knows it too.
+ */
 async function accountOf(tx: Tx, context: DecommissionContext) {
   const allocation = await mustLock(tx, context);
-  const uid = (await readTenancyOf(tx, allocation.id))?.uid ?? (await reserveUid(tx, allocation.nodeId));
+  const earlier = GRANT_INPUT.safeParse((await currentTask(tx, operationOf(context), GRANT))?.input).data?.lowest_uid;
+  const uid = (await readTenancyOf(tx, allocation.id))?.uid ?? earlier ?? (await reserveUid(tx, allocation.nodeId));
   return {
     allocation_id: allocation.id,
     login_user: allocation.loginUser,
@@ -49,6 +53,7 @@ async function accountOf(tx: Tx, context: DecommissionContext) {
   };
 }
 
+const GRANT_INPUT = TASKS["allocation.grant_user"].input;
 const GRANT: AgentWork<"allocation.grant_user"> = {
   type: "allocation.grant_user",
   undoneBy: null,
@@ -146,7 +151,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
     const allocation = await mustLock(tx, context);
     if (allocation.status !== "active") return;
     const task = await queueWork(tx, context, GRANT);
-    const { ssh_keys: sshKeys } = TASKS["allocation.grant_user"].input.parse(task.input);
+    const { ssh_keys: sshKeys } = GRANT_INPUT.parse(task.input);
     await moveToNewSystem(tx, allocation.id, { generation: node.generation, sshKeys });
   });
   return { kind: "wait", reason: GRANT.waitsFor(context, {} as Task), seconds: 1 };
