@@ -5,9 +5,11 @@ import { readAllocation } from "../../hub/db/queries/allocations.ts";
 import { closedHosts } from "../../hub/db/queries/closed-hosts.ts";
 import { hasLiveCertificate } from "../../hub/db/queries/node-certificates.ts";
 import { isAccountLost } from "../../hub/db/queries/reinstalls.ts";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
 import { reinstallInstance } from "../../hub/power/reinstall-instance.ts";
-import type { AllocationId, WorkflowId } from "../../shared/ids.ts";
+import { DecommissionInput } from "../../hub/workflows/decommission/decommission-context.ts";
+import type { WorkflowId } from "../../shared/ids.ts";
 import { PROVISIONING_STAGES, STAGES_OF_MODE } from "../../shared/workflow-status.ts";
 import { requireMemory, type StartedDecommission } from "../support/decommission-world.ts";
 import type { OnboardingRig } from "../support/onboarding-rig.ts";
@@ -16,12 +18,8 @@ import { isWaiting } from "./drive.ts";
 import { Tenancy } from "./tenancy.ts";
 
 type Subject = StartedDecommission & { readonly systemId?: string };
-/** The system ids of the workflows' machines. */
-const MACHINES = new Map<WorkflowId, string>();
-const given = (started: StartedDecommission, systemId: string): Subject => {
-  MACHINES.set(started.id, systemId);
-  return { ...started, systemId };
-};
+/** The system ids of machines that existed in MAAS before their workflow, by the id of the workflow. */
+export const GIVEN_MACHINES = new Map<WorkflowId, string>();
 interface NewSystem {
   readonly kind: string;
   readonly name: string;
@@ -46,11 +44,11 @@ export async function expectReturned(rig: OnboardingRig, { nodeId }: Pick<Subjec
 async function startReimageOf(rig: OnboardingRig, n: number, level: "overwritten" | null = null): Promise<Subject> {
   const host = await hostInService(rig, n, `reimaged-${n}`);
   if (level !== null) await requireMemory(rig, host.nodeId, host.hostname, { gpu_claim_level: level });
-  return given(await startReimage(rig, host), host.machine.systemId);
+  return { ...(await startReimage(rig, host)), systemId: host.machine.systemId };
 }
 
 async function playReimaged(rig: OnboardingRig, id: WorkflowId, row: WorkflowRow): Promise<void> {
-  const systemId = MACHINES.get(id);
+  const systemId = GIVEN_MACHINES.get(id);
   if (isWaiting(row) && systemId !== undefined) await playReimagedAgent(rig, id, systemId);
 }
 
@@ -87,26 +85,24 @@ export const reimagingAgain: NewSystem = {
   start: (rig, n) => startReimageOf(rig, n),
   async play(rig, id, row) {
     const { plans } = rig.maas.sim.region.state;
-    const systemId = MACHINES.get(id);
+    const systemId = GIVEN_MACHINES.get(id);
     if (systemId !== undefined) plans[systemId] ??= { commission: [], deploy: ["datasource_failure"] };
     await playReimaged(rig, id, row);
   },
 };
 
-/** The instances of the reinstalls. */
-const INSTANCES = new Map<WorkflowId, AllocationId>();
-
 async function startReinstallOf(rig: OnboardingRig, n: number): Promise<Subject> {
   const { id, nodeId, host } = await Tenancy.begin(rig, n, true);
   const by = { name: "ann", tenant: null };
   const { created } = await rig.services.inTx((tx) => reinstallInstance(tx, id, { reason: "a new image", by }));
-  INSTANCES.set(created.decommission_id, id);
-  return given({ id: created.decommission_id, nodeId, hostname: host.hostname }, host.machine.systemId);
+  const { systemId } = host.machine;
+  return { id: created.decommission_id, nodeId, hostname: host.hostname, systemId };
 }
 
 async function instanceOf(rig: OnboardingRig, { id }: Pick<Subject, "id">) {
   const { db } = rig.test.database;
-  const instance = INSTANCES.get(id) as AllocationId;
+  const { allocation_id: instance } = DecommissionInput.parse((await readWorkflow(db, id))?.input);
+  if (instance === null) throw new Error(`the reinstall ${id} names no instance`);
   return { ...(await readAllocation(db, instance)), isLost: await isAccountLost(db, instance) };
 }
 

@@ -25,6 +25,7 @@ import { Driver, isWaiting } from "./drive.ts";
 import { decommissioning } from "./full-decommission.ts";
 import {
   AFTER_A_FAILED_DEPLOY,
+  GIVEN_MACHINES,
   expectReturned,
   reimaging,
   reimagingAgain,
@@ -70,8 +71,6 @@ export interface Scenario {
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
-/** The system ids of machines that existed in MAAS before their workflow, by the id of the workflow. */
-const GIVEN_MACHINES = new Map<WorkflowId, string>();
 
 export function systemIdOf(row: Pick<WorkflowRow, "id" | "state">): string | undefined {
   return (row.state as { maas_system_id?: string }).maas_system_id ?? GIVEN_MACHINES.get(row.id);
