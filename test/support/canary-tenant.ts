@@ -17,8 +17,11 @@ import { CanaryHost, LOGIN_USER } from "./canary-host.ts";
 import type { CanarySite } from "./canary-site.ts";
 import { LONG_WAIT_MS, until } from "./until.ts";
 
+/** A reinstall is no request for a node, but for an instance. */
+type NodeMode = Exclude<DecommissionMode, "reinstall">;
+
 /** What an operator asks for in each mode of a decommission. The compiler reports a mode without a request. */
-const DECOMMISSION_REQUESTS: Readonly<Record<DecommissionMode, { readonly path: string; readonly body: object }>> = {
+const DECOMMISSION_REQUESTS: Readonly<Record<NodeMode, { readonly path: string; readonly body: object }>> = {
   drain: { path: "drain", body: {} },
   remove: { path: "remove", body: {} },
   release: { path: "release", body: {} },
@@ -57,7 +60,7 @@ export class CanaryDecommissions {
     this.#world = world;
   }
 
-  async start(nodeId: string, mode: DecommissionMode): Promise<string> {
+  async start(nodeId: string, mode: NodeMode): Promise<string> {
     const { path, body } = DECOMMISSION_REQUESTS[mode];
     const created = await this.#world.ask("POST", `nodes/${nodeId}/${path}`, { reason: "old", ...body });
     return Created.parse(created).decommission_id;

@@ -172,6 +172,21 @@ export async function setKeys(
     .where(eq(allocations.id, id));
 }
 
+/**
+ * Ties the allocation to the system that the node has now, with the keys of the order to its agent. Until the agent has made the account, the allocation
+ * has no task that proves one.
+ */
+export async function moveToNewSystem(
+  tx: Tx,
+  id: AllocationId,
+  change: Pick<AllocationRow, "generation" | "sshKeys">,
+): Promise<void> {
+  await tx
+    .update(allocations)
+    .set({ ...change, grantTaskId: null, keysDue: false, keysTaskId: null, problem: null })
+    .where(eq(allocations.id, id));
+}
+
 /** Makes the keys of live allocations due, so that the sweep of allocations orders them. */
 export async function markKeysDue(tx: Tx, ids: readonly AllocationId[]): Promise<void> {
   if (ids.length === 0) return;
