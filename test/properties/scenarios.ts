@@ -25,8 +25,8 @@ import { Driver, isWaiting } from "./drive.ts";
 import { decommissioning } from "./full-decommission.ts";
 import {
   AFTER_A_FAILED_DEPLOY,
-  GIVEN_MACHINES,
   expectReturned,
+  GIVEN_MACHINES,
   reimaging,
   reimagingAgain,
   reinstalling,
@@ -70,7 +70,6 @@ export interface Scenario {
   readonly sameCode?: readonly string[];
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
-
 
 export function systemIdOf(row: Pick<WorkflowRow, "id" | "state">): string | undefined {
   return (row.state as { maas_system_id?: string }).maas_system_id ?? GIVEN_MACHINES.get(row.id);
