@@ -1,10 +1,7 @@
 import { execFile, spawnSync } from "node:child_process";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type BootstrapInput, composeBootstrapScript } from "./bootstrap-script.ts";
 import { HostFolder, sampleValues, skipWithout } from "./part.fixture.ts";
-
-// Each test starts real shells, which take long on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const NODE = sampleValues().nodeId;
 const input = (changes: Partial<BootstrapInput> = {}): BootstrapInput => {

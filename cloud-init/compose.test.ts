@@ -1,12 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { composeUserData, MAX_USER_DATA_BYTES, type UserData } from "./compose.ts";
 import type { UserDataValues } from "./input.ts";
 import { HostFolder, hasCommand, renderPart, sampleInput, sampleValues, skipWithout } from "./part.fixture.ts";
 import { PARTS } from "./parts/index.ts";
-
-// Each test starts real shells, which take long on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const composed = (values: UserDataValues = sampleValues()): UserData => {
   const result = composeUserData(values);

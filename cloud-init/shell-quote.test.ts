@@ -1,10 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { shellHeader, shellQuote } from "./shell-quote.ts";
-
-// Each test starts real shells, which take long on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const bash = (script: string) => spawnSync("bash", ["-c", script], { encoding: "utf8" });
 const nasty = fc.oneof(

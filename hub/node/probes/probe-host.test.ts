@@ -36,7 +36,7 @@ const OK = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 describe("a probe of a host", () => {
   const probe = (given: object, host: string | null = "127.0.0.1", network = HERE) =>
-    probeHost({ host, probe: Probe.parse({ name: "x", timeout_seconds: 1, ...given }) }, network, OPEN);
+    probeHost({ host, probe: Probe.parse({ name: "x", timeout_seconds: 5, ...given }) }, network, OPEN);
 
   it.each([
     ["a banner of SSH 2.0", (s) => s.ssh(), "ssh", {}, "passed", /answered "SSH-2[.]0-OpenSSH_9[.]6p1 Ubuntu-3"[.]$/],
@@ -46,9 +46,9 @@ describe("a probe of a host", () => {
     ["a banner of SSH 1 and 2", (s) => s.ssh("SSH-1.99-x\r\n"), "ssh", {}, "passed", /answered "SSH-1[.]99-x"/],
     ["lines before the banner", (s) => s.ssh("Hello\r\n\r\nSSH-2.0-x\r\n"), "ssh", {}, "passed", /"SSH-2[.]0-x"/],
     ["too many lines before it", (s) => s.ssh("a\r\n".repeat(9_999)), "ssh", {}, "WrongBanner", /answered "a", which/],
-    ["another greeting", (s) => s.ssh("220 mail\r\n"), "ssh", {}, "WrongBanner", /"220 mail", and no banner .* 1 s/],
+    ["another greeting", (s) => s.ssh("220 mail\r\n"), "ssh", {}, "WrongBanner", /"220 mail", and no banner .* 5 s/],
     ["no banner", (s) => s.tcp((one) => one.end()), "ssh", {}, "ClosedEarly", /without an SSH banner/],
-    ["silence", (s) => s.tcp(() => undefined), "ssh", {}, "TimedOut", /did not answer within 1 s/],
+    ["silence", (s) => s.tcp(() => undefined), "ssh", {}, "TimedOut", /did not answer within 5 s/],
     ["nothing that listens", () => freePort(), "tcp", {}, "Refused", /refused the connection/],
     ["an open port", (s) => s.tcp(() => undefined), "tcp", {}, "passed", /accepted the connection/],
     ["HTTP, with a body that never ends", (s) => s.http(200), "http", {}, "passed", /with status 200/],

@@ -79,7 +79,7 @@ describe.each(RECORDS)("the state that the dead hub of $file left", ({ record })
         if (left.length === 0) return asked;
         throw new Error(left.map(told).join("; "));
       },
-      { timeoutMs: LONG_WAIT_MS, everyMs: 200 },
+      { timeoutMs: 2 * LONG_WAIT_MS, everyMs: 200 },
     );
   const verb = (workflowId: WorkflowId, which: Verb) =>
     world.rig.services.inTx((tx) =>
