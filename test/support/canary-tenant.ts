@@ -116,7 +116,13 @@ export class CanaryDecommissions {
     return until("the turnover to begin", async () => (await this.#allocation(id)).decommission_id ?? undefined);
   }
 
-  /** Uses a host's new report token, and a token that is no longer valid, while a reimage deploys the host. */
+  /** Asks for a new system on a tenant's host, and returns the id of the operation. */
+  async #reinstall({ id }: Allocation): Promise<string> {
+    const request = { reason: "the system is broken", acknowledge_data_loss: true };
+    return Created.parse(await this.#world.ask("POST", `instances/${id}/reinstall`, request)).decommission_id;
+  }
+
+  /** Uses a host's new report token, and a token that is no longer valid, while an operation deploys the host. */
   async #signal(nodeId: string): Promise<void> {
     const { secrets } = this.#world;
     const ask = async () => ReportToken.parse(await this.#world.ask("POST", `nodes/${nodeId}/report-token`, {})).token;
@@ -196,6 +202,21 @@ export class CanaryDecommissions {
     await until("the new baseline", look, PATIENCE);
   }
 
+  /**
+   * Restarts a host's agent, and takes a new baseline. A restarted agent finds systemd on the host, without which it runs no tool that may hang. The
+   * agent before the restart could still take a baseline in which the host's tools are unreadable.
+   */
+  async #restartAgent(pool: Pool, nodeId: string, root: string): Promise<void> {
+    const before = await this.#sessionOf(pool, nodeId);
+    for (const pid of agentPids(root)) process.kill(pid);
+    await until(
+      "the restarted agent to connect",
+      async () => ((await this.#sessionOf(pool, nodeId)) > before ? true : undefined),
+      PATIENCE,
+    );
+    await this.#newBaseline(nodeId);
+  }
+
   async #sessionOf(pool: Pool, nodeId: string): Promise<number> {
     const sql = "select session_epoch::int epoch from agent_sessions where node_id = $1";
     return (await pool.query<{ epoch: number }>(sql, [nodeId])).rows[0]?.epoch ?? 0;
@@ -225,16 +246,7 @@ export class CanaryDecommissions {
   async #inService(pool: Pool, nodeId: string, root: string): Promise<void> {
     const world = this.#world;
     const host = new CanaryHost(root, world.secrets);
-    // A restarted agent finds systemd on the host, without which it runs no tool that may hang. The agent before the restart could still take a
-    // baseline in which the host's tools are unreadable.
-    const before = await this.#sessionOf(pool, nodeId);
-    for (const pid of agentPids(root)) process.kill(pid);
-    await until(
-      "the restarted agent to connect",
-      async () => ((await this.#sessionOf(pool, nodeId)) > before ? true : undefined),
-      PATIENCE,
-    );
-    await this.#newBaseline(nodeId);
+    await this.#restartAgent(pool, nodeId, root);
     host.mountWeka();
     host.fail("weka");
     const cleanup = await this.start(nodeId, "storage_cleanup");
@@ -257,11 +269,15 @@ export class CanaryDecommissions {
     host.fail("visudo");
     const refused = await this.#allocate(nodeId, true, "failed");
     expect(refused.error_message).toContain("[redacted]");
-    await this.#reimage(nodeId, root, await this.#release(refused));
+    await this.#newSystem(nodeId, root, await this.#release(refused));
+
+    const kept = await this.#allocate(nodeId, false, "active");
+    await this.#newSystem(nodeId, root, await this.#reinstall(kept));
+    expect(await this.#allocation(kept.id)).toMatchObject({ status: "active", decommission_id: null });
   }
 
   /** Signals while the machine deploys, and puts secrets and tools on the new system before the agent reads the host. */
-  async #reimage(nodeId: string, root: string, id: string): Promise<void> {
+  async #newSystem(nodeId: string, root: string, id: string): Promise<void> {
     const left = new Map<string, () => Promise<void>>([
       ["wait_for_deployed", () => this.#signal(nodeId)],
       ["ensure_hardware_sync_configured", async () => void new CanaryHost(root, this.#world.secrets)],
