@@ -61,7 +61,7 @@ describe("composeUserData", () => {
     const userData = composed({
       ...values,
       hardwareSync: { enabled: false, intervalSeconds: 900 },
-      extraDisks: { enabled: false, eraseSignatures: true },
+      extraDisks: { enabled: false, eraseSignatures: true, keepOnly: false },
       roce: { assignments: [] },
     });
     expect(userData.parts.map((part) => part.name)).toEqual([
@@ -124,7 +124,11 @@ describe("composeUserData refuses", () => {
       { roce: { assignments: [{ interface: "a b", ipv4Cidr: "10.0.0.0/31" }] } },
       "roce.assignments.0.interface",
     ],
-    ["extra disks without saying what of signatures", { extraDisks: { enabled: true } }, "extraDisks.eraseSignatures"],
+    [
+      "extra disks without saying what of signatures",
+      { extraDisks: { enabled: true, keepOnly: false } },
+      "extraDisks.eraseSignatures",
+    ],
     ["an unknown field", { maasToken: "hunter2" }, "input"],
   ])("%s", (_, changes, path) => {
     const error = errorOf({ ...sampleValues(), ...changes });

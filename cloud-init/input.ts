@@ -105,8 +105,11 @@ export const UserDataInput = z.strictObject({
     maasUrl: lineUrl(/^https?$/).optional(),
     intervalSeconds: z.int().min(60).max(86_400),
   }),
-  /** Formatting or erasing extra disks destroys data, so both flags for it must be set explicitly and have no default (lifecycle 4.3). */
-  extraDisks: z.strictObject({ enabled: z.boolean(), eraseSignatures: z.boolean() }),
+  /**
+   * Formatting or erasing extra disks destroys data, so the flags for it must be set explicitly and have no default (lifecycle 4.3). With `keepOnly` the
+   * part mounts the shares of an earlier installation, and touches no other disk.
+   */
+  extraDisks: z.strictObject({ enabled: z.boolean(), eraseSignatures: z.boolean(), keepOnly: z.boolean() }),
   roce: z.strictObject({
     assignments: z
       .array(z.strictObject({ interface: InterfaceName, ipv4Cidr: Ipv4Cidr, mac: MacAddress.optional() }))

@@ -16,7 +16,7 @@ export const sampleValues = (): UserDataValues => ({
   agent: {},
   siteBootstrap: { ref: "site/base", url: "http://127.0.0.1:9/bundle", sha256: "0".repeat(64), version: "7" },
   hardwareSync: { enabled: true, maasUrl: "http://region.test:5240/MAAS", intervalSeconds: 900 },
-  extraDisks: { enabled: true, eraseSignatures: false },
+  extraDisks: { enabled: true, eraseSignatures: false, keepOnly: false },
   roce: { assignments: [{ interface: "ens1f0np0", ipv4Cidr: "10.1.0.0/31", mac: "02:00:00:00:00:01" }] },
   deployUser: {
     name: "hpcadmin",

@@ -92,6 +92,7 @@ export const FAILURES = {
       "drain_failed",
       "uninstall_failed",
       "cleaning_failed",
+      "tenant_not_restored",
       "agent_outdated",
       "release_timeout",
       "erase_failed",
@@ -138,6 +139,13 @@ export const FAILURES = {
         nextVerb: "resume",
         nextAction:
           "Read which steps failed and why, correct the cause on the host, then resume; or cancel, which quarantines the node.",
+      },
+      // Without the account, the tenant has an instance of which nothing works (decision N11).
+      tenant_not_restored: {
+        endsAs: "failed_manual_intervention",
+        nextVerb: "resume",
+        nextAction:
+          "Correct the cause on the host, then resume; or cancel, which quarantines the node, and release the instance.",
       },
       agent_outdated: {
         retry: "never",

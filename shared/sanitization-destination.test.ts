@@ -14,6 +14,7 @@ it("follows from the mode of the operation", () => {
     release: "maas",
     soft_reset: "fleet",
     reimage: "fleet",
+    reinstall: "fleet",
     storage_cleanup: "fleet",
     full_decommission: "maas",
     unknown: "unknown",

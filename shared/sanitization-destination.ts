@@ -16,6 +16,7 @@ const BY_MODE: Readonly<Record<DecommissionMode, Destination>> = {
   reimage: "fleet",
   storage_cleanup: "fleet",
   full_decommission: "maas",
+  reinstall: "fleet",
 };
 
 export const DESTINATION_TEXTS: Readonly<Record<Destination, string>> = {

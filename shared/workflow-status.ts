@@ -86,7 +86,8 @@ export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
  * The mode `drain` takes a node to `retired`. The mode `remove` takes a retired node to `deleted`. The mode `release` returns the machine of a
  * retired node to MAAS and powers the machine off (lifecycle 6.4). The mode `soft_reset` cleans a node for the next tenant and keeps its system. The
  * mode `reimage` gives the node a new system. The mode `storage_cleanup` cleans the storage of a node without a tenant. The mode `full_decommission`
- * (lifecycle 5.1) takes a node and its host out of the fleet: a drain, a release and a remove in one operation.
+ * (lifecycle 5.1) takes a node and its host out of the fleet: a drain, a release and a remove in one operation. The mode `reinstall` gives the host of
+ * an instance a new system, and the tenant keeps the instance (decision N11).
  */
 export const DECOMMISSION_MODES = [
   "drain",
@@ -96,6 +97,7 @@ export const DECOMMISSION_MODES = [
   "reimage",
   "storage_cleanup",
   "full_decommission",
+  "reinstall",
 ] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
 
@@ -153,6 +155,17 @@ export const STAGES_OF_MODE = {
     "remove_gpuaas_node_record",
     "cleanup_secrets",
     "remove_maas_record",
+  ],
+  reinstall: [
+    "disable_node",
+    "load_site_config",
+    "release_maas_node",
+    "power_off_maas_node",
+    ...PROVISIONING_STAGES,
+    "take_baseline",
+    "check_hardware",
+    "restore_tenant",
+    "enable_node",
   ],
 } as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
 export type DecommissionStage = (typeof STAGES_OF_MODE)[DecommissionMode][number];

@@ -1,11 +1,11 @@
 # DESTRUCTIVE. The extra-disks part makes a disk a share, which is a file system at /shareN, only if the disk is certainly free. A free disk is not
 # below the root file system, and no part of it is mounted, used as swap, or held by another device. A disk that becomes a share must also be blank,
 # unless the profile allows erasing. The extra-disks part treats a disk whose state it cannot read as a disk in use. MUSTER_DISKS is a fixed list of
-# disk devices. Without MUSTER_DISKS the extra-disks part searches for the host's disks. The extra-disks part refuses to search for disks in a folder
+# disk devices. With KEEP_ONLY the extra-disks part only mounts the shares that it finds, and formats and erases nothing. Without MUSTER_DISKS the extra-disks part searches for the host's disks. The extra-disks part refuses to search for disks in a folder
 # or a container, because both show the disks of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
-made='' kept='' in_use='' refused=''
+made='' kept='' in_use='' refused='' left=''
 
 discover_disks() {
   [ -z "$ROOT" ] || die 'disks are never discovered from a folder; give MUSTER_DISKS'
@@ -176,6 +176,10 @@ for disk in $disks; do
     others="$others $disk"
   fi
 done
+if [ "$KEEP_ONLY" = true ]; then
+  left=$others
+  others=''
+fi
 for disk in $others; do
   reason=$(why_in_use "$disk")
   if [ -n "$reason" ]; then
@@ -202,5 +206,6 @@ done
 if [ -n "$made$kept" ] && has_os systemctl; then os systemctl daemon-reload; fi
 
 MESSAGE="made:${made:- none}; kept:${kept:- none}; in use:${in_use:- none}"
+[ -z "$left" ] || MESSAGE="$MESSAGE; left alone:$left"
 [ -z "$refused" ] ||
   die "$MESSAGE; not blank, so left alone:$refused; clear these disks, or let the profile erase unexpected signatures" 4

@@ -54,8 +54,8 @@ const TOOLS: Record<string, string> = {
   mount: `echo "$6" >"$root/devices/\${5##*/}/mount"`,
 };
 
-const run = (disks: string, eraseSignatures = false) =>
-  folder.run(PART, sampleInput({ extraDisks: { enabled: true, eraseSignatures } }), {
+const run = (disks: string, eraseSignatures = false, keepOnly = false) =>
+  folder.run(PART, sampleInput({ extraDisks: { enabled: true, eraseSignatures, keepOnly } }), {
     MUSTER_DISKS: disks
       .split(" ")
       .map((disk) => `/dev/${disk}`)
@@ -113,6 +113,20 @@ describe("extra disks", () => {
       status: { message: expect.stringContaining(`in use: /dev/${disk}`) },
     });
     expect(writes()).toEqual([]);
+  });
+
+  it("only mounts the shares of an earlier installation if it must keep the data of all other disks", async () => {
+    for (const name of ["nvme1n1", "nvme2n1", "nvme3n1"]) blank(name);
+    sign("nvme1n1", { TYPE: "ext4", LABEL: "muster-share1", UUID: "uuid-of-nvme1n1" });
+    sign("nvme2n1", { TYPE: "xfs" });
+    expect(await run("nvme1n1 nvme2n1 nvme3n1", false, true)).toMatchObject({
+      code: 0,
+      status: {
+        message: "made: none; kept: /share1=/dev/nvme1n1; in use: none; left alone: /dev/nvme2n1 /dev/nvme3n1",
+      },
+    });
+    expect(writes()).toEqual([]);
+    expect(folder.read("etc/fstab")).toContain(line("nvme1n1", 1));
   });
 
   it("refuses a disk with content, names the content, and still makes the other shares", async () => {

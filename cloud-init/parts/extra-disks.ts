@@ -8,5 +8,6 @@ export const extraDisks = shellPart({
   name: "40-extra-disks.sh",
   owner: "muster",
   body: partFile("extra-disks.sh"),
-  values: ({ extraDisks: disks }) => (disks.enabled ? { ERASE_SIGNATURES: disks.eraseSignatures } : null),
+  values: ({ extraDisks: disks }) =>
+    disks.enabled ? { ERASE_SIGNATURES: disks.eraseSignatures, KEEP_ONLY: disks.keepOnly } : null,
 });

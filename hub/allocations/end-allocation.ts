@@ -5,6 +5,7 @@ import { readAllocation, setTurnover } from "../db/queries/allocations.ts";
 import type { AuditSource } from "../db/queries/audit-logs.ts";
 import { listHealthOverrides } from "../db/queries/node-health-overrides.ts";
 import { lockNode } from "../db/queries/nodes.ts";
+import { openReinstallsOf } from "../db/queries/reinstalls.ts";
 import { openRepairsOf } from "../db/queries/repair-cases.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
@@ -21,7 +22,7 @@ export interface EndRequest extends Ending, AuditSource {}
 
 /**
  * Ends an allocation at an operator's request (architecture 14.1). While an operation holds the node, `releaseAllocation` refuses, or cancels the
- * operation if the request is forced. Not even a forced release cancels the turnover that the allocation's end has begun. If `releaseAllocation`
+ * operation if the request is forced. A reinstall of the instance does not refuse it, and goes on without the tenant. Not even a forced release cancels the turnover that the allocation's end has begun. If `releaseAllocation`
  * refuses the request, it throws ApiError and writes nothing.
  */
 export async function releaseAllocation(
@@ -41,9 +42,12 @@ export async function releaseAllocation(
       { context: { allocation_id: id, decommission_id: holder } },
     );
   const node = { id: prior.nodeId, hostname: prior.hostname };
-  if (holder !== null && !request.forced) throw heldError(node, holder, "its allocation cannot be released");
+  // A reinstall without a tenant to come back to goes on to a system that can be cleaned, and the sweep of allocations then begins the turnover.
+  const isReinstall = holder !== null && (await openReinstallsOf(tx, [prior.nodeId])).has(prior.nodeId);
+  if (holder !== null && !isReinstall && !request.forced)
+    throw heldError(node, holder, "its allocation cannot be released");
   if (!request.forced) await mustBeDeletable(tx, prior);
-  if (holder !== null) await applyVerb(tx, kinds, { ...request, workflowId: holder, verb: "cancel" });
+  if (holder !== null && request.forced) await applyVerb(tx, kinds, { ...request, workflowId: holder, verb: "cancel" });
   return { prior, now: await continueEnding(tx, prior, request) };
 }
 

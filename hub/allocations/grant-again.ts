@@ -1,5 +1,6 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
+import { keysNow } from "../db/queries/allocation-keys.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
@@ -7,7 +8,6 @@ import { moveAllocation } from "../node/allocation-moves.ts";
 import { heldError } from "../workflows/decommission/start-decommission.ts";
 import { queueGrant } from "./create-allocation.ts";
 import { lockBoth } from "./lock-both.ts";
-import { keysNow } from "./named-keys.ts";
 
 /** Queues another task that makes the tenant's account, for an allocation that is `failed` (architecture 14.1). */
 export async function grantAgain(

@@ -10,12 +10,13 @@ const OPEN = ALLOCATION_STATUSES.filter((status): status is Open => status !== "
 const LACKS: readonly (readonly Lack[])[] = [[], ...Lack.options.map((lack) => [lack]), ["missing", "stale"]];
 const BOTH = [false, true] as const;
 const POWER = ["stopping", "off", "restarting", null] as const;
+const NO_REINSTALL = { reinstall: null, isLostToReinstall: false } as const;
 const DOMAIN: readonly InstanceFacts[] = OPEN.flatMap((allocation) =>
   [...NODE_STATUSES, null].flatMap((node) =>
     LACKS.flatMap((lacks) =>
       BOTH.flatMap((isRepaired) =>
         BOTH.flatMap((hasFailedTurnover) =>
-          POWER.map((power) => ({ allocation, node, lacks, isRepaired, power, hasFailedTurnover })),
+          POWER.map((power) => ({ allocation, node, lacks, isRepaired, power, hasFailedTurnover, ...NO_REINSTALL })),
         ),
       ),
     ),
@@ -60,8 +61,39 @@ it("says what to do next of an instance that is off by request, and nothing agai
     lacks: ["stale"],
     isRepaired: false,
     hasFailedTurnover: false,
+    ...NO_REINSTALL,
   } as const;
   expect(instanceStatus({ ...off, power: "off" }).nextAction).toContain("power-on-instance");
   expect(instanceStatus({ ...off, power: "stopping" }).nextAction).toBeNull();
   expect(instanceStatus({ ...off, power: null }).status).toBe("Error");
+});
+
+const FAILED = { failed: "MAAS did not deploy" };
+const RUNS = { failed: null };
+it.each<[string, Partial<InstanceFacts>, string | null]>([
+  ["runs", { allocation: "active", reinstall: RUNS }, "Provisioning"],
+  ["runs with the account gone", { allocation: "active", reinstall: RUNS, isLostToReinstall: true }, "Provisioning"],
+  [
+    "runs although the instance ends",
+    { allocation: "ending", reinstall: RUNS, hasFailedTurnover: false },
+    "Terminating",
+  ],
+  ["failed", { allocation: "active", reinstall: FAILED }, "Error"],
+  ["failed although the instance ends", { allocation: "ending", reinstall: FAILED }, "Error"],
+  ["is over without the account", { allocation: "active", reinstall: null, isLostToReinstall: true }, "Error"],
+])("shows a reinstall that %s, whatever the node's status is", (_, facts, status) => {
+  const wanted = Object.keys(facts).filter((key) => !["reinstall", "isLostToReinstall"].includes(key));
+  const fitting = DOMAIN.filter((one) => wanted.every((key) => one[key as "node"] === facts[key as "node"]));
+  expect(fitting.length).toBeGreaterThan(700);
+  for (const one of fitting) {
+    const told = instanceStatus({ ...one, ...facts });
+    expect(told.status).toBe(status);
+    if (status === "Error")
+      expect(told).toMatchObject({
+        reason: expect.stringMatching(/^The /),
+        nextAction: expect.stringContaining("release the instance"),
+      });
+  }
+  if (facts.reinstall?.failed != null)
+    expect(instanceStatus({ ...fitting[0], ...facts } as InstanceFacts).reason).toContain(facts.reinstall.failed);
 });

@@ -17,6 +17,10 @@ export interface InstanceFacts {
   readonly power: PowerIntent["kind"] | null;
   /** True if the operation that clears the node of the tenant has failed. */
   readonly hasFailedTurnover: boolean;
+  /** The reinstall that holds the node: `failed` is the text of its failure, null while it runs. Null without a reinstall. */
+  readonly reinstall: { readonly failed: string | null } | null;
+  /** True if a reinstall has taken the account away and not brought it back. */
+  readonly isLostToReinstall: boolean;
 }
 
 export interface InstanceVerdict {
@@ -37,6 +41,19 @@ const OF_POWER: Readonly<Record<PowerIntent["kind"], InstanceVerdict>> = {
   off: says("Stopped", "The host is powered off, as requested", "Power it on with power-on-instance"),
   restarting: says("Rebooting", "The host restarts, as requested"),
 };
+
+const REINSTALLING = says("Provisioning", "The host is installed anew, as requested");
+const failedReinstall = (why: string): InstanceVerdict =>
+  says(
+    "Error",
+    `The host could not be installed anew: ${why}`,
+    "An operator resumes or cancels the reinstall (get-decommission), or release the instance",
+  );
+const LOST_TO_REINSTALL = says(
+  "Error",
+  "The host lost its system in a reinstall that did not come to its end",
+  "Ask for the reinstall again with reinstall-instance, or release the instance",
+);
 
 /** What a node's status means for a tenant on the node; null if the node's conditions decide. */
 const OF_NODE: Readonly<Record<NodeStatus, InstanceVerdict | null>> = {
@@ -59,11 +76,14 @@ const MAY_STILL_COME: ReadonlySet<Lack> = new Set(["missing", "older_generation"
  * instance would otherwise be Ready, so it hides no fault.
  */
 export function instanceStatus(facts: InstanceFacts): InstanceVerdict {
-  const { allocation, node, lacks, isRepaired, power, hasFailedTurnover } = facts;
+  const { allocation, node, lacks, isRepaired, power, hasFailedTurnover, reinstall } = facts;
+  if (reinstall !== null && reinstall.failed !== null) return failedReinstall(reinstall.failed);
   if (allocation === "ending")
     return hasFailedTurnover
       ? says("Error", "The host could not be cleared of the tenant")
       : says("Terminating", "The host is cleared of the tenant");
+  if (reinstall !== null) return REINSTALLING;
+  if (facts.isLostToReinstall) return LOST_TO_REINSTALL;
   if (allocation === "failed") return says("Error", "The tenant's account could not be made");
   if (power !== null && (node === "active" || node === "offline")) return OF_POWER[power];
   const ofNode = node === null ? says("Error", "The host is gone") : OF_NODE[node];

@@ -1,7 +1,7 @@
 import type { KeySyncStatus } from "../../shared/key-sync.ts";
 import { isUnfinished } from "../../shared/task-state.ts";
 import type { KeyFacts } from "../db/queries/allocation-keys.ts";
-import { judgeGrant } from "./judge-grant.ts";
+import { judgeGrant } from "../node/judge-grant.ts";
 
 export interface KeySync {
   readonly status: KeySyncStatus;

@@ -4,7 +4,6 @@ import { MOST_KEYS_OF_AN_ACCOUNT } from "../../shared/ssh-key.ts";
 import { type NamedKeys, readNamedKeys } from "../db/queries/allocation-keys.ts";
 import { readSshKeyGroups } from "../db/queries/ssh-key-groups.ts";
 import { lockTenantKeys, readSshKeys } from "../db/queries/ssh-keys.ts";
-import type { AllocationRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
 /** True if something that is limited to `sites` may be used at the site. A node without a site takes only what may be used at every site. */
@@ -47,10 +46,4 @@ export async function keysOfNew(tx: Tx, request: Request): Promise<string[]> {
     "conflict",
     `The keys and groups of the request stand for ${keys.length} keys at the site of node ${hostname}; an account has 1 to ${MOST_KEYS_OF_AN_ACCOUNT}. Change the groups, or name others.`,
   );
-}
-
-/** Returns the keys that an allocation should have now: those that its stored keys and groups stand for, or else those of its request. */
-export async function keysNow(tx: Tx, allocation: AllocationRow): Promise<string[]> {
-  if (allocation.sshKeyIds.length + allocation.sshKeyGroupIds.length === 0) return allocation.sshKeys;
-  return readNamedKeys(tx, allocation);
 }

@@ -1,5 +1,5 @@
 import type { AllocationRow } from "../db/schema/index.ts";
-import { afterFailedGrant } from "./judge-grant.ts";
+import { afterFailedGrant } from "../node/judge-grant.ts";
 
 /** Returns what an operator can do next about an allocation, or null if the allocation needs no operator. */
 export function nextActionOf(

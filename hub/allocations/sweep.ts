@@ -15,12 +15,12 @@ import { readTask } from "../db/queries/task-reads.ts";
 import { keepUid } from "../db/queries/tenant-uids.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { beginEnding, moveAllocation } from "../node/allocation-moves.ts";
+import { grantedUid, judgeGrant } from "../node/judge-grant.ts";
 import type { Countersign } from "../node/store-record.ts";
 import type { WakeSignal } from "../timing/wake-signal.ts";
 import { wheneverDue } from "../timing/whenever-due.ts";
 import { recordLostHost } from "../workflows/decommission/record-lost-host.ts";
 import { continueEnding, mustBeDeletable } from "./end-allocation.ts";
-import { grantedUid, judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
 import { orderDueKeys, settleKeys } from "./sync-keys.ts";
 

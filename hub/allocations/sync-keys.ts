@@ -1,7 +1,7 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
 import { MOST_KEYS_OF_AN_ACCOUNT } from "../../shared/ssh-key.ts";
-import { isDueKeys, isSettledKeys } from "../db/queries/allocation-keys.ts";
+import { isDueKeys, isSettledKeys, keysNow } from "../db/queries/allocation-keys.ts";
 import { setKeys } from "../db/queries/allocations.ts";
 import { databaseNow } from "../db/queries/clock.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
@@ -9,10 +9,9 @@ import { readTask } from "../db/queries/task-reads.ts";
 import { keepUid } from "../db/queries/tenant-uids.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import { grantedUid, judgeGrant } from "../node/judge-grant.ts";
 import { queueKeys } from "./create-allocation.ts";
-import { grantedUid, judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
-import { keysNow } from "./named-keys.ts";
 
 /** After a failed change of keys, the hub orders the keys again. An account may still have a key that its tenant has removed. */
 const AGAIN_AFTER_MS = 300_000;

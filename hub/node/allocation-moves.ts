@@ -3,7 +3,7 @@ import type { WorkflowId } from "../../shared/ids.ts";
 import { type AllocationChange, setAllocationStatus } from "../db/queries/allocations.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
-import { cancelTask } from "../db/queries/tasks.ts";
+import { cancelTasksOf } from "../db/queries/tasks.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
@@ -122,7 +122,8 @@ export async function beginEnding(tx: Tx, row: AllocationRow, by: Ending): Promi
   const { reason, forced, actor, operation } = by;
   const { status } = row;
   if (status === "ending" || status === "ended") return;
-  for (const task of [row.grantTaskId, row.keysTaskId]) if (task !== null) await cancelTask(tx, task);
+  // A node has one open allocation, so each task that makes or changes an account on the node is the allocation's, also that of a reinstall.
+  await cancelTasksOf(tx, row.nodeId, "allocation.grant_user");
   const change = { owner: actor, message: reason, endReason: reason, endForced: forced, operation };
   await moveAllocation(tx, row, { from: status, to: "ending" }, change);
 }

@@ -100,11 +100,14 @@ export async function quarantineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "operator" }, why);
 }
 
-/** After a cancelled reimage, a node that is still `enrolling` becomes `quarantined`, because its host has no system on which work may run. */
-export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
+/**
+ * After a cancelled reimage or reinstall, a node that is still `enrolling` becomes `quarantined`, because its host has no system on which work may run.
+ * The text `then` says what an operator does next.
+ */
+export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string, then: string): Promise<void> {
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "enrolling") return;
-  const why = `${reason}. Reimage the node again, or drain and remove it`;
+  const why = `${reason}: ${then}`;
   await moveNode(tx, nodeId, { from: "enrolling", to: "quarantined", owner: "reimage" }, why);
 }
 

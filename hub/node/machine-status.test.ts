@@ -23,6 +23,7 @@ const TABLE: readonly (readonly [Partial<MachineFacts>, MachineStatus])[] = [
   [{ cleaning: true }, "Reset"],
   [{ node: "removing" }, "Decommissioning"],
   [{ node: "bootstrap_issued" }, "Initializing"],
+  [{ node: "enrolling", use: "open" }, "InUse"],
   [{ node: "enrolling" }, "Initializing"],
   ...(["active", "offline"] as const).flatMap((node) => [
     [{ node, awayByRequest: true, use: "open" }, "InUse"] as const,

@@ -26,6 +26,8 @@ export function machineStatusOf(facts: MachineFacts): MachineStatus {
   if (node === "deleted" || node === "retired") return "Decommissioned";
   if (cleaning) return "Reset";
   if (node === "removing") return "Decommissioning";
+  // Only a reinstall installs the host of an open use anew, and nothing is cleaned for another tenant.
+  if (node === "enrolling" && use === "open") return "InUse";
   if (node === "bootstrap_issued" || node === "enrolling") return "Initializing";
   if (awayByRequest && (node === "active" || node === "offline") && use !== "ending")
     return use === "open" ? "InUse" : "Maintenance";

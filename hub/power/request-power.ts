@@ -108,19 +108,19 @@ async function mustHaveMachine(
   });
 }
 
-/** While somebody repairs the machine, only that one switches its power. */
-async function mustNotBeRepaired(tx: Tx, node: Node, by: Claimant): Promise<void> {
+/** While somebody repairs the machine, only that one switches its power or installs its host anew. */
+export async function mustNotBeRepaired(tx: Tx, node: Node, by: Claimant, does = "switches its power"): Promise<void> {
   const repair = await lockOpenCase(tx, node.id);
   if (repair?.state !== "claimed" || isClaimant(repair, by)) return;
   throw new ApiError(
     "conflict",
-    `Node ${node.hostname} is repaired by ${repair.claimedBy} until ${repair.claimUntil?.toISOString()} (repair ${repair.id}), who alone switches its power. Wait for the end of the repair, or ask ${repair.claimedBy}.`,
+    `Node ${node.hostname} is repaired by ${repair.claimedBy} until ${repair.claimUntil?.toISOString()} (repair ${repair.id}), who alone ${does}. Wait for the end of the repair, or ask ${repair.claimedBy}.`,
     { context: { node_id: node.id, repair_id: repair.id } },
   );
 }
 
 /** After a restore of the database, the host may have another tenant than the older database says. */
-async function mustKnowTenant(tx: Tx, node: Node): Promise<void> {
+export async function mustKnowTenant(tx: Tx, node: Node): Promise<void> {
   if (!(await hasUnknownTenant(tx, node.id))) return;
   throw new ApiError(
     "conflict",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AllocationId, NodeId, SiteId } from "../ids.ts";
 import { Labels } from "./allocations.ts";
+import { Reason } from "./decommissions.ts";
 import { NodeLocation } from "./locations.ts";
 import { PowerAction } from "./power.ts";
 import { Timestamp } from "./values.ts";
@@ -52,6 +53,17 @@ export const InstanceDetail = z.strictObject({ ...Instance.shape, ssh_keys: z.ar
 
 /** A change of an instance. The labels replace all labels that the instance has. */
 export const InstancePatch = z.strictObject({ labels: Labels });
+
+/** A request to install the host of an instance anew. */
+export const InstanceReinstall = z.strictObject({
+  reason: Reason,
+  acknowledge_data_loss: z
+    .boolean()
+    .refine((value) => value, "must be true, because all that is on the disk of the system is lost")
+    .describe(
+      "DESTROYS DATA: all that is on the disk of the system is lost, also the home folder. Must be true. Data disks are not erased",
+    ),
+});
 
 /** The statuses of a machine, with the words of NVIDIA NICo. */
 const MACHINE_STATUSES = [

@@ -28,6 +28,7 @@ export const nodeFilterQuery = {
   sku_id: oneOrMore(SkuId, "The SKU of the node").optional(),
   room: Room.optional(),
   rack: Rack.optional(),
+  placed: flag("Whether the node has a rack and a unit").optional(),
   hostname: Hostname.optional(),
   hostname_prefix: HostnamePrefix.optional(),
   address: IpAddress.describe("An address of the host or of its BMC").optional(),

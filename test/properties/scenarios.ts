@@ -1,8 +1,6 @@
 import { expect } from "vitest";
 import { and, eq, isNull } from "../../hub/db/orm.ts";
-import { closedHosts } from "../../hub/db/queries/closed-hosts.ts";
 import { isHostReleased } from "../../hub/db/queries/machine-releases.ts";
-import { hasLiveCertificate } from "../../hub/db/queries/node-certificates.ts";
 import { hasTaskOf } from "../../hub/db/queries/task-reads.ts";
 import {
   enrollmentTokens,
@@ -18,14 +16,22 @@ import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowServices } from "../../hub/workflows/services.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
-import { PROVISIONING_STAGES, STAGES_OF_MODE } from "../../shared/workflow-status.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
-import { clean, decommission, playDecommissionedAgent, requireMemory } from "../support/decommission-world.ts";
+import { clean, decommission, playDecommissionedAgent } from "../support/decommission-world.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
-import { hostInService, playReimagedAgent, retiredHost, startReimage, startRelease } from "../support/release-world.ts";
+import { retiredHost, startRelease } from "../support/release-world.ts";
 import { Driver, isWaiting } from "./drive.ts";
 import { decommissioning } from "./full-decommission.ts";
+import {
+  AFTER_A_FAILED_DEPLOY,
+  expectReturned,
+  GIVEN_MACHINES,
+  reimaging,
+  reimagingAgain,
+  reinstalling,
+  reinstallingAgain,
+} from "./new-systems.ts";
 import { powerCycling } from "./power-cycle.ts";
 
 export interface Subject {
@@ -64,9 +70,6 @@ export interface Scenario {
   readonly sameCode?: readonly string[];
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
-
-/** The system ids of machines that existed in MAAS before their workflow, by the id of the workflow. */
-const GIVEN_MACHINES = new Map<WorkflowId, string>();
 
 export function systemIdOf(row: Pick<WorkflowRow, "id" | "state">): string | undefined {
   return (row.state as { maas_system_id?: string }).maas_system_id ?? GIVEN_MACHINES.get(row.id);
@@ -123,8 +126,6 @@ function stagesOf(kind: string, except: readonly string[] = []): readonly string
   if (known === undefined) throw new Error(`no workflow of kind ${kind} is registered`);
   return known.stageNames.filter((stage) => !except.includes(stage));
 }
-
-const AFTER_A_FAILED_DEPLOY = ["classify_deploy_failure", "recover_for_datasource_retry"];
 
 const onboarding: Scenario = {
   kind: ONBOARD,
@@ -217,63 +218,6 @@ const cleaningStorage: Scenario = {
   start: (rig, n) => clean(rig, "storage_cleanup", `storage-${n}`),
 };
 
-async function expectReturned(rig: OnboardingRig, { nodeId }: Subject): Promise<void> {
-  const { db } = rig.test.database;
-  const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
-  expect(node).toMatchObject({ status: "active", operationId: null, cordonReason: null });
-  expect(await closedHosts(db, [nodeId])).toEqual(new Set());
-}
-
-async function startReimageOf(rig: OnboardingRig, n: number, level: "overwritten" | null = null): Promise<Subject> {
-  const host = await hostInService(rig, n, `reimaged-${n}`);
-  if (level !== null) await requireMemory(rig, host.nodeId, host.hostname, { gpu_claim_level: level });
-  return { ...(await startReimage(rig, host)), systemId: host.machine.systemId };
-}
-
-async function playReimaged(rig: OnboardingRig, id: WorkflowId, row: WorkflowRow): Promise<void> {
-  const systemId = GIVEN_MACHINES.get(id);
-  if (isWaiting(row) && systemId !== undefined) await playReimagedAgent(rig, id, systemId);
-}
-
-const AFTER_A_DEPLOY = STAGES_OF_MODE.reimage.slice(STAGES_OF_MODE.reimage.indexOf("wait_for_agent_enrollment") + 1);
-
-const reimaging: Scenario = {
-  kind: "reimage",
-  name: "a reimage",
-  stages: stagesOf("reimage", AFTER_A_FAILED_DEPLOY),
-  // After the deploy, no stage of a reimage sends a request to MAAS, because the reconciler judges the machine.
-  sameCode: ["power_off_maas_node", ...PROVISIONING_STAGES, ...AFTER_A_DEPLOY],
-  outside: { commission: 1, deploy: 2, release: 1, abort: 0, powerOff: 1 },
-  start: (rig, n) => startReimageOf(rig, n, "overwritten"),
-  play: playReimaged,
-  cannotReplaceMachine: true,
-  expectEnd: expectReturned,
-  expectCancelled: async (rig, { nodeId, systemId }) => {
-    const { db } = rig.test.database;
-    const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
-    // After a cancelled reimage, only a node with a deployed machine and a valid certificate may be active.
-    const runs =
-      rig.maas.sim.region.findMachine(systemId ?? "")?.status === 6 &&
-      (await rig.test.database.inTx((tx) => hasLiveCertificate(tx, nodeId, node?.generation ?? -1)));
-    expect(runs ? ["active", "offline", "quarantined"] : ["quarantined"]).toContain(node?.status);
-    expect(node).toMatchObject({ operationId: null, cordonReason: null });
-  },
-};
-
-const reimagingAgain: Scenario = {
-  ...reimaging,
-  name: "a reimage whose first deploy does not reach its datasource",
-  stages: AFTER_A_FAILED_DEPLOY,
-  outside: { commission: 1, deploy: 3, release: 2, abort: 0, powerOff: 2 },
-  start: (rig, n) => startReimageOf(rig, n),
-  async play(rig, id, row) {
-    const { plans } = rig.maas.sim.region.state;
-    const systemId = GIVEN_MACHINES.get(id);
-    if (systemId !== undefined) plans[systemId] ??= { commission: [], deploy: ["datasource_failure"] };
-    await playReimaged(rig, id, row);
-  },
-};
-
 /** Expects that the host's agent has one valid certificate and one queued task, or neither if `gone` is true. */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;
@@ -347,6 +291,8 @@ export const SCENARIOS: readonly Scenario[] = [
   cleaningStorage,
   reimaging,
   reimagingAgain,
+  reinstalling,
+  reinstallingAgain,
   decommissioning,
 ];
 

@@ -13,6 +13,7 @@ const PICTURES = [
   ["console-overview", "Overview", "light", 800],
   ["console-overview-dark", "Overview", "dark", 800],
   ["console-nodes", "Nodes", "light", 620],
+  ["console-racks", "Racks", "light", 800],
   ["console-node", "Node", "light", 800],
   ["console-operation", "Operation", "dark", 800],
   ["console-repair", "Repair", "light", 800],

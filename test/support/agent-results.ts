@@ -25,6 +25,7 @@ export function resetOf(count: number): TaskResult<"node.gpu_scrub"> {
 }
 
 const RESULTS: { readonly [T in TaskType]?: TaskResult<T> } = {
+  "allocation.grant_user": { uid: 30_001, steps: [done("account", "alice")] },
   "allocation.revoke_user": { uid: 30_001, steps: [done("account", "alice")], root_by: [] },
   "node.storage_cleanup": { steps: [done("temporary", "/tmp")] },
   "node.sample_disks": { boot_id: "boot", disks: [], more: 0 },

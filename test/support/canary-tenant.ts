@@ -17,8 +17,11 @@ import { CanaryHost, LOGIN_USER } from "./canary-host.ts";
 import type { CanarySite } from "./canary-site.ts";
 import { LONG_WAIT_MS, until } from "./until.ts";
 
+/** A reinstall is no request for a node, but for an instance. */
+type NodeMode = Exclude<DecommissionMode, "reinstall">;
+
 /** What an operator asks for in each mode of a decommission. The compiler reports a mode without a request. */
-const DECOMMISSION_REQUESTS: Readonly<Record<DecommissionMode, { readonly path: string; readonly body: object }>> = {
+const DECOMMISSION_REQUESTS: Readonly<Record<NodeMode, { readonly path: string; readonly body: object }>> = {
   drain: { path: "drain", body: {} },
   remove: { path: "remove", body: {} },
   release: { path: "release", body: {} },
@@ -57,7 +60,7 @@ export class CanaryDecommissions {
     this.#world = world;
   }
 
-  async start(nodeId: string, mode: DecommissionMode): Promise<string> {
+  async start(nodeId: string, mode: NodeMode): Promise<string> {
     const { path, body } = DECOMMISSION_REQUESTS[mode];
     const created = await this.#world.ask("POST", `nodes/${nodeId}/${path}`, { reason: "old", ...body });
     return Created.parse(created).decommission_id;
@@ -113,7 +116,13 @@ export class CanaryDecommissions {
     return until("the turnover to begin", async () => (await this.#allocation(id)).decommission_id ?? undefined);
   }
 
-  /** Uses a host's new report token, and a token that is no longer valid, while a reimage deploys the host. */
+  /** Asks for a new system on a tenant's host, and returns the id of the operation. */
+  async #reinstall({ id }: Allocation): Promise<string> {
+    const request = { reason: "the system is broken", acknowledge_data_loss: true };
+    return Created.parse(await this.#world.ask("POST", `instances/${id}/reinstall`, request)).decommission_id;
+  }
+
+  /** Uses a host's new report token, and a token that is no longer valid, while an operation deploys the host. */
   async #signal(nodeId: string): Promise<void> {
     const { secrets } = this.#world;
     const ask = async () => ReportToken.parse(await this.#world.ask("POST", `nodes/${nodeId}/report-token`, {})).token;
@@ -193,6 +202,21 @@ export class CanaryDecommissions {
     await until("the new baseline", look, PATIENCE);
   }
 
+  /**
+   * Restarts a host's agent, and takes a new baseline. A restarted agent finds systemd on the host, without which it runs no tool that may hang. The
+   * agent before the restart could still take a baseline in which the host's tools are unreadable.
+   */
+  async #restartAgent(pool: Pool, nodeId: string, root: string): Promise<void> {
+    const before = await this.#sessionOf(pool, nodeId);
+    for (const pid of agentPids(root)) process.kill(pid);
+    await until(
+      "the restarted agent to connect",
+      async () => ((await this.#sessionOf(pool, nodeId)) > before ? true : undefined),
+      PATIENCE,
+    );
+    await this.#newBaseline(nodeId);
+  }
+
   async #sessionOf(pool: Pool, nodeId: string): Promise<number> {
     const sql = "select session_epoch::int epoch from agent_sessions where node_id = $1";
     return (await pool.query<{ epoch: number }>(sql, [nodeId])).rows[0]?.epoch ?? 0;
@@ -222,16 +246,7 @@ export class CanaryDecommissions {
   async #inService(pool: Pool, nodeId: string, root: string): Promise<void> {
     const world = this.#world;
     const host = new CanaryHost(root, world.secrets);
-    // A restarted agent finds systemd on the host, without which it runs no tool that may hang. The agent before the restart could still take a
-    // baseline in which the host's tools are unreadable.
-    const before = await this.#sessionOf(pool, nodeId);
-    for (const pid of agentPids(root)) process.kill(pid);
-    await until(
-      "the restarted agent to connect",
-      async () => ((await this.#sessionOf(pool, nodeId)) > before ? true : undefined),
-      PATIENCE,
-    );
-    await this.#newBaseline(nodeId);
+    await this.#restartAgent(pool, nodeId, root);
     host.mountWeka();
     host.fail("weka");
     const cleanup = await this.start(nodeId, "storage_cleanup");
@@ -254,11 +269,15 @@ export class CanaryDecommissions {
     host.fail("visudo");
     const refused = await this.#allocate(nodeId, true, "failed");
     expect(refused.error_message).toContain("[redacted]");
-    await this.#reimage(nodeId, root, await this.#release(refused));
+    await this.#newSystem(nodeId, root, await this.#release(refused));
+
+    const kept = await this.#allocate(nodeId, false, "active");
+    await this.#newSystem(nodeId, root, await this.#reinstall(kept));
+    expect(await this.#allocation(kept.id)).toMatchObject({ status: "active", decommission_id: null });
   }
 
   /** Signals while the machine deploys, and puts secrets and tools on the new system before the agent reads the host. */
-  async #reimage(nodeId: string, root: string, id: string): Promise<void> {
+  async #newSystem(nodeId: string, root: string, id: string): Promise<void> {
     const left = new Map<string, () => Promise<void>>([
       ["wait_for_deployed", () => this.#signal(nodeId)],
       ["ensure_hardware_sync_configured", async () => void new CanaryHost(root, this.#world.secrets)],

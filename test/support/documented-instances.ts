@@ -1,5 +1,5 @@
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
-import { addSchedulableNode, SSH_KEY } from "./allocatable-node.ts";
+import { addSchedulableNode, onboardedWith, SSH_KEY } from "./allocatable-node.ts";
 import type { ApiHarness } from "./api-harness.ts";
 import { insertSite } from "./site.ts";
 import { addMachine } from "./site-nodes.ts";
@@ -13,12 +13,16 @@ export async function prepareInstance(api: ApiHarness, command: string): Promise
   await pool.query("update power_actions set state = 'done', finished_at = now() where state = 'running'");
   const { rowCount } = await pool.query("select 1 from allocations where hostname = $1", [HOSTNAME]);
   if (rowCount !== 0) return;
-  const nodeId = await database.inTx(async (tx) => {
+  const { nodeId, siteId } = await database.inTx(async (tx) => {
     const siteId = await insertSite(tx, { name: "of-the-instance", apiBaseUrl: "http://instance.invalid/MAAS" });
     const id = await addSchedulableNode(tx, { siteId, hostname: HOSTNAME, sku: "h100" });
     await addMachine(tx, { siteId, hostname: HOSTNAME, nodeId: id }, { status: MAAS_STATUS.deployed });
-    return id;
+    return { nodeId: id, siteId };
   });
+  await api.ask("POST", `/api/v1/admin/maas-sites/${siteId}/profiles`, { name: "gpu" });
+  const { rows } = await pool.query("select id from maas_site_profiles where site_id = $1", [siteId]);
+  await database.inTx((tx) => onboardedWith(tx, { nodeId, siteId, profileId: rows[0].id, hostname: HOSTNAME }));
   const wanted = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
   await api.ask("POST", "/api/v1/admin/allocations", wanted);
+  await pool.query("update allocations set status = 'active', active_at = now() where hostname = $1", [HOSTNAME]);
 }

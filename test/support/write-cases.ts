@@ -226,6 +226,10 @@ const ALLOCATIONS: Readonly<Record<string, Prepare>> = {
   powerOffInstance: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
   powerCycleInstance: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
   rebootInstance: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
+  reinstallInstance: async (world) => ({
+    params: { id: await world.activeAllocation() },
+    body: { ...REASON, acknowledge_data_loss: true },
+  }),
   powerNode: async (world) => ({ params: { id: await world.node() }, body: { ...REASON, verb: "cycle" } }),
   grantAllocation: async (world) => ({ params: { id: await world.failedAllocation() }, body: REASON }),
 };

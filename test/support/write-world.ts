@@ -97,13 +97,8 @@ export class WriteWorld {
 
   async manualNodeAtSite(): Promise<{ siteId: string; profileId: string; nodeId: string }> {
     const { siteId, profileId, skuId } = await this.site();
-    const body = {
-      onboarding_mode: "manual",
-      hostname: this.name(),
-      sku_id: skuId,
-      region_code: "r1",
-      site_id: siteId,
-    };
+    const host = { hostname: this.name(), sku_id: skuId, region_code: "r1", site_id: siteId };
+    const body = { onboarding_mode: "manual", ...host };
     return { siteId, profileId, nodeId: (await this.make("/nodes", body)).node_id };
   }
 
@@ -237,6 +232,11 @@ export class WriteWorld {
   /** Creates a retired node with a completed onboarding, from which the site knows the profile of the node's machine. */
   async onboardedRetiredNode(): Promise<NodeId> {
     const id = await this.retiredNode();
+    await this.#onboard(id);
+    return id;
+  }
+
+  async #onboard(id: string): Promise<void> {
     const onboarding = randomUUID();
     await this.query(
       `insert into workflows (id, kind, status, stage, input) values ($1, 'onboard', 'completed', 'wait_for_agent_enrollment', '{}')`,
@@ -248,7 +248,6 @@ export class WriteWorld {
         from nodes n join maas_sites s on s.id = n.site_id where n.id = $2`,
       [onboarding, id],
     );
-    return id;
   }
 
   async schedulableNode(): Promise<NodeId> {
@@ -313,15 +312,22 @@ export class WriteWorld {
     return storeUnsignedRecord(this.api.database, await this.node());
   }
 
+  /** An allocation whose account exists, on a node whose machine MAAS can deploy again. */
+  async activeAllocation(): Promise<string> {
+    const wanted = (await this.allocationRequest()) as { readonly node_id: string };
+    await this.#onboard(wanted.node_id);
+    const { id } = await this.make("/allocations", wanted);
+    await this.query("update allocations set status = 'active', active_at = now() where id = $1", [id]);
+    return id;
+  }
+
   async failedAllocation(): Promise<string> {
     const id = await this.allocation();
     await this.query("update allocations set status = 'failed', error_code = 'account_exists' where id = $1", [id]);
     return id;
   }
 
-  async manualNode(): Promise<string> {
-    return (await this.make("/nodes", await this.manualNodeRequest())).node_id;
-  }
+  manualNode = async (): Promise<string> => (await this.make("/nodes", await this.manualNodeRequest())).node_id;
 
   async manualNodeRequest(): Promise<object> {
     const { siteId, skuId } = await this.site();

@@ -15,6 +15,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import type { IdPage } from "./allocations.ts";
+import { isLostToReinstall } from "./reinstalls.ts";
 
 /** Which stored keys an account should have, and where the account is. */
 export interface NamedKeys {
@@ -46,6 +47,12 @@ export async function readNamedKeys(tx: Tx, { sshKeyIds, sshKeyGroupIds, siteId 
   });
   const { rows } = await tx.execute<{ keys: string[] }>(sql`select ${wanted} as keys`);
   return rows[0]?.keys ?? [];
+}
+
+/** Returns the keys that an allocation should have now: those that its stored keys and groups stand for, or else those of its request. */
+export async function keysNow(tx: Tx, allocation: AllocationRow): Promise<string[]> {
+  if (allocation.sshKeyIds.length + allocation.sshKeyGroupIds.length === 0) return allocation.sshKeys;
+  return readNamedKeys(tx, allocation);
 }
 
 export interface WantedKeys {
@@ -83,12 +90,12 @@ const hasEnded = sql`not exists (select 1 from ${tasks} t where t.id = a.keys_ta
 
 const isSettled = sql`a.status = 'active' and a.keys_task_id is not null and ${hasEnded}`;
 /**
- * A host out of service or in an operation gets its keys when it is back. After a restore of the database, a person first looks at the host, which may
+ * A host out of service or in an operation gets its keys when it is back, and an account that a reinstall took away gets them when it is back. After a restore of the database, a person first looks at the host, which may
  * have another tenant since.
  */
 const isDue = sql`a.status = 'active' and a.keys_due and a.keys_task_id is null
   and exists (select 1 from ${nodes} n where n.id = a.node_id and n.status = 'active')
-  and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id)
+  and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id) and not ${isLostToReinstall("a")}
   and not exists (select 1 from ${nodeHealthOverrides} o where o.node_id = a.node_id and o.source = ${RESTORED})`;
 
 const find =

@@ -8,6 +8,7 @@ import {
   nodeDecommissions,
   nodeHealthOverrides,
   nodes,
+  sshKeyGroups,
   tasks,
   workflowSubjects,
 } from "../schema/index.ts";
@@ -171,6 +172,21 @@ export async function setKeys(
     .where(eq(allocations.id, id));
 }
 
+/**
+ * Ties the allocation to the system that the node has now, with the keys of the order to its agent. Until the agent has made the account, the allocation
+ * has no task that proves one.
+ */
+export async function moveToNewSystem(
+  tx: Tx,
+  id: AllocationId,
+  change: Pick<AllocationRow, "generation" | "sshKeys">,
+): Promise<void> {
+  await tx
+    .update(allocations)
+    .set({ ...change, grantTaskId: null, keysDue: false, keysTaskId: null, problem: null })
+    .where(eq(allocations.id, id));
+}
+
 /** Makes the keys of live allocations due, so that the sweep of allocations orders them. */
 export async function markKeysDue(tx: Tx, ids: readonly AllocationId[]): Promise<void> {
   if (ids.length === 0) return;
@@ -251,8 +267,26 @@ export interface AllocationFilter {
   readonly tenant?: string | undefined;
   readonly loginUser?: string | undefined;
   readonly status?: AllocationStatus | undefined;
+  /** Open allocations whose account should have the stored key, by its id or by a group. */
+  readonly sshKeyId?: SshKeyId | undefined;
+  /** Open allocations that name the key group. */
+  readonly sshKeyGroupId?: SshKeyGroupId | undefined;
   readonly reach: Reach;
 }
+
+const isOpen = ne(allocations.status, "ended");
+
+const hasKeyGroup = (group: SshKeyGroupId): SQL | undefined =>
+  and(isOpen, sql`${group}::uuid = any(${allocations.sshKeyGroupIds})`);
+
+/** A group that may not be used at the site of the allocation stands for no key there. */
+const hasKey = (key: SshKeyId): SQL | undefined =>
+  and(
+    isOpen,
+    sql`(${key}::uuid = any(${allocations.sshKeyIds}) or exists (
+      select 1 from ${sshKeyGroups} g where g.id = any(${allocations.sshKeyGroupIds}) and ${key}::uuid = any(g.key_ids)
+        and (g.sites is null or ${allocations.siteId} = any(g.sites))))`,
+  );
 
 export const listAllocations = (db: Db, filter: AllocationFilter, page: AllocationPage): ReturnType<typeof listAmong> =>
   listAmong(db, filter, page, undefined);
@@ -262,7 +296,7 @@ export const listOpenAllocations = (
   db: Db,
   filter: AllocationFilter,
   page: AllocationPage,
-): ReturnType<typeof listAmong> => listAmong(db, filter, page, ne(allocations.status, "ended"));
+): ReturnType<typeof listAmong> => listAmong(db, filter, page, isOpen);
 
 interface AllocationPage {
   readonly before: readonly [string, string] | null;
@@ -283,6 +317,8 @@ async function listAmong(
     filter.tenant === undefined ? undefined : eq(allocations.tenant, filter.tenant),
     filter.loginUser === undefined ? undefined : eq(allocations.loginUser, filter.loginUser),
     filter.status === undefined ? undefined : eq(allocations.status, filter.status),
+    filter.sshKeyId === undefined ? undefined : hasKey(filter.sshKeyId),
+    filter.sshKeyGroupId === undefined ? undefined : hasKeyGroup(filter.sshKeyGroupId),
     isWithin(filter.reach, { site: allocations.siteId, tenant: allocations.tenant }),
     page.before === null
       ? undefined

@@ -31,11 +31,21 @@ export async function insertDecommissions(
   await tx.insert(nodeDecommissions).values([...rows]);
 }
 
+type Released = Pick<NodeDecommission, "mode" | "releasedGeneration" | "reinstalledGeneration">;
+
+/** The generation whose installed system the operation has released in MAAS; null while Muster has seen no release. */
+export const generationReleasedBy = (of: Released): number | null =>
+  of.mode === "reinstall" ? of.reinstalledGeneration : of.releasedGeneration;
+
 /** The argument `generation` is null if the decommission begins again after a new deploy, and so has released no installed system. */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number | null): Promise<void> {
+  const { mode, releasedGeneration, reinstalledGeneration } = nodeDecommissions;
   await tx
     .update(nodeDecommissions)
-    .set({ releasedGeneration: generation })
+    .set({
+      releasedGeneration: sql`case when ${mode} = 'reinstall' then ${releasedGeneration} else ${generation}::int end`,
+      reinstalledGeneration: sql`case when ${mode} = 'reinstall' then ${generation}::int else ${reinstalledGeneration} end`,
+    })
     .where(eq(nodeDecommissions.decommissionId, id));
 }
 

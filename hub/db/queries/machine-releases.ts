@@ -1,5 +1,5 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, eq, gte, sql } from "../orm.ts";
+import { and, eq, gte, or, sql } from "../orm.ts";
 import { type Node, nodeDecommissions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -8,7 +8,15 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
   const rows = await db
     .select({ id: nodeDecommissions.decommissionId })
     .from(nodeDecommissions)
-    .where(and(eq(nodeDecommissions.nodeId, node.id), gte(nodeDecommissions.releasedGeneration, node.generation)))
+    .where(
+      and(
+        eq(nodeDecommissions.nodeId, node.id),
+        or(
+          gte(nodeDecommissions.releasedGeneration, node.generation),
+          gte(nodeDecommissions.reinstalledGeneration, node.generation),
+        ),
+      ),
+    )
     .limit(1);
   return rows.length > 0;
 }

@@ -14,6 +14,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { pastIsUnknown } from "./node-adoptions.ts";
+import { hasNoPartInSystem } from "./reinstalls.ts";
 
 /** The field `task` is null if retention has removed the newest task of the baseline. */
 export interface BaselineWithTask {
@@ -59,12 +60,13 @@ export async function readTenancy(db: Db | Tx, nodeId: NodeId, generation: numbe
  * does not tell which system a tenant used, because a person can enroll an installed system in a new generation.
  */
 const ofInstalledSystem = sql`a.generation > coalesce((
-  select max(d.released_generation) from node_decommissions d where d.node_id = a.node_id), -1)`;
+  select max(greatest(d.released_generation, d.reinstalled_generation)) from node_decommissions d where d.node_id = a.node_id), -1)`;
 /**
  * True for an allocation `a` whose tenant may use, or have used, the system that the host runs now. An allocation that ends stays open until its
- * turnover is complete, although a reimage has already replaced the tenant's system.
+ * turnover is complete, although a reimage has already replaced the tenant's system. Between the release of a reinstall and the order for the
+ * tenant's account, an allocation has no part in the system either.
  */
-const touchesSystem = sql`(a.status not in ('ending', 'ended') or ${ofInstalledSystem})`;
+const touchesSystem = sql`(a.status not in ('ending', 'ended') and not ${hasNoPartInSystem} or ${ofInstalledSystem})`;
 /** True if a tenant may use, or have used, the system that the node's host runs now. */
 export async function isUsedByTenant(db: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const { rows } = await db.execute<{ used: boolean }>(

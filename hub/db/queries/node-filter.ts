@@ -1,6 +1,6 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
-import { and, eq, inArray, ne, type SQL, sql } from "../orm.ts";
+import { and, eq, inArray, isNotNull, isNull, ne, type SQL, sql } from "../orm.ts";
 import { machineSearchTerms, nodes } from "../schema/index.ts";
 import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
 import { schedulableNodes } from "./schedulable-nodes.ts";
@@ -17,6 +17,8 @@ export interface NodeFilter {
   readonly skus?: readonly string[] | undefined;
   readonly room?: string | undefined;
   readonly rack?: string | undefined;
+  /** Whether the node has a rack and a unit. A node without a rack has no unit. */
+  readonly placed?: boolean | undefined;
   readonly hostname?: string | undefined;
   readonly hostnamePrefix?: string | undefined;
   readonly address?: string | undefined;
@@ -100,6 +102,7 @@ export const filterSql = (filter: NodeFilter): FilterSql => ({
   skus: given(filter.skus, (skus) => inArray(nodes.sku, [...skus])),
   room: given(filter.room, (room) => eq(nodes.room, room)),
   rack: given(filter.rack, (rack) => eq(nodes.rack, rack)),
+  placed: given(filter.placed, (placed) => (placed ? isNotNull(nodes.unit) : isNull(nodes.unit))),
   hostname: given(filter.hostname, (hostname) => eq(nodes.hostname, hostname)),
   hostnamePrefix: given(filter.hostnamePrefix, hostnameBegins),
   address: given(filter.address, hasAddress),

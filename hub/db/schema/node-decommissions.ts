@@ -59,6 +59,11 @@ export const nodeDecommissions = pgTable(
     /** The generation of the node whose installed system MAAS has released; null while Muster has seen no release. */
     releasedGeneration: integer("released_generation"),
     /**
+     * The generation whose installed system a reinstall has released in MAAS. It is no `released_generation`, because the tenancy goes on: whatever looks
+     * for the end of a tenant's use, also a hub of an older version, must not find it (decision N11).
+     */
+    reinstalledGeneration: integer("reinstalled_generation"),
+    /**
      * The secrets that a full decommission removes, with the outcome for each secret. The list of secrets outlives the verb `restart_clean`, so that
      * a restarted decommission removes no other secret.
      */

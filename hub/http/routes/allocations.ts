@@ -11,7 +11,7 @@ import {
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
-import { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
+import { AllocationId, NodeId, SiteId, SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
 import { LoginUser } from "../../../shared/linux-user.ts";
 import { createAllocation } from "../../allocations/create-allocation.ts";
 import { releaseAllocation } from "../../allocations/end-allocation.ts";
@@ -134,6 +134,10 @@ const list = readRoute({
     tenant: Tenant.optional(),
     login_user: LoginUser.optional(),
     status: AllocationStatus.optional(),
+    ssh_key_id: SshKeyId.describe(
+      "Open allocations whose account should have the stored key, by its id or by a group",
+    ).optional(),
+    ssh_key_group_id: SshKeyGroupId.describe("Open allocations that name the key group").optional(),
   }),
   status: 200,
   response: page(Allocation),
@@ -147,6 +151,8 @@ const list = readRoute({
         tenant: query.tenant,
         loginUser: query.login_user,
         status: query.status,
+        sshKeyId: query.ssh_key_id,
+        sshKeyGroupId: query.ssh_key_group_id,
         reach: actor,
       },
       { before: readBefore(query.cursor), limit: query.limit + 1 },

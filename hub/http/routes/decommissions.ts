@@ -50,6 +50,7 @@ const NODE_BECOMES = {
   reimage: "active",
   storage_cleanup: null,
   full_decommission: "deleted",
+  reinstall: "active",
 } as const satisfies Record<DecommissionMode, NodeStatus | null>;
 
 /**

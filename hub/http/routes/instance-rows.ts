@@ -1,11 +1,13 @@
 import type { z } from "zod";
 import type { Instance } from "../../../shared/api/instances.ts";
 import { HEALTH_TEMPLATES } from "../../../shared/health-report.ts";
-import { instanceStatus } from "../../allocations/instance-status.ts";
+import { isFailed } from "../../../shared/workflow-status.ts";
+import { type InstanceFacts, instanceStatus } from "../../allocations/instance-status.ts";
 import { readInstanceHosts } from "../../db/queries/instances.ts";
 import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
 import { readReadiness } from "../../db/queries/node-readiness.ts";
 import { newestPowerActions } from "../../db/queries/power-actions.ts";
+import { type OpenReinstall, openReinstallsOf } from "../../db/queries/reinstalls.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
@@ -25,12 +27,18 @@ const REPAIRS: ReadonlySet<string> = new Set([
 export type OpenRow = AllocationRow & { readonly status: Exclude<AllocationRow["status"], "ended"> };
 export const isOpen = (row: AllocationRow): row is OpenRow => row.status !== "ended";
 
+const reinstallOf = (open: OpenReinstall | undefined): InstanceFacts["reinstall"] =>
+  open === undefined
+    ? null
+    : { failed: isFailed(open.status) ? (open.failureMessage ?? "its cause is unknown") : null };
+
 /** Computes the instances of open allocations, with a fixed number of SQL statements. */
 export async function toInstances(db: Db | Tx, rows: readonly OpenRow[]): Promise<z.input<typeof Instance>[]> {
   const nodeIds = [...new Set(rows.map(({ nodeId }) => nodeId))];
   const readiness = new Map((await readReadiness(db, nodeIds)).map((row) => [row.node.id, row]));
   const overrides = await listHealthOverrides(db, nodeIds);
   const powers = await newestPowerActions(db, nodeIds);
+  const reinstalls = await openReinstallsOf(db, nodeIds);
   const hosts = await readInstanceHosts(
     db,
     rows.map(({ id }) => id),
@@ -52,6 +60,8 @@ export async function toInstances(db: Db | Tx, rows: readonly OpenRow[]): Promis
       power:
         known === undefined ? null : (powerIntentOf(power, known.node, known.node.lastAgentContactAt)?.kind ?? null),
       hasFailedTurnover: host?.hasFailedTurnover ?? false,
+      reinstall: reinstallOf(reinstalls.get(row.nodeId)),
+      isLostToReinstall: host?.isLostToReinstall ?? false,
     });
     const { room = null, rack = null, unit = null } = known?.node ?? {};
     return {

@@ -1,7 +1,14 @@
 import { z } from "zod";
 import { Tenant } from "../../../shared/api/allocations.ts";
+import { DecommissionCreated } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { Instance, InstanceDetail, InstancePatch, StatusHistory } from "../../../shared/api/instances.ts";
+import {
+  Instance,
+  InstanceDetail,
+  InstancePatch,
+  InstanceReinstall,
+  StatusHistory,
+} from "../../../shared/api/instances.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
 import { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
@@ -11,6 +18,7 @@ import { readHistories } from "../../db/queries/machine-pages.ts";
 import { readNode } from "../../db/queries/nodes.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { historyOf, isCut } from "../../node/machine-history.ts";
+import { reinstallInstance } from "../../power/reinstall-instance.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { isOpen, type OpenRow, toInstances } from "./instance-rows.ts";
@@ -110,6 +118,29 @@ const update = writeRoute({
   },
 });
 
+const reinstall = writeRoute({
+  operationId: "reinstallInstance",
+  method: "POST",
+  path: `${path}/{id}/reinstall`,
+  tag,
+  summary: "Install the host of an instance anew for the same tenant; all that is on the disk of its system is lost",
+  permission: "write",
+  right: "allocate",
+  place: { of: "allocation", param: "id" },
+  params: z.strictObject({ id: AllocationId }),
+  body: InstanceReinstall,
+  status: 202,
+  response: DecommissionCreated,
+  write: async ({ params, body: { reason }, actor }, tx) => {
+    const { allocation, created } = await reinstallInstance(tx, params.id, { reason, by: actor });
+    const { tenant, hostname } = allocation;
+    return {
+      body: created,
+      audit: { target: `allocations/${allocation.id}`, reason, details: { ...created, tenant, hostname } },
+    };
+  },
+});
+
 const history = readRoute({
   operationId: "getNodeStatusHistory",
   method: "GET",
@@ -134,4 +165,4 @@ const history = readRoute({
   },
 });
 
-export const instanceRoutes = [list, get, update, history];
+export const instanceRoutes = [list, get, update, reinstall, history];

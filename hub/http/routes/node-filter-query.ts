@@ -11,6 +11,7 @@ export const toNodeFilter = (query: NodeFilterQuery, reach: Reach): NodeFilter =
   skus: query.sku_id,
   room: query.room,
   rack: query.rack,
+  placed: query.placed === undefined ? undefined : query.placed === "true",
   hostname: query.hostname,
   hostnamePrefix: query.hostname_prefix,
   address: query.address,

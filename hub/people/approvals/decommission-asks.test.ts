@@ -7,7 +7,7 @@ const STORAGE = ["none", "local", "weka", "all"] as const;
 const ERASE = ["none", "quick", "secure"] as const;
 
 /** The options that may matter, for each mode of the API. */
-const OPTIONS: Readonly<Record<DecommissionMode, readonly object[]>> = {
+const OPTIONS: Readonly<Record<Exclude<DecommissionMode, "reinstall">, readonly object[]>> = {
   drain: [{}],
   release: [{}],
   remove: [{}],
@@ -16,8 +16,8 @@ const OPTIONS: Readonly<Record<DecommissionMode, readonly object[]>> = {
   reimage: ERASE.map((erase) => ({ erase })),
   full_decommission: ERASE.flatMap((erase) => STORAGE.map((storage_cleanup) => ({ erase, storage_cleanup }))),
 };
-const REQUESTS: readonly DecommissionAsked[] = DECOMMISSION_MODES.flatMap((mode) =>
-  OPTIONS[mode].map((options) => BatchOperation.parse({ mode, reason: "r", ...options })),
+const REQUESTS: readonly DecommissionAsked[] = Object.entries(OPTIONS).flatMap(([mode, all]) =>
+  all.map((options) => BatchOperation.parse({ mode, reason: "r", ...options })),
 );
 
 const told = (request: DecommissionAsked): string =>

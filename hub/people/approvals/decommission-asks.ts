@@ -19,6 +19,7 @@ export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
   reimage: false,
   storage_cleanup: false,
   full_decommission: true,
+  reinstall: false,
 };
 
 const cleansDisks = (storage: "none" | "local" | "weka" | "all"): boolean => storage === "local" || storage === "all";
@@ -38,6 +39,8 @@ const LOSES_DISKS: Readonly<Record<DecommissionMode, "never" | "by_option" | "wh
   // The new deploy overwrites the disk of the system.
   reimage: "always",
   full_decommission: "always",
+  // The tenant's own data is lost at the tenant's own request, as at the end of an allocation, which asks for no second person either (decision N11).
+  reinstall: "never",
 };
 
 function cleans(request: DecommissionAsked): boolean {
@@ -74,6 +77,7 @@ const WORDS: Readonly<Record<DecommissionMode, string>> = {
   reimage: "Deploy again",
   storage_cleanup: "Clean the storage of",
   full_decommission: "Take out of the fleet",
+  reinstall: "Install anew",
 };
 
 /** The most names that one sentence for a second person tells. */

@@ -1,8 +1,9 @@
 import { ApiError } from "../../../shared/api/errors.ts";
-import type { WorkflowId } from "../../../shared/ids.ts";
+import type { AllocationId, WorkflowId } from "../../../shared/ids.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 import { setTurnover } from "../../db/queries/allocations.ts";
 import { nodePolicies } from "../../db/queries/node-profiles.ts";
+import { wasReinstalled } from "../../db/queries/reinstalls.ts";
 import { hadRootBy } from "../../db/queries/tenancies.ts";
 import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -13,6 +14,8 @@ interface Wanted {
   readonly mode: DecommissionMode;
   readonly reason: string;
   readonly force_release_allocation?: boolean | undefined;
+  /** The instance that a reinstall gives back to its tenant. */
+  readonly allocation_id?: AllocationId;
 }
 
 /**
@@ -29,6 +32,7 @@ export async function mustNotTakeFromTenant(
     operation,
   }: { readonly allocation: AllocationRow | null; readonly actor: string; readonly operation: WorkflowId },
 ): Promise<void> {
+  if (wanted.mode === "reinstall") return mustBeForTenant(node, wanted.allocation_id, allocation);
   if (allocation === null) return;
   if (allocation.status === "ending") return mustCleanEnough(tx, node, wanted.mode, allocation);
   // A full decommission ends the node's allocation itself, in its stage `force_release_allocations`.
@@ -46,6 +50,16 @@ export async function mustNotTakeFromTenant(
   );
 }
 
+/** A reinstall takes nothing from the tenant: it is for the tenant who has the node, and whose account exists. */
+function mustBeForTenant(node: Node, id: AllocationId | undefined, allocation: AllocationRow | null): void {
+  if (allocation !== null && allocation.id === id && allocation.status === "active") return;
+  throw new ApiError(
+    "conflict",
+    `Node ${node.hostname} has no active allocation ${id ?? ""}, so there is nothing to reinstall for a tenant. Reimage a node without a tenant.`,
+    { context: { node_id: node.id } },
+  );
+}
+
 /** An operation on a node whose allocation is `ending` must remove all traces of the tenant (decision C4). */
 async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
   if (mode === "storage_cleanup")
@@ -54,8 +68,15 @@ async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, alloc
       `Allocation ${allocation.id} of node ${node.hostname} to ${allocation.tenant} is ending, and a storage cleanup does not remove the tenant's account. Release the allocation again.`,
       { context: { node_id: node.id, allocation_id: allocation.id } },
     );
+  if (mode !== "soft_reset") return;
+  if (await wasReinstalled(tx, allocation))
+    throw new ApiError(
+      "conflict",
+      `The host of node ${node.hostname} was installed anew for its tenant, so the baseline of its system does not tell what the tenant has left on the data disks, and only a reimage cleans it. Reimage the node.`,
+      { context: { node_id: node.id, allocation_id: allocation.id } },
+    );
   const grantsRoot = hadRootBy(allocation);
-  if (mode !== "soft_reset" || !grantsRoot) return;
+  if (!grantsRoot) return;
   const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;
   if (turnoverMode({ grantsRoot, onboardingMode: node.onboardingMode, policy }) !== "reimage") return;
   throw new ApiError(

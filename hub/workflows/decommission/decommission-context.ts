@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failure } from "../../../shared/failures.ts";
-import { NodeId, TaskId } from "../../../shared/ids.ts";
+import { AllocationId, NodeId, TaskId } from "../../../shared/ids.ts";
 import { DisksBefore, MOST_COMPARED_DISKS } from "../../../shared/tasks/sample-disks.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
 import { readOpenSession } from "../../db/queries/agent-sessions.ts";
@@ -28,6 +28,8 @@ export const DecommissionInput = z.object({
   erase: z.enum(["none", "quick", "secure"]).default("none"),
   remove_maas_record: z.boolean().default(false),
   force_release_allocation: z.boolean().default(false),
+  /** The allocation of the instance that a reinstall gives back; null in every other mode. */
+  allocation_id: AllocationId.nullable().default(null),
 });
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 

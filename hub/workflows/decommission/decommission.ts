@@ -8,8 +8,10 @@ import {
   type WorkflowStatus,
 } from "../../../shared/workflow-status.ts";
 import { admitDecommissions } from "../../db/queries/admission.ts";
-import { readDecommissionRows } from "../../db/queries/decommissions.ts";
+import { lockOpenAllocation } from "../../db/queries/allocations.ts";
+import { generationReleasedBy, readDecommissionRows } from "../../db/queries/decommissions.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import { isAccountLost } from "../../db/queries/reinstalls.ts";
 import { hasTaskOf } from "../../db/queries/task-reads.ts";
 import { isTerminal } from "../../db/queries/workflows.ts";
 import type { Node, NodeDecommission, Workflow as WorkflowRow } from "../../db/schema/index.ts";
@@ -38,7 +40,7 @@ import {
 } from "./decommission-context.ts";
 import { undoDrain } from "./drain-work.ts";
 import { endTenancy, leaveTenancy } from "./end-tenancy.ts";
-import { KEEPS_STATUS } from "./keeps-status.ts";
+import { AFTER_CANCEL, deploysAnew, KEEPS_STATUS } from "./keeps-status.ts";
 import { fullFacts, lastSeen, leftBy } from "./left-by-full.ts";
 import { observedMachine } from "./release-machine.ts";
 import { checkHardware } from "./stages/check-hardware.ts";
@@ -63,11 +65,13 @@ import { validateCleanNode } from "./stages/validate-clean-node.ts";
 import { UNINSTALL } from "./uninstall-work.ts";
 
 /**
- * Each mode of a decommission is a workflow kind of its own, with the stages of state model 5.2. The workflow kind `reimage` has a folder of its own,
- * because a reimage also deploys the host.
+ * Each mode of a decommission is a workflow kind of its own, with the stages of state model 5.2. The workflow kinds `reimage` and `reinstall` have
+ * folders of their own, because they also deploy the host.
  */
 const MODES: {
-  readonly [Mode in Exclude<DecommissionMode, "reimage">]: DecommissionStages<(typeof STAGES_OF_MODE)[Mode]>;
+  readonly [Mode in Exclude<DecommissionMode, "reimage" | "reinstall">]: DecommissionStages<
+    (typeof STAGES_OF_MODE)[Mode]
+  >;
 } = {
   drain: [disableNode, drainNode, retireGpuaasNode],
   release: [releaseMaasNode, powerOffMaasNode],
@@ -170,7 +174,8 @@ async function settleNode(
     await undoDrain(tx, row.id, decommission, "The drain was given up");
     await leaveDraining(tx, nodeId, row.id, decommission.priorStatus, "The operation was cancelled");
     if (decommission.mode === "full_decommission") await leaveFull(tx, row, nodeId);
-    if (decommission.mode === "reimage") await leaveReimage(tx, nodeId, "The reimage was cancelled");
+    const { mode } = decommission;
+    if (deploysAnew(mode)) await leaveReimage(tx, nodeId, `The ${mode} was cancelled`, AFTER_CANCEL[mode]);
     if (KEEPS_STATUS[decommission.mode])
       await leaveCleaning(
         tx,
@@ -190,15 +195,24 @@ async function settleNode(
 
 /**
  * True if nobody knows after a cancelled decommission whether the host is clean. A reimage has begun to clean the host when MAAS has released the
- * machine, because a new system alone does not clean the GPUs.
+ * machine, because a new system alone does not clean the GPUs. A reinstall cleans nothing, and only the return of its tenant makes it whole.
  */
 async function isCleaningBegun(
   tx: Tx,
   row: WorkflowRow,
-  { decommission: { mode, nodeId, releasedGeneration }, node }: { decommission: NodeDecommission; node: Node },
+  { decommission, node }: { decommission: NodeDecommission; node: Node },
 ): Promise<boolean> {
-  if (mode === "reimage" && releasedGeneration !== null && node.status !== "enrolling") return true;
+  const { mode, nodeId } = decommission;
+  const isReleased = generationReleasedBy(decommission) !== null && node.status !== "enrolling";
+  if (mode === "reinstall") return isReleased && !(await hasRestoredTenant(tx, nodeId));
+  if (mode === "reimage" && isReleased) return true;
   return hasTaskOf(tx, { nodeId, workflowId: row.id }, CLEANING_TASKS);
+}
+
+/** True if the tenant of a reinstall has the instance, with an account on the new system. */
+async function hasRestoredTenant(tx: Tx, nodeId: NodeId): Promise<boolean> {
+  const allocation = await lockOpenAllocation(tx, nodeId);
+  return allocation?.status === "active" && !(await isAccountLost(tx, allocation.id));
 }
 
 /**

@@ -27,10 +27,10 @@ export async function applyForce(
   const { decommission, node } = rows;
   if (isTerminal(row.status) || row.status === "compensating")
     throw new ApiError("verb_not_allowed", `force is not possible while the decommission is ${row.status}.`);
-  if (decommission.mode === "release")
+  if (decommission.mode === "release" || decommission.mode === "reinstall")
     throw new ApiError(
       "verb_not_allowed",
-      "A release waits for no agent, so there is nothing to force. Resume or cancel it.",
+      `A ${decommission.mode} waits for no agent of an old system, so there is nothing to force. Resume or cancel it.`,
     );
   if (decommission.mode === "soft_reset" || decommission.mode === "storage_cleanup")
     throw new ApiError(

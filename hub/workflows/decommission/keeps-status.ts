@@ -10,6 +10,7 @@ export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
   reimage: true,
   storage_cleanup: true,
   full_decommission: false,
+  reinstall: true,
 };
 
 /** The statuses of a node whose host has an installed system that a turnover can clean. */
@@ -20,6 +21,16 @@ const CLEANED_OUT: readonly NodeStatus[] = ["draining", "retired"];
 export const mayClean = (mode: DecommissionMode, status: NodeStatus): boolean =>
   mode === "full_decommission" ? CLEANED_OUT.includes(status) : isCleanable(status);
 
+/** True for a mode that gives the node's host a new system. */
+export const deploysAnew = (mode: DecommissionMode): mode is "reimage" | "reinstall" =>
+  mode === "reimage" || mode === "reinstall";
+
+/** What an operator does with a node after such a mode was cancelled without a new system. */
+export const AFTER_CANCEL = {
+  reimage: "reimage it again, or drain and remove it",
+  reinstall: "reinstall its instance again, or release the instance",
+} as const;
+
 /** True if the system that the mode would drain is gone, as after a reimage has made its node `enrolling`. */
 export const hasLostSystem = (mode: DecommissionMode, status: NodeStatus): boolean =>
-  mode === "reimage" && status === "enrolling";
+  deploysAnew(mode) && status === "enrolling";

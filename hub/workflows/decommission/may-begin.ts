@@ -2,7 +2,7 @@ import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 
 const CLEANED_IN_SERVICE: Readonly<Record<NodeStatus, true | string>> = {
-  bootstrap_issued: "Its host has not enrolled, so no agent can clean it.",
+  bootstrap_issued: "Its host has not enrolled, so nothing is installed there.",
   enrolling: "It is not in service yet: wait until it is active.",
   active: true,
   offline: true,
@@ -58,6 +58,7 @@ export const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeSt
   soft_reset: CLEANED_IN_SERVICE,
   reimage: CLEANED_IN_SERVICE,
   storage_cleanup: CLEANED_IN_SERVICE,
+  reinstall: CLEANED_IN_SERVICE,
   full_decommission: {
     bootstrap_issued: "Its host has not enrolled, and it is no machine in MAAS: remove it.",
     enrolling: "It is not in service yet: cancel its onboarding, and decommission the node that it leaves.",

@@ -2,7 +2,7 @@ import { type Evidence, failure } from "../../../shared/failures.ts";
 import type { SiteId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
-import { readMaasSystemId, recordMachineReleased } from "../../db/queries/decommissions.ts";
+import { generationReleasedBy, readMaasSystemId, recordMachineReleased } from "../../db/queries/decommissions.ts";
 import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
@@ -22,6 +22,7 @@ import {
 import { inFencedTx } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import { type DecommissionContext, type DecommissionState, stateConflict } from "./decommission-context.ts";
+import { deploysAnew } from "./keeps-status.ts";
 import { asksWhoOwns, judgeRelease, type ReleaseJudgement, type ReleaseStage } from "./release-verdicts.ts";
 
 /**
@@ -36,6 +37,7 @@ const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> 
   reimage: ["active", "offline", "quarantined", "enrolling"],
   storage_cleanup: [],
   full_decommission: ["retired"],
+  reinstall: ["active", "offline", "quarantined", "enrolling"],
 };
 
 export function machineOf({ decommission }: DecommissionContext): { siteId: SiteId; systemId: string } {
@@ -148,8 +150,8 @@ export const hostIsGone =
   (context: DecommissionContext) =>
   async (tx: Tx): Promise<void> => {
     const { decommission, node } = context;
-    if (decommission.releasedGeneration === node.generation) return;
-    if (decommission.mode === "reimage") await enterReimage(tx, node.id, decommission.reason);
+    if (generationReleasedBy(decommission) === node.generation) return;
+    if (deploysAnew(decommission.mode)) await enterReimage(tx, node.id, decommission.reason);
     const reason = "Its machine was released in MAAS";
     await revokeCertificates(tx, node.id, "all", reason);
     await revokeEnrollmentTokens(tx, node.id);

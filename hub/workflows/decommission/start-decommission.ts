@@ -8,7 +8,7 @@ import type {
   StorageCleanupCreate,
 } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { type BatchId, type NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { type AllocationId, type BatchId, type NodeId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 import { insertDecommissions, readPriorStatus } from "../../db/queries/decommissions.ts";
@@ -23,17 +23,26 @@ import { type BaselineLack, lacksNothing, toldLack } from "../../node/baseline-l
 import { moveNode } from "../../node/move-node.ts";
 import { adoptEnding, mustNotTakeFromTenant } from "./allocated-node.ts";
 import { firstStageOf } from "./decommission.ts";
-import { KEEPS_STATUS } from "./keeps-status.ts";
+import { deploysAnew, KEEPS_STATUS } from "./keeps-status.ts";
 import { MAY_BEGIN } from "./may-begin.ts";
 import { factsOf, readStartFacts, type StartFacts } from "./start-facts.ts";
 import { holdOwnMachine, takeLeftMachine } from "./take-left-machine.ts";
 import { staysDeployed } from "./uninstall-work.ts";
+
+/** The request for a reinstall names the instance that keeps its node. */
+export interface ReinstallRequest {
+  readonly mode: "reinstall";
+  readonly allocation_id: AllocationId;
+  readonly reason: string;
+  readonly agent_wait_seconds: number;
+}
 
 export type DecommissionRequest =
   | ({ readonly mode: "drain" } & DrainCreate)
   | ({ readonly mode: "remove" } & RemoveCreate)
   | ({ readonly mode: "release" } & ReleaseCreate)
   | ({ readonly mode: "storage_cleanup" } & StorageCleanupCreate)
+  | ReinstallRequest
   | DecommissionCreate;
 
 export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
@@ -218,7 +227,12 @@ async function createdOf(
   return { decommission_id: id, node_id: node.id, mode, status: "pending", warning };
 }
 
-const RELEASING = ["release", "reimage", "full_decommission"] as const satisfies readonly DecommissionMode[];
+const RELEASING = [
+  "release",
+  "reimage",
+  "full_decommission",
+  "reinstall",
+] as const satisfies readonly DecommissionMode[];
 type Releasing = (typeof RELEASING)[number];
 const isReleasing = (mode: DecommissionMode): mode is Releasing => (RELEASING as readonly string[]).includes(mode);
 
@@ -232,7 +246,7 @@ function mustHaveMachine(
   mode: Releasing,
   { hasProfile }: Pick<StartFacts, "hasProfile">,
 ): void {
-  const todo = mode === "reimage" ? "deployed again" : "released";
+  const todo = deploysAnew(mode) ? "deployed again" : "released";
   const refuse = (why: string) =>
     new ApiError("conflict", `No machine can be ${todo} for node ${node.hostname}: ${why}`, {
       context: { node_id: node.id },
@@ -310,6 +324,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
     ? { storage_cleanup: request.scope, purge_disks: request.purge_disks ?? [] }
     : {}),
   ...(request.mode === "reimage" ? { erase: request.erase } : {}),
+  ...(request.mode === "reinstall" ? { allocation_id: request.allocation_id } : {}),
   ...(request.mode === "full_decommission"
     ? {
         erase: request.erase,
@@ -320,10 +335,10 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
     : {}),
 });
 
-/** A reimage or full decommission also holds the host's name and BMC, so that no onboarding begins on the host. */
+/** A reimage, reinstall or full decommission also holds the host's name and BMC, so that no onboarding begins on the host. */
 function subjectsOf(node: Node, mode: DecommissionMode, bmc: string | null): string[] {
   const own = [subjectOf.node(node.id)];
-  if (mode !== "reimage" && mode !== "full_decommission") return own;
+  if (!deploysAnew(mode) && mode !== "full_decommission") return own;
   if (bmc === null || node.siteId === null) return own;
   return [...own, subjectOf.host(node.siteId, node.hostname), subjectOf.bmc(node.siteId, bmc)];
 }

@@ -1,6 +1,7 @@
 import type { WorkflowId } from "../../../shared/ids.ts";
 import { nodePolicies } from "../../db/queries/node-profiles.ts";
 import { newestPowerActions } from "../../db/queries/power-actions.ts";
+import { wasReinstalled } from "../../db/queries/reinstalls.ts";
 import { hadRootBy } from "../../db/queries/tenancies.ts";
 import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -14,16 +15,18 @@ const AGENT_WAIT_WHEN_OFF_SECONDS = 2100;
 
 /**
  * Begins the operation that cleans a node after its tenant (architecture 14.2). The node's profile and the tenant's rights decide whether a turnover
- * is a soft reset or a reimage. A forced turnover fails at once if the agent is not connected, so that a person decides.
+ * is a soft reset or a reimage; after a reinstall it is a reimage (decision N11). A forced turnover fails at once if the agent is not connected, so that a person decides.
  */
 export async function startTurnover(
   tx: Tx,
   node: Node,
-  allocation: Pick<AllocationRow, "grantsRoot" | "rootBy">,
+  allocation: Pick<AllocationRow, "nodeId" | "createdAt" | "grantsRoot" | "rootBy">,
   { reason, forced, actor }: Ending,
 ): Promise<WorkflowId> {
   const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;
-  const mode = turnoverMode({ grantsRoot: hadRootBy(allocation), onboardingMode: node.onboardingMode, policy });
+  const facts = { grantsRoot: hadRootBy(allocation), onboardingMode: node.onboardingMode, policy };
+  // The baseline of a reinstalled host was taken when the tenant's data was on its disks already, so a soft reset would take that data for its own.
+  const mode = (await wasReinstalled(tx, allocation)) ? "reimage" : turnoverMode(facts);
   const power = (await newestPowerActions(tx, [node.id])).get(node.id);
   const mayBeOff = power?.generation === node.generation && (power.verb === "off" || power.state !== "done");
   const wait = mayBeOff ? AGENT_WAIT_WHEN_OFF_SECONDS : AGENT_WAIT_SECONDS;

@@ -3,12 +3,12 @@ import type { Tx } from "../../db/tx.ts";
 import { orderFirstBaseline } from "../../node/baseline.ts";
 import { moveNode } from "../../node/move-node.ts";
 import { StageFailure } from "../stage-failure.ts";
-import { type ProvisionContext, provisioningOf } from "./context.ts";
+import { ownerOf, type ProvisionContext, provisioningOf } from "./context.ts";
 
 /** Makes the node of a provisioned host `active`, and orders its first baseline. */
 export async function activateNode(tx: Tx, context: ProvisionContext): Promise<void> {
   const { nodeId } = provisioningOf(context);
-  const move = { from: "enrolling", to: "active", owner: context.operation } as const;
+  const move = { from: "enrolling", to: "active", owner: ownerOf(context) } as const;
   const moved = await moveNode(
     tx,
     nodeId,

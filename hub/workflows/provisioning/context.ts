@@ -23,9 +23,13 @@ export interface ProvisionContext<Input = unknown, State extends ProvisionState 
   readonly site: MaasSite;
   readonly profile: MaasSiteProfile;
   readonly sku: Sku;
-  /** The name of the operation in messages, and as the owner of changes to the node's status (state model 3.3). */
-  readonly operation: "onboarding" | "reimage";
+  /** The name of the operation in messages. */
+  readonly operation: "onboarding" | "reimage" | "reinstall";
 }
+/** The owner of changes to the node's status (state model 3.3). For the node, a reinstall is a reimage. */
+export const ownerOf = ({ operation }: Pick<ProvisionContext, "operation">): "onboarding" | "reimage" =>
+  operation === "onboarding" ? "onboarding" : "reimage";
+
 export type ProvisionStage<Name extends ProvisioningStage = ProvisioningStage> = Stage<
   ProvisionContext,
   ProvisionState,

@@ -25,6 +25,8 @@ export async function renderUserData(
 ): Promise<RenderedUserData> {
   const { firstBoot, db } = context.services;
   const { host, site, profile } = context;
+  // The tenant keeps the data disks, so the first boot mounts the shares that it finds, and formats nothing.
+  const keepsData = context.operation === "reinstall";
   const roce = profile.enablePhase2Roce ? await listRoceOfHost(db, site.id, host.hostname) : [];
   const agentPackage = await firstBoot.agentPackage(profile.architecture.split("/", 1)[0] ?? "");
   const composed = composeUserData({
@@ -40,7 +42,11 @@ export async function renderUserData(
       maasUrl: site.apiBaseUrl,
       intervalSeconds: profile.hardwareSyncIntervalSeconds,
     },
-    extraDisks: { enabled: profile.initializeExtraDisks, eraseSignatures: profile.eraseUnexpectedSignatures },
+    extraDisks: {
+      enabled: profile.initializeExtraDisks,
+      eraseSignatures: profile.eraseUnexpectedSignatures && !keepsData,
+      keepOnly: keepsData,
+    },
     roce: { assignments: roce.map((row) => ({ interface: row.interface, ipv4Cidr: row.ipv4Cidr })) },
     deployUser: { name: site.deployUser, passwordHash: await deployPasswordHash(context), sudo: true },
   });

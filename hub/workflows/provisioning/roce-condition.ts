@@ -48,7 +48,7 @@ export async function tellRoce(
       node_id: node.id,
       hostname: host.hostname,
       onboarding_id: operation === "onboarding" ? workflowId : null,
-      decommission_id: operation === "reimage" ? workflowId : null,
+      decommission_id: operation === "onboarding" ? null : workflowId,
       assignments: state.roce_assigned ?? 0,
       applied: state.roce_applied ?? 0,
       problems: (state.roce_warnings ?? []).slice(0, 32),

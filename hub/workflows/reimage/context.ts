@@ -20,13 +20,15 @@ export interface ReimageContext
   extends Omit<DecommissionContext, "state" | "profile" | "services">,
     ProvisionContext<DecommissionInput, ReimageState> {}
 
-type ReimageStageName = (typeof STAGES_OF_MODE)["reimage"][number];
-export type ReimageStage<Name extends ReimageStageName = ReimageStageName> = Stage<ReimageContext, ReimageState, Name>;
-export type ReimageStages<Names extends readonly ReimageStageName[]> = StagesOf<Names, ReimageContext, ReimageState>;
+/** The stages of the modes that give a host a new system. */
+type StageName = (typeof STAGES_OF_MODE)["reimage" | "reinstall"][number];
+export type ReimageStage<Name extends StageName = StageName> = Stage<ReimageContext, ReimageState, Name>;
+export type ReimageStages<Names extends readonly StageName[]> = StagesOf<Names, ReimageContext, ReimageState>;
 
 export async function buildReimageContext(
   services: WorkflowServices,
   run: StageRun<DecommissionInput, ReimageState>,
+  operation: "reimage" | "reinstall",
 ): Promise<ReimageContext> {
   const { node, decommission, boundSystemId, session, tenancy, gpuVendor } = await buildDecommissionContext(
     services,
@@ -34,7 +36,7 @@ export async function buildReimageContext(
   );
   const rows = await readReimagedHost(services.db, node.id);
   if (rows === null) {
-    const message = `The site, profile or SKU of node ${node.hostname} does not exist any more, so no system can be deployed. Cancel the reimage.`;
+    const message = `The site, profile or SKU of node ${node.hostname} does not exist any more, so no system can be deployed. Cancel the ${operation}.`;
     throw new StageFailure(failure("input_config_error", "profile_unknown", message));
   }
   const { ipmiIp, ...settings } = rows;
@@ -43,7 +45,7 @@ export async function buildReimageContext(
     ...run,
     ...settings,
     services,
-    operation: "reimage",
+    operation,
     host,
     node,
     decommission,

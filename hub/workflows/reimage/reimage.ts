@@ -50,6 +50,11 @@ const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name
   };
 };
 
+/** The stages that deploy the host anew. `map` keeps their number, order and names, although the type of its result does not say so. */
+export const DEPLOY_STAGES = PROVISION_STAGES.map((stage) =>
+  provisioning(stage as ProvisionStage),
+) as unknown as typeof PROVISION_STAGES;
+
 /**
  * A reimage takes the host out of use, releases its machine and deploys the machine anew (lifecycle 5.3). After the deploy, the new system's agent
  * cleans the GPUs and signs the sanitization record, and the node returns to service.
@@ -61,8 +66,7 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   readDisks,
   releaseMaasNode,
   powerOffMaasNode,
-  // `map` keeps the number, order and names of the stages, although the type of its result does not say so.
-  ...(PROVISION_STAGES.map((stage) => provisioning(stage as ProvisionStage)) as unknown as typeof PROVISION_STAGES),
+  ...DEPLOY_STAGES,
   takeBaseline,
   checkDisks,
   scrubGpu,
@@ -74,10 +78,16 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   enableNode,
 ];
 
-/**
- * Maps a failed stage to the stage at which `resume` begins. If a stage that configures the released machine fails, `resume` begins at the preflight,
- * and the release adopts the Ready machine.
- */
+/** If a stage that configures the released machine fails, `resume` begins at the preflight, and the release adopts the Ready machine. */
+export const RESUME_DEPLOY = {
+  configure_storage: "load_site_config",
+  apply_roce_phase2: "load_site_config",
+  ensure_pxe_interface_auto: "load_site_config",
+  render_cloud_init: "load_site_config",
+  ...PROVISION_RESTART.resume,
+} as const;
+
+/** Maps a failed stage to the stage at which `resume` begins. */
 const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   disable_node: "disable_node",
   drain_node: "drain_node",
@@ -85,11 +95,7 @@ const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   read_disks: "read_disks",
   release_maas_node: "release_maas_node",
   power_off_maas_node: "power_off_maas_node",
-  configure_storage: "load_site_config",
-  apply_roce_phase2: "load_site_config",
-  ensure_pxe_interface_auto: "load_site_config",
-  render_cloud_init: "load_site_config",
-  ...PROVISION_RESTART.resume,
+  ...RESUME_DEPLOY,
   take_baseline: "take_baseline",
   check_disks: "check_disks",
   scrub_gpu: "scrub_gpu",
@@ -114,7 +120,7 @@ export function reimageWorkflow(services: WorkflowServices): Workflow {
     state: ReimageState.partial(),
     renamed: {},
     rerunPoint: rerunAtPowerCycle,
-    buildContext: (run) => buildReimageContext(services, run),
+    buildContext: (run) => buildReimageContext(services, run, "reimage"),
     observedEvidence: observedMachine,
     hooks: {
       ...hooks,

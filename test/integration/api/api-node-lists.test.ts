@@ -117,6 +117,10 @@ describe("the list of nodes", () => {
     expect(body).toMatchObject({ set: 1, refused: 1 });
     expect(body.results[1]).toMatchObject({ node_id: null, refused_because: "Site dc1 has no node nobody." });
     expect((await list("rack=r9")).items[0].location).toEqual({ room: null, rack: "r9", unit: 1 });
+    await api.ask("POST", `${NODES}/locations`, { site_id: siteId, items: [{ hostname: "c01u02", rack: "r9" }] });
+    expect(await names("placed=true")).toEqual(["c02u01"]);
+    expect(await names("placed=false&rack=r9")).toEqual(["c01u02"]);
+    expect((await api.ask("GET", `${NODES}/facets?placed=false`)).body.total).toBe(3);
     const twice = await api.ask("POST", `${NODES}/locations`, { site_id: siteId, items: [items[0], items[0]] });
     expect(twice.problem.errors?.[0]).toEqual({ pointer: "/items/1/hostname", message: "is named twice" });
   });

@@ -144,6 +144,28 @@ describe("stored SSH keys", () => {
     expect((await allocate({ ssh_keys: [SSH_KEY] })).body).toMatchObject({ key_sync: null, ssh_key_ids: [] });
   });
 
+  it("find the open allocations whose accounts should have them", async () => {
+    const [a, b, c] = [await key("A"), await key("B"), await key("C")];
+    const [team, other] = [await group("team", [a, b]), await group("other", [a], { site_ids: [siteId] })];
+    const own = (await allocate({ ssh_key_ids: [a] })).body.id;
+    const byTeam = (await allocate({ ssh_key_group_ids: [team] })).body.id;
+    const byBoth = (await allocate({ ssh_key_ids: [c], ssh_key_group_ids: [other] })).body.id;
+    const listed = async (query: string): Promise<string[]> =>
+      (await api.ask("GET", `${ADMIN}/allocations?${query}`)).body.items.map(({ id }: { id: string }) => id);
+    expect(await listed(`ssh_key_id=${a}`)).toEqual([byBoth, byTeam, own]);
+    expect(await listed(`ssh_key_id=${b}`)).toEqual([byTeam]);
+    expect(await listed(`ssh_key_group_id=${other}`)).toEqual([byBoth]);
+    // At a site that the group no longer has, its keys leave the accounts.
+    expect((await change(other, { site_ids: [otherSite] })).status).toBe(200);
+    expect(await listed(`ssh_key_id=${a}`)).toEqual([byTeam, own]);
+    expect(await listed(`ssh_key_group_id=${other}`)).toEqual([byBoth]);
+    await api.database.database.db.execute(
+      sql`update allocations set status = 'ended', ended_at = now() where id in (${byTeam}, ${byBoth})`,
+    );
+    expect(await listed(`ssh_key_id=${a}`)).toEqual([own]);
+    expect(await listed(`ssh_key_group_id=${other}`)).toEqual([]);
+  });
+
   it("are refused for an account if they are of another tenant, of another site, none, or given twice", async () => {
     const [own, there] = [await key("A"), await key("B", { site_ids: [otherSite] })];
     const [empty, far] = [await group("empty", []), await group("far", [there], { site_ids: [otherSite] })];

@@ -11,6 +11,7 @@ import { until } from "../../support/until.ts";
 import { startChromium } from "../chromium.ts";
 import type { Visit, VisitOptions } from "../visit.ts";
 import { Visits } from "../visits.ts";
+import { KEYS } from "./key-seed.ts";
 import { OPERATION, PROFILE, REPAIR, SITE } from "./screens.ts";
 
 /** The number of nodes of the fleet. One node of forty is quarantined, one offline and one retired. */
@@ -76,7 +77,7 @@ export class ConsoleStage {
       profile.body.id,
       PROFILE,
     ]);
-    for (const statement of REPAIRS) await api.database.database.pool.query(statement);
+    for (const statement of [...REPAIRS, ...KEYS]) await api.database.database.pool.query(statement);
     await built;
     return new ConsoleStage({ api, url: await api.listen(), browser, console, folder });
   }

@@ -3,6 +3,7 @@ import { ConsoleStage } from "./console-stage.ts";
 import { consoleDriftCases } from "./drift-cases.ts";
 import { consoleFormCases } from "./form-cases.ts";
 import { consoleFrameCases } from "./frame-cases.ts";
+import { consoleKeyCases } from "./key-cases.ts";
 import { consoleNodeListCases } from "./node-list-cases.ts";
 import { consoleOperationCases } from "./operation-cases.ts";
 import { consoleReaderCases } from "./reader-cases.ts";
@@ -25,6 +26,7 @@ describe("the console", () => {
   describe("for every reader", () => consoleReaderCases(set));
   describe("in its list of nodes", () => consoleNodeListCases(set));
   describe("in its forms", () => consoleFormCases(set));
+  describe("in its screens of SSH keys", () => consoleKeyCases(set));
   describe("in its screens of operations and nodes", () => consoleOperationCases(set));
   describe("in its screens of drift and breakers", () => consoleDriftCases(set));
   describe("in its screens of repairs", () => consoleRepairCases(set));

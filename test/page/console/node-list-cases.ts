@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
+import { barriers } from "../barriers.ts";
 import { type ConsoleStage, NODES } from "./console-stage.ts";
+import { SITE } from "./screens.ts";
 
 const query = (url: string): string => new URL(url).search;
 
@@ -13,8 +15,8 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
       .click();
     await page.getByText("6 nodes", { exact: true }).waitFor();
     expect(query(page.url())).toBe("?status=offline");
-    await page.getByRole("button", { name: "Status, 1 chosen" }).click();
-    const menu = page.getByRole("dialog", { name: "Status, 1 chosen" });
+    await page.getByRole("button", { name: "Status 1 chosen" }).click();
+    const menu = page.getByRole("dialog", { name: "Status 1 chosen" });
     await menu.getByRole("checkbox", { name: "quarantined" }).check();
     await page.keyboard.press("Escape");
     await page.getByText("12 nodes", { exact: true }).waitFor();
@@ -94,5 +96,78 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
     await again.getByRole("button", { name: "Activate 5 nodes" }).click();
     await page.getByText("Activate: done for 5 nodes, refused for 0.").waitFor();
     await page.getByText("The filter leaves out all nodes").waitFor();
+  });
+
+  it("shows the racks of one site after it is chosen, and loads no other nodes", async () => {
+    const visit = await stage().operator("/nodes?status=active,offline");
+    const { page } = visit;
+    const asked: URL[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url())));
+    const lists = () => asked.filter(({ pathname }) => pathname === "/api/v1/admin/nodes");
+    await page.getByText("Racks", { exact: true }).click();
+    await visit.heading("Racks of which site?").waitFor();
+    expect(lists()).toEqual([]);
+    await page.getByRole("button", { name: "dc0", exact: true }).click();
+    const rack = page.getByRole("table", { name: "r0 19 nodes" });
+    await rack.getByRole("row", { name: "3 c000u00002 offline" }).waitFor();
+    await rack.getByRole("row", { name: "42 - 40 no node" }).waitFor();
+    expect(query(page.url())).toBe(`?status=active,offline&view=racks&site_id=${SITE}`);
+    await page.getByText("The filter leaves out nodes").waitFor();
+    expect(new Set(lists().map(({ searchParams }) => searchParams.get("site_id")))).toEqual(new Set([SITE]));
+    expect(lists().length).toBeLessThanOrEqual(3);
+    await page.setViewportSize({ width: 420, height: 900 });
+    await page.reload();
+    await rack.waitFor();
+    expect(await page.getByRole("table", { name: /^r\d / }).count()).toBeLessThan(6);
+    await page.getByRole("region", { name: "Racks side by side" }).focus();
+    while ((await rack.count()) > 0) await page.keyboard.press("ArrowRight");
+    await page.getByRole("table", { name: "r6 1 node" }).waitFor();
+  });
+
+  it("marks a unit that two nodes claim, lists nodes without a unit, and follows events", async () => {
+    const move = (hostname: string, place: object) =>
+      stage().change("/nodes/locations", { site_id: SITE, items: [{ hostname, room: "A", rack: "r0", ...place }] });
+    const visit = await stage().operator(`/nodes?view=racks&site_id=${SITE}`);
+    const { page } = visit;
+    const rack = page.getByRole("table", { name: /^r0 / });
+    await rack.getByRole("row", { name: "5 c000u00004 active" }).waitFor();
+    await page.getByText("Every node here has a rack and a unit.").waitFor();
+    await move("c000u00004", { unit: 3 });
+    await move("c000u00006", {});
+    const { body } = await stage().api.ask("GET", "/api/v1/admin/nodes?search=c000u00004");
+    await stage().change(`/nodes/${body.items[0].id}/cordon`, { reason: "two hosts with one label" });
+    await rack
+      .getByRole("row", { name: "3 Several nodes have this unit c000u00002 offline c000u00004 active" })
+      .waitFor();
+    const unplaced = page.getByRole("region", { name: "The nodes without a place", exact: true });
+    await unplaced.getByRole("row", { name: /c000u00006/ }).waitFor();
+    expect(await barriers(page, "{}"), "two nodes in one unit").toEqual([]);
+    await stage().change(`/nodes/${body.items[0].id}/uncordon`, { reason: "the label is right again" });
+    await move("c000u00004", { unit: 5 });
+    await move("c000u00006", { unit: 7 });
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await rack.getByRole("row", { name: "7 c000u00006 active" }).waitFor();
+    await rack.getByRole("link", { name: "c000u00004" }).click();
+    await visit.heading("c000u00004").waitFor();
+  });
+
+  it("asks for the room if a site has nodes in several, and shows the nodes that are in none", async () => {
+    const move = (room: string | null) =>
+      stage().change("/nodes/locations", {
+        site_id: SITE,
+        items: [{ hostname: "c001u00044", rack: "r1", unit: 5, ...(room === null ? {} : { room }) }],
+      });
+    await move(null);
+    const visit = await stage().operator(`/nodes?view=racks&site_id=${SITE}`);
+    const { page } = visit;
+    await page.getByRole("button", { name: "No room", exact: true }).click();
+    await page.getByRole("table", { name: "r1 1 node" }).getByRole("row", { name: "5 c001u00044 active" }).waitFor();
+    expect(await page.getByRole("table", { name: /^r\d / }).count()).toBe(1);
+    await page.getByRole("button", { name: "Another place" }).click();
+    await page.getByRole("button", { name: "dc0", exact: true }).click();
+    await page.getByRole("button", { name: "A", exact: true }).click();
+    await page.getByRole("table", { name: "r1 19 nodes" }).waitFor();
+    expect(query(page.url())).toBe(`?view=racks&site_id=${SITE}&room=A`);
+    await move("A");
   });
 }

@@ -72,4 +72,42 @@ export function consoleRepairCases(stage: () => ConsoleStage): void {
     await page.goto(`${visit.url}/console/nodes/${node.id}?tab=use`);
     await page.getByRole("region", { name: "As the tenant sees it" }).getByText("Repairing").waitFor();
   });
+
+  it("releases a machine with its fault, and ends a repair by the release of its access", async () => {
+    const released = async (search: string) => {
+      const node = await nodeOf(search);
+      const { body } = await stage().api.ask("GET", `/api/v1/admin/allocations?node_id=${node.id}&status=active`);
+      return { node, ...body.items[0] };
+    };
+    const { node, id, hostname, tenant } = await released("u00090");
+    const visit = await stage().operator(`/allocations/${id}`);
+    await visit.act("Release", `the allocation of ${hostname} to ${tenant}`, {
+      reason: "ticket 4714",
+      before: async (dialog) => {
+        await dialog.getByLabel("The machine is faulty").check();
+        await dialog.getByLabel("Kind of fault").selectOption("Network");
+        await dialog.getByLabel("The fault in one sentence").fill("rail 3 is dead");
+        expect(await dialog.getByLabel("What came of the repair").count()).toBe(0);
+        expect(await barriers(visit.page, "{}"), "the release").toEqual([]);
+      },
+    });
+    const repairOf = async (nodeId: string) =>
+      (await stage().api.ask("GET", `/api/v1/admin/repairs?node_id=${nodeId}`)).body.items[0];
+    expect(await repairOf(node.id)).toMatchObject({
+      ...{ state: "reported", issue: { category: "Network", summary: "rail 3 is dead" } },
+    });
+    const access = await released("u00092");
+    await stage().api.database.database.pool.query(
+      `insert into repair_cases (node_id, site_id, hostname, mode, state, category, summary, opened_by, attempt, claimed_by, claim_until, access_allocation_id)
+        select id, site_id, hostname, 'full', 'claimed', 'Hardware', 'a fan is loud', 'ann', 1, 'acme', now() + interval '1 day', $2 from nodes where id = $1`,
+      [access.node.id, access.id],
+    );
+    await visit.page.goto(`${visit.url}/console/allocations/${access.id}`);
+    await visit.act("Release", `the allocation of ${access.hostname} to ${access.tenant}`, {
+      reason: "a new fan",
+      before: (dialog) => dialog.getByLabel("What came of the repair").selectOption("Completed"),
+    });
+    expect(await repairOf(access.node.id)).toMatchObject({ state: "repaired" });
+    expect(visit.written).toEqual([id, access.id].map((one) => `POST /api/v1/admin/allocations/${one}/release`));
+  });
 }

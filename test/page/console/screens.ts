@@ -1,4 +1,5 @@
 import type { Visit } from "../visit.ts";
+import { ALLOCATION, KEY, KEY_GROUP } from "./key-seed.ts";
 
 interface ShownScreen {
   readonly name: string;
@@ -34,6 +35,11 @@ export const SHOWN: readonly ShownScreen[] = [
     },
   },
   { name: "Nodes", path: "/nodes", ready: ({ page }) => page.getByRole("row").nth(5).waitFor() },
+  {
+    name: "Racks",
+    path: `/nodes?view=racks&site_id=${SITE}`,
+    ready: ({ page }) => page.getByRole("table", { name: "r0 19 nodes" }).waitFor(),
+  },
   { name: "Drift", path: "/drift", ready: ({ page }) => page.getByText("No node is in this list").waitFor() },
   { name: "Repairs", path: "/repairs", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
   {
@@ -53,6 +59,22 @@ export const SHOWN: readonly ShownScreen[] = [
   { name: "Adopt hosts", path: "/adopt", ready: shows("Adopt hosts") },
   { name: "Onboard hosts", path: "/onboard", ready: shows("Onboard hosts") },
   { name: "Allocations", path: "/allocations", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  {
+    name: "Allocation",
+    path: `/allocations/${ALLOCATION}`,
+    ready: ({ page }) => page.getByText("Group team").waitFor(),
+  },
+  { name: "SSH keys", path: "/ssh-keys", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  { name: "SSH key", path: `/ssh-keys/${KEY}`, ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  { name: "Key groups", path: "/ssh-key-groups", ready: ({ page }) => page.getByRole("row").nth(1).waitFor() },
+  {
+    name: "Key group",
+    path: `/ssh-key-groups/${KEY_GROUP}`,
+    ready: async ({ page }) => {
+      await page.getByRole("link", { name: "laptop of Ada" }).waitFor();
+      await page.getByRole("row").nth(1).waitFor();
+    },
+  },
   { name: "New allocation", path: "/allocations/new", ready: shows("New allocation") },
   { name: "Records", path: "/records", ready: shows("Records") },
   {

@@ -141,6 +141,8 @@ export function consoleVerbCases(stage: () => ConsoleStage): void {
     expect(visit.written).toEqual([]);
     await dialog.getByRole("button", { name: "Retry 3 operations" }).click();
     const refusal = dialog.getByRole("alert");
+    // The group leaves the page, and the dialog stays, which says what the hub has refused.
+    await visit.button(what).waitFor({ state: "hidden" });
     await refusal.getByText("The verb is given to 2 operations, and not to 1.").waitFor();
     expect(await refusal.getByRole("listitem").count()).toBe(1);
     expect(visit.written.filter((request) => request.endsWith("/retry")).length).toBe(3);

@@ -27,6 +27,10 @@ import { sessionsRoute } from "../screens/sessions/route.ts";
 import { siteRoute } from "../screens/site/route.ts";
 import { sitesRoute } from "../screens/sites/route.ts";
 import { skusRoute } from "../screens/skus/route.ts";
+import { sshKeyRoute } from "../screens/ssh-key/route.ts";
+import { sshKeyGroupRoute } from "../screens/ssh-key-group/route.ts";
+import { sshKeyGroupsRoute } from "../screens/ssh-key-groups/route.ts";
+import { sshKeysRoute } from "../screens/ssh-keys/route.ts";
 import { tokenRoute } from "../screens/token/route.ts";
 import { tokensRoute } from "../screens/tokens/route.ts";
 import { webhookRoute } from "../screens/webhook/route.ts";
@@ -157,6 +161,30 @@ export const SCREENS = [
     title: "New allocation",
     right: "allocate",
     load: () => import("../screens/new-allocation/page.tsx"),
+  }),
+  screen(sshKeysRoute, {
+    title: "SSH keys",
+    right: "read_allocations",
+    group: "Records",
+    key: "c",
+    load: () => import("../screens/ssh-keys/page.tsx"),
+  }),
+  screen(sshKeyRoute, {
+    title: "SSH key",
+    right: "read_allocations",
+    load: () => import("../screens/ssh-key/page.tsx"),
+  }),
+  screen(sshKeyGroupsRoute, {
+    title: "Key groups",
+    right: "read_allocations",
+    group: "Records",
+    key: "l",
+    load: () => import("../screens/ssh-key-groups/page.tsx"),
+  }),
+  screen(sshKeyGroupRoute, {
+    title: "Key group",
+    right: "read_allocations",
+    load: () => import("../screens/ssh-key-group/page.tsx"),
   }),
   screen(recordsRoute, {
     title: "Records",

@@ -84,10 +84,14 @@ export const theme = createTheme({
   },
 });
 
-/** Mantine's own greys for secondary text have less contrast than WCAG AA asks for. */
+const RED = { "--mantine-color-red-filled": "#c92a2a", "--mantine-color-red-filled-hover": "#b02525" } as const;
+/**
+ * Mantine's own greys for secondary text, and the red of the buttons for verbs that cannot be undone, have less contrast than WCAG AA asks for.
+ */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
+    ...RED,
     "--mantine-color-text": "#1a2029",
     "--mantine-color-dimmed": "#525c69",
     "--mantine-color-placeholder": "#616b78",
@@ -95,6 +99,7 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--mantine-color-anchor": "#1d4f91",
   },
   dark: {
+    ...RED,
     "--mantine-color-dimmed": "#a9b2bf",
     "--mantine-color-placeholder": "#949eac",
     "--mantine-color-error": "#ff9d94",

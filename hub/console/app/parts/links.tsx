@@ -76,6 +76,31 @@ export const ApprovalLink = ({ id, children }: NamedProps): ReactNode => (
   </Link>
 );
 
+export const SshKeyLink = ({ id, children }: NamedProps): ReactNode => (
+  <Link to="/ssh-keys/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
+);
+
+export const KeyGroupLink = ({ id, children }: NamedProps): ReactNode => (
+  <Link to="/ssh-key-groups/$id" params={{ id }}>
+    {children ?? <code>{shortId(id)}</code>}
+  </Link>
+);
+
+/** The stored SSH keys that a filter selects. */
+export const SshKeysLink = ({
+  search,
+  children,
+}: {
+  readonly search: { readonly tenant: string };
+  readonly children: ReactNode;
+}): ReactNode => (
+  <Link to="/ssh-keys" search={search}>
+    {children}
+  </Link>
+);
+
 /** The nodes that differ from their machines in MAAS, and that a filter selects. */
 export const DriftLink = ({
   search,

@@ -15,6 +15,7 @@ const TONES: Readonly<Record<Tone, readonly string[]>> = {
     "clean",
     "closed",
     "Ready",
+    "synced",
   ],
   busy: [
     "bootstrap_issued",
@@ -36,6 +37,7 @@ const TONES: Readonly<Record<Tone, readonly string[]>> = {
     "Pending",
     "Provisioning",
     "Terminating",
+    "syncing",
   ],
   attention: [
     "failed_retryable",
@@ -62,6 +64,7 @@ const TONES: Readonly<Record<Tone, readonly string[]>> = {
     "False",
     "escalated",
     "Error",
+    "error",
   ],
   over: [
     "retired",

@@ -9,6 +9,7 @@ import {
 } from "../decommission-context.ts";
 import { DRAIN, drainSeconds, undoDrain } from "../drain-work.ts";
 import { hasLostSystem, isCleanable, KEEPS_STATUS } from "../keeps-status.ts";
+import { hasNoSystem } from "../no-system.ts";
 
 const GONE = { kind: "skipped", message: "The drained system is gone" } as const;
 
@@ -21,6 +22,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   const keeps = KEEPS_STATUS[decommission.mode];
   if (keeps ? !isCleanable(node.status) : node.status !== "draining")
     return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
+  if (await hasNoSystem(context))
+    return { kind: "skipped", message: "A reinstall took the system away, so no agent can drain the host" };
   const task = await settledTask(context, DRAIN);
   // On a node that stays in service, somebody may have opened the host to users since an earlier drain by the same operation.
   if (task?.state === "succeeded" && !(keeps && isHistory(context, task)))

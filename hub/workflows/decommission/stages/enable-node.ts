@@ -11,7 +11,7 @@ import {
   type DecommissionState,
   stateConflict,
 } from "../decommission-context.ts";
-import { isCleanable } from "../keeps-status.ts";
+import { deploysAnew, isCleanable } from "../keeps-status.ts";
 import { UNDRAIN } from "../undrain-work.ts";
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
@@ -34,7 +34,7 @@ async function enable(tx: Tx, context: DecommissionContext): Promise<void> {
   const before = decommission.mode === "storage_cleanup" && decommission.priorStatus === "quarantined";
   const step = await returnCleanNode(tx, node.id, decommission.reason, { endsQuarantine: !before });
   if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "enabled"));
-  if (decommission.mode === "reimage" && decommission.priorQuarantinedBy === "operator")
+  if (deploysAnew(decommission.mode) && decommission.priorQuarantinedBy === "operator")
     await quarantineAgain(tx, node.id);
 }
 

@@ -1,8 +1,10 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
+import { generationReleasedBy } from "../../../db/queries/decommissions.ts";
 import type { Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { WAIT_RETRY } from "../../services.ts";
 import { askBmc } from "../bmc-power.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import { deploysAnew } from "../keeps-status.ts";
 import { mustHaveOwnBmc } from "../own-bmc.ts";
 import {
   freshMachine,
@@ -24,7 +26,8 @@ const LOOK_AGAIN_SECONDS = 30;
 /**
  * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage `power_off_maas_node` asks the BMC through MAAS, because MAAS's
  * own record of the power may be minutes old. The stage `power_off_maas_node` fails if the BMC does not answer `off` before the timeout (lifecycle
- * 5.8). A reimage continues after an unknown power state, and its sanitization record does not claim that the machine was off. The stage fails in
+ * 5.8). A reimage or reinstall continues after an unknown power state, and the sanitization record of a reimage does not claim
+ * that the machine was off. The stage fails in
  * every mode if MAAS names the BMC of another node's host at the machine, because that BMC answers for the other host.
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
@@ -39,8 +42,8 @@ export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   if (wasRemoved(context)) return RELEASED_BEFORE;
-  const { mode, releasedGeneration } = context.decommission;
-  if (mode === "reimage" && releasedGeneration !== context.node.generation)
+  const { mode } = context.decommission;
+  if (deploysAnew(mode) && generationReleasedBy(context.decommission) !== context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
   mustStandForRelease(context, context.node, context.boundSystemId);
   const machine = await freshMachine(context);
@@ -53,7 +56,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     const patch = { power_state: power, seen_off: context.node.generation };
     return { kind: "done", message: "The machine is off", patch };
   }
-  if (mode === "reimage" && context.deadline.getTime() - context.now.getTime() <= LOOK_AGAIN_SECONDS * 1000)
+  if (deploysAnew(mode) && context.deadline.getTime() - context.now.getTime() <= LOOK_AGAIN_SECONDS * 1000)
     return { kind: "skipped", message: "The deploy continues; the BMC did not report in time that the machine is off" };
   if (power !== "on") return waitFor(context, "The BMC to say whether the machine is on", power);
   if (context.state.power_off_asked === true) return waitFor(context, "MAAS to power the machine off", power);

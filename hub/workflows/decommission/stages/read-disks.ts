@@ -22,6 +22,7 @@ import {
   stateConflict,
 } from "../decommission-context.ts";
 import { isCleanable } from "../keeps-status.ts";
+import { hasNoSystem } from "../no-system.ts";
 import { newRandom, SAMPLE } from "../sample-work.ts";
 
 const MOST_SERIALS = 512;
@@ -56,6 +57,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (node.status === "enrolling" || releasedGeneration !== null)
     return { kind: "skipped", message: "The system before the release is gone" };
   if (!isCleanable(node.status)) return { kind: "failed", failure: stateConflict(context, node.status, "read") };
+  if (await hasNoSystem(context))
+    return done(context, null, "A reinstall took the system away, so no block is compared after the deploy");
   const task = await settledTask(context, READ);
   if (task?.state === "succeeded" && !isHistory(context, task))
     return done(context, task.id, "The agent has read random blocks of the disks");

@@ -1,7 +1,7 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import type { Leftover } from "../../../../shared/leftover.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
-import { recordMachineReleased } from "../../../db/queries/decommissions.ts";
+import { generationReleasedBy, recordMachineReleased } from "../../../db/queries/decommissions.ts";
 import { isHostReleased } from "../../../db/queries/machine-releases.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { MaasError, type MaasErrorCode, type MaasMachine } from "../../../maas/port.ts";
@@ -11,6 +11,7 @@ import { machineEvidence } from "../../machine/verdict-table.ts";
 import { UNHEARD_CALL_SECONDS, WAIT_RETRY } from "../../services.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
 import { needsEvidence, releaseComment } from "../erase-evidence.ts";
+import { AFTER_CANCEL, deploysAnew } from "../keeps-status.ts";
 import { fullFacts, leftBy, leftoverOf } from "../left-by-full.ts";
 import { observeErase } from "../observe-erase.ts";
 import { mustHaveOwnBmc } from "../own-bmc.ts";
@@ -70,7 +71,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (wasRemoved(context)) return RELEASED_BEFORE;
   mustStandForRelease(context, context.node, context.boundSystemId);
   // A reimage that released the machine of an earlier generation has since deployed the host anew.
-  const { releasedGeneration } = context.decommission;
+  const releasedGeneration = generationReleasedBy(context.decommission);
   if (releasedGeneration !== null && releasedGeneration < context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
   const machine = await watchedMachine(context, "release_maas_node");
@@ -123,7 +124,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   if (state.release_intent !== node.generation) {
     const wait = waitForMachine(context, "The release call to MAAS");
     const commit = async (tx: Tx) => {
-      if (decommission.mode === "reimage") await enterReimage(tx, node.id, decommission.reason);
+      if (deploysAnew(decommission.mode)) await enterReimage(tx, node.id, decommission.reason);
     };
     return { ...wait, seconds: 0, patch: { release_intent: node.generation }, commit };
   }
@@ -143,9 +144,9 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   }
 }
 
-const nodeAfter = ({ node, decommission }: DecommissionContext): string =>
-  decommission.mode === "reimage"
-    ? `Node ${node.hostname} is quarantined; reimage it again, or drain and remove it.`
+const nodeAfter = ({ node, decommission: { mode } }: DecommissionContext): string =>
+  deploysAnew(mode)
+    ? `Node ${node.hostname} is quarantined; ${AFTER_CANCEL[mode]}.`
     : `Node ${node.hostname} stays retired and cannot be activated again; remove it.`;
 
 /** A release that MAAS has accepted cannot be undone. As long as MAAS has not accepted the release, the compensation has nothing to undo. */
@@ -155,11 +156,8 @@ async function compensate(
 ): Promise<Compensation<DecommissionState>> {
   if (wasRemoved(context)) return RELEASED_BEFORE;
   const { state, node, decommission } = context;
-  if (
-    cause === "restart" &&
-    decommission.releasedGeneration !== null &&
-    decommission.releasedGeneration < node.generation
-  )
+  const releasedGeneration = generationReleasedBy(decommission);
+  if (cause === "restart" && releasedGeneration !== null && releasedGeneration < node.generation)
     return {
       kind: "done",
       message: "The restarted operation releases the machine that it has deployed again",
@@ -168,7 +166,7 @@ async function compensate(
   if (cause !== "cancel")
     return { kind: "skipped", message: "The released machine is observed again before anything is done to it" };
   const asked = state.release_intent === node.generation;
-  const released = decommission.releasedGeneration === node.generation;
+  const released = releasedGeneration === node.generation;
   if (!asked && !released)
     return {
       kind: "skipped",

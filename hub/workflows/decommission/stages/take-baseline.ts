@@ -63,7 +63,10 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
   const { node } = context;
   const taskId = await inFencedTx(context, (tx) =>
-    orderBaseline(tx, node, { requestedBy: "hub", reason: "the reimage of the node gave its host a new system" }),
+    orderBaseline(tx, node, {
+      requestedBy: "hub",
+      reason: `the ${context.decommission.mode} of the node gave its host a new system`,
+    }),
   );
   const reason = "The agent to take the baseline of the new system";
   return { kind: "wait", reason, seconds: LOOK_AGAIN_SECONDS, on: waitKey.task(taskId) };

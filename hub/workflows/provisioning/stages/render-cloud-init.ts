@@ -17,7 +17,7 @@ import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { CompensationCause } from "../../engine/stage.ts";
 import { inFencedTx, UPSTREAM_RETRY } from "../../services.ts";
 import { StageFailure } from "../../stage-failure.ts";
-import { type ProvisionContext, type ProvisionStage, profileTimeout, systemIdOf } from "../context.ts";
+import { ownerOf, type ProvisionContext, type ProvisionStage, profileTimeout, systemIdOf } from "../context.ts";
 import { renderUserData } from "../first-boot.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
 import { stepBackToReady } from "../release.ts";
@@ -108,7 +108,7 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
     gpusTotal: sku.gpusTotal,
     regionCode: site.regionCode,
     onboardingMode: "maas",
-    owner: context.operation,
+    owner: ownerOf(context),
   });
   await takeLocationOfOnboarding(tx, nodeId, context.workflowId);
   const node = await lockNode(tx, nodeId);
@@ -173,5 +173,5 @@ async function endIdentity(tx: Tx, { host, operation }: ProvisionContext, staysD
   await revokeCertificates(tx, nodeId, "all", `the ${operation} was given up`);
   if (!staysDeployed) return;
   const why = `The ${operation} was cancelled with the host deployed. Drain and remove the node, and release its machine`;
-  await moveNode(tx, nodeId, { from: "enrolling", to: "quarantined", owner: operation }, why);
+  await moveNode(tx, nodeId, { from: "enrolling", to: "quarantined", owner: ownerOf({ operation }) }, why);
 }

@@ -71,7 +71,7 @@ async function firstBootUnfinished(
 
 /**
  * Sets the node's status to `active`, in the transaction that stores the stage's verdict. The node of an onboarding becomes `active` only after the stage
- * `check_hardware`; a reimage checks the hardware at its end, while its cordon keeps new work off the node.
+ * `check_hardware`; a reimage or reinstall checks the hardware at its end, while its cordon keeps new work off the node.
  */
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
@@ -83,7 +83,7 @@ async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> 
     message: "The agent is connected and healthy",
     details: { node_id: nodeId, generation, host: host ?? null },
     commit: async (tx) => {
-      if (context.operation === "reimage") await activateNode(tx, context);
+      if (context.operation !== "onboarding") await activateNode(tx, context);
       if (host !== undefined) await setNodeHost(tx, nodeId, host);
     },
   };

@@ -14,7 +14,9 @@ import { Answered } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
+import { KeysOf } from "./keys.tsx";
 import { OnlineRepair } from "./online-repair.tsx";
+import { Release } from "./release-verb.tsx";
 import { allocationRoute } from "./route.ts";
 
 type Allocation = Answer<"getAllocation">;
@@ -35,53 +37,64 @@ export function Page(): ReactNode {
   );
 }
 
-/** The verbs with the statuses for which the hub takes them. */
+/** The statuses for which the hub takes each verb. */
+const ON = {
+  "Grant again": ["failed"],
+  Release: ["granting", "active", "failed"],
+  "Force release": ["granting", "active", "failed", "ending"],
+} as const;
+
+const whyNot = (verb: keyof typeof ON, { status }: Allocation): string | null =>
+  ON[verb].some((one) => one === status)
+    ? null
+    : `The allocation is ${words(status)}. ${verb} needs an allocation that is ${ON[verb].map(words).join(" or ")}.`;
+
 const VERBS = [
   {
     path: "/api/v1/admin/allocations/{id}/grant",
     verb: "Grant again",
-    on: ["failed"],
     effect: "The agent makes the tenant's account again.",
     final: false,
   },
   {
-    path: "/api/v1/admin/allocations/{id}/release",
-    verb: "Release",
-    on: ["granting", "active", "failed"],
-    effect: "The allocation ends, and the hub clears the node of the tenant as the node's profile says.",
-    final: true,
-  },
-  {
     path: "/api/v1/admin/allocations/{id}/force-release",
     verb: "Force release",
-    on: ["granting", "active", "failed", "ending"],
     effect:
       "The allocation ends even if another operation holds the node. The hub cancels that operation. Use a plain release first.",
     final: true,
   },
 ] as const;
 
-function Verbs({ one }: { readonly one: Allocation }): ReactNode {
-  return VERBS.map(({ path, verb, on, effect, final }) => (
+function Verb({
+  one,
+  of: { path, verb, effect, final },
+}: {
+  readonly one: Allocation;
+  readonly of: (typeof VERBS)[number];
+}) {
+  return (
     <VerbButton
-      key={verb}
       verb={verb}
       what={`the allocation of ${one.hostname} to ${one.tenant}`}
       effect={effect}
       final={final}
       right="allocate"
-      disabledBecause={
-        on.some((status) => status === one.status)
-          ? null
-          : `The allocation is ${words(one.status)}. ${verb} needs an allocation that is ${on.map(words).join(" or ")}.`
-      }
+      disabledBecause={whyNot(verb, one)}
       changes={["allocations", "nodes", `allocations/${one.id}`]}
       run={({ reason, headers }) =>
         read(api.POST(path, { params: { path: { id: one.id } }, headers, body: { reason } }))
       }
     />
-  ));
+  );
 }
+
+const Verbs = ({ one }: { readonly one: Allocation }): ReactNode => (
+  <>
+    <Verb one={one} of={VERBS[0]} />
+    <Release one={one} disabledBecause={whyNot("Release", one)} />
+    <Verb one={one} of={VERBS[1]} />
+  </>
+);
 
 function Body({ one }: { readonly one: Allocation }): ReactNode {
   const siteName = useSiteName();
@@ -108,6 +121,11 @@ function Body({ one }: { readonly one: Allocation }): ReactNode {
           {one.error_message} {one.next_action === null ? null : <strong>Next: {one.next_action}</strong>}
         </Note>
       )}
+      {one.error_message === null && one.next_action !== null ? (
+        <Note tone="busy" title="What the allocation waits for">
+          {one.next_action}
+        </Note>
+      ) : null}
       <Section title="The allocation">
         <Facts
           facts={[
@@ -153,23 +171,7 @@ function Body({ one }: { readonly one: Allocation }): ReactNode {
           <Facts facts={labels} />
         </Section>
       )}
-      <Section title="SSH keys of the account">
-        <Keys keys={one.ssh_keys} />
-      </Section>
+      <KeysOf one={one} />
     </>
-  );
-}
-
-function Keys({ keys }: { readonly keys: readonly string[] }): ReactNode {
-  const parts = keys.map((key) => key.split(/\s+/));
-  return (
-    <Facts
-      facts={parts.map(([type = "", blob = "", ...comment]) => [
-        comment.join(" ") || "without a comment",
-        <code key={blob}>
-          {type} ...{blob.slice(-16)}
-        </code>,
-      ])}
-    />
   );
 }

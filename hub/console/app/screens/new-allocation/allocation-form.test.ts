@@ -1,6 +1,9 @@
 import { expect, it } from "vitest";
-import { type AllocationValues, checkAllocation, keysOf, labelsOf } from "./allocation-form.ts";
+import { type AllocationValues, checkAllocation, keysBody, keysOf, labelsOf } from "./allocation-form.ts";
 
+const blob = (...parts: string[]): string =>
+  btoa(parts.map((part) => `\0\0\0${String.fromCharCode(part.length)}${part}`).join(""));
+const KEY = `ssh-ed25519 ${blob("ssh-ed25519", "k".repeat(32))} ada@acme`;
 const GOOD: AllocationValues = {
   by: "node",
   hostname: "c07u41",
@@ -8,7 +11,10 @@ const GOOD: AllocationValues = {
   site_id: "",
   tenant: "acme",
   login_user: "ada",
-  ssh_keys: "ssh-ed25519 AAAA ada@acme\n",
+  keys_by: "given",
+  ssh_keys: `${KEY}\n`,
+  ssh_key_ids: [],
+  ssh_key_group_ids: [],
   root: false,
   labels: "order=4711",
   ends_at: "",
@@ -39,12 +45,29 @@ it("wants public keys, and warns of a private one", () => {
   const said = (ssh_keys: string) => checkAllocation({ ...GOOD, ssh_keys }, NOW).ssh_keys;
   expect(said("")).toContain("is missing");
   expect(said("-----BEGIN OPENSSH PRIVATE KEY-----")).toContain("private key");
-  expect(said("ssh-ed25519 AAAA\nhello")).toContain("line 2");
-  expect(said("sk-ssh-ed25519@openssh.com AAAA\necdsa-sha2-nistp256 AAAA")).toBeUndefined();
-  expect(said(Array.from({ length: 33 }, () => "ssh-rsa AAAA").join("\n"))).toContain("32");
+  expect(said(`${KEY}\nhello`)).toContain("line 2 is no public key");
+  expect(said(`${KEY}\r\n\r\n${KEY}`)).toBeUndefined();
+  expect(said(Array.from({ length: 33 }, () => KEY).join("\n"))).toContain("32");
 });
 
 it("reads keys and labels, one a line", () => {
   expect(keysOf("a\r\n\r\n b \n")).toEqual(["a", "b"]);
   expect(labelsOf("order = 4711\nnote=a=b\n")).toEqual({ order: "4711", note: "a=b" });
+});
+
+it("names stored keys and groups in place of the keys themselves", () => {
+  const stored = { keys_by: "stored", ssh_keys: "hello" } as const;
+  const many = Array.from({ length: 33 }, (_, n) => `k${n}`);
+  expect(wrong(stored)).toEqual(["ssh_key_ids"]);
+  expect(wrong({ ...stored, ssh_key_ids: ["k1"] })).toEqual([]);
+  expect(wrong({ ...stored, ssh_key_group_ids: ["g1"] })).toEqual([]);
+  expect(wrong({ ...stored, ssh_key_ids: many })).toEqual(["ssh_key_ids"]);
+  expect(wrong({ ...stored, ssh_key_ids: ["k1"], ssh_key_group_ids: many })).toEqual(["ssh_key_group_ids"]);
+  const both = { ...GOOD, ssh_key_ids: ["k1"], ssh_key_group_ids: ["g1"] };
+  expect(keysBody(both)).toEqual({ ssh_keys: [KEY], ssh_key_ids: [], ssh_key_group_ids: [] });
+  expect(keysBody({ ...both, keys_by: "stored" })).toEqual({
+    ssh_keys: [],
+    ssh_key_ids: ["k1"],
+    ssh_key_group_ids: ["g1"],
+  });
 });

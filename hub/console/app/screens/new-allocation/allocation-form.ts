@@ -1,5 +1,7 @@
 import { account, hostname, present, sku } from "../../forms/checks.ts";
 import type { Errors } from "../../forms/form-errors.ts";
+import { sshKeyError } from "../../forms/ssh-key.ts";
+import { MOST_KEYS_OF_AN_ACCOUNT, tenant } from "../../forms/tenant-checks.ts";
 
 export interface AllocationValues {
   readonly by: "node" | "sku";
@@ -8,13 +10,15 @@ export interface AllocationValues {
   readonly site_id: string;
   readonly tenant: string;
   readonly login_user: string;
+  /** Whether the request gives the keys themselves, or names stored keys and groups of the tenant. */
+  readonly keys_by: "given" | "stored";
   readonly ssh_keys: string;
+  readonly ssh_key_ids: readonly string[];
+  readonly ssh_key_group_ids: readonly string[];
   readonly root: boolean;
   readonly labels: string;
   readonly ends_at: string;
 }
-
-const KEY = /^(?:ssh-|ecdsa-|sk-)\S+ \S+/;
 
 export const keysOf = (text: string): string[] =>
   text
@@ -35,13 +39,27 @@ export function labelsOf(text: string): Record<string, string> {
 function keysError(text: string): string | undefined {
   const keys = keysOf(text);
   if (keys.length === 0) return "is missing: the tenant could not log in";
-  if (keys.length > 32) return "has more than 32 keys";
-  const wrong = keys.findIndex((key) => !KEY.test(key));
-  if (wrong < 0) return undefined;
-  return keys[wrong]?.includes("PRIVATE KEY") === true
-    ? "is a private key. Give the public key, usually the file that ends in .pub"
-    : `has no public SSH key in line ${wrong + 1}`;
+  if (keys.length > MOST_KEYS_OF_AN_ACCOUNT) return `has more than ${MOST_KEYS_OF_AN_ACCOUNT} keys`;
+  const wrong = keys.findIndex((key) => sshKeyError(key) !== undefined);
+  return wrong < 0 ? undefined : `line ${wrong + 1} ${sshKeyError(keys[wrong] ?? "")}`;
 }
+
+const namedError = (ids: readonly string[]): string | undefined =>
+  ids.length > MOST_KEYS_OF_AN_ACCOUNT ? `names more than ${MOST_KEYS_OF_AN_ACCOUNT}` : undefined;
+
+const storedErrors = ({
+  ssh_key_ids: keys,
+  ssh_key_group_ids: groups,
+}: AllocationValues): Errors<AllocationValues> => ({
+  ssh_key_ids: keys.length + groups.length === 0 ? "is missing: choose a key or a group" : namedError(keys),
+  ssh_key_group_ids: namedError(groups),
+});
+
+/** The keys of the request. The API takes either keys or names of stored ones. */
+export const keysBody = (values: AllocationValues) =>
+  values.keys_by === "given"
+    ? { ssh_keys: keysOf(values.ssh_keys), ssh_key_ids: [], ssh_key_group_ids: [] }
+    : { ssh_keys: [], ssh_key_ids: [...values.ssh_key_ids], ssh_key_group_ids: [...values.ssh_key_group_ids] };
 
 const labelsError = (text: string): string | undefined => {
   const wrong = keysOf(text).findIndex((line) => !/^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}\s*=/.test(line));
@@ -53,9 +71,9 @@ export const checkAllocation = (values: AllocationValues, now: number): Errors<A
   ...(values.by === "node"
     ? { hostname: hostname(values.hostname) }
     : { sku_id: sku(values.sku_id), site_id: present(values.site_id) }),
-  tenant: values.tenant.length > 128 ? "is longer than 128 characters" : present(values.tenant),
+  tenant: tenant(values.tenant),
   login_user: account(values.login_user),
-  ssh_keys: keysError(values.ssh_keys),
+  ...(values.keys_by === "given" ? { ssh_keys: keysError(values.ssh_keys) } : storedErrors(values)),
   labels: labelsError(values.labels),
   ends_at: values.ends_at === "" || Date.parse(values.ends_at) > now ? undefined : "is in the past",
 });

@@ -10,8 +10,9 @@ import { SiteSelect, SkuSelect } from "../../forms/site-choices.tsx";
 import { type Form, useForm } from "../../forms/use-form.ts";
 import { notify } from "../../frame/notice-list.ts";
 import { PageHead } from "../../parts/page-head.tsx";
-import { type AllocationValues, checkAllocation, keysOf, labelsOf } from "./allocation-form.ts";
+import { type AllocationValues, checkAllocation, keysBody, labelsOf } from "./allocation-form.ts";
 import { newAllocationRoute } from "./route.ts";
+import { WhichKeys } from "./which-keys.tsx";
 
 /** The API takes a node by its id, and a person knows the hostname. */
 async function nodeIdOf(hostname: string): Promise<string> {
@@ -31,9 +32,7 @@ async function create(values: AllocationValues, headers: { "Idempotency-Key": st
     ...where,
     tenant: values.tenant.trim(),
     login_user: values.login_user.trim(),
-    ssh_keys: keysOf(values.ssh_keys),
-    ssh_key_ids: [],
-    ssh_key_group_ids: [],
+    ...keysBody(values),
     name: null,
     description: null,
     root: values.root,
@@ -56,7 +55,10 @@ export function Page(): ReactNode {
       site_id: "",
       tenant: "",
       login_user: "",
+      keys_by: "given",
       ssh_keys: "",
+      ssh_key_ids: [],
+      ssh_key_group_ids: [],
       root: false,
       labels: "",
       ends_at: "",
@@ -79,6 +81,7 @@ export function Page(): ReactNode {
       <FormOf form={form} label="New allocation" send="Allocate">
         <WhichNode form={form} />
         <WhichTenant form={form} />
+        <WhichKeys form={form} />
         <FieldGroup title="More" about="All of these may stay as they are.">
           <Switch
             label="Root"
@@ -138,7 +141,10 @@ const WhichTenant = ({ form }: { readonly form: Form<AllocationValues> }): React
       label="Tenant"
       description="The customer or project that gets the node."
       autoComplete="off"
-      {...form.text("tenant")}
+      name="tenant"
+      value={form.values.tenant}
+      error={form.errors.tenant}
+      onChange={({ currentTarget: { value } }) => form.set({ tenant: value, ssh_key_ids: [], ssh_key_group_ids: [] })}
     />
     <TextInput
       label="Account"
@@ -147,14 +153,5 @@ const WhichTenant = ({ form }: { readonly form: Form<AllocationValues> }): React
       autoComplete="off"
       {...form.text("login_user")}
     />
-    <Wide>
-      <Textarea
-        label="Public SSH keys"
-        description="One a line, from the files that end in .pub. The tenant logs in with them."
-        rows={4}
-        spellCheck={false}
-        {...form.text("ssh_keys")}
-      />
-    </Wide>
   </FieldGroup>
 );

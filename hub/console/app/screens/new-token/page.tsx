@@ -1,10 +1,10 @@
-import { Button, Checkbox, Radio, TextInput } from "@mantine/core";
+import { Button, Radio, TextInput } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
-import { useSites } from "../../api/sites.ts";
 import { FieldGroup, FormOf, Wide } from "../../forms/form-parts.tsx";
+import { SiteBoxes } from "../../forms/site-boxes.tsx";
 import { type Form, useForm } from "../../forms/use-form.ts";
 import { PageHead } from "../../parts/page-head.tsx";
 import { ShownOnce } from "../../parts/shown-once.tsx";
@@ -73,25 +73,13 @@ function TokenForm({ onMade }: { readonly onMade: (made: Made) => void }): React
   );
 }
 
-function SiteLimit({ form }: { readonly form: Form<TokenValues> }): ReactNode {
-  const sites = [...useSites().values()];
-  return (
-    <FieldGroup title="Where" about="Without a chosen site the token is valid for the whole hub.">
-      <Wide>
-        <Checkbox.Group
-          aria-label="Sites"
-          value={[...form.values.site_ids]}
-          onChange={(site_ids) => form.set({ site_ids })}
-        >
-          {sites.map(({ id, name }) => (
-            <Checkbox key={id} value={id} label={name} mb={4} />
-          ))}
-        </Checkbox.Group>
-        {sites.length === 0 ? "The hub has no site yet." : null}
-      </Wide>
-    </FieldGroup>
-  );
-}
+const SiteLimit = ({ form }: { readonly form: Form<TokenValues> }): ReactNode => (
+  <FieldGroup title="Where" about="Without a chosen site the token is valid for the whole hub.">
+    <Wide>
+      <SiteBoxes chosen={form.values.site_ids} onChange={(site_ids) => form.set({ site_ids })} />
+    </Wide>
+  </FieldGroup>
+);
 
 const Shown = ({ made, onNext }: { readonly made: Made; readonly onNext: () => void }): ReactNode => (
   <>

@@ -30,10 +30,9 @@ export function FacetMenu(props: Props): ReactNode {
         <Button
           variant={chosen.length > 0 ? "light" : "default"}
           rightSection={<Icon name="chevron" size={12} />}
-          aria-label={chosen.length > 0 ? `${title}, ${chosen.length} chosen` : title}
+          aria-label={chosen.length > 0 ? `${title} ${chosen.length} chosen` : title}
         >
-          {title}
-          {chosen.length > 0 ? <span className={classes.facetCount}>{chosen.length}</span> : null}
+          {title} {chosen.length > 0 ? <span className={classes.facetCount}>{chosen.length}</span> : null}
         </Button>
       </Popover.Target>
       <Popover.Dropdown p="xs">

@@ -86,6 +86,7 @@ const NO_FILTER = {
   address: undefined,
   hostname_prefix: undefined,
   include_deleted: undefined,
+  no_room: undefined,
 } as const satisfies Partial<NodesSearch>;
 
 export const hasFilter = (search: NodesSearch): boolean =>

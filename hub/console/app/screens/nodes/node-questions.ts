@@ -1,6 +1,7 @@
 import { api, read } from "../../api/client.ts";
 import { question } from "../../api/query-client.ts";
 import type { Answer, Query } from "../../api/schema.ts";
+import { withoutRooms } from "./rack-place.ts";
 import type { nodesRoute } from "./route.ts";
 
 export type NodesSearch = ReturnType<typeof nodesRoute.useSearch>;
@@ -12,7 +13,7 @@ type Filter = Query<"countNodesByFacet">;
 const PAGE = 100;
 
 /** Returns the filter of the address as the API takes it: several values with commas between them. */
-function filterOf({ sort: _, columns: __, ...filter }: NodesSearch): Filter {
+function filterOf({ sort: _, columns: __, view: ___, no_room: ____, ...filter }: NodesSearch): Filter {
   const { status, sku_id, failure_class, ...one } = filter;
   const joined = (values: readonly string[] | undefined): string | undefined => values?.join(",");
   return { ...one, status: joined(status), sku_id: joined(sku_id), failure_class: joined(failure_class) };
@@ -32,5 +33,25 @@ export const listOf = (search: NodesSearch) => {
     key: ["nodes", "list", query],
     ask: (cursor: string | undefined, signal: AbortSignal) =>
       read(api.GET("/api/v1/admin/nodes", { params: { query: { ...query, limit: PAGE, cursor } }, signal })),
+  };
+};
+
+/** Asks for the nodes of one room by their places: those with a rack and a unit, or those without. */
+export const placedOf = (search: NodesSearch, placed: boolean) => {
+  const query = {
+    ...filterOf(search),
+    sort: "location" as const,
+    placed: placed ? ("true" as const) : ("false" as const),
+  };
+  const roomless = search.no_room === "true";
+  return {
+    about: ["nodes"],
+    key: ["nodes", "placed", query, roomless],
+    ask: async (cursor: string | undefined, signal: AbortSignal) => {
+      const page = await read(
+        api.GET("/api/v1/admin/nodes", { params: { query: { ...query, limit: PAGE, cursor } }, signal }),
+      );
+      return roomless ? withoutRooms(page) : page;
+    },
   };
 };

@@ -1,6 +1,7 @@
+import { SegmentedControl } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useCallback, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, useCallback, useMemo, useState } from "react";
 import { useSiteName } from "../../api/sites.ts";
 import { useListPages } from "../../parts/list-pages.ts";
 import { PageHead } from "../../parts/page-head.tsx";
@@ -16,7 +17,13 @@ import { nodesRoute } from "./route.ts";
 import { type Chosen, change, NOTHING } from "./selection.ts";
 import { ColumnMenu, ViewMenu } from "./view-menu.tsx";
 
-/** Finds nodes, shows them, and acts on many of them. The address has the filter, the order and the columns. */
+const Racks = lazy(async () => ({ default: (await import("./racks.tsx")).Racks }));
+
+/** A change of the place ends the view of the nodes without a room, which only the view by racks has. */
+const withPlace = (changes: Partial<NodesSearch>): Partial<NodesSearch> =>
+  "room" in changes || "site_id" in changes ? { no_room: undefined, ...changes } : changes;
+
+/** Finds nodes, shows them, and acts on many of them. The address has the filter, the order, the columns and the view. */
 export function Page(): ReactNode {
   const search = nodesRoute.useSearch();
   const navigate = useNavigate({ from: "/nodes" });
@@ -25,7 +32,8 @@ export function Page(): ReactNode {
   const all = useMemo(() => nodeColumns(siteName), [siteName]);
   const shown = columnsOfSearch(all, search.columns);
   const change = (changes: Partial<NodesSearch>): void =>
-    void navigate({ search: (before) => ({ ...before, ...changes }), replace: true });
+    void navigate({ search: (before) => ({ ...before, ...withPlace(changes) }), replace: true });
+  const inRacks = search.view === "racks";
   const total = facets.data?.total;
   return (
     <>
@@ -34,19 +42,35 @@ export function Page(): ReactNode {
         beside={<span role="status">{total === undefined ? "" : counted(total, "node")}</span>}
         actions={
           <>
-            <ColumnMenu all={all} shown={shown} onChange={(columns) => change({ columns })} />
+            <SegmentedControl
+              size="xs"
+              aria-label="View"
+              data={[
+                { value: "list", label: "List" },
+                { value: "racks", label: "Racks" },
+              ]}
+              value={search.view ?? "list"}
+              onChange={(view) => change({ view: view === "racks" ? view : undefined, no_room: undefined })}
+            />
+            {inRacks ? null : <ColumnMenu all={all} shown={shown} onChange={(columns) => change({ columns })} />}
             <ViewMenu search={search} />
           </>
         }
       />
       <FilterBar search={search} facets={facets.data} onChange={change} />
-      <Listed
-        key={JSON.stringify(listOf(search).key)}
-        search={search}
-        facets={facets.data}
-        columns={shown}
-        onSort={(sort) => change({ sort: sort as NodesSearch["sort"] })}
-      />
+      {inRacks ? (
+        <Suspense fallback={<Loading what="the racks" />}>
+          <Racks search={search} facets={facets.isPlaceholderData ? undefined : facets.data} onChange={change} />
+        </Suspense>
+      ) : (
+        <Listed
+          key={JSON.stringify(listOf(search).key)}
+          search={search}
+          facets={facets.data}
+          columns={shown}
+          onSort={(sort) => change({ sort: sort as NodesSearch["sort"] })}
+        />
+      )}
     </>
   );
 }

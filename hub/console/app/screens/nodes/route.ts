@@ -2,7 +2,10 @@ import { createRoute } from "@tanstack/react-router";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf, several, text } from "../../frame/search.ts";
 
-/** The filters, order and columns of the list of nodes. The filters have the names of the API, which checks their values. */
+/**
+ * The filters, order and columns of the list of nodes, and its view by racks. The filters have the names of the API, which checks their values. Only the
+ * view by racks has the filter `no_room`.
+ */
 export const nodesRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/nodes",
@@ -36,5 +39,7 @@ export const nodesRoute = createRoute({
       "-last_agent_contact_at",
     ]),
     columns: several(),
+    view: oneOf(["racks"]),
+    no_room: oneOf(["true"]),
   }),
 });

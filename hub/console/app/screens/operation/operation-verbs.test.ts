@@ -27,7 +27,7 @@ describe("the verbs of an operation", () => {
   it("forces only what can go on without the agent", () => {
     expect(whyNotForced("drain", "running")).toBeNull();
     expect(whyNotForced("full_decommission", "failed_retryable")).toBeNull();
-    for (const kind of ["release", "soft_reset", "storage_cleanup"] as const)
+    for (const kind of ["release", "reinstall", "soft_reset", "storage_cleanup"] as const)
       expect(whyNotForced(kind, "failed_retryable")).not.toBeNull();
     expect(whyNotForced("drain", "completed")).not.toBeNull();
   });

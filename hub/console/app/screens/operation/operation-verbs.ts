@@ -54,7 +54,8 @@ export function whyNot(verb: Verb, { status, pending_verb: pending, started_at: 
 export function whyNotForced(kind: Timeline["kind"], status: string): string | null {
   if (isEnded(status)) return `The operation is ${status}, and ended operations take no verb.`;
   if (status === "compensating") return "The hub is undoing what the operation did. Wait until it has ended.";
-  if (kind === "release") return "A release waits for no agent. Resume or cancel it.";
+  if (kind === "release" || kind === "reinstall")
+    return `A ${kind} waits for no agent of an old system. Resume or cancel it.`;
   if (kind === "soft_reset" || kind === "storage_cleanup")
     return "Only the agent can clean its host. Bring the agent back and resume, or cancel and drain the node.";
   return null;

@@ -13,6 +13,7 @@ export const KINDS = everyValue<Answer<"listOperations">["items"][number]["kind"
   reimage: true,
   storage_cleanup: true,
   full_decommission: true,
+  reinstall: true,
 });
 export const STATUSES = everyValue<Answer<"listOperations">["items"][number]["status"] | "failed">({
   pending: true,

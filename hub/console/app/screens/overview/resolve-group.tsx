@@ -25,14 +25,17 @@ const EFFECTS: Readonly<Record<NonNullable<Group["next_verb"]>, string>> = {
   adopt: "The hub accepts what it observes now as the result of each failed stage, and goes on.",
 };
 
-/** Gives all operations of a group the verb that the hub recommends for them, after a preview. */
-export function ResolveGroup({ group }: { readonly group: Group }): ReactNode {
-  const [opened, setOpened] = useState(false);
+const titleOf = ({ count, error_code: code }: Group): string => `Resolve ${counted(count, "operation")} with ${code}`;
+
+interface ButtonProps {
+  readonly group: Group;
+  readonly onResolve: (group: Group) => void;
+}
+
+export function ResolveButton({ group, onResolve }: ButtonProps): ReactNode {
   const may = useMay();
-  const { next_verb: verb, error_code: code, count } = group;
-  const what = `Resolve ${counted(count, "operation")} with ${code}`;
   const because = may("operate_nodes")
-    ? verb === null
+    ? group.next_verb === null
       ? "The hub recommends no verb for this failure. Look at each operation."
       : null
     : "Your role lacks the right operate_nodes.";
@@ -41,25 +44,36 @@ export function ResolveGroup({ group }: { readonly group: Group }): ReactNode {
       variant="default"
       aria-disabled={because !== null}
       data-disabled={because !== null || undefined}
-      aria-label={what}
-      onClick={() => setOpened(because === null)}
+      aria-label={titleOf(group)}
+      onClick={() => {
+        if (because === null) onResolve(group);
+      }}
     >
       Resolve
     </Button>
   );
+  return because === null ? button : <Tooltip label={because}>{button}</Tooltip>;
+}
+
+interface DialogProps {
+  /** The group as it was when the person opened the dialog; null while the dialog is closed. */
+  readonly group: Group | null;
+  readonly onClose: () => void;
+}
+
+/** Gives all operations of a group the verb that the hub recommends for them, after a preview. */
+export function ResolveDialog({ group, onClose }: DialogProps): ReactNode {
+  const verb = group?.next_verb ?? null;
   return (
-    <>
-      {because === null ? button : <Tooltip label={because}>{button}</Tooltip>}
-      <Modal
-        opened={opened}
-        size="lg"
-        onClose={() => setOpened(false)}
-        title={what}
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        {opened && verb !== null ? <Preview group={group} verb={verb} onClose={() => setOpened(false)} /> : null}
-      </Modal>
-    </>
+    <Modal
+      opened={group !== null}
+      size="lg"
+      onClose={onClose}
+      title={group === null ? "" : titleOf(group)}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {group !== null && verb !== null ? <Preview group={group} verb={verb} onClose={onClose} /> : null}
+    </Modal>
   );
 }
 

@@ -1,0 +1,59 @@
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { api, read } from "./client.ts";
+import { question } from "./query-client.ts";
+import type { Answer } from "./schema.ts";
+
+export type StoredKey = Answer<"listSshKeys">["items"][number];
+export type KeyGroup = Answer<"listSshKeyGroups">["items"][number];
+
+/** No event tells of a change of keys and groups, so each screen asks for them when it opens. */
+export const SSH_KEYS = "ssh-keys";
+
+const PAGE = 200;
+/** A tenant has 1,000 keys at most, and 200 groups. */
+const MOST_PAGES = 5;
+
+async function everyKey(tenant: string, signal: AbortSignal): Promise<StoredKey[]> {
+  const keys: StoredKey[] = [];
+  let cursor: string | undefined;
+  for (let n = 0; n < MOST_PAGES; n += 1) {
+    const query = { tenant, limit: PAGE, cursor };
+    const page = await read(api.GET("/api/v1/admin/ssh-keys", { params: { query }, signal }));
+    keys.push(...page.items);
+    if (page.next_cursor === null) break;
+    cursor = page.next_cursor;
+  }
+  return keys;
+}
+
+const keysOf = (tenant: string) => question([SSH_KEYS], [SSH_KEYS, "of", tenant], (signal) => everyKey(tenant, signal));
+
+const groupsOf = (tenant: string) =>
+  question([SSH_KEYS], [SSH_KEYS, "groups of", tenant], async (signal) => {
+    const query = { tenant, limit: PAGE };
+    return (await read(api.GET("/api/v1/admin/ssh-key-groups", { params: { query }, signal }))).items;
+  });
+
+export interface TenantKeys {
+  readonly keys: readonly StoredKey[] | undefined;
+  readonly groups: readonly KeyGroup[] | undefined;
+}
+const UNKNOWN: TenantKeys = { keys: undefined, groups: undefined };
+
+/** The stored keys and the groups of one tenant; undefined until the hub has answered, and for no tenant. */
+export function useTenantKeys(tenant: string): TenantKeys {
+  const keys = useQuery({ ...keysOf(tenant), enabled: tenant !== "" });
+  const groups = useQuery({ ...groupsOf(tenant), enabled: tenant !== "" });
+  return { keys: keys.data, groups: groups.data };
+}
+
+const TYPING_MS = 400;
+
+/** The stored keys and groups of the tenant that a person types, asked for after a pause in the typing. */
+export function useKeysOfTyped(typed: string): TenantKeys {
+  const tenant = typed.trim();
+  const [settled] = useDebouncedValue(tenant, TYPING_MS);
+  const found = useTenantKeys(settled);
+  return settled === tenant ? found : UNKNOWN;
+}

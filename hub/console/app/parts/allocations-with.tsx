@@ -1,0 +1,69 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { api, read } from "../api/client.ts";
+import { question } from "../api/query-client.ts";
+import type { Answer } from "../api/schema.ts";
+import type { Column } from "./data-table.tsx";
+import { AllocationLink, NodeLink } from "./links.tsx";
+import { LongList } from "./long-list.tsx";
+import { RelativeTime } from "./relative-time.tsx";
+import { Empty, Failure, Loading } from "./states.tsx";
+import { StatusBadge } from "./status-badge.tsx";
+import { counted } from "./tones.ts";
+
+type Row = Answer<"listAllocations">["items"][number];
+
+/** Which open allocations: those whose account should have a stored key, or those that name a group. */
+export type With = { readonly ssh_key_id: string } | { readonly ssh_key_group_id: string };
+
+const PAGE = 100;
+const MOST_NAMES = 8;
+
+const COLUMNS: readonly Column<Row>[] = [
+  { id: "id", head: "Allocation", cell: ({ id }) => <AllocationLink id={id} /> },
+  { id: "host", head: "Host", cell: ({ node_id: id, hostname }) => <NodeLink id={id}>{hostname}</NodeLink> },
+  { id: "status", head: "Status", cell: ({ status }) => <StatusBadge status={status} /> },
+  { id: "account", head: "Account", wide: true, cell: ({ login_user: user }) => <code>{user}</code> },
+  { id: "since", head: "Since", wide: true, cell: ({ created_at: at }) => <RelativeTime at={at} /> },
+];
+
+const ask = (by: With, cursor: string | undefined, signal: AbortSignal) =>
+  read(api.GET("/api/v1/admin/allocations", { params: { query: { ...by, limit: PAGE, cursor } }, signal }));
+
+/** The open allocations that follow a change of a stored key or of a group. */
+export const AllocationsWith = ({ by }: { readonly by: With }): ReactNode => (
+  <LongList<Row>
+    what="allocations that follow"
+    about={["allocations", "ssh-keys"]}
+    listKey={["allocations", "with", by]}
+    ask={(cursor, signal) => ask(by, cursor, signal)}
+    columns={COLUMNS}
+    rowKey={({ id }) => id}
+    empty={
+      <Empty title="No open allocation follows" kind="none">
+        A change here reaches no account.
+      </Empty>
+    }
+  />
+);
+
+const firstWith = (by: With) =>
+  question(["allocations", "ssh-keys"], ["allocations", "first with", by], (signal) => ask(by, undefined, signal));
+
+/** Says in a dialog which accounts a change reaches. */
+export function Following({ by }: { readonly by: With }): ReactNode {
+  const { data, error } = useQuery(firstWith(by));
+  if (data === undefined)
+    return error === null ? <Loading what="the allocations that follow" /> : <Failure error={error} />;
+  const { items, next_cursor: more } = data;
+  if (items.length === 0) return <p>No open allocation follows, so no account changes.</p>;
+  const names = items.slice(0, MOST_NAMES).map(({ hostname }) => hostname);
+  const others = items.length - names.length;
+  return (
+    <p>
+      {more === null ? counted(items.length, "open allocation") : `More than ${items.length} open allocations`} will
+      follow: {names.join(", ")}
+      {others > 0 || more !== null ? " and others" : ""}.
+    </p>
+  );
+}

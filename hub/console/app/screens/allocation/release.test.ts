@@ -1,0 +1,27 @@
+import { expect, it } from "vitest";
+import { releaseBody, type Said } from "./release.ts";
+
+const NOTHING: Said = {
+  isFaulty: false,
+  issue: { category: "Network", summary: " rail 2 ", details: "" },
+  outcome: "",
+};
+
+it("sends a fault only if the machine is faulty", () => {
+  expect(releaseBody("ticket 1", NOTHING, false)).toEqual({ reason: "ticket 1" });
+  expect(releaseBody("ticket 1", { ...NOTHING, isFaulty: true }, false)).toEqual({
+    reason: "ticket 1",
+    machine_health_issue: { category: "Network", summary: "rail 2", details: null },
+  });
+});
+
+it("reports a repair only if the allocation is the access of one", () => {
+  const said: Said = { ...NOTHING, outcome: "Completed" };
+  expect(releaseBody("done", said, false)).toEqual({ reason: "done" });
+  expect(releaseBody("done", said, true)).toEqual({
+    reason: "done",
+    is_repair_tenant: true,
+    repair_status: "Completed",
+  });
+  expect(releaseBody("done", NOTHING, true)).toEqual({ reason: "done", is_repair_tenant: true });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { placeToChoose, withoutRooms } from "./rack-place.ts";
+
+type Values = readonly (readonly [string, number])[];
+const countsOf = (
+  total: number,
+  { sites = [], rooms = [], more = 0 }: { sites?: Values; rooms?: Values; more?: number },
+) => {
+  const counted = (values: Values) => ({ values: values.map(([value, count]) => ({ value, count })), more });
+  return { total, facets: { site_id: counted(sites), room: counted(rooms) } };
+};
+
+describe("the place whose racks are shown", () => {
+  it("is a site at first, whatever else the address names", () => {
+    const counts = countsOf(5, { sites: [["s1", 3]], rooms: [["A", 5]] });
+    expect(placeToChoose({ room: "A" }, counts)).toMatchObject({ kind: "site", without: 2, values: [{ value: "s1" }] });
+  });
+
+  it.each([
+    ["a site without rooms", {}, countsOf(5, {}), "chosen"],
+    ["a site with one room for all", {}, countsOf(5, { rooms: [["A", 5]] }), "chosen"],
+    ["a site with one room for some", {}, countsOf(5, { rooms: [["A", 4]] }), "room"],
+    [
+      "a site with two rooms",
+      {},
+      countsOf(5, {
+        rooms: [
+          ["A", 4],
+          ["B", 1],
+        ],
+      }),
+      "room",
+    ],
+    ["a site with more rooms than the answer names", {}, countsOf(5, { rooms: [["A", 5]], more: 1 }), "room"],
+    ["a room", { room: "A" }, countsOf(5, { rooms: [["A", 4]] }), "chosen"],
+    ["the nodes without a room", { no_room: "true" } as const, countsOf(5, { rooms: [["A", 4]] }), "chosen"],
+    ["a filter that matches nothing", {}, countsOf(0, {}), "chosen"],
+  ])("of %s", (_, named, counts, kind) => {
+    expect(placeToChoose({ site_id: "s1", ...named }, counts).kind).toBe(kind);
+  });
+
+  it("counts the nodes without a room only if it knows all rooms", () => {
+    const rooms: Values = [
+      ["A", 4],
+      ["B", 3],
+    ];
+    expect(placeToChoose({ site_id: "s1" }, countsOf(9, { rooms }))).toMatchObject({ without: 2 });
+    expect(placeToChoose({ site_id: "s1" }, countsOf(9, { rooms, more: 1 }))).toMatchObject({ without: null, more: 1 });
+  });
+});
+
+describe("the nodes without a room", () => {
+  const row = (room: string | null) => ({ location: { room } });
+  it("end where the first room begins", () => {
+    expect(withoutRooms({ items: [row(null), row("A"), row(null)], next_cursor: "more" })).toEqual({
+      items: [row(null)],
+      next_cursor: null,
+    });
+    const all = { items: [row(null), row(null)], next_cursor: "more" };
+    expect(withoutRooms(all)).toBe(all);
+    expect(withoutRooms({ items: [row("A")], next_cursor: null }).items).toEqual([]);
+  });
+});

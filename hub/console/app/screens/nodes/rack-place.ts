@@ -1,0 +1,59 @@
+/** What the counts of the filters say about sites and rooms. */
+interface Counts {
+  readonly total: number;
+  readonly facets: Readonly<Record<"site_id" | "room", Counted>>;
+}
+interface Counted {
+  readonly values: readonly { readonly value: string; readonly count: number }[];
+  readonly more: number;
+}
+
+/** Which place the address names. */
+interface Named {
+  readonly site_id?: string | undefined;
+  readonly room?: string | undefined;
+  /** Set for the nodes of a site that are in no room. */
+  readonly no_room?: "true" | undefined;
+}
+
+/** What a person has to choose before racks are shown. `without` is the number of nodes without a site or room, null if it is not known. */
+export type PlaceChoice =
+  | {
+      readonly kind: "site" | "room";
+      readonly values: Counted["values"];
+      readonly more: number;
+      readonly without: number | null;
+    }
+  | { readonly kind: "chosen" };
+
+const choiceOf = (kind: "site" | "room", { values, more }: Counted, total: number): PlaceChoice => ({
+  kind,
+  values,
+  more,
+  without: more > 0 ? null : total - values.reduce((sum, { count }) => sum + count, 0),
+});
+
+/**
+ * The racks of one room are shown, or those of a site that has only one room or none. So no fleet is ever loaded, and racks of one name in two rooms are
+ * not mixed.
+ */
+export function placeToChoose(
+  { site_id: site, room, no_room: roomless }: Named,
+  { total, facets }: Counts,
+): PlaceChoice {
+  if (site === undefined) return choiceOf("site", facets.site_id, total);
+  if (room !== undefined || roomless !== undefined) return { kind: "chosen" };
+  const choice = choiceOf("room", facets.room, total);
+  const hasOne = facets.room.values.length + facets.room.more <= 1;
+  const isWhole = facets.room.values.length === 0 || (choice.kind === "room" && choice.without === 0);
+  return hasOne && isWhole ? { kind: "chosen" } : choice;
+}
+
+/** Cuts a page in the order of the locations, which begins with the nodes without a room, where the first room begins. */
+export function withoutRooms<Row extends { readonly location: { readonly room: string | null } }>(page: {
+  readonly items: readonly Row[];
+  readonly next_cursor: string | null;
+}): { readonly items: readonly Row[]; readonly next_cursor: string | null } {
+  const end = page.items.findIndex(({ location }) => location.room !== null);
+  return end < 0 ? page : { items: page.items.slice(0, end), next_cursor: null };
+}

@@ -1,0 +1,3 @@
+ALTER TABLE "node_decommissions" DROP CONSTRAINT "node_decommissions_mode_check";--> statement-breakpoint
+ALTER TABLE "node_decommissions" ADD COLUMN "reinstalled_generation" integer;--> statement-breakpoint
+ALTER TABLE "node_decommissions" ADD CONSTRAINT "node_decommissions_mode_check" CHECK ("mode" in ('drain', 'remove', 'release', 'soft_reset', 'reimage', 'storage_cleanup', 'full_decommission', 'reinstall'));

@@ -1,0 +1,183 @@
+import { type Failure, failure } from "../../../../shared/failures.ts";
+import type { AllocationId } from "../../../../shared/ids.ts";
+import { TASKS } from "../../../../shared/tasks/index.ts";
+import { keysNow } from "../../../db/queries/allocation-keys.ts";
+import { lockAllocation, moveToNewSystem, readAllocation, setKeys } from "../../../db/queries/allocations.ts";
+import { lockNode } from "../../../db/queries/nodes.ts";
+import { readTenancyOf } from "../../../db/queries/tenancies.ts";
+import { keepUid, reserveUid } from "../../../db/queries/tenant-uids.ts";
+import type { AllocationRow, Task } from "../../../db/schema/index.ts";
+import type { Tx } from "../../../db/tx.ts";
+import { tellChange } from "../../../node/allocation-moves.ts";
+import { grantedUid, judgeGrant } from "../../../node/judge-grant.ts";
+import type { Observation, Outcome } from "../../engine/stage.ts";
+import { inFencedTx } from "../../services.ts";
+import { StageFailure } from "../../stage-failure.ts";
+import {
+  type AgentWork,
+  cancelWork,
+  currentTask,
+  isHistory,
+  judgeTask,
+  operationOf,
+  queueWork,
+  settledTask,
+  stageSeconds,
+} from "../agent-work.ts";
+import {
+  type DecommissionContext,
+  type DecommissionStageOf,
+  type DecommissionState,
+  stateConflict,
+} from "../decommission-context.ts";
+import { isCleanable } from "../keeps-status.ts";
+
+/** How long the agent may take to make the account, as for a new allocation. */
+const GRANT_SECONDS = 900;
+
+/**
+ * The account of the instance as it was: the tenant's files on the data disks belong to its uid, so the agent is asked for the same one. The order of an
+ * earlier attempt knows it too.
+ */
+async function accountOf(tx: Tx, context: DecommissionContext) {
+  const allocation = await mustLock(tx, context);
+  const earlier = GRANT_INPUT.safeParse((await currentTask(tx, operationOf(context), GRANT))?.input).data?.lowest_uid;
+  const uid = (await readTenancyOf(tx, allocation.id))?.uid ?? earlier ?? (await reserveUid(tx, allocation.nodeId));
+  return {
+    allocation_id: allocation.id,
+    login_user: allocation.loginUser,
+    ssh_keys: await keysNow(tx, allocation),
+    root: allocation.grantsRoot,
+    plan: false,
+    ...(uid === null ? {} : { lowest_uid: uid }),
+  };
+}
+
+const GRANT_INPUT = TASKS["allocation.grant_user"].input;
+const GRANT: AgentWork<"allocation.grant_user"> = {
+  type: "allocation.grant_user",
+  undoneBy: null,
+  input: (context, tx) => accountOf(tx, context),
+  workSeconds: () => GRANT_SECONDS,
+  isAskedFor: () => true,
+  failed: (context, task) => notRestored(context, task, task.errorMessage ?? `the task is ${task.state}`),
+  waitsFor: () => "The agent to make the tenant's account on the new system",
+};
+
+const notRestored = ({ node }: DecommissionContext, task: Task, why: string): Failure =>
+  failure(
+    "upstream_transient",
+    "tenant_not_restored",
+    `The account of the instance on ${node.hostname} was not made on the new system: ${why}. Correct the cause on the host and resume, or release the instance.`.slice(
+      0,
+      1_000,
+    ),
+    { node_id: node.id, task_id: task.id },
+  );
+
+/** Without its allocation, nobody has the new system, and the host still has what the tenant left on its disks. */
+const instanceGone = ({ node }: DecommissionContext, id: AllocationId | null): Failure =>
+  failure(
+    "state_ambiguity",
+    "node_state_conflict",
+    `Instance ${id ?? "?"} of node ${node.hostname} has ended, so nobody gets the new system. Cancel the reinstall, and reimage the node with an erase of its disks.`,
+    { node_id: node.id, allocation_id: id },
+  );
+
+async function mustLock(tx: Tx, context: DecommissionContext): Promise<AllocationRow> {
+  const { allocation_id: id } = context.input;
+  // Every transaction locks a node before the node's allocation.
+  await lockNode(tx, context.node.id);
+  const allocation = id === null ? null : await lockAllocation(tx, id);
+  if (allocation === null || allocation.status === "ended") throw new StageFailure(instanceGone(context, id));
+  return allocation;
+}
+
+const OVER = "The instance ends, so its account is not made again, and the host is cleaned after this operation";
+
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  const { node, input, services } = context;
+  if (!isCleanable(node.status))
+    return { kind: "failed", failure: stateConflict(context, node.status, "given back to its tenant") };
+  const { allocation_id: id } = input;
+  const allocation = id === null ? null : await readAllocation(services.db, id);
+  if (allocation === null || allocation.status === "ended")
+    return { kind: "failed", failure: instanceGone(context, id) };
+  if (allocation.status !== "active")
+    return {
+      kind: "skipped",
+      message: OVER,
+      commit: async (tx) => void (await cancelWork(tx, operationOf(context), GRANT)),
+    };
+  const task = await settledTask(context, GRANT);
+  if (task?.state !== "succeeded") return judgeTask(context, GRANT, task) ?? { kind: "not_started" };
+  if (isHistory(context, task)) return { kind: "not_started" };
+  const uid = grantedUid(task);
+  const keep = async (tx: Tx): Promise<void> => (uid === null ? undefined : keepUid(tx, node.id, uid));
+  const verdict = judgeGrant(task);
+  if (verdict.to === "failed")
+    return {
+      kind: "failed",
+      failure: notRestored(context, task, verdict.message),
+      patch: { failed_task_id: task.id },
+      commit: keep,
+    };
+  return {
+    kind: "done",
+    message: "The tenant has the instance again",
+    details: { task_id: task.id },
+    commit: async (tx) => {
+      await keep(tx);
+      await giveBack(tx, context, task);
+    },
+  };
+}
+
+/** The task is from now on the evidence of the account. An allocation that has begun to end keeps the account of its ending. */
+async function giveBack(tx: Tx, context: DecommissionContext, task: Task): Promise<void> {
+  const allocation = await mustLock(tx, context);
+  if (allocation.status !== "active") return;
+  await setKeys(tx, allocation.id, { grantTaskId: task.id });
+  await tellChange(tx, allocation, "muster", "the host is installed anew, and the tenant can log in again");
+}
+
+/**
+ * Orders the account in the transaction that ties the allocation to the new system. From then on the new system counts as used by the tenant, whatever
+ * becomes of the task.
+ */
+async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
+  const { node } = context;
+  await inFencedTx(context, async (tx) => {
+    const allocation = await mustLock(tx, context);
+    if (allocation.status !== "active") return;
+    const task = await queueWork(tx, context, GRANT);
+    const { ssh_keys: sshKeys } = GRANT_INPUT.parse(task.input);
+    await moveToNewSystem(tx, allocation.id, { generation: node.generation, sshKeys });
+  });
+  return { kind: "wait", reason: GRANT.waitsFor(context, {} as Task), seconds: 1 };
+}
+
+/** Makes the tenant's account on the new system, with the login, keys and rights of the allocation. */
+export const restoreTenant: DecommissionStageOf<"restore_tenant"> = {
+  name: "restore_tenant",
+  title: "Have the agent make the tenant's account on the new system",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds: (context) => stageSeconds(context, GRANT),
+    failure: (context) =>
+      failure(
+        "upstream_transient",
+        "tenant_not_restored",
+        `The agent of ${context.node.hostname} did not make the account of the instance in time. Bring the agent back and resume, or release the instance.`,
+        { node_id: context.node.id, agent_connected: context.session !== null },
+      ),
+  },
+  retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
+  overrides: { post_deploy_connectivity_failure: { retry: "never" } },
+  run,
+  compensate: async (context) => ({
+    kind: "done",
+    message: "The task is cancelled if the agent had not ended it; the end of the operation decides about the node",
+    commit: async (tx) => void (await cancelWork(tx, operationOf(context), GRANT)),
+  }),
+};
