@@ -1,11 +1,12 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
 import { isOnlineUnderWay } from "../../shared/repair.ts";
+import { isFailed } from "../../shared/workflow-status.ts";
 import { readAllocation, setTurnover } from "../db/queries/allocations.ts";
 import type { AuditSource } from "../db/queries/audit-logs.ts";
 import { listHealthOverrides } from "../db/queries/node-health-overrides.ts";
 import { lockNode } from "../db/queries/nodes.ts";
-import { openReinstallsOf } from "../db/queries/reinstalls.ts";
+import { type OpenReinstall, openReinstallsOf } from "../db/queries/reinstalls.ts";
 import { openRepairsOf } from "../db/queries/repair-cases.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
@@ -19,6 +20,15 @@ import type { Workflow } from "../workflows/engine/workflow.ts";
 import { lockBoth } from "./lock-both.ts";
 
 export interface EndRequest extends Ending, AuditSource {}
+
+/**
+ * What a release that is not forced does with a reinstall of the instance, so that the turnover can begin without a person. A running reinstall goes on to a
+ * system that can be cleaned. A failed one goes on if only the tenant's account is missing, and is cancelled if its new system is.
+ */
+function verbFor(reinstall: OpenReinstall | undefined): "resume" | "cancel" | null {
+  if (reinstall === undefined || !isFailed(reinstall.status)) return null;
+  return reinstall.stage === "restore_tenant" || reinstall.stage === "enable_node" ? "resume" : "cancel";
+}
 
 /**
  * Ends an allocation at an operator's request (architecture 14.1). While an operation holds the node, `releaseAllocation` refuses, or cancels the
@@ -42,12 +52,12 @@ export async function releaseAllocation(
       { context: { allocation_id: id, decommission_id: holder } },
     );
   const node = { id: prior.nodeId, hostname: prior.hostname };
-  // A reinstall without a tenant to come back to goes on to a system that can be cleaned, and the sweep of allocations then begins the turnover.
-  const isReinstall = holder !== null && (await openReinstallsOf(tx, [prior.nodeId])).has(prior.nodeId);
-  if (holder !== null && !isReinstall && !request.forced)
+  const reinstall = (await openReinstallsOf(tx, [prior.nodeId])).get(prior.nodeId);
+  if (holder !== null && reinstall === undefined && !request.forced)
     throw heldError(node, holder, "its allocation cannot be released");
   if (!request.forced) await mustBeDeletable(tx, prior);
-  if (holder !== null && request.forced) await applyVerb(tx, kinds, { ...request, workflowId: holder, verb: "cancel" });
+  const verb = request.forced ? "cancel" : verbFor(reinstall);
+  if (holder !== null && verb !== null) await applyVerb(tx, kinds, { ...request, workflowId: holder, verb });
   return { prior, now: await continueEnding(tx, prior, request) };
 }
 

@@ -17,8 +17,8 @@ export interface InstanceFacts {
   readonly power: PowerIntent["kind"] | null;
   /** True if the operation that clears the node of the tenant has failed. */
   readonly hasFailedTurnover: boolean;
-  /** The reinstall that holds the node: `failed` is the text of its failure, null while it runs. Null without a reinstall. */
-  readonly reinstall: { readonly failed: string | null } | null;
+  /** The reinstall that holds the node; null without one. Its failure is told to operators alone, because it may name other hosts. */
+  readonly reinstall: { readonly failed: boolean } | null;
   /** True if a reinstall has taken the account away and not brought it back. */
   readonly isLostToReinstall: boolean;
 }
@@ -43,12 +43,11 @@ const OF_POWER: Readonly<Record<PowerIntent["kind"], InstanceVerdict>> = {
 };
 
 const REINSTALLING = says("Provisioning", "The host is installed anew, as requested");
-const failedReinstall = (why: string): InstanceVerdict =>
-  says(
-    "Error",
-    `The host could not be installed anew: ${why}`,
-    "An operator resumes or cancels the reinstall (get-decommission), or release the instance",
-  );
+const NOT_REINSTALLED = "The host could not be installed anew";
+const OPERATOR_ACTS = "An operator resumes or cancels the reinstall (get-decommission)";
+/** The instance has been released already when its allocation ends. */
+const failedReinstall = (ends: boolean): InstanceVerdict =>
+  says("Error", NOT_REINSTALLED, ends ? OPERATOR_ACTS : `${OPERATOR_ACTS}, or release the instance`);
 const LOST_TO_REINSTALL = says(
   "Error",
   "The host lost its system in a reinstall that did not come to its end",
@@ -77,7 +76,7 @@ const MAY_STILL_COME: ReadonlySet<Lack> = new Set(["missing", "older_generation"
  */
 export function instanceStatus(facts: InstanceFacts): InstanceVerdict {
   const { allocation, node, lacks, isRepaired, power, hasFailedTurnover, reinstall } = facts;
-  if (reinstall !== null && reinstall.failed !== null) return failedReinstall(reinstall.failed);
+  if (reinstall?.failed === true) return failedReinstall(allocation === "ending");
   if (allocation === "ending")
     return hasFailedTurnover
       ? says("Error", "The host could not be cleared of the tenant")

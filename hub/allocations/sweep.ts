@@ -5,6 +5,7 @@ import { findDueKeys, findSettledKeys } from "../db/queries/allocation-keys.ts";
 import {
   findDueEnds,
   findHostsGone,
+  findPastEnds,
   findSettledGrants,
   forgetAllocationProblems,
   type IdPage,
@@ -48,7 +49,7 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
   { find: findHostsGone, handle: endOfGoneHost },
   { find: findSettledKeys, handle: settleKeys },
   { find: findDueKeys, handle: orderDueKeys },
-  { find: findDueEnds, handle: beginDue },
+  { find: findPastEnds, handle: beginDue },
   { find: findDueEnds, handle: endDue },
 ];
 

@@ -133,11 +133,17 @@ export async function returnCleanNode(
 }
 
 /**
- * If the cancelled cleaning had begun, the hub quarantines the node, because nobody knows whether the host is clean. A person or a later successful
+ * If the cancelled cleaning had begun, the hub quarantines the node; `then` says why. A person or a later successful
  * cleaning ends the quarantine after a cancelled cleaning.
  */
-export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reason: string): Promise<void> {
-  if (begun) await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);
+export async function leaveCleaning(
+  tx: Tx,
+  nodeId: NodeId,
+  begun: boolean,
+  reason: string,
+  then: string,
+): Promise<void> {
+  if (begun) await quarantineUnclean(tx, nodeId, `${reason}, so ${then}`);
   await uncordonOfOperation(tx, nodeId, reason);
 }
 

@@ -1,19 +1,21 @@
 import type { DecommissionCreated } from "../../shared/api/decommissions.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
+import { mustBeDeletable } from "../allocations/end-allocation.ts";
 import { lockBoth } from "../allocations/lock-both.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { tellChange } from "../node/allocation-moves.ts";
 import type { Claimant } from "../repair/claim-repair.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
-import { mustKnowTenant, mustNotBeRepaired } from "./request-power.ts";
+import { isRepairer, mustKnowTenant, mustNotBeRepaired } from "./request-power.ts";
 
 /** How long the new system's agent may be away before the reinstall stops for a person. */
 const AGENT_WAIT_SECONDS = 900;
 
 /**
- * Orders that the host of an instance is installed anew and given back to its tenant (decision N11). If `reinstallInstance` refuses the request, it throws
+ * Orders that the host of an instance is installed anew and given back to its tenant (decision N11). What keeps an instance from being released also keeps
+ * its system, except from who repairs the machine. If `reinstallInstance` refuses the request, it throws
  * ApiError and writes nothing.
  */
 export async function reinstallInstance(
@@ -29,6 +31,7 @@ export async function reinstallInstance(
       { context: { allocation_id: id } },
     );
   await mustNotBeRepaired(tx, node, by, "installs its host anew");
+  if (!(await isRepairer(tx, node, by))) await mustBeDeletable(tx, allocation);
   await mustKnowTenant(tx, node);
   const request = { mode: "reinstall", allocation_id: id, reason, agent_wait_seconds: AGENT_WAIT_SECONDS } as const;
   const created = await startDecommission(tx, node.id, request, by.name);

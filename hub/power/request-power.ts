@@ -119,6 +119,12 @@ export async function mustNotBeRepaired(tx: Tx, node: Node, by: Claimant, does =
   );
 }
 
+/** True if the caller has claimed the open repair of the node's machine. */
+export async function isRepairer(tx: Tx, node: Node, by: Claimant): Promise<boolean> {
+  const repair = await lockOpenCase(tx, node.id);
+  return repair?.state === "claimed" && isClaimant(repair, by);
+}
+
 /** After a restore of the database, the host may have another tenant than the older database says. */
 export async function mustKnowTenant(tx: Tx, node: Node): Promise<void> {
   if (!(await hasUnknownTenant(tx, node.id))) return;

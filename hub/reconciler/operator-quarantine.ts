@@ -1,5 +1,6 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { lockOpenAllocation } from "../db/queries/allocations.ts";
 import { lockDriftStates } from "../db/queries/drift.ts";
 import { isHostReleased } from "../db/queries/machine-releases.ts";
 import { hasLiveCertificate } from "../db/queries/node-certificates.ts";
@@ -68,7 +69,7 @@ export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Pr
   if (await isHostReleased(tx, node))
     throw conflict(
       node,
-      "cannot be put into service: its machine was released in MAAS, so its host is gone. Drain and remove it",
+      `cannot be put into service: its machine was released in MAAS, so its host is gone. ${(await lockOpenAllocation(tx, nodeId)) === null ? "Drain and remove it" : "Reinstall its instance, or release the instance"}`,
     );
   if (node.runsAgent && !(await hasLiveCertificate(tx, nodeId, node.generation)))
     throw conflict(

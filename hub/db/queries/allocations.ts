@@ -360,6 +360,22 @@ export async function findSettledGrants(db: Db, page: IdPage): Promise<Allocatio
 }
 
 /**
+ * Returns the allocations whose planned end has passed, and that no operation but a reinstall holds: the tenant's time ends also while the host is
+ * installed anew. After a restore of the database, a person first looks at the host, which may have another tenant since.
+ */
+export async function findPastEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
+  const { rows } = await db.execute<{ id: AllocationId }>(sql`
+    select a.id from ${allocations} a join ${nodes} n on n.id = a.node_id
+    where a.status in ('granting', 'active', 'failed') and a.ends_at <= now()
+      and n.status in ('active', 'offline', 'quarantined', 'enrolling')
+      and not exists (select 1 from ${workflowSubjects} s join ${nodeDecommissions} d on d.decommission_id = s.workflow_id
+        where s.subject = 'node:' || a.node_id and d.mode <> 'reinstall')
+      and not exists (select 1 from ${nodeHealthOverrides} o where o.node_id = a.node_id and o.source = ${RESTORED})
+      and ${onPage(page)}`);
+  return rows.map(({ id }) => id);
+}
+
+/**
  * Returns the allocations that the hub should end now: allocations past their planned end, and `ending` allocations without a turnover. `findDueEnds`
  * leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`. After a restore of the
  * database, a person first looks at the host, which may have another tenant since.

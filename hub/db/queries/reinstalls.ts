@@ -1,11 +1,13 @@
 import type { AllocationId, NodeId } from "../../../shared/ids.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
-import { and, eq, gte, inArray, isNotNull, notInArray, type SQL, sql } from "../orm.ts";
+import { and, desc, eq, inArray, isNotNull, ne, notInArray, type SQL, sql } from "../orm.ts";
 import {
   type AllocationRow,
   allocations,
   type Node,
   nodeDecommissions,
+  type Task,
+  tasks,
   type Workflow,
   workflows,
 } from "../schema/index.ts";
@@ -15,18 +17,16 @@ import { hasLiveCertificate } from "./node-certificates.ts";
 /**
  * SQL that is true for an allocation whose account is gone, because a reinstall has released the system with the account. The order of the account on the
  * new system ties the allocation to the new generation, and only the agent's success gives it the evidence of an account again. `table` is the name by
- * which the statement knows the allocation, because a column without the name of its table would mean the table of the inner statement.
+ * which the statement knows the allocation.
  */
 export const isLostToReinstall = (table: "a" | "allocations"): SQL<boolean> => {
   const allocation = sql.identifier(table);
-  return sql<boolean>`exists (select 1 from node_decommissions l
-    where l.node_id = ${allocation}.node_id and l.created_at >= ${allocation}.created_at and l.reinstalled_generation is not null
-    and (l.reinstalled_generation >= ${allocation}.generation or ${allocation}.grant_task_id is null))`;
+  return sql<boolean>`(${allocation}.reinstalled_generation is not null
+    and (${allocation}.reinstalled_generation >= ${allocation}.generation or ${allocation}.grant_task_id is null))`;
 };
 
 /** SQL that is true for an allocation `a` that has no part in the system that the host has now, or in none, since a reinstall released its own. */
-export const hasNoPartInSystem = sql`exists (
-  select 1 from node_decommissions l where l.node_id = a.node_id and l.reinstalled_generation >= a.generation)`;
+export const hasNoPartInSystem = sql`coalesce(a.reinstalled_generation >= a.generation, false)`;
 
 export async function isAccountLost(db: Db | Tx, id: AllocationId): Promise<boolean> {
   const { rows } = await db.execute<{ lost: boolean }>(
@@ -36,42 +36,69 @@ export async function isAccountLost(db: Db | Tx, id: AllocationId): Promise<bool
 }
 
 /** True if a reinstall has released the machine since the allocation was made, so that its disks may hold data that no baseline knows. */
-export async function wasReinstalled(
+export const wasReinstalled = ({ reinstalledGeneration }: Pick<AllocationRow, "reinstalledGeneration">): boolean =>
+  reinstalledGeneration !== null;
+
+/**
+ * Records in the node's open allocation that a reinstall has released the system of a generation, whose baseline has the disks. Unlike the record in the
+ * decommission, which a restart takes back, it lasts as long as the allocation.
+ */
+export async function recordReinstall(
   tx: Tx,
-  { nodeId, createdAt }: Pick<AllocationRow, "nodeId" | "createdAt">,
-): Promise<boolean> {
-  const rows = await tx
-    .select({ id: nodeDecommissions.decommissionId })
-    .from(nodeDecommissions)
+  { id, generation }: Pick<Node, "id" | "generation">,
+  disks: readonly string[],
+): Promise<void> {
+  await tx.execute(sql`
+    update ${allocations} set reinstalled_generation = greatest(reinstalled_generation, ${generation}::int),
+      disks_before = array(select distinct unnest(disks_before || ${sql.param([...disks])}::text[]) order by 1)
+    where node_id = ${id} and status <> 'ended'`);
+}
+
+/** The newest order for the account of an allocation, by whichever operation. */
+export async function newestGrant(tx: Tx, nodeId: NodeId, id: AllocationId): Promise<Task | null> {
+  const [row] = await tx
+    .select()
+    .from(tasks)
     .where(
       and(
-        eq(nodeDecommissions.nodeId, nodeId),
-        isNotNull(nodeDecommissions.reinstalledGeneration),
-        gte(nodeDecommissions.createdAt, createdAt),
+        eq(tasks.nodeId, nodeId),
+        eq(tasks.type, "allocation.grant_user"),
+        sql`${tasks.input}->>'allocation_id' = ${id}`,
       ),
     )
+    .orderBy(desc(tasks.createdAt), desc(tasks.id))
     .limit(1);
-  return rows.length > 0;
+  return row ?? null;
+}
+
+/** The disks that the baselines before the reinstalls of the node's open allocation knew. */
+export async function disksBeforeReinstall(db: Db | Tx, nodeId: NodeId): Promise<readonly string[]> {
+  const [row] = await db
+    .select({ disks: allocations.disksBefore })
+    .from(allocations)
+    .where(and(eq(allocations.nodeId, nodeId), ne(allocations.status, "ended")));
+  return row?.disks ?? [];
 }
 
 /**
- * True if a reinstall has taken the node's system away and left no system whose agent could do anything: the present generation was released, never
- * enrolled, or lost its certificate when the reinstall was cancelled.
+ * True if a reinstall for the node's present tenant has taken the node's system away and left no system whose agent could do anything: the present
+ * generation was released, never enrolled, or lost its certificate when the reinstall was cancelled.
  */
 export async function hasNoSystemSinceReinstall(
   tx: Tx,
   { id, generation }: Pick<Node, "id" | "generation">,
 ): Promise<boolean> {
   const rows = await tx
-    .select({ id: nodeDecommissions.decommissionId })
-    .from(nodeDecommissions)
-    .where(and(eq(nodeDecommissions.nodeId, id), isNotNull(nodeDecommissions.reinstalledGeneration)))
-    .limit(1);
+    .select({ id: allocations.id })
+    .from(allocations)
+    .where(
+      and(eq(allocations.nodeId, id), ne(allocations.status, "ended"), isNotNull(allocations.reinstalledGeneration)),
+    );
   return rows.length > 0 && !(await hasLiveCertificate(tx, id, generation));
 }
 
 /** A reinstall that is not over, as the tenant of the instance needs to know it. */
-export type OpenReinstall = Pick<Workflow, "id" | "status" | "failureMessage">;
+export type OpenReinstall = Pick<Workflow, "id" | "status" | "stage">;
 
 /** Returns the reinstalls of the nodes that are not over, which hold their nodes. */
 export async function openReinstallsOf(
@@ -84,7 +111,7 @@ export async function openReinstallsOf(
       nodeId: nodeDecommissions.nodeId,
       id: workflows.id,
       status: workflows.status,
-      failureMessage: workflows.failureMessage,
+      stage: workflows.stage,
     })
     .from(nodeDecommissions)
     .innerJoin(workflows, eq(workflows.id, nodeDecommissions.decommissionId))

@@ -13,10 +13,14 @@ export const allocations = pgTable(
     siteId: uuid("site_id").$type<SiteId>(),
     hostname: text("hostname").notNull(),
     /**
-     * The generation that the node had when the allocation was made. After MAAS released the machine in the allocation's generation or in a later
-     * one, the tenant's account no longer exists.
+     * The generation of the system with the tenant's account: the node's when the allocation was made, or that of the last reinstall. After MAAS released
+     * the machine in the allocation's generation or in a later one, the tenant's account no longer exists.
      */
     generation: integer("generation").notNull(),
+    /** The newest generation whose system a reinstall has released since the allocation was made; null without one. Nothing takes it back. */
+    reinstalledGeneration: integer("reinstalled_generation"),
+    /** The serial numbers of the disks in the baselines before the reinstalls, because a disk that is missing since then still has the tenant's data. */
+    disksBefore: text("disks_before").array().notNull().default(sql`'{}'`),
     tenant: text("tenant").notNull(),
     loginUser: text("login_user").notNull(),
     /** The keys of the last order to the agent. An SSH key identifies a person, so no log and no event contains an SSH key. */

@@ -28,9 +28,7 @@ export type OpenRow = AllocationRow & { readonly status: Exclude<AllocationRow["
 export const isOpen = (row: AllocationRow): row is OpenRow => row.status !== "ended";
 
 const reinstallOf = (open: OpenReinstall | undefined): InstanceFacts["reinstall"] =>
-  open === undefined
-    ? null
-    : { failed: isFailed(open.status) ? (open.failureMessage ?? "its cause is unknown") : null };
+  open === undefined ? null : { failed: isFailed(open.status) };
 
 /** Computes the instances of open allocations, with a fixed number of SQL statements. */
 export async function toInstances(db: Db | Tx, rows: readonly OpenRow[]): Promise<z.input<typeof Instance>[]> {

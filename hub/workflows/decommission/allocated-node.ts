@@ -14,6 +14,7 @@ interface Wanted {
   readonly mode: DecommissionMode;
   readonly reason: string;
   readonly force_release_allocation?: boolean | undefined;
+  readonly erase?: string | undefined;
   /** The instance that a reinstall gives back to its tenant. */
   readonly allocation_id?: AllocationId;
 }
@@ -34,7 +35,7 @@ export async function mustNotTakeFromTenant(
 ): Promise<void> {
   if (wanted.mode === "reinstall") return mustBeForTenant(node, wanted.allocation_id, allocation);
   if (allocation === null) return;
-  if (allocation.status === "ending") return mustCleanEnough(tx, node, wanted.mode, allocation);
+  if (allocation.status === "ending") return mustCleanEnough(tx, node, wanted, allocation);
   // A full decommission ends the node's allocation itself, in its stage `force_release_allocations`.
   if (wanted.mode === "full_decommission" && wanted.force_release_allocation === true) return;
   if (wanted.force_release_allocation === true)
@@ -61,20 +62,22 @@ function mustBeForTenant(node: Node, id: AllocationId | undefined, allocation: A
 }
 
 /** An operation on a node whose allocation is `ending` must remove all traces of the tenant (decision C4). */
-async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
+async function mustCleanEnough(tx: Tx, node: Node, wanted: Wanted, allocation: AllocationRow): Promise<void> {
+  const { mode } = wanted;
   if (mode === "storage_cleanup")
     throw new ApiError(
       "allocation_exists",
       `Allocation ${allocation.id} of node ${node.hostname} to ${allocation.tenant} is ending, and a storage cleanup does not remove the tenant's account. Release the allocation again.`,
       { context: { node_id: node.id, allocation_id: allocation.id } },
     );
-  if (mode !== "soft_reset") return;
-  if (await wasReinstalled(tx, allocation))
+  const leavesDisks = mode === "soft_reset" || (mode === "reimage" && wanted.erase !== "secure");
+  if (leavesDisks && wasReinstalled(allocation))
     throw new ApiError(
       "conflict",
-      `The host of node ${node.hostname} was installed anew for its tenant, so the baseline of its system does not tell what the tenant has left on the data disks, and only a reimage cleans it. Reimage the node.`,
+      `The host of node ${node.hostname} was installed anew for its tenant, so the baseline of its system does not tell what the tenant has left on the data disks, and only a reimage with a secure erase cleans it. Reimage the node with erase: secure.`,
       { context: { node_id: node.id, allocation_id: allocation.id } },
     );
+  if (mode !== "soft_reset") return;
   const grantsRoot = hadRootBy(allocation);
   if (!grantsRoot) return;
   const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;

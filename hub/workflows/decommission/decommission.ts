@@ -11,7 +11,7 @@ import { admitDecommissions } from "../../db/queries/admission.ts";
 import { lockOpenAllocation } from "../../db/queries/allocations.ts";
 import { generationReleasedBy, readDecommissionRows } from "../../db/queries/decommissions.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
-import { isAccountLost } from "../../db/queries/reinstalls.ts";
+import { isAccountLost, wasReinstalled } from "../../db/queries/reinstalls.ts";
 import { hasTaskOf } from "../../db/queries/task-reads.ts";
 import { isTerminal } from "../../db/queries/workflows.ts";
 import type { Node, NodeDecommission, Workflow as WorkflowRow } from "../../db/schema/index.ts";
@@ -182,6 +182,7 @@ async function settleNode(
         nodeId,
         await isCleaningBegun(tx, row, { decommission, node }),
         `The ${row.kind} was cancelled`,
+        mode === "reinstall" ? "the tenant has no account on its host" : "it is not known whether the host is clean",
       );
   }
   if (node.status !== "removing") return;
@@ -203,16 +204,17 @@ async function isCleaningBegun(
   { decommission, node }: { decommission: NodeDecommission; node: Node },
 ): Promise<boolean> {
   const { mode, nodeId } = decommission;
+  if (mode === "reinstall") return node.status !== "enrolling" && (await hasLostTenant(tx, nodeId));
   const isReleased = generationReleasedBy(decommission) !== null && node.status !== "enrolling";
-  if (mode === "reinstall") return isReleased && !(await hasRestoredTenant(tx, nodeId));
   if (mode === "reimage" && isReleased) return true;
   return hasTaskOf(tx, { nodeId, workflowId: row.id }, CLEANING_TASKS);
 }
 
-/** True if the tenant of a reinstall has the instance, with an account on the new system. */
-async function hasRestoredTenant(tx: Tx, nodeId: NodeId): Promise<boolean> {
+/** True if a reinstall has taken the tenant's system away, and the tenant has no account on a new one. */
+async function hasLostTenant(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const allocation = await lockOpenAllocation(tx, nodeId);
-  return allocation?.status === "active" && !(await isAccountLost(tx, allocation.id));
+  if (allocation === null || !wasReinstalled(allocation)) return false;
+  return allocation.status !== "active" || (await isAccountLost(tx, allocation.id));
 }
 
 /**

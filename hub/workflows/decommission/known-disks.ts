@@ -2,6 +2,7 @@ import { disksOf } from "../../../shared/residue/disk-names.ts";
 import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { readInventory } from "../../db/queries/node-inventories.ts";
+import { disksBeforeReinstall } from "../../db/queries/reinstalls.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 
@@ -14,21 +15,29 @@ export interface KnownDisks {
 }
 
 /**
+ * Returns the serial numbers of the disks in the node's baseline, which is from before the first tenant. The baseline of a reinstalled system is not, so
+ * the disks of the baselines before it count too.
+ */
+export async function baselineDisks(
+  db: Db | Tx,
+  { id, generation }: Pick<Node, "id" | "generation">,
+): Promise<ReadonlySet<string>> {
+  const baseline = ResidueSnapshot.safeParse((await readBaseline(db, id, generation))?.baseline.snapshot);
+  return new Set([...(disksOf(baseline.data ?? null) ?? []), ...(await disksBeforeReinstall(db, id))]);
+}
+
+/**
  * Reads from the baseline and the inventory which disks the host has. The baseline is from before the first tenant, so a disk that a tenant hides
  * stays known.
  */
-export async function readKnownDisks(
-  db: Db | Tx,
-  { id, generation }: Pick<Node, "id" | "generation">,
-): Promise<KnownDisks> {
-  const baseline = ResidueSnapshot.safeParse((await readBaseline(db, id, generation))?.baseline.snapshot);
-  const listed = ((await readInventory(db, id))?.disks ?? []).map(({ serial, bytes }) => ({
+export async function readKnownDisks(db: Db | Tx, node: Pick<Node, "id" | "generation">): Promise<KnownDisks> {
+  const listed = ((await readInventory(db, node.id))?.disks ?? []).map(({ serial, bytes }) => ({
     serial: serial.trim(),
     bytes,
   }));
   const named = listed.filter(({ serial }) => serial !== "");
   return {
-    serials: new Set([...(disksOf(baseline.data ?? null) ?? []), ...named.map(({ serial }) => serial)]),
+    serials: new Set([...(await baselineDisks(db, node)), ...named.map(({ serial }) => serial)]),
     bytes: new Map(named.filter(({ bytes }) => bytes > 0).map(({ serial, bytes }) => [serial, bytes])),
   };
 }

@@ -6,6 +6,7 @@ import { generationReleasedBy, readMaasSystemId, recordMachineReleased } from ".
 import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
+import { recordReinstall } from "../../db/queries/reinstalls.ts";
 import { cancelAllTasks } from "../../db/queries/tasks.ts";
 import type { MaasMachineRow, MaasSiteProfile, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -23,6 +24,7 @@ import { inFencedTx } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import { type DecommissionContext, type DecommissionState, stateConflict } from "./decommission-context.ts";
 import { deploysAnew } from "./keeps-status.ts";
+import { baselineDisks } from "./known-disks.ts";
 import { asksWhoOwns, judgeRelease, type ReleaseJudgement, type ReleaseStage } from "./release-verdicts.ts";
 
 /**
@@ -157,6 +159,7 @@ export const hostIsGone =
     await revokeEnrollmentTokens(tx, node.id);
     await cancelAllTasks(tx, node.id);
     await recordMachineReleased(tx, decommission.decommissionId, node.generation);
+    if (decommission.mode === "reinstall") await recordReinstall(tx, node, [...(await baselineDisks(tx, node))]);
   };
 
 export async function observedMachine({ decommission, services }: DecommissionContext): Promise<Evidence> {

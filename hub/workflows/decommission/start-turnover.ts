@@ -20,13 +20,13 @@ const AGENT_WAIT_WHEN_OFF_SECONDS = 2100;
 export async function startTurnover(
   tx: Tx,
   node: Node,
-  allocation: Pick<AllocationRow, "nodeId" | "createdAt" | "grantsRoot" | "rootBy">,
+  allocation: Pick<AllocationRow, "reinstalledGeneration" | "grantsRoot" | "rootBy">,
   { reason, forced, actor }: Ending,
 ): Promise<WorkflowId> {
   const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;
   const facts = { grantsRoot: hadRootBy(allocation), onboardingMode: node.onboardingMode, policy };
   // The baseline of a reinstalled host was taken when the tenant's data was on its disks already, so a soft reset would take that data for its own.
-  const mode = (await wasReinstalled(tx, allocation)) ? "reimage" : turnoverMode(facts);
+  const mode = wasReinstalled(allocation) ? "reimage" : turnoverMode(facts);
   const power = (await newestPowerActions(tx, [node.id])).get(node.id);
   const mayBeOff = power?.generation === node.generation && (power.verb === "off" || power.state !== "done");
   const wait = mayBeOff ? AGENT_WAIT_WHEN_OFF_SECONDS : AGENT_WAIT_SECONDS;

@@ -43,7 +43,7 @@ export async function renderUserData(
       intervalSeconds: profile.hardwareSyncIntervalSeconds,
     },
     extraDisks: {
-      enabled: profile.initializeExtraDisks,
+      enabled: profile.initializeExtraDisks || keepsData,
       eraseSignatures: profile.eraseUnexpectedSignatures && !keepsData,
       keepOnly: keepsData,
     },

@@ -20,7 +20,10 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   const closed = await closedHosts(context.services.db, [node.id]);
   const enabled = {
     kind: "done",
-    message: "The node is clean and takes new work",
+    message:
+      context.decommission.mode === "reinstall"
+        ? "The host is in service again"
+        : "The node is clean and takes new work",
     commit: (tx: Tx) => enable(tx, context),
   } as const;
   if (!closed.has(node.id)) return enabled;

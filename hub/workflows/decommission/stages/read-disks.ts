@@ -1,8 +1,5 @@
 import { failure } from "../../../../shared/failures.ts";
-import { disksOf } from "../../../../shared/residue/disk-names.ts";
-import { ResidueSnapshot } from "../../../../shared/residue/snapshot.ts";
 import type { DisksBefore } from "../../../../shared/tasks/sample-disks.ts";
-import { readBaseline } from "../../../db/queries/node-baselines.ts";
 import type { Task } from "../../../db/schema/index.ts";
 import type { Observation } from "../../engine/stage.ts";
 import {
@@ -22,6 +19,7 @@ import {
   stateConflict,
 } from "../decommission-context.ts";
 import { isCleanable } from "../keeps-status.ts";
+import { baselineDisks } from "../known-disks.ts";
 import { hasNoSystem } from "../no-system.ts";
 import { newRandom, SAMPLE } from "../sample-work.ts";
 
@@ -34,12 +32,9 @@ const READ: AgentWork<"node.sample_disks"> = {
   waitsFor: () => "The agent to read random blocks of the disks before their erase",
 };
 
-/** Returns the serial numbers of the disks in the node's baseline, which is from before the first tenant. */
-async function baselineDisks({ services, node }: DecommissionContext): Promise<string[]> {
-  const known = await readBaseline(services.db, node.id, node.generation);
-  const baseline = ResidueSnapshot.safeParse(known?.baseline.snapshot).data ?? null;
+async function serialsOf({ services, node }: DecommissionContext): Promise<string[]> {
   // The agent also cuts the serial numbers in its sample of the disks to 64 characters.
-  return [...(disksOf(baseline) ?? [])].slice(0, MOST_SERIALS).map((serial) => serial.slice(0, 64));
+  return [...(await baselineDisks(services.db, node))].slice(0, MOST_SERIALS).map((serial) => serial.slice(0, 64));
 }
 
 async function done(
@@ -47,7 +42,7 @@ async function done(
   task_id: Task["id"] | null,
   message: string,
 ): Promise<Extract<Observation<DecommissionState>, { kind: "done" }>> {
-  const disks_before: DisksBefore = { task_id, serials: await baselineDisks(context) };
+  const disks_before: DisksBefore = { task_id, serials: await serialsOf(context) };
   return { kind: "done", message, patch: { disks_before } };
 }
 

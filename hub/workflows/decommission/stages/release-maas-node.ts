@@ -189,13 +189,17 @@ async function compensate(
   const now = machine === null ? "not in MAAS any more" : `'${machine.statusName}' in MAAS`;
   const removed = node.status === "deleted";
   const then = removed ? "" : ` ${nodeAfter(context)}`;
-  const message = `A release cannot be undone: machine ${systemId} is ${now}.${then} The host may be onboarded again.`;
+  const isForTenant = decommission.mode === "reinstall" && !removed;
+  const last = isForTenant ? "" : " The host may be onboarded again.";
+  const message = `A release cannot be undone: machine ${systemId} is ${now}.${then}${last}`;
   return {
     kind: "skipped",
     message,
     leaves: {
       message,
-      nextAction: `${removed ? "" : "Remove the node. "}Once the machine is Ready in MAAS, the host may be onboarded again.`,
+      nextAction: isForTenant
+        ? "Reinstall the instance of the node again, or release the instance, which then has MAAS erase the disks."
+        : `${removed ? "" : "Remove the node. "}Once the machine is Ready in MAAS, the host may be onboarded again.`,
       evidence: machine === null ? { maas_system_id: systemId } : machineEvidence(machine),
     },
     ...leftByFull(context, machine, true),

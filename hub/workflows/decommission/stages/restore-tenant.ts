@@ -4,6 +4,7 @@ import { TASKS } from "../../../../shared/tasks/index.ts";
 import { keysNow } from "../../../db/queries/allocation-keys.ts";
 import { lockAllocation, moveToNewSystem, readAllocation, setKeys } from "../../../db/queries/allocations.ts";
 import { lockNode } from "../../../db/queries/nodes.ts";
+import { newestGrant } from "../../../db/queries/reinstalls.ts";
 import { readTenancyOf } from "../../../db/queries/tenancies.ts";
 import { keepUid, reserveUid } from "../../../db/queries/tenant-uids.ts";
 import type { AllocationRow, Task } from "../../../db/schema/index.ts";
@@ -16,7 +17,6 @@ import { StageFailure } from "../../stage-failure.ts";
 import {
   type AgentWork,
   cancelWork,
-  currentTask,
   isHistory,
   judgeTask,
   operationOf,
@@ -37,12 +37,11 @@ const GRANT_SECONDS = 900;
 
 /**
  * The account of the instance as it was: the tenant's files on the data disks belong to its uid, so the agent is asked for the same one. The order of an
- * earlier attempt knows it too.
+ * earlier attempt, also of a cancelled reinstall, knows it too.
  */
 async function accountOf(tx: Tx, context: DecommissionContext) {
   const allocation = await mustLock(tx, context);
-  const earlier = GRANT_INPUT.safeParse((await currentTask(tx, operationOf(context), GRANT))?.input).data?.lowest_uid;
-  const uid = (await readTenancyOf(tx, allocation.id))?.uid ?? earlier ?? (await reserveUid(tx, allocation.nodeId));
+  const uid = (await uidOf(tx, allocation)) ?? (await reserveUid(tx, allocation.nodeId));
   return {
     allocation_id: allocation.id,
     login_user: allocation.loginUser,
@@ -51,6 +50,11 @@ async function accountOf(tx: Tx, context: DecommissionContext) {
     plan: false,
     ...(uid === null ? {} : { lowest_uid: uid }),
   };
+}
+
+async function uidOf(tx: Tx, { id, nodeId }: AllocationRow): Promise<number | undefined> {
+  const earlier = GRANT_INPUT.safeParse((await newestGrant(tx, nodeId, id))?.input).data?.lowest_uid;
+  return (await readTenancyOf(tx, id))?.uid ?? earlier;
 }
 
 const GRANT_INPUT = TASKS["allocation.grant_user"].input;
@@ -122,9 +126,14 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
       patch: { failed_task_id: task.id },
       commit: keep,
     };
+  const wanted = GRANT_INPUT.safeParse(task.input).data?.lowest_uid;
+  const other =
+    uid === null || uid === wanted
+      ? ""
+      : `, with uid ${uid}, because uid ${wanted} was taken on the new system; files on the data disks may belong to ${wanted}`;
   return {
     kind: "done",
-    message: "The tenant has the instance again",
+    message: `The tenant has the instance again${other}`,
     details: { task_id: task.id },
     commit: async (tx) => {
       await keep(tx);
