@@ -18,6 +18,7 @@ const { values } = parseArgs({
     "omit-hw-sync-files": { type: "boolean", default: process.env["SIM_MAAS_OMIT_HW_SYNC_FILES"] === "true" },
     "own-linux": { type: "string", default: process.env["SIM_MAAS_OWN_LINUX"] ?? "" },
     "without-gpus": { type: "string", default: process.env["SIM_MAAS_WITHOUT_GPUS"] ?? "" },
+    ssh: { type: "boolean", default: process.env["SIM_MAAS_SSH"] === "true" },
     "host-env": { type: "string", default: process.env["SIM_MAAS_HOST_ENV"] ?? "{}" },
     "api-key": { type: "string", default: process.env["SIM_MAAS_API_KEY"] ?? DEFAULT_API_KEY },
   },
@@ -36,6 +37,7 @@ const flags = z
     "omit-hw-sync-files": z.boolean(),
     "own-linux": z.string(),
     "without-gpus": z.string(),
+    ssh: z.boolean(),
     "host-env": z.string().transform((text) => z.record(z.string(), z.string()).parse(JSON.parse(text))),
     "api-key": z.string().regex(/^[^:]+:[^:]+:[^:]+$/),
   })
@@ -50,6 +52,7 @@ const simulator = await startMaasSimulator({
   apiKey: flags["api-key"],
   hostEnvironment: flags["host-env"],
   omitHwSyncFiles: flags["omit-hw-sync-files"],
+  ssh: flags.ssh,
   ...(flags["state-file"] === "" ? {} : { stateFile: flags["state-file"] }),
   ...(flags["hosts-dir"] === "" ? {} : { hostsDir: flags["hosts-dir"] }),
   ...(flags["own-linux"] === "" ? {} : { ownLinux: flags["own-linux"].split(",") }),

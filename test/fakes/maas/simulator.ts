@@ -40,6 +40,8 @@ export interface MaasSimulatorOptions {
   ownLinux?: readonly string[];
   /** The hostnames of simulated hosts without GPUs; every other one has eight of AMD. */
   withoutGpus?: readonly string[];
+  /** If true, a host that is up greets at port 22 of its address as an SSH server. */
+  ssh?: boolean;
   /** Environment variables of every process on the simulated hosts. */
   hostEnvironment?: Readonly<Record<string, string>>;
 }
@@ -81,6 +83,7 @@ export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Pr
           omitHwSyncFiles: options.omitHwSyncFiles ?? false,
           ownLinux: options.ownLinux ?? [],
           withoutGpus: options.withoutGpus ?? [],
+          ssh: options.ssh ?? false,
           environment: options.hostEnvironment ?? {},
         });
   const server = createMaasServer({ region, faults, control: new Control({ region, faults, hosts }) });

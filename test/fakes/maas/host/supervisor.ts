@@ -8,6 +8,7 @@ import { HW_SYNC_SERVICE, machineAuthorization, ownInterval, syncHardware } from
 import type { UnitAnswer } from "./host.ts";
 import { SimulatedHost } from "./host.ts";
 import { installImage, newBoot, tellSupervisor } from "./image.ts";
+import { SshDoor } from "./ssh-door.ts";
 import type { UserDataPart } from "./user-data.ts";
 import { unpackUserData } from "./user-data.ts";
 
@@ -20,6 +21,8 @@ export interface SupervisorOptions {
   ownLinux: readonly string[];
   /** The hostnames of hosts without GPUs; every other simulated host has eight of AMD. */
   withoutGpus: readonly string[];
+  /** True if a host that is up greets at port 22 of its address as an SSH server. */
+  ssh: boolean;
   /** Environment variables of every process on a host. */
   environment: Readonly<Record<string, string>>;
 }
@@ -36,6 +39,7 @@ const OUTPUT_LOG = "var/log/cloud-init-output.log";
 export class HostSupervisor implements UnitSupervisor {
   readonly #options: SupervisorOptions;
   readonly #hosts = new Map<string, SimulatedHost>();
+  readonly #doors = new Map<string, SshDoor>();
   readonly #queues = new Map<string, Promise<void>>();
   #origin = "";
   #closing = false;
@@ -53,6 +57,7 @@ export class HostSupervisor implements UnitSupervisor {
       halt: (machine, wipe) => {
         // A halt switches the simulated host's power off at once, even during a first boot. A halt removes the host's files only after all earlier
         // work on the host has ended.
+        this.#closeDoor(machine.systemId);
         void this.#hosts.get(machine.systemId)?.halt();
         this.#enqueue(machine.systemId, () => this.#halt(machine.systemId, wipe));
       },
@@ -64,6 +69,7 @@ export class HostSupervisor implements UnitSupervisor {
 
   async stop(): Promise<void> {
     this.#closing = true;
+    for (const systemId of [...this.#doors.keys()]) this.#closeDoor(systemId);
     await Promise.all([...this.#hosts.values()].map((host) => host.halt()));
     await Promise.all(this.#queues.values());
   }
@@ -202,7 +208,20 @@ export class HostSupervisor implements UnitSupervisor {
     this.#hosts.set(machine.systemId, host);
     tellSupervisor(record.root, `${this.#origin}/_sim`, machine.systemId);
     for (const unit of record.enabledUnits) await host.start(unit);
+    this.#openDoor(machine, host);
     if (!record.firstBootDone) await this.#firstBoot(machine, host, record);
+  }
+
+  #openDoor({ systemId, interfaces, bootInterfaceId }: Machine, host: SimulatedHost): void {
+    const boot = interfaces.find(({ id }) => id === bootInterfaceId);
+    const address = boot?.links.find(({ ipAddress }) => ipAddress !== null)?.ipAddress;
+    const isUp = !this.#closing && this.#hosts.get(systemId) === host;
+    if (this.#options.ssh && isUp && address != null) this.#doors.set(systemId, new SshDoor(address));
+  }
+
+  #closeDoor(systemId: string): void {
+    this.#doors.get(systemId)?.close();
+    this.#doors.delete(systemId);
   }
 
   /** Does the work of cloud-init on a simulated host: fetches the user data and runs the parts of the user data in order. */
