@@ -7,11 +7,10 @@ import {
   findHostsGone,
   findPastEnds,
   findSettledGrants,
-  forgetAllocationProblems,
   type IdPage,
   isSettledGrant,
-  noteAllocationProblem,
-} from "../db/queries/allocations.ts";
+} from "../db/queries/allocation-sweep.ts";
+import { forgetAllocationProblems, noteAllocationProblem } from "../db/queries/allocations.ts";
 import { readTask } from "../db/queries/task-reads.ts";
 import { keepUid } from "../db/queries/tenant-uids.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";

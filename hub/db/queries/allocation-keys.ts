@@ -14,7 +14,7 @@ import {
   workflowSubjects,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-import type { IdPage } from "./allocations.ts";
+import type { IdPage } from "./allocation-sweep.ts";
 import { isLostToReinstall } from "./reinstalls.ts";
 
 /** Which stored keys an account should have, and where the account is. */

@@ -1,17 +1,7 @@
 import type { AllocationStatus } from "../../../shared/allocation-status.ts";
-import { RESTORED } from "../../../shared/health-report.ts";
 import type { AllocationId, NodeId, SiteId, SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
 import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts";
-import {
-  type AllocationRow,
-  allocations,
-  nodeDecommissions,
-  nodeHealthOverrides,
-  nodes,
-  sshKeyGroups,
-  tasks,
-  workflowSubjects,
-} from "../schema/index.ts";
+import { type AllocationRow, allocations, type Node, sshKeyGroups } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
 import { isVersion, readVersion } from "./row-versions.ts";
@@ -187,6 +177,24 @@ export async function moveToNewSystem(
     .where(eq(allocations.id, id));
 }
 
+/**
+ * Records in the node's open allocation that a reinstall has released the system of a generation, whose baseline has the disks. Unlike the record in the
+ * decommission, which a restart takes back, it lasts as long as the allocation.
+ */
+export async function recordReinstall(
+  tx: Tx,
+  { id, generation }: Pick<Node, "id" | "generation">,
+  disks: readonly string[],
+): Promise<void> {
+  await tx
+    .update(allocations)
+    .set({
+      reinstalledGeneration: sql`greatest(${allocations.reinstalledGeneration}, ${generation}::int)`,
+      disksBefore: sql`array(select distinct unnest(${allocations.disksBefore} || ${sql.param([...disks])}::text[]) order by 1)`,
+    })
+    .where(and(eq(allocations.nodeId, id), ne(allocations.status, "ended")));
+}
+
 /** Makes the keys of live allocations due, so that the sweep of allocations orders them. */
 export async function markKeysDue(tx: Tx, ids: readonly AllocationId[]): Promise<void> {
   if (ids.length === 0) return;
@@ -330,79 +338,4 @@ async function listAmong(
     .where(and(...conditions))
     .orderBy(desc(allocations.createdAt), desc(allocations.id))
     .limit(page.limit);
-}
-
-export interface IdPage {
-  readonly after: AllocationId | null;
-  readonly limit: number;
-}
-const onPage = ({ after, limit }: IdPage): SQL =>
-  sql`(${after}::uuid is null or a.id > ${after}::uuid) order by a.id limit ${limit}`;
-
-const isSettled = sql`a.status = 'granting' and not exists (select 1 from ${tasks} t where t.id = a.grant_task_id
-  and t.state in ('queued', 'offered', 'running', 'cancelling'))`;
-
-/**
- * True if the allocation is still `granting` and its task has ended. Another hub may have changed the allocation's status since `findSettledGrants`
- * returned its id.
- */
-export async function isSettledGrant(tx: Tx, id: AllocationId): Promise<boolean> {
-  const { rows } = await tx.execute(sql`select 1 from ${allocations} a where a.id = ${id} and ${isSettled}`);
-  return rows.length > 0;
-}
-
-/** Returns the ids of `granting` allocations whose task `allocation.grant_user` has ended or is missing. */
-export async function findSettledGrants(db: Db, page: IdPage): Promise<AllocationId[]> {
-  const { rows } = await db.execute<{ id: AllocationId }>(
-    sql`select a.id from ${allocations} a where ${isSettled} and ${onPage(page)}`,
-  );
-  return rows.map(({ id }) => id);
-}
-
-/**
- * Returns the allocations whose planned end has passed, and that no operation but a reinstall holds: the tenant's time ends also while the host is
- * installed anew. After a restore of the database, a person first looks at the host, which may have another tenant since.
- */
-export async function findPastEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
-  const { rows } = await db.execute<{ id: AllocationId }>(sql`
-    select a.id from ${allocations} a join ${nodes} n on n.id = a.node_id
-    where a.status in ('granting', 'active', 'failed') and a.ends_at <= now()
-      and n.status in ('active', 'offline', 'quarantined', 'enrolling')
-      and not exists (select 1 from ${workflowSubjects} s join ${nodeDecommissions} d on d.decommission_id = s.workflow_id
-        where s.subject = 'node:' || a.node_id and d.mode <> 'reinstall')
-      and not exists (select 1 from ${nodeHealthOverrides} o where o.node_id = a.node_id and o.source = ${RESTORED})
-      and ${onPage(page)}`);
-  return rows.map(({ id }) => id);
-}
-
-/**
- * Returns the allocations that the hub should end now: allocations past their planned end, and `ending` allocations without a turnover. `findDueEnds`
- * leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`. After a restore of the
- * database, a person first looks at the host, which may have another tenant since.
- */
-export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
-  const { rows } = await db.execute<{ id: AllocationId }>(sql`
-    select a.id from ${allocations} a join ${nodes} n on n.id = a.node_id
-    where ((a.status in ('granting', 'active', 'failed') and a.ends_at <= now())
-        or (a.status = 'ending' and a.decommission_id is null))
-      and n.status in ('active', 'offline', 'quarantined')
-      and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id)
-      and not exists (select 1 from ${nodeHealthOverrides} o where o.node_id = a.node_id and o.source = ${RESTORED})
-      and ${onPage(page)}`);
-  return rows.map(({ id }) => id);
-}
-
-/**
- * Returns open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system with the account.
- * `findHostsGone` leaves out an allocation whose turnover still runs, because the turnover ends the allocation.
- */
-export async function findHostsGone(db: Db, page: IdPage): Promise<AllocationId[]> {
-  const { rows } = await db.execute<{ id: AllocationId }>(sql`
-    select a.id from ${allocations} a
-    where a.status <> 'ended' and (
-      not exists (select 1 from ${nodes} n where n.id = a.node_id and n.status <> 'deleted')
-      or exists (select 1 from ${nodeDecommissions} d where d.node_id = a.node_id and d.released_generation >= a.generation))
-      and not exists (select 1 from ${workflowSubjects} s where s.workflow_id = a.decommission_id)
-      and ${onPage(page)}`);
-  return rows.map(({ id }) => id);
 }

@@ -39,21 +39,6 @@ export async function isAccountLost(db: Db | Tx, id: AllocationId): Promise<bool
 export const wasReinstalled = ({ reinstalledGeneration }: Pick<AllocationRow, "reinstalledGeneration">): boolean =>
   reinstalledGeneration !== null;
 
-/**
- * Records in the node's open allocation that a reinstall has released the system of a generation, whose baseline has the disks. Unlike the record in the
- * decommission, which a restart takes back, it lasts as long as the allocation.
- */
-export async function recordReinstall(
-  tx: Tx,
-  { id, generation }: Pick<Node, "id" | "generation">,
-  disks: readonly string[],
-): Promise<void> {
-  await tx.execute(sql`
-    update ${allocations} set reinstalled_generation = greatest(reinstalled_generation, ${generation}::int),
-      disks_before = array(select distinct unnest(disks_before || ${sql.param([...disks])}::text[]) order by 1)
-    where node_id = ${id} and status <> 'ended'`);
-}
-
 /** The newest order for the account of an allocation, by whichever operation. */
 export async function newestGrant(tx: Tx, nodeId: NodeId, id: AllocationId): Promise<Task | null> {
   const [row] = await tx
