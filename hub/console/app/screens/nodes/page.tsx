@@ -97,25 +97,29 @@ function Listed({ search, facets, columns, onSort }: ListedProps): ReactNode {
   const selection: Selection = { has: (key) => chosen.kind === "all" || chosen.ids.has(key), set };
   if (pages.isFirst)
     return pages.error === null ? <Loading what="the nodes" /> : <Failure error={pages.error} retry={pages.retry} />;
-  if (rows.length === 0) return <NoNodes search={search} />;
   return (
     <>
+      {/* A verb may take all nodes out of the filter, and its dialog still says what the hub has refused. */}
       <BulkBar chosen={chosen} facets={facets} search={search} onChange={setChosen} />
-      <section className={shared.section} aria-label="The nodes">
-        <VirtualTable
-          label="Nodes"
-          columns={columns}
-          rows={rows}
-          rowKey={keyOf}
-          rowName={nameOf}
-          total={facets?.total}
-          order={{ sort: search.sort ?? "hostname", onSort }}
-          selection={selection}
-          onShow={pages.show}
-          foot={pages.hasMore ? <Loading what="more nodes" /> : null}
-        />
-        {pages.error === null ? null : <Failure error={pages.error} retry={pages.retry} />}
-      </section>
+      {rows.length === 0 ? (
+        <NoNodes search={search} />
+      ) : (
+        <section className={shared.section} aria-label="The nodes">
+          <VirtualTable
+            label="Nodes"
+            columns={columns}
+            rows={rows}
+            rowKey={keyOf}
+            rowName={nameOf}
+            total={facets?.total}
+            order={{ sort: search.sort ?? "hostname", onSort }}
+            selection={selection}
+            onShow={pages.show}
+            foot={pages.hasMore ? <Loading what="more nodes" /> : null}
+          />
+          {pages.error === null ? null : <Failure error={pages.error} retry={pages.retry} />}
+        </section>
+      )}
     </>
   );
 }

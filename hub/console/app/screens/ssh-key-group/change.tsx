@@ -64,8 +64,9 @@ export function DeleteGroup({ one }: { readonly one: Group }): ReactNode {
         await read(api.DELETE("/api/v1/admin/ssh-key-groups/{id}", { params: { path: { id: one.id } } }));
         await navigate({ to: "/ssh-key-groups", search: { tenant: one.tenant } });
       }}
-    >
-      <Following by={{ ssh_key_group_id: one.id }} />
-    </VerbButton>
+      initial={{ areKnown: false }}
+      fields={({ set }) => <Following by={{ ssh_key_group_id: one.id }} onKnown={() => set({ areKnown: true })} />}
+      isReady={({ areKnown }) => areKnown}
+    />
   );
 }

@@ -47,7 +47,7 @@ function Body({ of }: { readonly of: Versioned<Key> }): ReactNode {
         actions={
           <>
             <Refresh queryKey={[SSH_KEYS]} />
-            <RenameKey key={one.updated_at} of={of} />
+            <RenameKey of={of} />
             <DeleteKey one={one} />
           </>
         }
