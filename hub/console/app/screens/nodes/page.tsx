@@ -34,7 +34,8 @@ export function Page(): ReactNode {
   const change = (changes: Partial<NodesSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...withPlace(changes) }), replace: true });
   const inRacks = search.view === "racks";
-  const total = facets.data?.total;
+  // The counts know no filter for the nodes without a room.
+  const total = search.no_room === undefined ? facets.data?.total : undefined;
   return (
     <>
       <PageHead
@@ -60,7 +61,7 @@ export function Page(): ReactNode {
       <FilterBar search={search} facets={facets.data} onChange={change} />
       {inRacks ? (
         <Suspense fallback={<Loading what="the racks" />}>
-          <Racks search={search} facets={facets.isPlaceholderData ? undefined : facets.data} onChange={change} />
+          <Racks search={search} facets={facets} onChange={change} />
         </Suspense>
       ) : (
         <Listed
