@@ -23,10 +23,10 @@ export function ChangeGroup({
   readonly of: Versioned<Group>;
   readonly onDone: () => void;
 }): ReactNode {
-  const { keys } = useTenantKeys(one.tenant);
+  const stored = useTenantKeys(one.tenant);
   const form = useForm<GroupValues, Group>({
     initial: valuesOf(one),
-    check: (values) => checkGroup(values, keys ?? [], one),
+    check: (values) => checkGroup(values, stored.keys ?? [], one),
     send: (values) =>
       read(
         api.PATCH("/api/v1/admin/ssh-key-groups/{id}", {
@@ -43,7 +43,7 @@ export function ChangeGroup({
   });
   return (
     <FormOf form={form} label={`Change ${one.name}`} send="Change the group">
-      <KeyGroupFields form={form} keys={keys} asksTenant={false} />
+      <KeyGroupFields form={form} stored={stored} asksTenant={false} />
       <Following by={{ ssh_key_group_id: one.id }} />
     </FormOf>
   );
