@@ -8,7 +8,9 @@ export interface DialogState {
 }
 type Draw = (state: DialogState) => ReactNode;
 
-const DialogsContext = createContext<(draw: Draw) => void>(() => undefined);
+const DialogsContext = createContext<(draw: Draw) => void>(() => {
+  throw new Error("only a screen can open a dialog");
+});
 
 /**
  * Returns the function that opens a dialog beside the screen. The dialog stays as it was opened, whatever becomes of the row or the button that opened
