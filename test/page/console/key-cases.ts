@@ -116,12 +116,12 @@ export function consoleKeyCases(stage: () => ConsoleStage): void {
     expect((await stage().api.ask("DELETE", `/api/v1/admin/ssh-keys/${body.id}`)).status).toBe(204);
     await visit.button("Refresh").click();
     const gone = form.getByRole("checkbox", { name: body.id.slice(0, 8) });
-    await gone.uncheck();
+    await gone.click();
     await gone.waitFor({ state: "detached" });
   });
 
   it("allocates a node with a stored group, and says which accounts follow the deletion of its key", async () => {
-    const visit = await stage().operator("/allocations/new?hostname=c000u00009", { expects: /^409$/ });
+    const visit = await stage().operator("/allocations/new?hostname=c000u00009", { expects: /^(409|503)$/ });
     const { page, written } = visit;
     await page.getByRole("textbox", { name: "Tenant" }).fill("acme");
     await page.getByRole("textbox", { name: "Account" }).fill("ada");
@@ -135,13 +135,13 @@ export function consoleKeyCases(stage: () => ConsoleStage): void {
     const { pool } = stage().api.database.database;
     await pool.query(
       `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
-        select gen_random_uuid(), hostname, 'aaaaaaaa-0000-4000-8000-000000000001', sku, gpus_total, region_code, 'retired', 'maas'
+        select gen_random_uuid(), hostname, 'aaaaaaaa-0000-4000-8000-000000000000', sku, gpus_total, region_code, 'retired', 'maas'
         from nodes where hostname = 'c000u00009'`,
     );
     await visit.button("Allocate").click();
     await page.getByText("Nodes of several sites have the hostname c000u00009.").waitFor();
     expect(written).toEqual([]);
-    await page.getByRole("combobox", { name: "Site" }).selectOption("dc0");
+    await page.getByRole("combobox", { name: "Site" }).selectOption("dc1");
     await visit.button("Allocate").click();
     await visit.heading("c000u00009 for acme").waitFor();
     await pool.query("delete from nodes where hostname = 'c000u00009' and status = 'retired'");
@@ -149,8 +149,15 @@ export function consoleKeyCases(stage: () => ConsoleStage): void {
     await named.getByText("The agent makes the account on c000u00009").waitFor();
     await named.getByText("Group team").waitFor();
     await page.goto(`${visit.url}/console/ssh-keys/${KEY}`);
+    await page.getByRole("link", { name: ALLOCATION.slice(0, 8), exact: true }).waitFor();
+    const away = "**/api/v1/admin/allocations?*";
+    await page.route(away, (route) => route.fulfill({ status: 503, json: { code: "away", detail: "Not now." } }));
     await visit.button("Delete the key laptop of Ada").click();
     const dialog = page.getByRole("dialog", { name: "Delete the key laptop of Ada" });
+    await dialog.getByText("Not now.").waitFor();
+    expect(await dialog.getByRole("button", { name: "Delete", exact: true }).isDisabled()).toBe(true);
+    await page.unroute(away);
+    await dialog.getByRole("button", { name: "Try again" }).click();
     await dialog.getByText("2 open allocations will follow: c000u00009, c20.").waitFor();
     expect(await barriers(page, "{}"), "the deletion").toEqual([]);
     await dialog.getByRole("button", { name: "Delete", exact: true }).click();

@@ -113,7 +113,7 @@ export function consoleRepairCases(stage: () => ConsoleStage): void {
   });
 
   it("releases nothing before it knows whether the allocation is the access of a repair", async () => {
-    const node = await nodeOf("u00093");
+    const node = await nodeOf("u00094");
     const { body } = await stage().api.ask("GET", `/api/v1/admin/allocations?node_id=${node.id}&status=active`);
     const [{ id, hostname, tenant }] = body.items;
     const { pool } = stage().api.database.database;

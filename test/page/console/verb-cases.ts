@@ -204,6 +204,10 @@ export function consoleVerbCases(stage: () => ConsoleStage): void {
     const { page } = visit;
     await visit.button(`Disable the webhook ${url}`).click();
     await stage().changeVersion(`/webhooks/${body.id}`, { active: false });
+    // What the hub writes when it disables a webhook by itself.
+    await query("insert into domain_events (type, subject, data) values ('webhook.disabled', $1, '{}')", [
+      `webhooks/${body.id}`,
+    ]);
     // The button becomes the one of the opposite verb, and the open dialog does not.
     await page.getByRole("button", { name: `Enable the webhook ${url}`, includeHidden: true }).waitFor();
     const dialog = page.getByRole("dialog", { name: `Disable the webhook ${url}` });
