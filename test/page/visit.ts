@@ -80,5 +80,12 @@ export class Visit {
     await this.page.getByText(`${verb} ${what}: the hub has taken it.`).last().waitFor();
   }
 
+  /** Looks at another tab and comes back. */
+  lookAway = (): Promise<unknown> =>
+    this.page.evaluate(`for (const state of ["hidden", "visible"]) {
+      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => state });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }`);
+
   end = (): Promise<void> => this.page.context().close();
 }

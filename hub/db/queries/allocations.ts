@@ -275,22 +275,23 @@ export interface AllocationFilter {
   readonly tenant?: string | undefined;
   readonly loginUser?: string | undefined;
   readonly status?: AllocationStatus | undefined;
-  /** Open allocations whose account should have the stored key, by its id or by a group. */
+  /** Allocations whose account follows the stored key, by its id or by a group. */
   readonly sshKeyId?: SshKeyId | undefined;
-  /** Open allocations that name the key group. */
+  /** Allocations whose account follows the key group. */
   readonly sshKeyGroupId?: SshKeyGroupId | undefined;
   readonly reach: Reach;
 }
 
 const isOpen = ne(allocations.status, "ended");
 
+/** The account of an allocation that ends does not follow a change of keys any more. */
 const hasKeyGroup = (group: SshKeyGroupId): SQL | undefined =>
-  and(isOpen, sql`${group}::uuid = any(${allocations.sshKeyGroupIds})`);
+  and(isLive, sql`${group}::uuid = any(${allocations.sshKeyGroupIds})`);
 
 /** A group that may not be used at the site of the allocation stands for no key there. */
 const hasKey = (key: SshKeyId): SQL | undefined =>
   and(
-    isOpen,
+    isLive,
     sql`(${key}::uuid = any(${allocations.sshKeyIds}) or exists (
       select 1 from ${sshKeyGroups} g where g.id = any(${allocations.sshKeyGroupIds}) and ${key}::uuid = any(g.key_ids)
         and (g.sites is null or ${allocations.siteId} = any(g.sites))))`,

@@ -135,9 +135,11 @@ const list = readRoute({
     login_user: LoginUser.optional(),
     status: AllocationStatus.optional(),
     ssh_key_id: SshKeyId.describe(
-      "Open allocations whose account should have the stored key, by its id or by a group",
+      "Allocations whose account follows the stored key, by its id or by a group; none that ends or has ended",
     ).optional(),
-    ssh_key_group_id: SshKeyGroupId.describe("Open allocations that name the key group").optional(),
+    ssh_key_group_id: SshKeyGroupId.describe(
+      "Allocations whose account follows the key group; none that ends or has ended",
+    ).optional(),
   }),
   status: 200,
   response: page(Allocation),

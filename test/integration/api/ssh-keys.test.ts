@@ -144,7 +144,7 @@ describe("stored SSH keys", () => {
     expect((await allocate({ ssh_keys: [SSH_KEY] })).body).toMatchObject({ key_sync: null, ssh_key_ids: [] });
   });
 
-  it("find the open allocations whose accounts should have them", async () => {
+  it("find the allocations whose accounts follow them", async () => {
     const [a, b, c] = [await key("A"), await key("B"), await key("C")];
     const [team, other] = [await group("team", [a, b]), await group("other", [a], { site_ids: [siteId] })];
     const own = (await allocate({ ssh_key_ids: [a] })).body.id;
@@ -159,9 +159,9 @@ describe("stored SSH keys", () => {
     expect((await change(other, { site_ids: [otherSite] })).status).toBe(200);
     expect(await listed(`ssh_key_id=${a}`)).toEqual([byTeam, own]);
     expect(await listed(`ssh_key_group_id=${other}`)).toEqual([byBoth]);
-    await api.database.database.db.execute(
-      sql`update allocations set status = 'ended', ended_at = now() where id in (${byTeam}, ${byBoth})`,
-    );
+    const { db } = api.database.database;
+    await db.execute(sql`update allocations set status = 'ended', ended_at = now() where id = ${byTeam}`);
+    await db.execute(sql`update allocations set status = 'ending' where id = ${byBoth}`);
     expect(await listed(`ssh_key_id=${a}`)).toEqual([own]);
     expect(await listed(`ssh_key_group_id=${other}`)).toEqual([]);
   });

@@ -102,6 +102,14 @@ export class ConsoleStage {
     if (status >= 300) throw new Error(JSON.stringify(problem));
   }
 
+  /** Changes the present version of an object as another person would. */
+  async changeVersion(path: string, body: object): Promise<void> {
+    const { headers } = await this.api.ask("GET", `/api/v1/admin${path}`);
+    const version = { "if-match": headers.get("etag") ?? "" };
+    const { status, problem } = await this.api.ask("PATCH", `/api/v1/admin${path}`, body, version);
+    if (status >= 300) throw new Error(JSON.stringify(problem));
+  }
+
   clear(): Promise<void> {
     return this.#visits.clear();
   }

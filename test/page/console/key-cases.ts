@@ -6,7 +6,7 @@ import { ALLOCATION, KEY } from "./key-seed.ts";
 
 export function consoleKeyCases(stage: () => ConsoleStage): void {
   it("stores, renames and deletes a public key, and sends no private one", async () => {
-    const visit = await stage().operator("/ssh-keys?tenant=umbrella");
+    const visit = await stage().operator("/ssh-keys?tenant=umbrella", { expects: /^412$/ });
     const { page, written } = visit;
     await page.getByText("The filter leaves out all keys").waitFor();
     await visit.button("New key").click();
@@ -20,7 +20,17 @@ export function consoleKeyCases(stage: () => ConsoleStage): void {
     await form.getByLabel("Public key").fill(`${sshKeyOf("D")}\n`);
     await visit.button("Store the key").click();
     await visit.heading("desk").waitFor();
-    await visit.act("Rename", "the key desk", {
+    const id = new URL(page.url()).pathname.split("/").at(-1);
+    await visit.button("Rename the key desk").click();
+    const renaming = page.getByRole("dialog", { name: "Rename the key desk" });
+    await renaming.getByLabel("New name").fill("desk of Bob");
+    await stage().changeVersion(`/ssh-keys/${id}`, { name: "table" });
+    await renaming.getByRole("button", { name: "Rename", exact: true }).click();
+    await renaming.getByRole("alert").getByText("Somebody else has changed it meanwhile.").waitFor();
+    await page.getByRole("heading", { name: "table", includeHidden: true }).waitFor();
+    await renaming.getByRole("alert").waitFor();
+    await page.keyboard.press("Escape");
+    await visit.act("Rename", "the key table", {
       before: (dialog) => dialog.getByLabel("New name").fill("desk of Bob"),
     });
     await visit.heading("desk of Bob").waitFor();
@@ -29,9 +39,9 @@ export function consoleKeyCases(stage: () => ConsoleStage): void {
       before: (dialog) => dialog.getByText("No open allocation follows, so no account changes.").waitFor(),
     });
     await page.getByText("The filter leaves out all keys").waitFor();
-    const id = written[1]?.split("/").at(-1);
     expect(written).toEqual([
       "POST /api/v1/admin/ssh-keys",
+      `PATCH /api/v1/admin/ssh-keys/${id}`,
       `PATCH /api/v1/admin/ssh-keys/${id}`,
       `DELETE /api/v1/admin/ssh-keys/${id}`,
     ]);
@@ -70,9 +80,14 @@ export function consoleKeyCases(stage: () => ConsoleStage): void {
       await visit.button("Change the group").click();
       return fields;
     };
-    const version = { "if-match": (await stage().api.ask("GET", path)).headers.get("etag") ?? "" };
-    const refused = await change(() => stage().api.ask("PATCH", path, { description: "by another" }, version));
+    const sent: string[] = [];
+    const refused = await change(async () => {
+      await stage().changeVersion(path.replace("/api/v1/admin", ""), { description: "by another" });
+      page.on("request", (request) => sent.push(request.method()));
+      await visit.lookAway();
+    });
     await refused.getByRole("alert").waitFor();
+    expect(sent[0], "the form asks nothing before it is sent").toBe("PATCH");
     await visit.button("No change").click();
     const taken = await change(() => Promise.resolve());
     await taken.waitFor({ state: "detached" });
@@ -83,8 +98,30 @@ export function consoleKeyCases(stage: () => ConsoleStage): void {
     });
   });
 
+  it("says that the keys of a tenant cannot be read, and lets a person take out one that is gone", async () => {
+    const of = { tenant: "hooli" };
+    const { body } = await stage().api.ask("POST", "/api/v1/admin/ssh-keys", {
+      ...{ ...of, name: "old", public_key: sshKeyOf("O") },
+    });
+    const visit = await stage().operator("/ssh-key-groups?tenant=hooli", { expects: /^503$/ });
+    const { page } = visit;
+    const away = "**/api/v1/admin/ssh-keys?*";
+    await page.route(away, (route) => route.fulfill({ status: 503, json: { code: "away", detail: "Not now." } }));
+    await visit.button("New group").click();
+    const form = page.getByRole("form", { name: "New group" });
+    await form.getByRole("alert").getByText("Not now.").waitFor();
+    await page.unroute(away);
+    await form.getByRole("button", { name: "Try again" }).click();
+    await form.getByRole("checkbox", { name: "old", exact: true }).check();
+    expect((await stage().api.ask("DELETE", `/api/v1/admin/ssh-keys/${body.id}`)).status).toBe(204);
+    await visit.button("Refresh").click();
+    const gone = form.getByRole("checkbox", { name: body.id.slice(0, 8) });
+    await gone.click();
+    await gone.waitFor({ state: "detached" });
+  });
+
   it("allocates a node with a stored group, and says which accounts follow the deletion of its key", async () => {
-    const visit = await stage().operator("/allocations/new?hostname=c000u00009", { expects: /^409$/ });
+    const visit = await stage().operator("/allocations/new?hostname=c000u00009", { expects: /^(409|503)$/ });
     const { page, written } = visit;
     await page.getByRole("textbox", { name: "Tenant" }).fill("acme");
     await page.getByRole("textbox", { name: "Account" }).fill("ada");
@@ -95,14 +132,32 @@ export function consoleKeyCases(stage: () => ConsoleStage): void {
     expect(await barriers(page, "{}"), "the choice of stored keys").toEqual([]);
     expect(written).toEqual([]);
     await page.getByRole("checkbox", { name: "team", exact: true }).check();
+    const { pool } = stage().api.database.database;
+    await pool.query(
+      `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
+        select gen_random_uuid(), hostname, 'aaaaaaaa-0000-4000-8000-000000000000', sku, gpus_total, region_code, 'retired', 'maas'
+        from nodes where hostname = 'c000u00009'`,
+    );
+    await visit.button("Allocate").click();
+    await page.getByText("Nodes of several sites have the hostname c000u00009.").waitFor();
+    expect(written).toEqual([]);
+    await page.getByRole("combobox", { name: "Site" }).selectOption("dc1");
     await visit.button("Allocate").click();
     await visit.heading("c000u00009 for acme").waitFor();
+    await pool.query("delete from nodes where hostname = 'c000u00009' and status = 'retired'");
     const named = page.getByRole("region", { name: "Stored keys and groups", exact: true });
     await named.getByText("The agent makes the account on c000u00009").waitFor();
     await named.getByText("Group team").waitFor();
     await page.goto(`${visit.url}/console/ssh-keys/${KEY}`);
+    await page.getByRole("link", { name: ALLOCATION.slice(0, 8), exact: true }).waitFor();
+    const away = "**/api/v1/admin/allocations?*";
+    await page.route(away, (route) => route.fulfill({ status: 503, json: { code: "away", detail: "Not now." } }));
     await visit.button("Delete the key laptop of Ada").click();
     const dialog = page.getByRole("dialog", { name: "Delete the key laptop of Ada" });
+    await dialog.getByText("Not now.").waitFor();
+    expect(await dialog.getByRole("button", { name: "Delete", exact: true }).isDisabled()).toBe(true);
+    await page.unroute(away);
+    await dialog.getByRole("button", { name: "Try again" }).click();
     await dialog.getByText("2 open allocations will follow: c000u00009, c20.").waitFor();
     expect(await barriers(page, "{}"), "the deletion").toEqual([]);
     await dialog.getByRole("button", { name: "Delete", exact: true }).click();

@@ -111,7 +111,7 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
     const rack = page.getByRole("table", { name: "r0 19 nodes" });
     await rack.getByRole("row", { name: "3 c000u00002 offline" }).waitFor();
     await rack.getByRole("row", { name: "42 - 40 no node" }).waitFor();
-    expect(query(page.url())).toBe(`?status=active,offline&view=racks&site_id=${SITE}`);
+    expect(query(page.url())).toBe(`?status=active,offline&view=racks&site_id=${SITE}&room=A`);
     await page.getByText("The filter leaves out nodes").waitFor();
     expect(new Set(lists().map(({ searchParams }) => searchParams.get("site_id")))).toEqual(new Set([SITE]));
     expect(lists().length).toBeLessThanOrEqual(3);
@@ -122,6 +122,11 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
     await page.getByRole("region", { name: "Racks side by side" }).focus();
     while ((await rack.count()) > 0) await page.keyboard.press("ArrowRight");
     await page.getByRole("table", { name: "r6 1 node" }).waitFor();
+  });
+
+  it("says why it cannot show racks", async () => {
+    const visit = await stage().operator("/nodes?view=racks&site_id=nowhere", { expects: /^4\d\d$/ });
+    await visit.page.getByRole("alert").getByRole("button", { name: "Try again" }).waitFor();
   });
 
   it("marks a unit that two nodes claim, lists nodes without a unit, and follows events", async () => {
@@ -142,7 +147,13 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
     const unplaced = page.getByRole("region", { name: "The nodes without a place", exact: true });
     await unplaced.getByRole("row", { name: /c000u00006/ }).waitFor();
     expect(await barriers(page, "{}"), "two nodes in one unit").toEqual([]);
+    // The room that the person reads stays, although the site has two rooms now.
+    await move("c000u00008", { room: "B" });
     await stage().change(`/nodes/${body.items[0].id}/uncordon`, { reason: "the label is right again" });
+    await rack.getByRole("link", { name: "c000u00008" }).waitFor({ state: "detached" });
+    expect(await visit.heading("Racks of which room?").count()).toBe(0);
+    await page.getByText("dc0, room A").waitFor();
+    await move("c000u00008", { unit: 9 });
     await move("c000u00004", { unit: 5 });
     await move("c000u00006", { unit: 7 });
     await page.getByRole("button", { name: "Refresh" }).click();
@@ -163,6 +174,7 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
     await page.getByRole("button", { name: "No room", exact: true }).click();
     await page.getByRole("table", { name: "r1 1 node" }).getByRole("row", { name: "5 c001u00044 active" }).waitFor();
     expect(await page.getByRole("table", { name: /^r\d / }).count()).toBe(1);
+    expect(await page.getByText(/^\d+ nodes$/).count(), "a count of all rooms").toBe(0);
     await page.getByRole("button", { name: "Another place" }).click();
     await page.getByRole("button", { name: "dc0", exact: true }).click();
     await page.getByRole("button", { name: "A", exact: true }).click();

@@ -102,12 +102,45 @@ export function consoleRepairCases(stage: () => ConsoleStage): void {
         select id, site_id, hostname, 'full', 'claimed', 'Hardware', 'a fan is loud', 'ann', 1, 'acme', now() + interval '1 day', $2 from nodes where id = $1`,
       [access.node.id, access.id],
     );
-    await visit.page.goto(`${visit.url}/console/allocations/${access.id}`);
+    // The release on the screen of the node is the same.
+    await visit.page.goto(`${visit.url}/console/nodes/${access.node.id}?tab=use`);
     await visit.act("Release", `the allocation of ${access.hostname} to ${access.tenant}`, {
       reason: "a new fan",
       before: (dialog) => dialog.getByLabel("What came of the repair").selectOption("Completed"),
     });
     expect(await repairOf(access.node.id)).toMatchObject({ state: "repaired" });
     expect(visit.written).toEqual([id, access.id].map((one) => `POST /api/v1/admin/allocations/${one}/release`));
+  });
+
+  it("releases nothing before it knows whether the allocation is the access of a repair", async () => {
+    const node = await nodeOf("u00094");
+    const { body } = await stage().api.ask("GET", `/api/v1/admin/allocations?node_id=${node.id}&status=active`);
+    const [{ id, hostname, tenant }] = body.items;
+    const { pool } = stage().api.database.database;
+    // The access of the open repair is the ended allocation of another person.
+    await pool.query(
+      `insert into repair_cases (node_id, site_id, hostname, mode, state, category, summary, opened_by, attempt, claimed_by, claim_until, access_allocation_id)
+        select n.id, n.site_id, n.hostname, 'full', 'claimed', 'Hardware', 'a fan is loud', 'ann', 1, 'acme', now() + interval '1 day',
+          (select id from allocations where node_id <> n.id limit 1) from nodes n where n.id = $1`,
+      [node.id],
+    );
+    const visit = await stage().operator(`/allocations/${id}`, { expects: /^503$/ });
+    const { page } = visit;
+    const away = "**/api/v1/admin/repairs?*";
+    await page.route(away, (route) => route.fulfill({ status: 503, json: { code: "away", detail: "Not now." } }));
+    const what = `the allocation of ${hostname} to ${tenant}`;
+    await visit.button(`Release ${what}`).click();
+    const dialog = page.getByRole("dialog", { name: `Release ${what}` });
+    await dialog.getByRole("alert").getByText("Not now.").waitFor();
+    await dialog.getByLabel("Reason, for the audit").fill("ticket 4715");
+    await page.keyboard.press("Enter");
+    expect(await dialog.getByRole("button", { name: "Release", exact: true }).isDisabled()).toBe(true);
+    await page.unroute(away);
+    await dialog.getByRole("button", { name: "Try again" }).click();
+    await dialog.getByLabel("The machine is faulty").waitFor();
+    expect(await dialog.getByLabel("What came of the repair").count()).toBe(0);
+    expect(visit.written).toEqual([]);
+    await dialog.getByRole("button", { name: "Release", exact: true }).click();
+    await page.getByText(`Release ${what}: the hub has taken it.`).waitFor();
   });
 }

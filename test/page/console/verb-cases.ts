@@ -58,8 +58,25 @@ export function consoleVerbCases(stage: () => ConsoleStage): void {
       "insert into node_health_overrides (node_id, source, reason, set_by) values ($1, 'disk-erase', 'not erased', 'operator:ann')",
       [id],
     );
-    const visit = await stage().operator(`/nodes/${id}`);
+    await query(
+      "insert into node_health_overrides (node_id, source, reason, set_by) values ($1, 'old-fault', 'a fan', 'operator:ann')",
+      [id],
+    );
+    const visit = await stage().operator(`/nodes/${id}`, { expects: /^4\d\d$/ });
     await visit.page.getByText("an erase with evidence (secure or stronger), or a person").waitFor();
+    // The row goes when the hub refuses the verb, and the dialog with the refusal stays.
+    const gone = visit.page.getByRole("button", {
+      name: `Remove override old-fault of ${hostname}`,
+      includeHidden: true,
+    });
+    await gone.click();
+    const dialog = visit.page.getByRole("dialog", { name: `Remove override old-fault of ${hostname}` });
+    await query("delete from node_health_overrides where node_id = $1 and source = 'old-fault'", [id]);
+    await dialog.getByLabel("Reason, for the audit").fill("a new fan");
+    await dialog.getByRole("button", { name: "Remove override", exact: true }).click();
+    await gone.waitFor({ state: "detached" });
+    await dialog.getByRole("alert").waitFor();
+    await visit.page.keyboard.press("Escape");
     await visit.act("Remove override", `disk-erase of ${hostname}`, { reason: "the disks were replaced" });
     await visit.page.getByText("Nobody has said that something is wrong with the node.").waitFor();
     await visit.act("Set override", `of ${hostname}`, {
@@ -138,6 +155,7 @@ export function consoleVerbCases(stage: () => ConsoleStage): void {
       "dddddddd-0000-4000-8000-000000000069",
     ]);
     await dialog.getByLabel("Reason, for the audit").fill("MAAS is back");
+    await visit.lookAway();
     expect(visit.written).toEqual([]);
     await dialog.getByRole("button", { name: "Retry 3 operations" }).click();
     const refusal = dialog.getByRole("alert");
@@ -184,6 +202,18 @@ export function consoleVerbCases(stage: () => ConsoleStage): void {
     // The screen may ask once more for what it has just deleted, before the list takes its place.
     const visit = await stage().operator(`/webhooks/${body.id}`, { expects: /^404$/ });
     const { page } = visit;
+    await visit.button(`Disable the webhook ${url}`).click();
+    await stage().changeVersion(`/webhooks/${body.id}`, { active: false });
+    // What the hub writes when it disables a webhook by itself.
+    await query("insert into domain_events (type, subject, data) values ('webhook.disabled', $1, '{}')", [
+      `webhooks/${body.id}`,
+    ]);
+    // The button becomes the one of the opposite verb, and the open dialog does not.
+    await page.getByRole("button", { name: `Enable the webhook ${url}`, includeHidden: true }).waitFor();
+    const dialog = page.getByRole("dialog", { name: `Disable the webhook ${url}` });
+    await dialog.getByRole("button", { name: "Disable", exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
     await visit.act("Rotate the secret", `of ${url}`);
     await page.getByText("Copy the new signing secret now: it is shown once").waitFor();
     expect(await page.getByText(/^whsec_/).textContent()).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

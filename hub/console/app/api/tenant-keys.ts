@@ -38,14 +38,25 @@ const groupsOf = (tenant: string) =>
 export interface TenantKeys {
   readonly keys: readonly StoredKey[] | undefined;
   readonly groups: readonly KeyGroup[] | undefined;
+  /** Why keys or groups are not known, null if the console still asks. */
+  readonly error: Error | null;
+  readonly retry: () => void;
 }
-const UNKNOWN: TenantKeys = { keys: undefined, groups: undefined };
+const UNKNOWN: TenantKeys = { keys: undefined, groups: undefined, error: null, retry: () => undefined };
 
 /** The stored keys and the groups of one tenant; undefined until the hub has answered, and for no tenant. */
 export function useTenantKeys(tenant: string): TenantKeys {
   const keys = useQuery({ ...keysOf(tenant), enabled: tenant !== "" });
   const groups = useQuery({ ...groupsOf(tenant), enabled: tenant !== "" });
-  return { keys: keys.data, groups: groups.data };
+  return {
+    keys: keys.data,
+    groups: groups.data,
+    error: keys.error ?? groups.error,
+    retry: () => {
+      if (keys.isError) void keys.refetch();
+      if (groups.isError) void groups.refetch();
+    },
+  };
 }
 
 const TYPING_MS = 400;

@@ -14,5 +14,8 @@ export async function readVersioned<Data>(
   return { data: await read(Promise.resolve(answer)), header: ifUnchanged(answer) };
 }
 
-/** A form keeps what its person saw: no event and no return to the tab asks again. Each opening of the form does. */
-export const FOR_A_FORM = { staleTime: 0, gcTime: 0, refetchOnMount: true } as const;
+/**
+ * Whoever fills in a form or confirms a plan decides by what is shown, so the first answer stays: no event and no return to the tab asks again. Each
+ * opening does.
+ */
+export const FOR_A_FORM = { staleTime: "static", gcTime: 0 } as const;

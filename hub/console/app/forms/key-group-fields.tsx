@@ -1,6 +1,7 @@
 import { TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { StoredKey } from "../api/tenant-keys.ts";
+import type { TenantKeys } from "../api/tenant-keys.ts";
+import { Awaited } from "../parts/states.tsx";
 import { FieldGroup, Wide } from "./form-parts.tsx";
 import type { GroupValues } from "./key-group-form.ts";
 import { SiteBoxes } from "./site-boxes.tsx";
@@ -9,14 +10,14 @@ import type { Form } from "./use-form.ts";
 
 interface Props {
   readonly form: Form<GroupValues>;
-  /** The stored keys of the tenant; undefined until they are known. */
-  readonly keys: readonly StoredKey[] | undefined;
+  /** The stored keys of the tenant, as far as they are known. */
+  readonly stored: Pick<TenantKeys, "keys" | "error" | "retry">;
   /** False for a group that exists, because its tenant never changes. */
   readonly asksTenant: boolean;
 }
 
 /** The fields of a key group. */
-export const KeyGroupFields = ({ form, keys, asksTenant }: Props): ReactNode => (
+export const KeyGroupFields = ({ form, stored, asksTenant }: Props): ReactNode => (
   <>
     <FieldGroup title="The group">
       {asksTenant ? (
@@ -40,12 +41,14 @@ export const KeyGroupFields = ({ form, keys, asksTenant }: Props): ReactNode => 
     </FieldGroup>
     <FieldGroup title="Members" about="At most 32 keys. The accounts of all allocations that name the group have them.">
       <Wide>
-        {keys === undefined ? (
+        {form.values.tenant.trim() === "" ? (
           "Give the tenant first."
+        ) : stored.keys === undefined ? (
+          <Awaited what="the tenant's keys" error={stored.error} retry={stored.retry} />
         ) : (
           <StoredChoice
             what="keys"
-            stored={keys.map(({ id, name, fingerprint }) => ({ id, name, about: fingerprint }))}
+            stored={stored.keys.map(({ id, name, fingerprint }) => ({ id, name, about: fingerprint }))}
             chosen={form.values.key_ids}
             error={form.errors.key_ids}
             onChange={(key_ids) => form.set({ key_ids })}

@@ -24,11 +24,17 @@ const SEARCH_FROM = 10;
 /** So many entries are in the document at once. */
 const MOST_SHOWN = 100;
 
+/** What is chosen without being stored any more. It stays in sight, so that the person can take it out. */
+const unknownOf = (stored: readonly Stored[], chosen: readonly string[]): Stored[] =>
+  chosen
+    .filter((id) => stored.every((one) => one.id !== id))
+    .map((id) => ({ id, name: id.slice(0, 8), about: "Not found, or outside of your sites." }));
+
 /** Chooses some of the stored keys or groups of a tenant. What is chosen stays in sight. */
 export function StoredChoice({ what, stored, chosen, error, onChange }: Props): ReactNode {
   const [typed, setTyped] = useState("");
   const fits = ({ name, about }: Stored): boolean => `${name} ${about}`.toLowerCase().includes(typed.toLowerCase());
-  const found = stored.filter((one) => chosen.includes(one.id) || fits(one));
+  const found = [...unknownOf(stored, chosen), ...stored.filter((one) => chosen.includes(one.id) || fits(one))];
   return (
     <>
       {stored.length >= SEARCH_FROM ? (

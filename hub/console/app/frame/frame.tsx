@@ -4,6 +4,7 @@ import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Icon } from "../look/icons.tsx";
 import { AskedApprovals } from "../verbs/asked-approvals.tsx";
+import { Dialogs } from "../verbs/dialogs.tsx";
 import { HubBanners } from "./banners.tsx";
 import { Mark } from "./brand.tsx";
 import classes from "./frame.module.css";
@@ -57,7 +58,9 @@ export function Frame(): ReactNode {
       <main id="main" className={classes.main} tabIndex={-1} ref={main}>
         <HubBanners />
         <AskedApprovals />
-        <Outlet />
+        <Dialogs>
+          <Outlet />
+        </Dialogs>
       </main>
       <Palette opened={palette} onClose={paletteIs.close} />
       <Shortcuts openPalette={paletteIs.open} />

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useEffectEvent } from "react";
 import { api, read } from "../api/client.ts";
 import { question } from "../api/query-client.ts";
 import type { Answer } from "../api/schema.ts";
@@ -7,7 +7,7 @@ import type { Column } from "./data-table.tsx";
 import { AllocationLink, NodeLink } from "./links.tsx";
 import { LongList } from "./long-list.tsx";
 import { RelativeTime } from "./relative-time.tsx";
-import { Empty, Failure, Loading } from "./states.tsx";
+import { Answered, Empty } from "./states.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 import { counted } from "./tones.ts";
 
@@ -50,12 +50,28 @@ export const AllocationsWith = ({ by }: { readonly by: With }): ReactNode => (
 const firstWith = (by: With) =>
   question(["allocations", "ssh-keys"], ["allocations", "first with", by], (signal) => ask(by, undefined, signal));
 
+interface FollowingProps {
+  readonly by: With;
+  /** Called when the person can read which accounts follow. */
+  readonly onKnown?: () => void;
+}
+
 /** Says in a dialog which accounts a change reaches. */
-export function Following({ by }: { readonly by: With }): ReactNode {
-  const { data, error } = useQuery(firstWith(by));
-  if (data === undefined)
-    return error === null ? <Loading what="the allocations that follow" /> : <Failure error={error} />;
-  const { items, next_cursor: more } = data;
+export function Following({ by, onKnown }: FollowingProps): ReactNode {
+  const query = useQuery({ ...firstWith(by), gcTime: 0 });
+  const isKnown = query.data !== undefined;
+  const tell = useEffectEvent(() => onKnown?.());
+  useEffect(() => {
+    if (isKnown) tell();
+  }, [isKnown]);
+  return (
+    <Answered query={query} what="the allocations that follow">
+      {(page) => <Followers {...page} />}
+    </Answered>
+  );
+}
+
+function Followers({ items, next_cursor: more }: Answer<"listAllocations">): ReactNode {
   if (items.length === 0) return <p>No open allocation follows, so no account changes.</p>;
   const names = items.slice(0, MOST_NAMES).map(({ hostname }) => hostname);
   const others = items.length - names.length;

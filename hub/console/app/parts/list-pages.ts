@@ -18,6 +18,8 @@ interface Asked<Row> {
 
 export interface ListPages<Row> {
   readonly rows: readonly Row[];
+  /** For each row when the hub answered with it, because a page out of sight may be older than the others. */
+  readonly answeredAt: readonly number[];
   readonly error: Error | null;
   /** True until the first page is there. */
   readonly isFirst: boolean;
@@ -78,6 +80,7 @@ export function useListPages<Row>({ about, key, ask }: Asked<Row>): ListPages<Ro
   const failed = pages.find(({ isError }) => isError);
   return {
     rows: loaded.flatMap(({ items }) => items),
+    answeredAt: pages.flatMap(({ data, dataUpdatedAt: at }) => data?.items.map(() => at) ?? []),
     error: failed?.error ?? null,
     isFirst: loaded.length === 0,
     hasMore,

@@ -70,6 +70,17 @@ export function Failure({
   );
 }
 
+/** Says that the console waits for an answer that comes of several questions, or why there is none. */
+export const Awaited = ({
+  what,
+  error,
+  retry,
+}: {
+  readonly what: string;
+  readonly error: Error | null;
+  readonly retry: () => void;
+}): ReactNode => (error === null ? <Loading what={what} /> : <Failure error={error} retry={retry} />);
+
 /** Shows the answer of a question, or that the console waits for it, or why there is none. An earlier answer stays while a new one fails. */
 export function Answered<Data>({
   query,

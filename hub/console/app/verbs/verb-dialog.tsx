@@ -9,15 +9,25 @@ import type { Topic } from "../live/topics.ts";
 import { isAbout, topicsIn } from "../live/topics.ts";
 import classes from "../parts/parts.module.css";
 import { rememberAsked } from "./asked-list.ts";
+import type { DialogState } from "./dialogs.tsx";
 import { ReasonField } from "./reason-field.tsx";
 
-/** What a verb's request needs beside its own values. */
+/** What a verb's request needs, whatever the dialog asks beside the reason. */
 export interface Given {
   readonly reason: string;
   readonly headers: { readonly "Idempotency-Key": string };
 }
 
-export interface VerbDialogProps {
+/** What the fields of a dialog have, and how they change it. */
+export interface Typed<Values> {
+  readonly values: Values;
+  readonly set: (changes: Partial<Values>) => void;
+}
+
+/** The values of a dialog without fields of its own. */
+export type NoValues = Readonly<Record<never, never>>;
+
+export interface VerbAbout<Values extends object = NoValues> {
   /** The verb as the button shows it, for example `Cordon`. */
   readonly verb: string;
   /** What the verb acts on, for example the hostname. */
@@ -30,14 +40,18 @@ export interface VerbDialogProps {
   readonly asksReason?: boolean;
   /** The topics that the verb changes. The console asks for them again at once, without waiting for the events. */
   readonly changes: readonly Topic[];
-  readonly run: (given: Given) => Promise<unknown>;
+  readonly run: (given: Given & Typed<Values>) => Promise<unknown>;
   /** What the note says after a success, beside the verb and its object. */
   readonly done?: (answer: never) => ReactNode;
-  readonly opened: boolean;
-  readonly onClose: () => void;
+  /** What the fields of the dialog have when it opens. */
+  readonly initial?: Values;
   /** More fields of the dialog, above the reason. */
-  readonly children?: ReactNode;
+  readonly fields?: (typed: Typed<Values>) => ReactNode;
+  /** False while the person cannot know yet what the verb does, for example because the console still asks the hub. */
+  readonly isReady?: (values: Values) => boolean;
 }
+
+type Props<Values extends object> = VerbAbout<Values> & DialogState;
 
 /** What the person can do about a refusal, beside what the hub says. */
 function adviceFor(error: Error): string | null {
@@ -49,7 +63,7 @@ function adviceFor(error: Error): string | null {
   return null;
 }
 
-export function VerbDialog(props: VerbDialogProps): ReactNode {
+export function VerbDialog<Values extends object>(props: Props<Values>): ReactNode {
   const { verb, what, opened, onClose } = props;
   return (
     <Modal opened={opened} onClose={onClose} title={`${verb} ${what}`} closeButtonProps={{ "aria-label": "Close" }}>
@@ -58,7 +72,7 @@ export function VerbDialog(props: VerbDialogProps): ReactNode {
   );
 }
 
-function useVerb({ verb, what, changes, run, done, onClose }: VerbDialogProps) {
+function useVerb<Values extends object>({ verb, what, changes, run, done, onClose }: Props<Values>) {
   return useMutation({
     mutationFn: run,
     onSuccess: (answer) => {
@@ -85,22 +99,25 @@ function useVerb({ verb, what, changes, run, done, onClose }: VerbDialogProps) {
   });
 }
 
-function VerbForm(props: VerbDialogProps): ReactNode {
-  const { verb, effect, final = false, asksReason = true, onClose, children } = props;
+function VerbForm<Values extends object>(props: Props<Values>): ReactNode {
+  const { verb, effect, final = false, asksReason = true, onClose, initial, fields, isReady } = props;
   const [reason, setReason] = useState("");
+  const [values, setValues] = useState(initial ?? ({} as Values));
+  const set = (changes: Partial<Values>): void => setValues((before) => ({ ...before, ...changes }));
+  const ready = isReady?.(values) ?? true;
   // A repeat of the same dialog is the same request for the hub, for example after an answer that was lost.
   const [headers] = useState(onceOnly);
   const asking = useVerb(props);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (asksReason && reason.trim() === "") return;
-    asking.mutate({ reason: reason.trim(), headers });
+    if (!ready || (asksReason && reason.trim() === "")) return;
+    asking.mutate({ reason: reason.trim(), headers, values, set });
   };
   const advice = asking.error === null ? null : adviceFor(asking.error);
   return (
     <form onSubmit={submit}>
       <div className={classes.dialogText}>{effect}</div>
-      {children}
+      {fields?.({ values, set })}
       {asksReason ? <ReasonField value={reason} onChange={setReason} /> : null}
       {asking.error === null ? null : (
         <div role="alert" className={classes.refusal}>
@@ -112,7 +129,7 @@ function VerbForm(props: VerbDialogProps): ReactNode {
         <Button variant="default" onClick={onClose}>
           No
         </Button>
-        <Button type="submit" color={final ? "red" : undefined} loading={asking.isPending}>
+        <Button type="submit" color={final ? "red" : undefined} loading={asking.isPending} disabled={!ready}>
           {verb}
         </Button>
       </div>

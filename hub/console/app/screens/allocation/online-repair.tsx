@@ -1,5 +1,5 @@
 import { Checkbox } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
 import { IssueFields, issueOf, NO_ISSUE } from "../../forms/issue-fields.tsx";
@@ -21,8 +21,6 @@ const ACCEPTED = {
 
 /** Has the machine repaired while its tenant keeps it. Each risk is a box of its own that the browser does not let a person leave out. */
 export function OnlineRepair({ one }: { readonly one: Answer<"getAllocation"> }): ReactNode {
-  const [issue, setIssue] = useState(NO_ISSUE);
-  const [gives, setGives] = useState(false);
   return (
     <VerbButton
       verb="Online repair"
@@ -35,7 +33,7 @@ export function OnlineRepair({ one }: { readonly one: Answer<"getAllocation"> })
           : `The allocation is ${words(one.status)}. Only an active tenant can have an online repair.`
       }
       changes={["repairs", "nodes", `nodes/${one.node_id}`, `allocations/${one.id}`]}
-      run={({ reason, headers }) =>
+      run={({ reason, headers, values: { issue, gives } }) =>
         read(
           api.POST("/api/v1/admin/online-repairs", {
             params: { header: headers },
@@ -50,17 +48,21 @@ export function OnlineRepair({ one }: { readonly one: Answer<"getAllocation"> })
         )
       }
       done={(answer: { readonly id: string }) => <RepairLink id={answer.id}>Look at the repair</RepairLink>}
-    >
-      <IssueFields issue={issue} onChange={setIssue} />
-      {RISKS.map((risk) => (
-        <Checkbox key={risk} label={risk} mb="xs" required />
-      ))}
-      <Checkbox
-        label="Release the allocation by itself if the repair fails"
-        mb="xs"
-        checked={gives}
-        onChange={(event) => setGives(event.currentTarget.checked)}
-      />
-    </VerbButton>
+      initial={{ issue: NO_ISSUE, gives: false }}
+      fields={({ values, set }) => (
+        <>
+          <IssueFields issue={values.issue} onChange={(issue) => set({ issue })} />
+          {RISKS.map((risk) => (
+            <Checkbox key={risk} label={risk} mb="xs" required />
+          ))}
+          <Checkbox
+            label="Release the allocation by itself if the repair fails"
+            mb="xs"
+            checked={values.gives}
+            onChange={(event) => set({ gives: event.currentTarget.checked })}
+          />
+        </>
+      )}
+    />
   );
 }

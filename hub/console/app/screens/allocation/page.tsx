@@ -13,10 +13,9 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Answered } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
-import { VerbButton } from "../../verbs/verb-button.tsx";
+import { AllocationVerbs } from "../../verbs/allocation-verbs.tsx";
 import { KeysOf } from "./keys.tsx";
 import { OnlineRepair } from "./online-repair.tsx";
-import { Release } from "./release-verb.tsx";
 import { allocationRoute } from "./route.ts";
 
 type Allocation = Answer<"getAllocation">;
@@ -37,65 +36,6 @@ export function Page(): ReactNode {
   );
 }
 
-/** The statuses for which the hub takes each verb. */
-const ON = {
-  "Grant again": ["failed"],
-  Release: ["granting", "active", "failed"],
-  "Force release": ["granting", "active", "failed", "ending"],
-} as const;
-
-const whyNot = (verb: keyof typeof ON, { status }: Allocation): string | null =>
-  ON[verb].some((one) => one === status)
-    ? null
-    : `The allocation is ${words(status)}. ${verb} needs an allocation that is ${ON[verb].map(words).join(" or ")}.`;
-
-const VERBS = [
-  {
-    path: "/api/v1/admin/allocations/{id}/grant",
-    verb: "Grant again",
-    effect: "The agent makes the tenant's account again.",
-    final: false,
-  },
-  {
-    path: "/api/v1/admin/allocations/{id}/force-release",
-    verb: "Force release",
-    effect:
-      "The allocation ends even if another operation holds the node. The hub cancels that operation. Use a plain release first.",
-    final: true,
-  },
-] as const;
-
-function Verb({
-  one,
-  of: { path, verb, effect, final },
-}: {
-  readonly one: Allocation;
-  readonly of: (typeof VERBS)[number];
-}) {
-  return (
-    <VerbButton
-      verb={verb}
-      what={`the allocation of ${one.hostname} to ${one.tenant}`}
-      effect={effect}
-      final={final}
-      right="allocate"
-      disabledBecause={whyNot(verb, one)}
-      changes={["allocations", "nodes", `allocations/${one.id}`]}
-      run={({ reason, headers }) =>
-        read(api.POST(path, { params: { path: { id: one.id } }, headers, body: { reason } }))
-      }
-    />
-  );
-}
-
-const Verbs = ({ one }: { readonly one: Allocation }): ReactNode => (
-  <>
-    <Verb one={one} of={VERBS[0]} />
-    <Release one={one} disabledBecause={whyNot("Release", one)} />
-    <Verb one={one} of={VERBS[1]} />
-  </>
-);
-
 function Body({ one }: { readonly one: Allocation }): ReactNode {
   const siteName = useSiteName();
   const labels = Object.entries(one.labels);
@@ -111,7 +51,7 @@ function Body({ one }: { readonly one: Allocation }): ReactNode {
         }
         actions={
           <>
-            <Verbs one={one} />
+            <AllocationVerbs one={one} />
             <OnlineRepair one={one} />
           </>
         }

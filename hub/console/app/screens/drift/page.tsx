@@ -12,7 +12,7 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
-import { type AskedDrift, ResolveDrift, useDriftDialog } from "../../verbs/resolve-drift.tsx";
+import { ResolveDrift } from "../../verbs/resolve-drift.tsx";
 import classes from "./drift.module.css";
 import { driftRoute, RULES, SEVERITIES } from "./route.ts";
 
@@ -22,10 +22,7 @@ type Search = ReturnType<typeof driftRoute.useSearch>;
 const PAGE = 100;
 const choice = (value: string) => ({ value, label: words(value) });
 
-const columnsOf = (
-  siteName: (id: string | null) => string,
-  onAsk: (asked: AskedDrift) => void,
-): readonly Column<Row>[] => [
+const columnsOf = (siteName: (id: string | null) => string): readonly Column<Row>[] => [
   { id: "host", head: "Host", cell: ({ node_id: id, hostname }) => <NodeLink id={id}>{hostname}</NodeLink> },
   { id: "node", head: "Node", wide: true, cell: ({ node_status: status }) => <StatusBadge status={status} /> },
   {
@@ -52,16 +49,10 @@ const columnsOf = (
     wide: true,
     cell: ({ drift_details: drift }) => <RelativeTime at={drift?.detected_at ?? null} />,
   },
-  { id: "verbs", head: "What to do", cell: (row) => <Standing row={row} onAsk={onAsk} /> },
+  { id: "verbs", head: "What to do", cell: (row) => <Standing row={row} /> },
 ];
 
-const Standing = ({
-  row: { acknowledged, ...row },
-  onAsk,
-}: {
-  readonly row: Row;
-  readonly onAsk: (asked: AskedDrift) => void;
-}): ReactNode =>
+const Standing = ({ row: { acknowledged, ...row } }: { readonly row: Row }): ReactNode =>
   acknowledged === null ? (
     <div className={classes.verbs}>
       <ResolveDrift
@@ -69,7 +60,6 @@ const Standing = ({
         hostname={row.hostname}
         status={row.node_status}
         maasStatus={row.drift_details?.maas_status}
-        onAsk={onAsk}
       />
     </div>
   ) : (
@@ -81,8 +71,7 @@ export function Page(): ReactNode {
   const search = driftRoute.useSearch();
   const navigate = useNavigate({ from: "/drift" });
   const siteName = useSiteName();
-  const { ask, dialog } = useDriftDialog();
-  const columns = useMemo(() => columnsOf(siteName, ask), [siteName, ask]);
+  const columns = useMemo(() => columnsOf(siteName), [siteName]);
   const change = (changes: Partial<Search>): void =>
     void navigate({ search: (before) => ({ ...before, ...changes }), replace: true });
   const { known, ...filter } = search;
@@ -113,7 +102,6 @@ export function Page(): ReactNode {
           onChange={(value) => change({ known: value as Search["known"] })}
         />
       </Filters>
-      {dialog}
       <LongList<Row>
         what="drifted nodes"
         about={["nodes"]}

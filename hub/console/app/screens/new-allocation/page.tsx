@@ -14,19 +14,23 @@ import { type AllocationValues, checkAllocation, keysBody, labelsOf } from "./al
 import { newAllocationRoute } from "./route.ts";
 import { WhichKeys } from "./which-keys.tsx";
 
-/** The API takes a node by its id, and a person knows the hostname. */
-async function nodeIdOf(hostname: string): Promise<string> {
-  const { items } = await read(api.GET("/api/v1/admin/nodes", { params: { query: { hostname, limit: 1 } } }));
-  const [node] = items;
-  if (node !== undefined) return node.id;
-  const detail = `No node has the hostname ${hostname}. Check the spelling in the list of nodes.`;
-  throw new HubError({ status: 404, code: "not_found", title: "No such node", detail });
+/** The API takes a node by its id, and a person knows the hostname, which hosts of different sites may share. */
+async function nodeIdOf(hostname: string, site: string): Promise<string> {
+  const query = { hostname, site_id: site === "" ? undefined : site, limit: 2 };
+  const { items } = await read(api.GET("/api/v1/admin/nodes", { params: { query } }));
+  const [node, another] = items;
+  if (node !== undefined && another === undefined) return node.id;
+  const detail =
+    node === undefined
+      ? `No node has the hostname ${hostname}. Check the spelling in the list of nodes.`
+      : `Nodes of several sites have the hostname ${hostname}. Choose the site too.`;
+  throw new HubError({ status: 404, code: "no_single_node", title: "Not one node", detail });
 }
 
 async function create(values: AllocationValues, headers: { "Idempotency-Key": string }) {
   const where =
     values.by === "node"
-      ? { node_id: await nodeIdOf(values.hostname.trim()) }
+      ? { node_id: await nodeIdOf(values.hostname.trim(), values.site_id) }
       : { sku_id: values.sku_id, site_id: values.site_id };
   const body = {
     ...where,
@@ -125,7 +129,14 @@ const WhichNode = ({ form }: { readonly form: Form<AllocationValues> }): ReactNo
       </Radio.Group>
     </Wide>
     {form.values.by === "node" ? (
-      <TextInput label="Hostname" spellCheck={false} autoComplete="off" {...form.text("hostname")} />
+      <>
+        <TextInput label="Hostname" spellCheck={false} autoComplete="off" {...form.text("hostname")} />
+        <SiteSelect
+          none="Any site"
+          description="Only needed if hosts of several sites have the name."
+          {...form.text("site_id")}
+        />
+      </>
     ) : (
       <>
         <SkuSelect {...form.text("sku_id")} />

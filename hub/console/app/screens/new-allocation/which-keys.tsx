@@ -5,6 +5,7 @@ import { useKeysOfTyped } from "../../api/tenant-keys.ts";
 import { FieldGroup, Wide } from "../../forms/form-parts.tsx";
 import { StoredChoice } from "../../forms/stored-choice.tsx";
 import type { Form } from "../../forms/use-form.ts";
+import { Awaited } from "../../parts/states.tsx";
 import type { AllocationValues } from "./allocation-form.ts";
 
 /** The keys of the account: stored keys and groups of the tenant, or keys of this allocation alone. */
@@ -40,10 +41,13 @@ export const WhichKeys = ({ form }: { readonly form: Form<AllocationValues> }): 
 );
 
 function StoredKeys({ form }: { readonly form: Form<AllocationValues> }): ReactNode {
-  const { keys, groups } = useKeysOfTyped(form.values.tenant);
+  const { keys, groups, error, retry } = useKeysOfTyped(form.values.tenant);
+  if (form.values.tenant.trim() === "") return <Wide>Give the tenant first.</Wide>;
   if (keys === undefined || groups === undefined)
     return (
-      <Wide>{form.values.tenant.trim() === "" ? "Give the tenant first." : "Looking for the tenant's keys."}</Wide>
+      <Wide>
+        <Awaited what="the tenant's keys and groups" error={error} retry={retry} />
+      </Wide>
     );
   return (
     <>

@@ -1,6 +1,6 @@
 import { NumberInput, Select, Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { HubError } from "../../api/hub-error.ts";
 import { question } from "../../api/query-client.ts";
@@ -22,7 +22,6 @@ const consequences = (node: Node, mode: Mode, siteId: string) =>
 
 /** A decommission of one mode. The dialog shows the stages that follow, and asks the hub for its plan before the person confirms. */
 export function DecommissionButton({ mode, node }: { readonly mode: Mode; readonly node: Node }): ReactNode {
-  const [choice, setChoice] = useState(USUAL);
   const { title, effect, final } = MODES[mode];
   return (
     <VerbButton
@@ -38,16 +37,16 @@ export function DecommissionButton({ mode, node }: { readonly mode: Mode; readon
       right="operate_nodes"
       disabledBecause={whyNot(mode, node)}
       changes={changedBy(node.id)}
-      run={async ({ reason, headers }) => {
+      run={async ({ reason, headers, values: choice }) => {
         refuseFault(faultOf(mode, choice));
         return start(mode, node.id, { ...choice, reason }, headers);
       }}
       done={(answer: { readonly decommission_id: string }) => (
         <OperationLink id={answer.decommission_id}>Look at the operation</OperationLink>
       )}
-    >
-      <Options mode={mode} choice={choice} onChange={(more) => setChoice({ ...choice, ...more })} />
-    </VerbButton>
+      initial={USUAL}
+      fields={({ values, set }) => <Options mode={mode} choice={values} onChange={set} />}
+    />
   );
 }
 

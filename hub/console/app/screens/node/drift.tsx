@@ -5,7 +5,7 @@ import { Section } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
-import { type AskedDrift, ResolveDrift, useDriftDialog } from "../../verbs/resolve-drift.tsx";
+import { ResolveDrift } from "../../verbs/resolve-drift.tsx";
 import classes from "./node.module.css";
 import { type Drift, driftOf, type Node } from "./node-questions.ts";
 
@@ -13,15 +13,9 @@ import { type Drift, driftOf, type Node } from "./node-questions.ts";
 export function DriftOfNode({ node }: { readonly node: Node }): ReactNode {
   const may = useMay();
   const { data } = useQuery({ ...driftOf(node.id), enabled: may("read_fleet") });
-  const { ask, dialog } = useDriftDialog();
   const drift = data?.items[0];
-  return (
-    <>
-      {dialog}
-      {drift === undefined || drift.drift_details === null ? null : (
-        <OneDrift node={node} drift={drift} details={drift.drift_details} onAsk={ask} />
-      )}
-    </>
+  return drift === undefined || drift.drift_details === null ? null : (
+    <OneDrift node={node} drift={drift} details={drift.drift_details} />
   );
 }
 
@@ -29,12 +23,10 @@ function OneDrift({
   node,
   drift: { acknowledged },
   details,
-  onAsk,
 }: {
   readonly node: Node;
   readonly drift: Drift;
   readonly details: NonNullable<Drift["drift_details"]>;
-  readonly onAsk: (asked: AskedDrift) => void;
 }): ReactNode {
   return (
     <Section title="Differs from its machine in MAAS">
@@ -54,7 +46,6 @@ function OneDrift({
               hostname={node.hostname}
               status={node.status}
               maasStatus={node.maas?.status}
-              onAsk={onAsk}
             />
           </div>
         ) : (

@@ -1,6 +1,6 @@
 import { TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { useHub } from "../../api/session.ts";
 import { Evidence } from "../../parts/evidence.tsx";
@@ -94,22 +94,21 @@ const Complete = (of: OfAttempt): ReactNode => (
   />
 );
 
-function Fail(of: OfAttempt): ReactNode {
-  const [code, setCode] = useState("");
-  return (
-    <VerbButton
-      {...useReport(of, "fail")}
-      verb="Fail"
-      effect="The external system could not provision the host. The reason is the message of the failure."
-      run={({ reason, headers }) =>
-        read(
-          api.POST("/api/v1/admin/external-attempts/{id}/fail", {
-            params: { path: { id: of.one.id }, header: headers },
-            body: { code, message: reason },
-          }),
-        )
-      }
-    >
+const Fail = (of: OfAttempt): ReactNode => (
+  <VerbButton
+    {...useReport(of, "fail")}
+    verb="Fail"
+    effect="The external system could not provision the host. The reason is the message of the failure."
+    run={({ reason, headers, values: { code } }) =>
+      read(
+        api.POST("/api/v1/admin/external-attempts/{id}/fail", {
+          params: { path: { id: of.one.id }, header: headers },
+          body: { code, message: reason },
+        }),
+      )
+    }
+    initial={{ code: "" }}
+    fields={({ values, set }) => (
       <TextInput
         label="Code of the failure"
         description="Small letters, digits and underscores, for example no_disk."
@@ -118,12 +117,12 @@ function Fail(of: OfAttempt): ReactNode {
         withAsterisk={false}
         pattern="[a-z][a-z0-9_]*"
         maxLength={64}
-        value={code}
-        onChange={(event) => setCode(event.currentTarget.value)}
+        value={values.code}
+        onChange={(event) => set({ code: event.currentTarget.value })}
       />
-    </VerbButton>
-  );
-}
+    )}
+  />
+);
 
 const Abandon = (of: OfAttempt): ReactNode => (
   <VerbButton

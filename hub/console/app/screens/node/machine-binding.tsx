@@ -1,10 +1,11 @@
 import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
 import { SiteSelect } from "../../forms/site-choices.tsx";
 import { VerbButton } from "../../verbs/verb-button.tsx";
+import type { Typed } from "../../verbs/verb-dialog.tsx";
 import classes from "./node.module.css";
 import { changedBy, type Node } from "./node-questions.ts";
 
@@ -26,61 +27,64 @@ const bodyOf = ({ machine, siteId }: Values, plan: boolean) => ({
   ...(siteId === "" ? {} : { site_id: siteId }),
 });
 
-function Bind({ node }: { readonly node: Node }): ReactNode {
-  const [values, setValues] = useState<Values>({ machine: "", siteId: "" });
+const Bind = ({ node }: { readonly node: Node }): ReactNode => (
+  <VerbButton<Values>
+    verb="Bind machine"
+    what={`of ${node.hostname}`}
+    effect="The node keeps its agent and its tenant, and is compared with the machine from then on. Nothing changes on the host or in MAAS."
+    asksReason={false}
+    right="operate_nodes"
+    changes={changedBy(node.id)}
+    run={({ headers, values }) =>
+      read(
+        api.POST("/api/v1/admin/nodes/{id}/bind-machine", {
+          params: { path: { id: node.id }, header: headers },
+          body: bodyOf(values, false),
+        }),
+      )
+    }
+    initial={{ machine: "", siteId: "" }}
+    fields={(typed) => <WhichMachine node={node} {...typed} />}
+  />
+);
+
+function WhichMachine({ node, values, set }: { readonly node: Node } & Typed<Values>): ReactNode {
   const path = { id: node.id };
   const planning = useMutation({
     mutationFn: () =>
       read(api.POST("/api/v1/admin/nodes/{id}/bind-machine", { params: { path }, body: bodyOf(values, true) })),
   });
-  const set = (more: Partial<Values>): void => {
-    setValues({ ...values, ...more });
+  const change = (more: Partial<Values>): void => {
+    set(more);
     planning.reset();
   };
   return (
-    <VerbButton
-      verb="Bind machine"
-      what={`of ${node.hostname}`}
-      effect="The node keeps its agent and its tenant, and is compared with the machine from then on. Nothing changes on the host or in MAAS."
-      asksReason={false}
-      right="operate_nodes"
-      changes={changedBy(node.id)}
-      run={({ headers }) =>
-        read(
-          api.POST("/api/v1/admin/nodes/{id}/bind-machine", {
-            params: { path, header: headers },
-            body: bodyOf(values, false),
-          }),
-        )
-      }
-    >
-      <div className={classes.options}>
-        <TextInput
-          label="System id of the machine in MAAS"
-          required
-          withAsterisk={false}
-          pattern="[\w\-]{1,64}"
-          autoComplete="off"
-          value={values.machine}
-          onChange={(event) => set({ machine: event.currentTarget.value })}
-        />
-        {node.site_id === null ? (
-          <SiteSelect value={values.siteId} onChange={(event) => set({ siteId: event.currentTarget.value })} />
-        ) : null}
-        <Button
-          variant="default"
-          disabled={values.machine.trim() === ""}
-          loading={planning.isPending}
-          onClick={() => planning.mutate()}
-        >
-          Show the plan
-        </Button>
-        <div role="status">
-          {planning.error === null ? null : <p className={classes.warning}>{planning.error.message}</p>}
-          {planning.data === undefined ? null : <PlanOfBinding bound={planning.data} />}
-        </div>
+    <div className={classes.options}>
+      <TextInput
+        label="System id of the machine in MAAS"
+        required
+        withAsterisk={false}
+        pattern="[\w\-]{1,64}"
+        autoComplete="off"
+        value={values.machine}
+        onChange={(event) => change({ machine: event.currentTarget.value })}
+      />
+      {node.site_id === null ? (
+        <SiteSelect value={values.siteId} onChange={(event) => change({ siteId: event.currentTarget.value })} />
+      ) : null}
+      <Button
+        variant="default"
+        disabled={values.machine.trim() === ""}
+        loading={planning.isPending}
+        onClick={() => planning.mutate()}
+      >
+        Show the plan
+      </Button>
+      <div role="status">
+        {planning.error === null ? null : <p className={classes.warning}>{planning.error.message}</p>}
+        {planning.data === undefined ? null : <PlanOfBinding bound={planning.data} />}
       </div>
-    </VerbButton>
+    </div>
   );
 }
 

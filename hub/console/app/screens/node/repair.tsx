@@ -1,6 +1,6 @@
 import { Checkbox } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { useMay } from "../../api/session.ts";
 import { IssueFields, issueOf, NO_ISSUE } from "../../forms/issue-fields.tsx";
@@ -35,8 +35,6 @@ export function RepairOfNode({ node }: { readonly node: Node }): ReactNode {
 /** Opens a repair of the node for an operator who knows of a fault. */
 export function ReportFault({ node }: { readonly node: Node }): ReactNode {
   const repair = useOpenRepair(node);
-  const [issue, setIssue] = useState(NO_ISSUE);
-  const [request, setRequest] = useState(false);
   return (
     <VerbButton
       verb="Report a fault"
@@ -51,7 +49,7 @@ export function ReportFault({ node }: { readonly node: Node }): ReactNode {
             : `The node has an open repair, which is ${repair.state}.`
       }
       changes={changedBy(node.id)}
-      run={({ reason, headers }) =>
+      run={({ reason, headers, values: { issue, request } }) =>
         read(
           api.POST("/api/v1/admin/repairs", {
             params: { header: headers },
@@ -60,14 +58,18 @@ export function ReportFault({ node }: { readonly node: Node }): ReactNode {
         )
       }
       done={(answer: { readonly id: string }) => <RepairLink id={answer.id}>Look at the repair</RepairLink>}
-    >
-      <IssueFields issue={issue} onChange={setIssue} />
-      <Checkbox
-        label="Request the repair too, so that a repair team may claim the machine"
-        mb="xs"
-        checked={request}
-        onChange={(event) => setRequest(event.currentTarget.checked)}
-      />
-    </VerbButton>
+      initial={{ issue: NO_ISSUE, request: false }}
+      fields={({ values, set }) => (
+        <>
+          <IssueFields issue={values.issue} onChange={(issue) => set({ issue })} />
+          <Checkbox
+            label="Request the repair too, so that a repair team may claim the machine"
+            mb="xs"
+            checked={values.request}
+            onChange={(event) => set({ request: event.currentTarget.checked })}
+          />
+        </>
+      )}
+    />
   );
 }

@@ -1,10 +1,10 @@
 import { NativeSelect, NumberInput, TextInput } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { everyValue } from "../../api/every-value.ts";
 import type { Body } from "../../api/schema.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
-import type { Given } from "../../verbs/verb-dialog.tsx";
+import type { Typed } from "../../verbs/verb-dialog.tsx";
 import { changedBy, type Node } from "./node-questions.ts";
 
 type Template = NonNullable<Body<"setNodeHealthOverride">["template"]>;
@@ -36,62 +36,66 @@ function bodyOf({ template, message, tenant, minutes }: typeof EMPTY, reason: st
 }
 
 /** Says what is wrong with the node by a template of NVIDIA NICo. */
-export function SetOverride({ node }: { readonly node: Node }): ReactNode {
-  const [values, setValues] = useState(EMPTY);
-  const set = (more: Partial<typeof EMPTY>): void => setValues((before) => ({ ...before, ...more }));
-  const run = async ({ reason, headers }: Given) => {
-    const params = { path: { id: node.id }, header: headers };
-    await read(api.POST("/api/v1/admin/nodes/{id}/health-overrides", { params, body: bodyOf(values, reason) }));
-    setValues(EMPTY);
-  };
-  return (
-    <VerbButton
-      verb="Set override"
-      what={`of ${node.hostname}`}
-      effect="The override says what is wrong with the node, and replaces the older one of the same template."
-      right="operate_nodes"
-      disabledBecause={node.status === "deleted" ? "A deleted node takes no health override." : null}
-      changes={changedBy(node.id)}
-      run={run}
-    >
-      <NativeSelect
-        label="Template"
-        mb="xs"
-        data={[...TEMPLATES]}
-        value={values.template}
-        onChange={(event) => set({ template: event.currentTarget.value as Template })}
-      />
-      {hasAlert(values.template) ? (
-        <>
-          <TextInput
-            label="What is wrong, for operators"
-            mb="xs"
-            required
-            withAsterisk={false}
-            maxLength={1024}
-            value={values.message}
-            onChange={(event) => set({ message: event.currentTarget.value })}
-          />
-          <TextInput
-            label="What the tenant may know"
-            description="Optional."
-            mb="xs"
-            maxLength={512}
-            value={values.tenant}
-            onChange={(event) => set({ tenant: event.currentTarget.value })}
-          />
-        </>
-      ) : null}
-      <NumberInput
-        label="Minutes until it ends by itself"
-        description="Empty: only a person ends it."
-        mb="xs"
-        min={1}
-        max={MOST_MINUTES}
-        allowDecimal={false}
-        value={values.minutes}
-        onChange={(minutes) => set({ minutes })}
-      />
-    </VerbButton>
-  );
-}
+export const SetOverride = ({ node }: { readonly node: Node }): ReactNode => (
+  <VerbButton
+    verb="Set override"
+    what={`of ${node.hostname}`}
+    effect="The override says what is wrong with the node, and replaces the older one of the same template."
+    right="operate_nodes"
+    disabledBecause={node.status === "deleted" ? "A deleted node takes no health override." : null}
+    changes={changedBy(node.id)}
+    run={({ reason, headers, values }) =>
+      read(
+        api.POST("/api/v1/admin/nodes/{id}/health-overrides", {
+          params: { path: { id: node.id }, header: headers },
+          body: bodyOf(values, reason),
+        }),
+      )
+    }
+    initial={EMPTY}
+    fields={Fields}
+  />
+);
+
+const Fields = ({ values, set }: Typed<typeof EMPTY>): ReactNode => (
+  <>
+    <NativeSelect
+      label="Template"
+      mb="xs"
+      data={[...TEMPLATES]}
+      value={values.template}
+      onChange={(event) => set({ template: event.currentTarget.value as Template })}
+    />
+    {hasAlert(values.template) ? (
+      <>
+        <TextInput
+          label="What is wrong, for operators"
+          mb="xs"
+          required
+          withAsterisk={false}
+          maxLength={1024}
+          value={values.message}
+          onChange={(event) => set({ message: event.currentTarget.value })}
+        />
+        <TextInput
+          label="What the tenant may know"
+          description="Optional."
+          mb="xs"
+          maxLength={512}
+          value={values.tenant}
+          onChange={(event) => set({ tenant: event.currentTarget.value })}
+        />
+      </>
+    ) : null}
+    <NumberInput
+      label="Minutes until it ends by itself"
+      description="Empty: only a person ends it."
+      mb="xs"
+      min={1}
+      max={MOST_MINUTES}
+      allowDecimal={false}
+      value={values.minutes}
+      onChange={(minutes) => set({ minutes })}
+    />
+  </>
+);

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
 import { useMay } from "../../api/session.ts";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
@@ -11,47 +10,12 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
-import { VerbButton } from "../../verbs/verb-button.tsx";
+import { AllocationVerbs } from "../../verbs/allocation-verbs.tsx";
 import classes from "./node.module.css";
-import { allocationsOf, changedBy, instanceOf, type Node, recordsOf } from "./node-questions.ts";
+import { allocationsOf, instanceOf, type Node, recordsOf } from "./node-questions.ts";
 
 type Allocation = Answer<"listAllocations">["items"][number];
 type Record = Answer<"listSanitizationRecords">["items"][number];
-type Verb = "grant" | "release" | "force-release";
-
-const VERBS: Readonly<{ [V in Verb]: { title: string; on: readonly Allocation["status"][]; effect: string } }> = {
-  grant: { title: "Grant again", on: ["failed"], effect: "The agent makes the tenant's account again." },
-  release: {
-    title: "Release",
-    on: ["granting", "active", "failed"],
-    effect: "The hub ends the allocation, and clears the node of the tenant.",
-  },
-  "force-release": {
-    title: "Force release",
-    on: ["granting", "active", "failed", "ending"],
-    effect: "The hub ends the allocation even if another operation holds the node. The hub cancels that operation.",
-  },
-};
-
-const AllocationVerb = ({ verb, one }: { readonly verb: Verb; readonly one: Allocation }): ReactNode => (
-  <VerbButton
-    verb={VERBS[verb].title}
-    what={`the allocation of ${one.hostname} to ${one.tenant}`}
-    effect={VERBS[verb].effect}
-    final={verb === "force-release"}
-    right="allocate"
-    disabledBecause={VERBS[verb].on.includes(one.status) ? null : `The allocation is ${one.status}.`}
-    changes={[...changedBy(one.node_id), `allocations/${one.id}`]}
-    run={({ reason, headers }) =>
-      read(
-        api.POST(`/api/v1/admin/allocations/{id}/${verb}`, {
-          params: { path: { id: one.id }, header: headers },
-          body: { reason },
-        }),
-      )
-    }
-  />
-);
 
 const ALLOCATIONS: readonly Column<Allocation>[] = [
   { id: "tenant", head: "Tenant", cell: ({ id, tenant }) => <AllocationLink id={id}>{tenant}</AllocationLink> },
@@ -77,9 +41,7 @@ const ALLOCATIONS: readonly Column<Allocation>[] = [
     cell: (one) =>
       one.status === "ended" ? null : (
         <div className={classes.verbs}>
-          <AllocationVerb verb="grant" one={one} />
-          <AllocationVerb verb="release" one={one} />
-          <AllocationVerb verb="force-release" one={one} />
+          <AllocationVerbs one={one} />
         </div>
       ),
   },

@@ -61,7 +61,7 @@ const Plain = ({ verb, node, final }: { verb: PlainVerb; node: Node; final?: boo
 /** All verbs of a node, those of the daily work first. A verb that cannot apply says why. */
 export function NodeVerbs({ node }: { readonly node: Node }): ReactNode {
   const [command, setCommand] = useState<string | null>(null);
-  // By their keys these verbs have a dialog of their own, so an open one never becomes the dialog of the opposite verb.
+  // By their keys the button of a verb never becomes the button of the opposite verb while it has the focus.
   const cordon = node.cordon_reason === null ? "cordon" : "uncordon";
   const quarantine = node.status === "quarantined" ? "lift_quarantine" : "quarantine";
   return (

@@ -34,7 +34,8 @@ export function Page(): ReactNode {
   const change = (changes: Partial<NodesSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...withPlace(changes) }), replace: true });
   const inRacks = search.view === "racks";
-  const total = facets.data?.total;
+  // The counts know no filter for the nodes without a room.
+  const total = search.no_room === undefined ? facets.data?.total : undefined;
   return (
     <>
       <PageHead
@@ -60,7 +61,7 @@ export function Page(): ReactNode {
       <FilterBar search={search} facets={facets.data} onChange={change} />
       {inRacks ? (
         <Suspense fallback={<Loading what="the racks" />}>
-          <Racks search={search} facets={facets.isPlaceholderData ? undefined : facets.data} onChange={change} />
+          <Racks search={search} facets={facets} onChange={change} />
         </Suspense>
       ) : (
         <Listed
@@ -97,25 +98,29 @@ function Listed({ search, facets, columns, onSort }: ListedProps): ReactNode {
   const selection: Selection = { has: (key) => chosen.kind === "all" || chosen.ids.has(key), set };
   if (pages.isFirst)
     return pages.error === null ? <Loading what="the nodes" /> : <Failure error={pages.error} retry={pages.retry} />;
-  if (rows.length === 0) return <NoNodes search={search} />;
   return (
     <>
+      {/* A verb may take all nodes out of the filter, and its dialog still says what the hub has refused. */}
       <BulkBar chosen={chosen} facets={facets} search={search} onChange={setChosen} />
-      <section className={shared.section} aria-label="The nodes">
-        <VirtualTable
-          label="Nodes"
-          columns={columns}
-          rows={rows}
-          rowKey={keyOf}
-          rowName={nameOf}
-          total={facets?.total}
-          order={{ sort: search.sort ?? "hostname", onSort }}
-          selection={selection}
-          onShow={pages.show}
-          foot={pages.hasMore ? <Loading what="more nodes" /> : null}
-        />
-        {pages.error === null ? null : <Failure error={pages.error} retry={pages.retry} />}
-      </section>
+      {rows.length === 0 ? (
+        <NoNodes search={search} />
+      ) : (
+        <section className={shared.section} aria-label="The nodes">
+          <VirtualTable
+            label="Nodes"
+            columns={columns}
+            rows={rows}
+            rowKey={keyOf}
+            rowName={nameOf}
+            total={facets?.total}
+            order={{ sort: search.sort ?? "hostname", onSort }}
+            selection={selection}
+            onShow={pages.show}
+            foot={pages.hasMore ? <Loading what="more nodes" /> : null}
+          />
+          {pages.error === null ? null : <Failure error={pages.error} retry={pages.retry} />}
+        </section>
+      )}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Located, racksOf } from "./rack-layout.ts";
+import { type Located, racksOf as racksAt } from "./rack-layout.ts";
 
 const node = (
   id: string,
@@ -11,6 +11,11 @@ const node = (
   status: more.status ?? "active",
   location: { room: more.room ?? null, rack, unit },
 });
+const racksOf = (rows: Located[]) =>
+  racksAt(
+    rows,
+    rows.map(() => 1),
+  );
 const slotsOf = (...rows: Located[]) =>
   racksOf(rows)[0]?.slots.map((slot) =>
     slot.kind === "gap"
@@ -51,6 +56,15 @@ describe("a rack", () => {
       { name: "r1", nodes: 2, first: 0, last: 1 },
       { name: "r2", nodes: 1, first: 2, last: 2 },
     ]);
+  });
+
+  it("has a node that has moved between two pages where the page that was answered last has it", () => {
+    const rows = [node("a", "r1", 1), node("b", "r1", 9), node("b", "r2", 8)];
+    expect(racksAt(rows, [1, 1, 2])).toMatchObject([
+      { name: "r1", nodes: 1 },
+      { name: "r2", nodes: 1 },
+    ]);
+    expect(racksAt(rows, [2, 2, 1])).toMatchObject([{ name: "r1", nodes: 2 }]);
   });
 
   it("is another one in another room, and has no node without a place", () => {

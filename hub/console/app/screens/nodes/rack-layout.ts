@@ -51,13 +51,18 @@ interface Placed<Node> {
   readonly unit: number;
 }
 
-/** Leaves out nodes without a place, and a node that two pages have, because it has moved between them. */
-function placedOf<Node extends Located>(rows: readonly Node[]): Placed<Node>[] {
-  const seen = new Set<string>();
+/**
+ * Leaves out nodes without a place. Two pages have a node that has moved between them, and the page that was answered last knows where the node is now.
+ */
+function placedOf<Node extends Located>(rows: readonly Node[], answeredAt: readonly number[]): Placed<Node>[] {
+  const newest = new Map<string, number>();
+  rows.forEach(({ id }, row) => {
+    const known = newest.get(id);
+    if (known === undefined || (answeredAt[row] ?? 0) > (answeredAt[known] ?? 0)) newest.set(id, row);
+  });
   return rows.flatMap((node, row) => {
     const { room, rack, unit } = node.location;
-    if (rack === null || unit === null || seen.has(node.id)) return [];
-    seen.add(node.id);
+    if (rack === null || unit === null || newest.get(node.id) !== row) return [];
     return [{ node, row, room, rack, unit }];
   });
 }
@@ -78,8 +83,8 @@ function rackOf<Node extends Located>(key: string, placed: readonly Placed<Node>
   };
 }
 
-/** Arranges nodes in racks, in the order in which the list names the racks. */
-export function racksOf<Node extends Located>(rows: readonly Node[]): Rack<Node>[] {
-  const racks = Map.groupBy(placedOf(rows), ({ room, rack }) => JSON.stringify([room, rack]));
+/** Arranges nodes in racks, in the order in which the list names the racks. `answeredAt` says of each row when the hub answered with it. */
+export function racksOf<Node extends Located>(rows: readonly Node[], answeredAt: readonly number[]): Rack<Node>[] {
+  const racks = Map.groupBy(placedOf(rows, answeredAt), ({ room, rack }) => JSON.stringify([room, rack]));
   return [...racks].map(([key, placed]) => rackOf(key, placed));
 }

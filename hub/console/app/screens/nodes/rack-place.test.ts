@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { placeToChoose, withoutRooms } from "./rack-place.ts";
+import { isPlace, placeToChoose, withoutRooms } from "./rack-place.ts";
 
 type Values = readonly (readonly [string, number])[];
 const countsOf = (
@@ -17,26 +17,30 @@ describe("the place whose racks are shown", () => {
   });
 
   it.each([
-    ["a site without rooms", {}, countsOf(5, {}), "chosen"],
-    ["a site with one room for all", {}, countsOf(5, { rooms: [["A", 5]] }), "chosen"],
-    ["a site with one room for some", {}, countsOf(5, { rooms: [["A", 4]] }), "room"],
+    ["a site without rooms", countsOf(5, {}), { kind: "only", place: { no_room: "true" } }],
+    ["a site with one room for all", countsOf(5, { rooms: [["A", 5]] }), { kind: "only", place: { room: "A" } }],
+    ["a site with one room for some", countsOf(5, { rooms: [["A", 4]] }), { kind: "room", without: 1 }],
     [
       "a site with two rooms",
-      {},
       countsOf(5, {
         rooms: [
           ["A", 4],
           ["B", 1],
         ],
       }),
-      "room",
+      { kind: "room", without: 0 },
     ],
-    ["a site with more rooms than the answer names", {}, countsOf(5, { rooms: [["A", 5]], more: 1 }), "room"],
-    ["a room", { room: "A" }, countsOf(5, { rooms: [["A", 4]] }), "chosen"],
-    ["the nodes without a room", { no_room: "true" } as const, countsOf(5, { rooms: [["A", 4]] }), "chosen"],
-    ["a filter that matches nothing", {}, countsOf(0, {}), "chosen"],
-  ])("of %s", (_, named, counts, kind) => {
-    expect(placeToChoose({ site_id: "s1", ...named }, counts).kind).toBe(kind);
+    ["a site with more rooms than the answer names", countsOf(5, { rooms: [["A", 5]], more: 1 }), { kind: "room" }],
+    ["a filter that matches nothing", countsOf(0, {}), { kind: "empty" }],
+  ])("of %s", (_, counts, place) => {
+    expect(placeToChoose({ site_id: "s1" }, counts)).toMatchObject(place);
+  });
+
+  it("needs no counts if the address names it", () => {
+    expect(isPlace({ site_id: "s1", room: "A" })).toBe(true);
+    expect(isPlace({ site_id: "s1", no_room: "true" })).toBe(true);
+    expect(isPlace({ site_id: "s1" })).toBe(false);
+    expect(isPlace({ room: "A" })).toBe(false);
   });
 
   it("counts the nodes without a room only if it knows all rooms", () => {

@@ -17,36 +17,41 @@ interface Named {
 }
 
 /** What a person has to choose before racks are shown. `without` is the number of nodes without a site or room, null if it is not known. */
-export type PlaceChoice =
-  | {
-      readonly kind: "site" | "room";
-      readonly values: Counted["values"];
-      readonly more: number;
-      readonly without: number | null;
-    }
-  | { readonly kind: "chosen" };
+export interface Choices {
+  readonly kind: "site" | "room";
+  readonly values: Counted["values"];
+  readonly more: number;
+  readonly without: number | null;
+}
 
-const choiceOf = (kind: "site" | "room", { values, more }: Counted, total: number): PlaceChoice => ({
+export type PlaceChoice =
+  | Choices
+  | { readonly kind: "only"; readonly place: { readonly room: string } | { readonly no_room: "true" } }
+  | { readonly kind: "empty" };
+
+const choiceOf = (kind: "site" | "room", { values, more }: Counted, total: number): Choices => ({
   kind,
   values,
   more,
   without: more > 0 ? null : total - values.reduce((sum, { count }) => sum + count, 0),
 });
 
+/** Says whether the address names the racks that are shown. */
+export const isPlace = ({ site_id: site, room, no_room: roomless }: Named): boolean =>
+  site !== undefined && (room !== undefined || roomless !== undefined);
+
 /**
- * The racks of one room are shown, or those of a site that has only one room or none. So no fleet is ever loaded, and racks of one name in two rooms are
- * not mixed.
+ * The racks of one room are shown, or the nodes of a site that are in no room. So no fleet is ever loaded, and racks of one name in two rooms are not
+ * mixed. `only` is the place of a site without another one, and `empty` a filter that matches no node of the site.
  */
-export function placeToChoose(
-  { site_id: site, room, no_room: roomless }: Named,
-  { total, facets }: Counts,
-): PlaceChoice {
+export function placeToChoose({ site_id: site }: Named, { total, facets }: Counts): PlaceChoice {
   if (site === undefined) return choiceOf("site", facets.site_id, total);
-  if (room !== undefined || roomless !== undefined) return { kind: "chosen" };
+  const { values, more } = facets.room;
+  const [first] = values;
+  if (first === undefined) return total === 0 ? { kind: "empty" } : { kind: "only", place: { no_room: "true" } };
   const choice = choiceOf("room", facets.room, total);
-  const hasOne = facets.room.values.length + facets.room.more <= 1;
-  const isWhole = facets.room.values.length === 0 || (choice.kind === "room" && choice.without === 0);
-  return hasOne && isWhole ? { kind: "chosen" } : choice;
+  const isWhole = values.length + more === 1 && choice.without === 0;
+  return isWhole ? { kind: "only", place: { room: first.value } } : choice;
 }
 
 /** Cuts a page in the order of the locations, which begins with the nodes without a room, where the first room begins. */

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
+import type { UseQueryResult } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useMemo, useRef } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useMemo, useRef } from "react";
 import { useSiteName } from "../../api/sites.ts";
 import type { Column } from "../../parts/data-table.tsx";
 import { NodeLink } from "../../parts/links.tsx";
@@ -15,21 +16,19 @@ import { hasFilter } from "./filter-bar.tsx";
 import { type Facets, type NodeRow, type NodesSearch, placedOf } from "./node-questions.ts";
 import { RackColumn } from "./rack-column.tsx";
 import { racksOf } from "./rack-layout.ts";
-import { type PlaceChoice, placeToChoose } from "./rack-place.ts";
+import { type Choices, isPlace, placeToChoose } from "./rack-place.ts";
 import classes from "./racks.module.css";
 
 interface Props {
   readonly search: NodesSearch;
-  /** The counts for the filter of the address; undefined until the hub has answered. */
-  readonly facets: Facets | undefined;
+  /** The counts for the filter of the address. */
+  readonly facets: UseQueryResult<Facets>;
   readonly onChange: (changes: Partial<NodesSearch>) => void;
 }
 
-/** The nodes of one room at their places in the racks. */
+/** The nodes of one room at their places in the racks. The room stays the same for the person who reads, because the address names it. */
 export function Racks({ search, facets, onChange }: Props): ReactNode {
-  if (facets === undefined) return <Loading what="the racks" />;
-  const place = placeToChoose(search, facets);
-  if (place.kind !== "chosen") return <Choice place={place} onChange={onChange} />;
+  if (!isPlace(search)) return <WhichPlace search={search} facets={facets} onChange={onChange} />;
   const key = JSON.stringify(placedOf(search, true).key);
   return (
     <>
@@ -40,12 +39,47 @@ export function Racks({ search, facets, onChange }: Props): ReactNode {
   );
 }
 
+/** Finds the place by the counts, and writes a place without another one into the address. */
+function WhichPlace({ search, facets, onChange }: Props): ReactNode {
+  // While a new filter is asked, the counts are still those of the filter before.
+  if (facets.data === undefined || facets.isPlaceholderData)
+    return facets.isError ? (
+      <Failure error={facets.error} retry={() => void facets.refetch()} />
+    ) : (
+      <Loading what="the racks" />
+    );
+  const choice = placeToChoose(search, facets.data);
+  if (choice.kind === "only") return <OnlyPlace place={choice.place} onChange={onChange} />;
+  if (choice.kind === "empty")
+    return (
+      <Empty
+        title="No node of the site is in this view"
+        kind={hasFilter({ ...search, site_id: undefined }) ? "filtered" : "none"}
+      >
+        Take a filter back, or choose another site.
+      </Empty>
+    );
+  return <Choice place={choice} onChange={onChange} />;
+}
+
+function OnlyPlace({
+  place,
+  onChange,
+}: {
+  readonly place: Partial<NodesSearch>;
+  readonly onChange: Props["onChange"];
+}): ReactNode {
+  const name = useEffectEvent(() => onChange(place));
+  useEffect(() => name(), []);
+  return <Loading what="the racks" />;
+}
+
 /** Asks for the site, and then for the room, because a drawing of the whole fleet would show nothing. */
 function Choice({
   place: { kind, values, more, without },
   onChange,
 }: {
-  readonly place: Exclude<PlaceChoice, { kind: "chosen" }>;
+  readonly place: Choices;
   readonly onChange: Props["onChange"];
 }): ReactNode {
   const siteName = useSiteName();
@@ -108,7 +142,7 @@ function Where({ search, onChange }: Omit<Props, "facets">): ReactNode {
         >
           Another place
         </Button>
-        <Refresh queryKey={["nodes", "placed"]} />
+        <Refresh queryKey={["nodes"]} />
       </p>
       {hidesNodes({ ...search, rack: undefined }) ? (
         <p className={classes.note}>The filter leaves out nodes, so a unit without a node may be in use.</p>
@@ -142,7 +176,7 @@ const OVERSCAN = 2;
 /** The racks side by side. Only the racks in sight are in the document, and only the pages with them are loaded and kept new. */
 function Aisle({ search }: { readonly search: NodesSearch }): ReactNode {
   const pages = useListPages<NodeRow>(placedOf(search, true));
-  const racks = useMemo(() => racksOf(pages.rows), [pages.rows]);
+  const racks = useMemo(() => racksOf(pages.rows, pages.answeredAt), [pages.rows, pages.answeredAt]);
   const scroller = useRef<HTMLElement>(null);
   const virtualizer = useVirtualizer({
     count: racks.length,

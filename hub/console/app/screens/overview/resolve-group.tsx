@@ -6,6 +6,7 @@ import { HubError } from "../../api/hub-error.ts";
 import { queryClient, question } from "../../api/query-client.ts";
 import { useMay } from "../../api/session.ts";
 import { useSiteName } from "../../api/sites.ts";
+import { FOR_A_FORM } from "../../api/versioned.ts";
 import { notify } from "../../frame/notice-list.ts";
 import { isAbout, topicsIn } from "../../live/topics.ts";
 import { OperationLink } from "../../parts/links.tsx";
@@ -13,6 +14,7 @@ import parts from "../../parts/parts.module.css";
 import { Answered } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { counted, words } from "../../parts/tones.ts";
+import { type DialogState, useDialogs } from "../../verbs/dialogs.tsx";
 import { giveOperation, type OperationVerb } from "../../verbs/operation-verb.ts";
 import { ReasonField } from "../../verbs/reason-field.tsx";
 import { type Group, type Operation, operationsOf, type Plan, planOf } from "./group-operations.ts";
@@ -27,13 +29,9 @@ const EFFECTS: Readonly<Record<NonNullable<Group["next_verb"]>, string>> = {
 
 const titleOf = ({ count, error_code: code }: Group): string => `Resolve ${counted(count, "operation")} with ${code}`;
 
-interface ButtonProps {
-  readonly group: Group;
-  readonly onResolve: (group: Group) => void;
-}
-
-export function ResolveButton({ group, onResolve }: ButtonProps): ReactNode {
+export function ResolveButton({ group }: { readonly group: Group }): ReactNode {
   const may = useMay();
+  const show = useDialogs();
   const because = may("operate_nodes")
     ? group.next_verb === null
       ? "The hub recommends no verb for this failure. Look at each operation."
@@ -46,7 +44,7 @@ export function ResolveButton({ group, onResolve }: ButtonProps): ReactNode {
       data-disabled={because !== null || undefined}
       aria-label={titleOf(group)}
       onClick={() => {
-        if (because === null) onResolve(group);
+        if (because === null) show((state) => <ResolveDialog group={group} {...state} />);
       }}
     >
       Resolve
@@ -55,24 +53,18 @@ export function ResolveButton({ group, onResolve }: ButtonProps): ReactNode {
   return because === null ? button : <Tooltip label={because}>{button}</Tooltip>;
 }
 
-interface DialogProps {
-  /** The group as it was when the person opened the dialog; null while the dialog is closed. */
-  readonly group: Group | null;
-  readonly onClose: () => void;
-}
-
 /** Gives all operations of a group the verb that the hub recommends for them, after a preview. */
-export function ResolveDialog({ group, onClose }: DialogProps): ReactNode {
-  const verb = group?.next_verb ?? null;
+function ResolveDialog({ group, opened, onClose }: { readonly group: Group } & DialogState): ReactNode {
+  const verb = group.next_verb;
   return (
     <Modal
-      opened={group !== null}
+      opened={opened}
       size="lg"
       onClose={onClose}
-      title={group === null ? "" : titleOf(group)}
+      title={titleOf(group)}
       closeButtonProps={{ "aria-label": "Close" }}
     >
-      {group !== null && verb !== null ? <Preview group={group} verb={verb} onClose={onClose} /> : null}
+      {opened && verb !== null ? <Preview group={group} verb={verb} onClose={onClose} /> : null}
     </Modal>
   );
 }
@@ -83,7 +75,6 @@ interface PreviewProps {
   readonly onClose: () => void;
 }
 
-/** The preview does not follow events, so that the person confirms what the person has read. */
 const previewOf = (group: Group) =>
   question(
     [],
@@ -92,7 +83,7 @@ const previewOf = (group: Group) =>
   );
 
 function Preview({ group, verb, onClose }: PreviewProps): ReactNode {
-  const query = useQuery({ ...previewOf(group), gcTime: 0, staleTime: 0 });
+  const query = useQuery({ ...previewOf(group), ...FOR_A_FORM });
   return (
     <>
       <p className={parts.dialogText}>
@@ -112,7 +103,7 @@ interface Refused {
 
 /** Gives the verb to one operation after another, and returns the refusals. An absent hub ends the run, because it would refuse all others too. */
 function useResolve(plan: Plan, onClose: () => void) {
-  const [done, setDone] = useState(0);
+  const [done, setDone] = useState<ReadonlySet<string>>(new Set());
   const [refused, setRefused] = useState<readonly Refused[]>([]);
   const given = useRef(new Set<string>());
   const headers = useRef(new Map<string, ReturnType<typeof onceOnly>>());
@@ -129,7 +120,7 @@ function useResolve(plan: Plan, onClose: () => void) {
         try {
           await giveOperation(plan.verb, operation, { reason, headers: headersOf(id) });
           given.current.add(id);
-          setDone(given.current.size);
+          setDone(new Set(given.current));
         } catch (error) {
           if (!(error instanceof HubError) || error.isAway) throw error;
           headers.current.delete(id);
@@ -166,7 +157,7 @@ function Confirm({ plan, total, onClose }: ConfirmProps): ReactNode {
     event.preventDefault();
     if (reason.trim() !== "") giving.mutate(reason.trim());
   };
-  const left = plan.taken.length - done;
+  const left = plan.taken.filter(({ operation_id: id }) => !done.has(id)).length;
   return (
     <form onSubmit={submit}>
       <Planned plan={plan} total={total} />
@@ -174,7 +165,7 @@ function Confirm({ plan, total, onClose }: ConfirmProps): ReactNode {
       {giving.error === null && refused.length === 0 ? null : (
         <div role="alert" className={parts.refusal}>
           <p>
-            The verb is given to {counted(done, "operation")}, and not to {left}.
+            The verb is given to {counted(done.size, "operation")}, and not to {left}.
           </p>
           {giving.error === null ? null : <p>{giving.error.message}</p>}
           <ul>
@@ -188,7 +179,7 @@ function Confirm({ plan, total, onClose }: ConfirmProps): ReactNode {
       )}
       <div className={parts.dialogFoot}>
         <Button variant="default" onClick={onClose}>
-          {done > 0 ? "Close" : "No"}
+          {done.size > 0 ? "Close" : "No"}
         </Button>
         <Button type="submit" loading={giving.isPending} disabled={left === 0}>
           {sentence(words(plan.verb))} {counted(left, "operation")}

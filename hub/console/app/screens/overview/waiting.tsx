@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo, useState } from "react";
+import type { ReactNode } from "react";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
 import { NodesLink, OperationLink } from "../../parts/links.tsx";
 import { Section } from "../../parts/page-head.tsx";
@@ -8,9 +8,9 @@ import { counted, words } from "../../parts/tones.ts";
 import type { Group } from "./group-operations.ts";
 import classes from "./overview.module.css";
 import type { Overview } from "./overview-question.ts";
-import { ResolveButton, ResolveDialog } from "./resolve-group.tsx";
+import { ResolveButton } from "./resolve-group.tsx";
 
-const columnsOf = (onResolve: (group: Group) => void): readonly Column<Group>[] => [
+const COLUMNS: readonly Column<Group>[] = [
   {
     id: "failure",
     head: "Failure",
@@ -41,7 +41,7 @@ const columnsOf = (onResolve: (group: Group) => void): readonly Column<Group>[] 
       </div>
     ),
   },
-  { id: "resolve", head: "All of them", cell: (group) => <ResolveButton group={group} onResolve={onResolve} /> },
+  { id: "resolve", head: "All of them", cell: (group) => <ResolveButton group={group} /> },
   { id: "oldest", head: "Oldest", wide: true, cell: ({ oldest_at: at }) => <RelativeTime at={at} /> },
   {
     id: "examples",
@@ -63,23 +63,6 @@ const columnsOf = (onResolve: (group: Group) => void): readonly Column<Group>[] 
 
 /** Failed operations, which wait for a person, in groups that need the same next action. */
 export function Waiting({ data }: { readonly data: Overview }): ReactNode {
-  const [resolved, setResolved] = useState<Group | null>(null);
-  // The dialog is outside the table, because a group leaves the table once its operations go on, and the dialog still says which ones do not.
-  return (
-    <>
-      <Groups data={data} onResolve={setResolved} />
-      <ResolveDialog group={resolved} onClose={() => setResolved(null)} />
-    </>
-  );
-}
-
-interface GroupsProps {
-  readonly data: Overview;
-  readonly onResolve: (group: Group) => void;
-}
-
-function Groups({ data, onResolve }: GroupsProps): ReactNode {
-  const columns = useMemo(() => columnsOf(onResolve), [onResolve]);
   const total = data.waiting.reduce((all, { count }) => all + count, 0);
   if (total === 0)
     return (
@@ -93,7 +76,7 @@ function Groups({ data, onResolve }: GroupsProps): ReactNode {
     <Section title="Needs a person" aside={<span className={classes.fine}>{counted(total, "operation")}</span>}>
       <DataTable
         label="Failed operations by failure and next action"
-        columns={columns}
+        columns={COLUMNS}
         rows={data.waiting}
         rowKey={({ failure_class, error_code, next_action, next_verb }) =>
           [failure_class, error_code, next_action, next_verb].join(" ")

@@ -1,5 +1,5 @@
 import { NativeSelect, TextInput } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
 import { Section } from "../../parts/page-head.tsx";
@@ -7,6 +7,7 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { VerbButton } from "../../verbs/verb-button.tsx";
+import type { Typed } from "../../verbs/verb-dialog.tsx";
 import type { RecordAnswer } from "./record-question.ts";
 
 type Validation = RecordAnswer["validations"][number];
@@ -28,14 +29,35 @@ const COLUMNS: readonly Column<Validation>[] = [
   { id: "at", head: "When", cell: ({ validated_at: at }) => <RelativeTime at={at} /> },
 ];
 
+const NOTHING = { result: "accepted" as Result, title: "" };
+
+const Fields = ({ values, set }: Typed<typeof NOTHING>): ReactNode => (
+  <>
+    <NativeSelect
+      label="Result"
+      mb="xs"
+      data={[
+        { value: "accepted", label: "accepted" },
+        { value: "rejected", label: "rejected" },
+      ]}
+      value={values.result}
+      onChange={(event) => set({ result: event.currentTarget.value as Result })}
+    />
+    <TextInput
+      label="Your title, if the record should have it"
+      mb="xs"
+      value={values.title}
+      onChange={(event) => set({ title: event.currentTarget.value })}
+    />
+  </>
+);
+
 /** People who have looked at the record and accepted or rejected it. */
 export function Validations({
   answer: { record_id: id, hostname, sequence, validations },
 }: {
   readonly answer: RecordAnswer;
 }): ReactNode {
-  const [result, setResult] = useState<Result>("accepted");
-  const [title, setTitle] = useState("");
   return (
     <Section
       title="Validated by"
@@ -46,7 +68,7 @@ export function Validations({
           effect="Says that you have checked this record. The record keeps your name, and nobody can take the validation back."
           right="operate_nodes"
           changes={[`records/${id}`]}
-          run={({ reason, headers }) =>
+          run={({ reason, headers, values: { result, title } }) =>
             read(
               api.POST("/api/v1/admin/sanitization-records/{id}/validations", {
                 params: { path: { id }, header: headers },
@@ -54,24 +76,9 @@ export function Validations({
               }),
             )
           }
-        >
-          <NativeSelect
-            label="Result"
-            mb="xs"
-            data={[
-              { value: "accepted", label: "accepted" },
-              { value: "rejected", label: "rejected" },
-            ]}
-            value={result}
-            onChange={(event) => setResult(event.currentTarget.value as Result)}
-          />
-          <TextInput
-            label="Your title, if the record should have it"
-            mb="xs"
-            value={title}
-            onChange={(event) => setTitle(event.currentTarget.value)}
-          />
-        </VerbButton>
+          initial={NOTHING}
+          fields={Fields}
+        />
       }
     >
       {validations.length === 0 ? (

@@ -1,18 +1,19 @@
 import { Checkbox, NumberInput, Textarea, TextInput } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Body } from "../../api/schema.ts";
 import { useHub } from "../../api/session.ts";
 import { partsOf } from "../../forms/checks.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
-import type { Given } from "../../verbs/verb-dialog.tsx";
+import type { Given, Typed } from "../../verbs/verb-dialog.tsx";
 import type { Repair } from "./repair-questions.ts";
 import { useVerbOf } from "./verb-of.ts";
 
-const USUAL_HOURS = 24;
 const MOST_HOURS = 168;
 const NO_ACCESS = { wanted: false, tenant: "", login_user: "", keys: "", root: false };
 type Access = typeof NO_ACCESS;
+const USUAL = { hours: 24 as number | string, access: NO_ACCESS };
+type Values = typeof USUAL;
 
 /** The account on the host as the API takes it. A repair system's own team is the tenant of the account. */
 const accessOf = ({ tenant, login_user, keys, root }: Access): NonNullable<Body<"claimRepair">["access"]> => ({
@@ -25,11 +26,9 @@ const accessOf = ({ tenant, login_user, keys, root }: Access): NonNullable<Body<
 /** Claims the machine, or extends the claim. Access to the host is given only with the claim of a full repair. */
 export function Claim({ one }: { readonly one: Repair }): ReactNode {
   const shared = useVerbOf(one, "claim");
-  const [hours, setHours] = useState<number | string>(USUAL_HOURS);
-  const [access, setAccess] = useState(NO_ACCESS);
   const extends_ = one.state === "claimed";
   const mayAccess = !extends_ && one.mode === "full";
-  const run = ({ reason, headers }: Given) =>
+  const run = ({ reason, headers, values: { hours, access } }: Given & Typed<Values>) =>
     read(
       api.POST("/api/v1/admin/repairs/{id}/claim", {
         params: { path: { id: one.id }, header: headers },
@@ -51,20 +50,26 @@ export function Claim({ one }: { readonly one: Repair }): ReactNode {
           : "You repair the machine, and nobody else may claim it. A claim that ends without a report counts as a failed attempt."
       }
       run={run}
-    >
-      <NumberInput
-        label="Hours of the claim"
-        mb="xs"
-        required
-        withAsterisk={false}
-        min={1}
-        max={MOST_HOURS}
-        allowDecimal={false}
-        value={hours}
-        onChange={setHours}
-      />
-      {mayAccess ? <AccessFields access={access} onChange={(more) => setAccess({ ...access, ...more })} /> : null}
-    </VerbButton>
+      initial={USUAL}
+      fields={({ values: { hours, access }, set }) => (
+        <>
+          <NumberInput
+            label="Hours of the claim"
+            mb="xs"
+            required
+            withAsterisk={false}
+            min={1}
+            max={MOST_HOURS}
+            allowDecimal={false}
+            value={hours}
+            onChange={(value) => set({ hours: value })}
+          />
+          {mayAccess ? (
+            <AccessFields access={access} onChange={(more) => set({ access: { ...access, ...more } })} />
+          ) : null}
+        </>
+      )}
+    />
   );
 }
 

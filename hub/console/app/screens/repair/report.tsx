@@ -1,11 +1,11 @@
 import { Checkbox, NativeSelect } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { everyValue } from "../../api/every-value.ts";
 import type { Body } from "../../api/schema.ts";
 import { IssueFields, issueOf, NO_ISSUE } from "../../forms/issue-fields.tsx";
 import { VerbButton } from "../../verbs/verb-button.tsx";
-import type { Given } from "../../verbs/verb-dialog.tsx";
+import type { Given, Typed } from "../../verbs/verb-dialog.tsx";
 import type { Repair } from "./repair-questions.ts";
 import { useVerbOf } from "./verb-of.ts";
 
@@ -16,16 +16,15 @@ const OUTCOMES: Readonly<Record<Outcome, string>> = {
   in_progress: "in progress: this attempt ends without success",
   manual: "manual: a person of the provider must look at it",
 };
+const NOTHING = { outcome: "completed" as Outcome, isOther: false, issue: NO_ISSUE };
+type Told = typeof NOTHING;
 const ALL = everyValue<Outcome>({ completed: true, failed: true, in_progress: true, manual: true });
 
 /** Reports what came of an attempt. Without a claim an operator reports only that the machine was repaired by hand. */
 export function Report({ one }: { readonly one: Repair }): ReactNode {
   const shared = useVerbOf(one, "report");
-  const [outcome, setOutcome] = useState<Outcome>("completed");
-  const [isOther, setOther] = useState(false);
-  const [issue, setIssue] = useState(NO_ISSUE);
   const isClaimed = one.state === "claimed";
-  const run = ({ reason, headers }: Given) => {
+  const run = ({ reason, headers, values: { outcome, isOther, issue } }: Given & Typed<Told>) => {
     const other = isClaimed && isOther ? { machine_health_issue: issueOf(issue) } : {};
     return read(
       api.POST("/api/v1/admin/repairs/{id}/report", {
@@ -44,25 +43,27 @@ export function Report({ one }: { readonly one: Repair }): ReactNode {
           : "You say that the machine was repaired without a claim. It leaves its repair after its checks."
       }
       run={run}
-    >
-      {isClaimed ? (
-        <>
-          <NativeSelect
-            label="Outcome"
-            mb="xs"
-            data={ALL.map((value) => ({ value, label: OUTCOMES[value] }))}
-            value={outcome}
-            onChange={(event) => setOutcome(event.currentTarget.value as Outcome)}
-          />
-          <Checkbox
-            label="The repair found another fault"
-            mb="xs"
-            checked={isOther}
-            onChange={(event) => setOther(event.currentTarget.checked)}
-          />
-          {isOther ? <IssueFields issue={issue} onChange={setIssue} /> : null}
-        </>
-      ) : null}
-    </VerbButton>
+      initial={NOTHING}
+      fields={(typed) => (isClaimed ? <Fields {...typed} /> : null)}
+    />
   );
 }
+
+const Fields = ({ values, set }: Typed<Told>): ReactNode => (
+  <>
+    <NativeSelect
+      label="Outcome"
+      mb="xs"
+      data={ALL.map((value) => ({ value, label: OUTCOMES[value] }))}
+      value={values.outcome}
+      onChange={(event) => set({ outcome: event.currentTarget.value as Outcome })}
+    />
+    <Checkbox
+      label="The repair found another fault"
+      mb="xs"
+      checked={values.isOther}
+      onChange={(event) => set({ isOther: event.currentTarget.checked })}
+    />
+    {values.isOther ? <IssueFields issue={values.issue} onChange={(issue) => set({ issue })} /> : null}
+  </>
+);

@@ -1,10 +1,10 @@
 import { NativeSelect, Textarea } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { everyValue } from "../../api/every-value.ts";
 import type { Body } from "../../api/schema.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
-import type { Given } from "../../verbs/verb-dialog.tsx";
+import type { Given, Typed } from "../../verbs/verb-dialog.tsx";
 import { Claim } from "./claim.tsx";
 import type { Repair } from "./repair-questions.ts";
 import { Report } from "./report.tsx";
@@ -63,8 +63,7 @@ function Plain({ one, verb }: OfCase & { readonly verb: keyof typeof PLAIN }): R
 
 function Request({ one }: OfCase): ReactNode {
   const shared = useVerbOf(one, "request");
-  const [evidence, setEvidence] = useState("");
-  const run = ({ reason, headers }: Given) => {
+  const run = ({ reason, headers, values: { evidence } }: Given & Typed<{ evidence: string }>) => {
     const told = evidence.trim() === "" ? {} : { evidence: evidence.trim() };
     return read(
       api.POST("/api/v1/admin/repairs/{id}/request", {
@@ -79,17 +78,19 @@ function Request({ one }: OfCase): ReactNode {
       verb="Request"
       effect="A repair team or a person may then claim the machine. After an attempt the hub asks for new evidence."
       run={run}
-    >
-      <Textarea
-        label="New evidence"
-        description="What is newly known of the fault. Needed after an attempt at the machine."
-        mb="xs"
-        rows={3}
-        maxLength={2048}
-        value={evidence}
-        onChange={(event) => setEvidence(event.currentTarget.value)}
-      />
-    </VerbButton>
+      initial={{ evidence: "" }}
+      fields={({ values, set }) => (
+        <Textarea
+          label="New evidence"
+          description="What is newly known of the fault. Needed after an attempt at the machine."
+          mb="xs"
+          rows={3}
+          maxLength={2048}
+          value={values.evidence}
+          onChange={(event) => set({ evidence: event.currentTarget.value })}
+        />
+      )}
+    />
   );
 }
 
@@ -101,13 +102,12 @@ const RESULTS: Readonly<Record<Result, string>> = {
 
 function Validate({ one }: OfCase): ReactNode {
   const shared = useVerbOf(one, "validate");
-  const [result, setResult] = useState<Result>("passed");
   return (
     <VerbButton
       {...shared}
       verb="Validate"
       effect="You have tested the machine after its cleaning. The reason says which tests ran, and what they showed."
-      run={({ reason, headers }) =>
+      run={({ reason, headers, values: { result } }) =>
         read(
           api.POST("/api/v1/admin/repairs/{id}/validate", {
             params: { path: { id: one.id }, header: headers },
@@ -115,14 +115,16 @@ function Validate({ one }: OfCase): ReactNode {
           }),
         )
       }
-    >
-      <NativeSelect
-        label="Result of the tests"
-        mb="xs"
-        data={everyValue<Result>({ passed: true, failed: true }).map((value) => ({ value, label: RESULTS[value] }))}
-        value={result}
-        onChange={(event) => setResult(event.currentTarget.value as Result)}
-      />
-    </VerbButton>
+      initial={{ result: "passed" as Result }}
+      fields={({ values, set }) => (
+        <NativeSelect
+          label="Result of the tests"
+          mb="xs"
+          data={everyValue<Result>({ passed: true, failed: true }).map((value) => ({ value, label: RESULTS[value] }))}
+          value={values.result}
+          onChange={(event) => set({ result: event.currentTarget.value as Result })}
+        />
+      )}
+    />
   );
 }

@@ -1,6 +1,6 @@
 import { Checkbox } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { Note } from "../../parts/note.tsx";
 import { absolute } from "../../parts/relative-time.tsx";
@@ -16,7 +16,6 @@ export function Breakers({ siteId }: { readonly siteId: string }): ReactNode {
 }
 
 function OpenBreaker({ one }: { readonly one: Breaker }): ReactNode {
-  const [accept, setAccept] = useState(false);
   const { kind, state, site_id: id } = one;
   return (
     <Note tone={state === "open" ? "bad" : "busy"} title={`The breaker for ${words(kind)} is ${state}`}>
@@ -38,7 +37,7 @@ function OpenBreaker({ one }: { readonly one: Breaker }): ReactNode {
           final
           right="operate_nodes"
           changes={["sites", "nodes", `maas-sites/${id}`]}
-          run={({ reason, headers }) =>
+          run={({ reason, headers, values: { accept } }) =>
             read(
               api.POST("/api/v1/admin/reconciliation/breakers/{site_id}/reset", {
                 params: { path: { site_id: id }, header: headers },
@@ -46,14 +45,16 @@ function OpenBreaker({ one }: { readonly one: Breaker }): ReactNode {
               }),
             )
           }
-        >
-          <Checkbox
-            mb="xs"
-            label="Accept what MAAS says: let the held changes go through"
-            checked={accept}
-            onChange={(event) => setAccept(event.currentTarget.checked)}
-          />
-        </VerbButton>
+          initial={{ accept: false }}
+          fields={({ values, set }) => (
+            <Checkbox
+              mb="xs"
+              label="Accept what MAAS says: let the held changes go through"
+              checked={values.accept}
+              onChange={(event) => set({ accept: event.currentTarget.checked })}
+            />
+          )}
+        />
       ) : null}
     </Note>
   );

@@ -1,6 +1,6 @@
 import { NativeSelect, PasswordInput, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Body } from "../../api/schema.ts";
 import { Facts } from "../../parts/facts.tsx";
@@ -10,6 +10,7 @@ import { RelativeTime } from "../../parts/relative-time.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { words } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
+import type { Typed } from "../../verbs/verb-dialog.tsx";
 import { type Site, warningsOf } from "./site-questions.ts";
 
 const state = (there: boolean): ReactNode =>
@@ -50,64 +51,65 @@ const bodyOf = ({ token, user, pass, driver, password }: typeof EMPTY): Body<"wr
   ...(password === "" ? {} : { deploy_password: password }),
 });
 
-function WriteCredentials({ site }: { readonly site: Site }): ReactNode {
-  const [values, setValues] = useState(EMPTY);
-  const set = (changes: Partial<typeof EMPTY>): void => setValues((before) => ({ ...before, ...changes }));
-  return (
-    <VerbButton
-      verb="Set credentials"
-      what={`of ${site.name}`}
-      effect="A field that stays empty keeps its credential. Nobody can read a credential back."
-      asksReason={false}
-      right="configure_sites"
-      changes={["sites", `maas-sites/${site.id}`]}
-      run={async ({ headers }) => {
-        await read(
-          api.POST("/api/v1/admin/maas-sites/{id}/credentials", {
-            params: { path: { id: site.id }, header: headers },
-            body: bodyOf(values),
-          }),
-        );
-        setValues(EMPTY);
-      }}
-    >
-      <PasswordInput
-        label="API key of a MAAS administrator"
-        description="In MAAS under the user's preferences: three parts with colons between them."
-        mb="xs"
-        autoComplete="off"
-        data-autofocus
-        value={values.token}
-        onChange={(event) => set({ token: event.currentTarget.value })}
-      />
-      <TextInput
-        label="User of the BMCs"
-        mb="xs"
-        autoComplete="off"
-        value={values.user}
-        onChange={(event) => set({ user: event.currentTarget.value })}
-      />
-      <PasswordInput
-        label="Password of the BMCs"
-        mb="xs"
-        autoComplete="new-password"
-        value={values.pass}
-        onChange={(event) => set({ pass: event.currentTarget.value })}
-      />
-      <NativeSelect
-        label="Protocol of the BMCs"
-        mb="xs"
-        data={["ipmi", "redfish"]}
-        value={values.driver}
-        onChange={(event) => set({ driver: event.currentTarget.value === "redfish" ? "redfish" : "ipmi" })}
-      />
-      <PasswordInput
-        label={`Password of the account ${site.deploy_user} on hosts`}
-        description="At least 8 characters."
-        autoComplete="new-password"
-        value={values.password}
-        onChange={(event) => set({ password: event.currentTarget.value })}
-      />
-    </VerbButton>
-  );
-}
+const WriteCredentials = ({ site }: { readonly site: Site }): ReactNode => (
+  <VerbButton
+    verb="Set credentials"
+    what={`of ${site.name}`}
+    effect="A field that stays empty keeps its credential. Nobody can read a credential back."
+    asksReason={false}
+    right="configure_sites"
+    changes={["sites", `maas-sites/${site.id}`]}
+    run={({ headers, values }) =>
+      read(
+        api.POST("/api/v1/admin/maas-sites/{id}/credentials", {
+          params: { path: { id: site.id }, header: headers },
+          body: bodyOf(values),
+        }),
+      )
+    }
+    initial={EMPTY}
+    fields={(typed) => <Fields site={site} {...typed} />}
+  />
+);
+
+const Fields = ({ site, values, set }: { readonly site: Site } & Typed<typeof EMPTY>): ReactNode => (
+  <>
+    <PasswordInput
+      label="API key of a MAAS administrator"
+      description="In MAAS under the user's preferences: three parts with colons between them."
+      mb="xs"
+      autoComplete="off"
+      data-autofocus
+      value={values.token}
+      onChange={(event) => set({ token: event.currentTarget.value })}
+    />
+    <TextInput
+      label="User of the BMCs"
+      mb="xs"
+      autoComplete="off"
+      value={values.user}
+      onChange={(event) => set({ user: event.currentTarget.value })}
+    />
+    <PasswordInput
+      label="Password of the BMCs"
+      mb="xs"
+      autoComplete="new-password"
+      value={values.pass}
+      onChange={(event) => set({ pass: event.currentTarget.value })}
+    />
+    <NativeSelect
+      label="Protocol of the BMCs"
+      mb="xs"
+      data={["ipmi", "redfish"]}
+      value={values.driver}
+      onChange={(event) => set({ driver: event.currentTarget.value === "redfish" ? "redfish" : "ipmi" })}
+    />
+    <PasswordInput
+      label={`Password of the account ${site.deploy_user} on hosts`}
+      description="At least 8 characters."
+      autoComplete="new-password"
+      value={values.password}
+      onChange={(event) => set({ password: event.currentTarget.value })}
+    />
+  </>
+);

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef } from "react";
 import { api, onceOnly, read } from "../../api/client.ts";
 import { HubError } from "../../api/hub-error.ts";
 import type { Answer } from "../../api/schema.ts";
@@ -70,16 +70,20 @@ export function Roce({ site }: { readonly site: Site }): ReactNode {
   );
 }
 
+interface Rows {
+  readonly text: string;
+  readonly refused: readonly RefusedRow[];
+  /** A repeat of the same text is the same request, for example after a lost answer. A changed text is another one. */
+  readonly header: ReturnType<typeof onceOnly>;
+}
+const rowsOf = (text: string, refused: readonly RefusedRow[] = []): Rows => ({ text, refused, header: onceOnly() });
+
 function AddRows({ site }: { readonly site: Site }): ReactNode {
-  const [text, setText] = useState("");
-  const [refused, setRefused] = useState<readonly RefusedRow[]>([]);
-  // A repeat of the same text is the same request, for example after a lost answer. A changed text is another one.
-  const [header, setHeader] = useState(onceOnly);
-  const table = readRoce(text);
-  const write = (next: string): void => {
-    setText(next);
-    setRefused([]);
-    setHeader(onceOnly());
+  // A person who closes the dialog finds the table again.
+  const last = useRef(rowsOf(""));
+  const write = (rows: Rows): Rows => {
+    last.current = rows;
+    return rows;
   };
   return (
     <VerbButton
@@ -89,35 +93,41 @@ function AddRows({ site }: { readonly site: Site }): ReactNode {
       asksReason={false}
       right="configure_sites"
       changes={["sites", `maas-sites/${site.id}`]}
-      run={async () => {
+      run={async ({ values: { text, header }, set }) => {
+        const table = readRoce(text);
         refuseFaults(table.rows.length, table.faults.length);
-        const body = roceBody(table);
         const answer = await read(
           api.POST("/api/v1/admin/maas-sites/{id}/roce-assignments", {
             params: { path: { id: site.id }, header },
-            body,
+            body: roceBody(table),
           }),
         );
-        if (answer.failed === 0) return write("");
-        const kept = keptRows(table, answer);
-        write(kept.text);
-        setRefused(kept.refused);
-        throw partly(answer.failed, answer.written);
+        const kept = answer.failed === 0 ? null : keptRows(table, answer);
+        set(write(rowsOf(kept?.text ?? "", kept?.refused)));
+        if (kept !== null) throw partly(answer.failed, answer.written);
       }}
-    >
+      initial={last.current}
+      fields={({ values, set }) => <RowFields rows={values} onChange={(text) => set(write(rowsOf(text)))} />}
+    />
+  );
+}
+
+function RowFields({ rows, onChange }: { readonly rows: Rows; readonly onChange: (text: string) => void }): ReactNode {
+  return (
+    <>
       <CsvField
         label="RoCE rows as CSV"
         description="The first line names the columns: hostname, interface and ipv4_cidr."
         example={"hostname,interface,ipv4_cidr\nc07u41,enp28s0np0,172.30.0.1/31"}
-        text={text}
-        table={table}
+        text={rows.text}
+        table={readRoce(rows.text)}
         of="row"
-        onChange={write}
+        onChange={onChange}
       />
-      {refused.length === 0 ? null : (
+      {rows.refused.length === 0 ? null : (
         <Note tone="bad" title="The hub refused these rows; all others are written">
           <ul>
-            {refused.map(({ line, message }) => (
+            {rows.refused.map(({ line, message }) => (
               <li key={`${line} ${message}`}>
                 line {line}: {message}
               </li>
@@ -125,7 +135,7 @@ function AddRows({ site }: { readonly site: Site }): ReactNode {
           </ul>
         </Note>
       )}
-    </VerbButton>
+    </>
   );
 }
 

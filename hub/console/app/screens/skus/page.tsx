@@ -1,6 +1,6 @@
 import { NativeSelect, NumberInput, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, ifUnchanged, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
 import { skus } from "../../forms/site-choices.tsx";
@@ -10,6 +10,7 @@ import { PageHead, Section } from "../../parts/page-head.tsx";
 import { Answered, Empty } from "../../parts/states.tsx";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { VerbButton } from "../../verbs/verb-button.tsx";
+import type { Typed } from "../../verbs/verb-dialog.tsx";
 
 type Row = Answer<"listSkus">["items"][number];
 type Vendor = Row["gpu_vendor"];
@@ -72,70 +73,82 @@ export function Page(): ReactNode {
   );
 }
 
-function NewSku(): ReactNode {
-  const [id, setId] = useState("");
-  const [about, setAbout] = useState("");
-  const [vendor, setVendor] = useState<Vendor>("nvidia");
-  const [gpus, setGpus] = useState<number | string>(8);
-  const [memory, setMemory] = useState<number | string>("");
-  return (
-    <VerbButton
-      verb="New SKU"
-      what="for a kind of host"
-      effect="Nodes, onboardings and allocations name the SKU by its id, which cannot change."
-      asksReason={false}
-      right="manage_hub"
-      changes={["skus"]}
-      run={({ headers }) =>
-        read(
-          api.POST("/api/v1/admin/skus", {
-            params: { header: headers },
-            body: {
-              id: id.trim(),
-              description: about.trim(),
-              gpu_vendor: vendor,
-              gpu_model: "",
-              gpus_total: vendor === "none" ? 0 : Number(gpus),
-              hardware: memory === "" ? {} : { memory_gib: Number(memory) },
-            },
-          }),
-        )
-      }
-    >
-      <TextInput
-        label="Id"
-        description="Small letters, digits, dots, hyphens and underscores, for example h100.80g.8gpu."
-        mb="xs"
-        required
-        withAsterisk={false}
-        pattern="[a-z0-9][a-z0-9._\-]*"
-        data-autofocus
-        value={id}
-        onChange={(event) => setId(event.currentTarget.value)}
+const NO_SKU = {
+  id: "",
+  about: "",
+  vendor: "nvidia" as Vendor,
+  gpus: 8 as number | string,
+  memory: "" as number | string,
+};
+
+const NewSku = (): ReactNode => (
+  <VerbButton
+    verb="New SKU"
+    what="for a kind of host"
+    effect="Nodes, onboardings and allocations name the SKU by its id, which cannot change."
+    asksReason={false}
+    right="manage_hub"
+    changes={["skus"]}
+    run={({ headers, values: { id, about, vendor, gpus, memory } }) =>
+      read(
+        api.POST("/api/v1/admin/skus", {
+          params: { header: headers },
+          body: {
+            id: id.trim(),
+            description: about.trim(),
+            gpu_vendor: vendor,
+            gpu_model: "",
+            gpus_total: vendor === "none" ? 0 : Number(gpus),
+            hardware: memory === "" ? {} : { memory_gib: Number(memory) },
+          },
+        }),
+      )
+    }
+    initial={NO_SKU}
+    fields={Fields}
+  />
+);
+
+const Fields = ({ values, set }: Typed<typeof NO_SKU>): ReactNode => (
+  <>
+    <TextInput
+      label="Id"
+      description="Small letters, digits, dots, hyphens and underscores, for example h100.80g.8gpu."
+      mb="xs"
+      required
+      withAsterisk={false}
+      pattern="[a-z0-9][a-z0-9._\-]*"
+      data-autofocus
+      value={values.id}
+      onChange={(event) => set({ id: event.currentTarget.value })}
+    />
+    <TextInput
+      label="Description"
+      mb="xs"
+      value={values.about}
+      onChange={(event) => set({ about: event.currentTarget.value })}
+    />
+    <NativeSelect
+      label="Vendor of the GPUs"
+      mb="xs"
+      data={["nvidia", "amd", "none"]}
+      value={values.vendor}
+      onChange={(event) => set({ vendor: event.currentTarget.value as Vendor })}
+    />
+    <MemoryInput value={values.memory} onChange={(memory) => set({ memory })} />
+    {values.vendor === "none" ? null : (
+      <NumberInput
+        label="GPUs of a host"
+        min={1}
+        max={64}
+        clampBehavior="strict"
+        allowDecimal={false}
+        value={values.gpus}
+        onChange={(gpus) => set({ gpus })}
       />
-      <TextInput label="Description" mb="xs" value={about} onChange={(event) => setAbout(event.currentTarget.value)} />
-      <NativeSelect
-        label="Vendor of the GPUs"
-        mb="xs"
-        data={["nvidia", "amd", "none"]}
-        value={vendor}
-        onChange={(event) => setVendor(event.currentTarget.value as Vendor)}
-      />
-      <MemoryInput value={memory} onChange={setMemory} />
-      {vendor === "none" ? null : (
-        <NumberInput
-          label="GPUs of a host"
-          min={1}
-          max={64}
-          clampBehavior="strict"
-          allowDecimal={false}
-          value={gpus}
-          onChange={setGpus}
-        />
-      )}
-    </VerbButton>
-  );
-}
+    )}
+  </>
+);
 
 function MemoryInput(field: {
   readonly value: number | string;

@@ -23,10 +23,10 @@ export function ChangeGroup({
   readonly of: Versioned<Group>;
   readonly onDone: () => void;
 }): ReactNode {
-  const { keys } = useTenantKeys(one.tenant);
+  const stored = useTenantKeys(one.tenant);
   const form = useForm<GroupValues, Group>({
     initial: valuesOf(one),
-    check: (values) => checkGroup(values, keys ?? [], one),
+    check: (values) => checkGroup(values, stored.keys ?? [], one),
     send: (values) =>
       read(
         api.PATCH("/api/v1/admin/ssh-key-groups/{id}", {
@@ -43,7 +43,7 @@ export function ChangeGroup({
   });
   return (
     <FormOf form={form} label={`Change ${one.name}`} send="Change the group">
-      <KeyGroupFields form={form} keys={keys} asksTenant={false} />
+      <KeyGroupFields form={form} stored={stored} asksTenant={false} />
       <Following by={{ ssh_key_group_id: one.id }} />
     </FormOf>
   );
@@ -64,8 +64,9 @@ export function DeleteGroup({ one }: { readonly one: Group }): ReactNode {
         await read(api.DELETE("/api/v1/admin/ssh-key-groups/{id}", { params: { path: { id: one.id } } }));
         await navigate({ to: "/ssh-key-groups", search: { tenant: one.tenant } });
       }}
-    >
-      <Following by={{ ssh_key_group_id: one.id }} />
-    </VerbButton>
+      initial={{ areKnown: false }}
+      fields={({ set }) => <Following by={{ ssh_key_group_id: one.id }} onKnown={() => set({ areKnown: true })} />}
+      isReady={({ areKnown }) => areKnown}
+    />
   );
 }

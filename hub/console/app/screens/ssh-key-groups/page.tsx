@@ -10,7 +10,7 @@ import { type KeyGroup, SSH_KEYS, type StoredKey, useKeysOfTyped } from "../../a
 import { FormOf } from "../../forms/form-parts.tsx";
 import { KeyGroupFields } from "../../forms/key-group-fields.tsx";
 import { checkGroup, type GroupValues, groupBody, NO_GROUP } from "../../forms/key-group-form.ts";
-import { type Form, useForm } from "../../forms/use-form.ts";
+import { useForm } from "../../forms/use-form.ts";
 import { notify } from "../../frame/notice-list.ts";
 import type { Column } from "../../parts/data-table.tsx";
 import { Filters, FilterText, SiteFilter } from "../../parts/filters.tsx";
@@ -117,19 +117,11 @@ function GroupForm({ tenant }: { readonly tenant: string }): ReactNode {
     },
     what: "the new key group",
   });
-  const { keys } = useKeysOfTyped(form.values.tenant);
-  if (keys !== undefined && keys !== known) setKnown(keys);
-  return <NewGroup form={form} keys={keys} />;
+  const stored = useKeysOfTyped(form.values.tenant);
+  if (stored.keys !== undefined && stored.keys !== known) setKnown(stored.keys);
+  return (
+    <FormOf form={form} label="New group" send="Make the group">
+      <KeyGroupFields form={form} stored={stored} asksTenant />
+    </FormOf>
+  );
 }
-
-const NewGroup = ({
-  form,
-  keys,
-}: {
-  readonly form: Form<GroupValues>;
-  readonly keys: readonly StoredKey[] | undefined;
-}): ReactNode => (
-  <FormOf form={form} label="New group" send="Make the group">
-    <KeyGroupFields form={form} keys={keys} asksTenant />
-  </FormOf>
-);

@@ -13,7 +13,7 @@ import { PageHead, Section } from "../../parts/page-head.tsx";
 import parts from "../../parts/parts.module.css";
 import { Refresh } from "../../parts/refresh.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
-import { Answered } from "../../parts/states.tsx";
+import { Answered, Awaited } from "../../parts/states.tsx";
 import { counted } from "../../parts/tones.ts";
 import { sshKeyRoute } from "./route.ts";
 import { DeleteKey, RenameKey } from "./verbs.tsx";
@@ -47,7 +47,7 @@ function Body({ of }: { readonly of: Versioned<Key> }): ReactNode {
         actions={
           <>
             <Refresh queryKey={[SSH_KEYS]} />
-            <RenameKey key={one.updated_at} of={of} />
+            <RenameKey of={of} />
             <DeleteKey one={one} />
           </>
         }
@@ -82,11 +82,13 @@ function Body({ of }: { readonly of: Versioned<Key> }): ReactNode {
 }
 
 function GroupsWith({ one }: { readonly one: Key }): ReactNode {
-  const { groups } = useTenantKeys(one.tenant);
+  const { groups, error, retry } = useTenantKeys(one.tenant);
   const its = groups?.filter(({ key_ids: ids }) => ids.includes(one.id));
   return (
     <Section title="Groups that have the key">
-      {its?.length ? (
+      {its === undefined ? (
+        <Awaited what="the groups" error={error} retry={retry} />
+      ) : its.length > 0 ? (
         <ul>
           {its.map(({ id, name, allocations }) => (
             <li key={id}>
@@ -95,7 +97,7 @@ function GroupsWith({ one }: { readonly one: Key }): ReactNode {
           ))}
         </ul>
       ) : (
-        <p className={parts.prose}>{its === undefined ? "Not known yet." : "No group has the key."}</p>
+        <p className={parts.prose}>No group has the key.</p>
       )}
     </Section>
   );

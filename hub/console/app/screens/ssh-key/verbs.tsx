@@ -1,6 +1,6 @@
 import { TextInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
 import { SSH_KEYS } from "../../api/tenant-keys.ts";
@@ -11,35 +11,34 @@ import { VerbButton } from "../../verbs/verb-button.tsx";
 
 type Key = Answer<"getSshKey">;
 
-/** Gives the key another name, by the version that the person saw. */
-export function RenameKey({ of: { data: one, header } }: { readonly of: Versioned<Key> }): ReactNode {
-  const [name, setName] = useState(one.name);
-  const wrong = keyName(name);
-  return (
-    <VerbButton
-      verb="Rename"
-      what={`the key ${one.name}`}
-      effect="The key gets another name. Accounts and groups keep the key."
-      asksReason={false}
-      right="allocate"
-      changes={[SSH_KEYS]}
-      run={async () => {
-        if (wrong !== undefined) throw new Error(`The name ${wrong}.`);
-        const params = { path: { id: one.id }, header };
-        return read(api.PATCH("/api/v1/admin/ssh-keys/{id}", { params, body: { name: name.trim() } }));
-      }}
-    >
+/** Gives the key another name, by the version that the person saw when the dialog opened. */
+export const RenameKey = ({ of: { data: one, header } }: { readonly of: Versioned<Key> }): ReactNode => (
+  <VerbButton
+    verb="Rename"
+    what={`the key ${one.name}`}
+    effect="The key gets another name. Accounts and groups keep the key."
+    asksReason={false}
+    right="allocate"
+    changes={[SSH_KEYS]}
+    run={async ({ values: { name } }) => {
+      const wrong = keyName(name);
+      if (wrong !== undefined) throw new Error(`The name ${wrong}.`);
+      const params = { path: { id: one.id }, header };
+      return read(api.PATCH("/api/v1/admin/ssh-keys/{id}", { params, body: { name: name.trim() } }));
+    }}
+    initial={{ name: one.name }}
+    fields={({ values: { name }, set }) => (
       <TextInput
         label="New name"
         data-autofocus
         autoComplete="off"
-        error={wrong}
+        error={keyName(name)}
         value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
+        onChange={(event) => set({ name: event.currentTarget.value })}
       />
-    </VerbButton>
-  );
-}
+    )}
+  />
+);
 
 export function DeleteKey({ one }: { readonly one: Key }): ReactNode {
   const navigate = useNavigate();
@@ -56,8 +55,9 @@ export function DeleteKey({ one }: { readonly one: Key }): ReactNode {
         await read(api.DELETE("/api/v1/admin/ssh-keys/{id}", { params: { path: { id: one.id } } }));
         await navigate({ to: "/ssh-keys", search: { tenant: one.tenant } });
       }}
-    >
-      <Following by={{ ssh_key_id: one.id }} />
-    </VerbButton>
+      initial={{ areKnown: false }}
+      fields={({ set }) => <Following by={{ ssh_key_id: one.id }} onKnown={() => set({ areKnown: true })} />}
+      isReady={({ areKnown }) => areKnown}
+    />
   );
 }

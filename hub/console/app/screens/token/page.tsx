@@ -82,7 +82,6 @@ function Body({ one }: { readonly one: Token }): ReactNode {
 }
 
 function Rotate({ one, onSecret }: { readonly one: Token; readonly onSecret: (secret: string) => void }): ReactNode {
-  const [days, setDays] = useState<number | string>(DAYS);
   return (
     <VerbButton
       verb="Rotate"
@@ -98,25 +97,27 @@ function Rotate({ one, onSecret }: { readonly one: Token; readonly onSecret: (se
             : `The token is ${one.status}. Make a new one.`
       }
       changes={["tokens"]}
-      run={async () => {
+      run={async ({ values: { days } }) => {
         const body = { expires_in_days: Number(days) };
         const { token } = await read(
           api.POST("/api/v1/admin/tokens/{id}/rotate", { params: { path: { id: one.id } }, body }),
         );
         onSecret(token);
       }}
-    >
-      <NumberInput
-        label="Days until the new secret expires"
-        min={1}
-        max={MOST_DAYS}
-        clampBehavior="strict"
-        allowDecimal={false}
-        value={days}
-        onChange={setDays}
-        data-autofocus
-      />
-    </VerbButton>
+      initial={{ days: DAYS as number | string }}
+      fields={({ values, set }) => (
+        <NumberInput
+          label="Days until the new secret expires"
+          min={1}
+          max={MOST_DAYS}
+          clampBehavior="strict"
+          allowDecimal={false}
+          value={values.days}
+          onChange={(days) => set({ days })}
+          data-autofocus
+        />
+      )}
+    />
   );
 }
 

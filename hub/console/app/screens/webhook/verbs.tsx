@@ -1,6 +1,6 @@
 import { NumberInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { api, ifUnchanged, read } from "../../api/client.ts";
 import type { Answer } from "../../api/schema.ts";
 import { newSecret } from "../../forms/webhook-secret.ts";
@@ -30,7 +30,6 @@ const MOST_HOURS = 168;
 
 /** The request has the new secret, so it carries no idempotency key, with which the hub would store it. */
 function Rotate({ one, onSecret }: Part & { readonly onSecret: (secret: string) => void }): ReactNode {
-  const [hours, setHours] = useState<number | string>(OVERLAP_HOURS);
   return (
     <VerbButton
       verb="Rotate the secret"
@@ -39,23 +38,25 @@ function Rotate({ one, onSecret }: Part & { readonly onSecret: (secret: string) 
       asksReason={false}
       right="manage_hub"
       changes={changesOf(one.id)}
-      run={async () => {
+      run={async ({ values: { hours } }) => {
         const secret = newSecret((bytes) => crypto.getRandomValues(bytes));
         const body = { secret, overlap_seconds: Math.round(Number(hours) * 3600) };
         await read(api.POST("/api/v1/admin/webhooks/{id}/rotate-secret", { params: { path: { id: one.id } }, body }));
         onSecret(secret);
       }}
-    >
-      <NumberInput
-        label="Hours during which the old secret signs too"
-        min={0}
-        max={MOST_HOURS}
-        clampBehavior="strict"
-        value={hours}
-        onChange={setHours}
-        data-autofocus
-      />
-    </VerbButton>
+      initial={{ hours: OVERLAP_HOURS as number | string }}
+      fields={({ values, set }) => (
+        <NumberInput
+          label="Hours during which the old secret signs too"
+          min={0}
+          max={MOST_HOURS}
+          clampBehavior="strict"
+          value={values.hours}
+          onChange={(hours) => set({ hours })}
+          data-autofocus
+        />
+      )}
+    />
   );
 }
 
