@@ -1,13 +1,13 @@
 /** The steps that switch the power of an instance's machine. */
 import { PowerAction } from "../../../../shared/api/power.ts";
 import type { HubApi } from "../../../support/hub-api.ts";
-import { until } from "../../../support/until.ts";
+import { LONG_WAIT_MS, until } from "../../../support/until.ts";
 import { answersSsh, bootOf, describeInstance, type Instance, readInstance } from "../instance.ts";
 import { ADMIN, argument, type Step } from "../step.ts";
 
 const INSTANCE = { "instance-id": "{{steps.launch_instance.instance_id}}" };
-/** The longest that a power action of Muster may take (docs/timeouts.md), and a minute for the report of its end. */
-const LONGEST_SECONDS = 2_760;
+/** The longest that a power action of Muster may take (docs/timeouts.md), and ten minutes for the host to be ready again. */
+const LONGEST_SECONDS = 3_300;
 
 interface Switched {
   readonly instance: Instance;
@@ -37,7 +37,7 @@ async function ask(hub: HubApi, id: string, verb: string, body: object = {}): Pr
   return { instance: ended.instance, wasOff };
 }
 
-/** Waits until a host that came back answers as an SSH server, and the instance is ready; false if it does not within two minutes. */
+/** Waits until the instance is ready again, and says whether its host then answers as an SSH server within ten seconds. */
 async function isBack(hub: HubApi, id: string): Promise<{ instance: Instance; ssh: boolean }> {
   const instance = await until(
     "the instance to be ready again",
@@ -45,7 +45,7 @@ async function isBack(hub: HubApi, id: string): Promise<{ instance: Instance; ss
       const now = await readInstance(hub, id);
       return now.status === "Ready" ? now : undefined;
     },
-    { timeoutMs: 120_000, everyMs: 500 },
+    { timeoutMs: LONG_WAIT_MS, everyMs: 500 },
   );
   const deadline = Date.now() + 10_000;
   let ssh = await answersSsh(instance);

@@ -27,11 +27,11 @@ export const reinstallInstance: Step = {
         const now = await hub.call(DecommissionDetail, "GET", `${ADMIN}/decommissions/${decommission_id}`);
         return ["pending", "running", "compensating"].includes(now.status) ? undefined : now;
       },
-      { timeoutMs: (LONGEST_SECONDS - 180) * 1_000, everyMs: 500 },
+      { timeoutMs: (LONGEST_SECONDS - 540) * 1_000, everyMs: 500 },
     );
     if (ended.status !== "completed")
       throw new Error(`The reinstall is ${ended.status} in ${ended.current_stage}: ${ended.error_message}`);
-    const instance = await instanceIs(hub, id, "Ready", 120);
+    const instance = await instanceIs(hub, id, "Ready", 480);
     const after = await bootOf(hub, instance);
     return {
       success: before !== after,
