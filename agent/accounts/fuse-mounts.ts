@@ -21,7 +21,7 @@ export function removableFuse(mounts: readonly Mount[], folder: string, isTheirs
     .filter((mount) => isOwn(mount) && isWithin(mount.path, folder))
     .filter((mount) => {
       const outer = above(mount);
-      // A mount that contains the path, and on which the FUSE mount does not stand, hides the FUSE mount.
+      // A FUSE mount is hidden by a mount that contains the path of the FUSE mount and is not one of the mounts on which the FUSE mount was made.
       return others.every(
         (other) => !other.above.has(mount.id) && (!isWithin(mount.path, other.path) || outer.has(other.id)),
       );

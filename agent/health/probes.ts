@@ -13,8 +13,8 @@ const partsProbes = (): readonly Probe[] => [
   rasProbe(),
 ];
 
-/** The looks at the present state of the hardware. Each call makes them anew, without what earlier looks saw. */
+/** The probes of the present state of the hardware. Each call makes new probes, which know nothing of what earlier probes saw. */
 export const hardwareProbes = (): readonly Probe[] => [gpuFaultsProbe(), ...partsProbes()];
 
-/** All looks at the host's health. The kernel's log tells what has happened since the look before. */
+/** All probes of the host's health. The probe of the kernel's log tells what has happened since the probe before it. */
 export const healthProbes = (): readonly Probe[] => [clockProbe(), kernelLogProbe(), ...partsProbes()];

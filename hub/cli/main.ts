@@ -17,7 +17,7 @@ function keepCompiledCode(): void {
     const { uid, mode } = statSync(folder);
     if (uid === process.getuid?.() && (mode & 0o022) === 0) enableCompileCache(folder);
   } catch {
-    // Without such a folder, for example on a read-only disk, the program only starts more slowly.
+    // Without a folder for compiled code, for example on a read-only disk, the program only starts more slowly.
   }
 }
 

@@ -25,7 +25,7 @@ const NEVER_COVERED = [
 ];
 
 /**
- * Words a claim about one GPU's memory for the sanitization record. The text of a claim names the host's software as the source of each statement.
+ * Words a claim about one GPU's memory for the sanitization record. The claim says of each statement that the software of the host made it.
  * The text of a claim never says that anything is proven, certified or securely erased, because a compromised host can compute every answer.
  */
 export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: GpuVerdict, seed: string): GpuClaim {

@@ -46,7 +46,7 @@ const FIRST_ADMIN: Actor = {
 
 export type Identified =
   | { readonly kind: "actor"; readonly actor: Actor }
-  /** The credential is not valid (any more). The detail says why, and what to do next. */
+  /** The credential is not valid (any more). `detail` says why the hub refuses the credential, and what to do next. */
   | { readonly kind: "refused"; readonly detail: string };
 
 /**

@@ -74,7 +74,7 @@ export const RepairCreate = z.strictObject({
 });
 export type RepairCreate = z.output<typeof RepairCreate>;
 
-/** What the tenant accepts by an online repair, as NICo asks it. */
+/** The three risks of an online repair that the tenant must accept; they are those of NVIDIA NICo. */
 const Acknowledgements = z.strictObject({
   accept_data_corruption_risk: z.literal(true),
   accept_repair_team_access: z.literal(true),

@@ -300,7 +300,7 @@ const fullEvidence = (purge: Purge, entry: PurgeEntry, statusAfter: string): Ste
   status_after: statusAfter,
 });
 
-/** The cleaning step ends although the purge may still run. */
+/** The agent waits no longer for a disk's purge command: its cleaning step ends as failed, although the disk may still be at work. */
 const stillStarted = (purge: Purge, entry: PurgeEntry, reason: PurgeFailure, detail: string): StepEnd =>
   ended("failed", detail, reason, {
     ...fullEvidence(purge, entry, "unknown"),

@@ -15,9 +15,9 @@ import type { Db, Tx } from "../tx.ts";
 import { hasLiveCertificate } from "./node-certificates.ts";
 
 /**
- * SQL that is true for an allocation whose account is gone, because a reinstall has released the system with the account. The order of the account on the
- * new system ties the allocation to the new generation, and only the agent's success gives it the evidence of an account again. `table` is the name by
- * which the statement knows the allocation.
+ * SQL that is true for an allocation whose login account is gone, because a reinstall has taken away the host's system on which the account was. The order
+ * of the account on the new system ties the allocation to the new generation, and only the agent's success gives it the evidence of an account again.
+ * `table` is the name by which the statement knows the allocation.
  */
 export const isLostToReinstall = (table: "a" | "allocations"): SQL<boolean> => {
   const allocation = sql.identifier(table);

@@ -85,7 +85,7 @@ function blankDisks(disks: readonly SampledDisk[]): number {
 
 /**
  * Returns what the record says about compared blocks. A tenant with the rights of root could have made the earlier system report any content, so that
- * every block seems to have changed. After such a tenant only what the new system itself read counts as evidence of the erase.
+ * every block seems to have changed. After a tenant with the rights of root, only what the newly deployed system has read itself counts as evidence of the erase.
  */
 export function comparedBlocks(
   { compared, blank }: DiskCheck,

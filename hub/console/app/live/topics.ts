@@ -45,7 +45,7 @@ export function topicsOf(event: unknown): Topic[] {
 
 const KINDS_OF_TOPICS = new Set([...Object.keys(KINDS), ...Object.values(KINDS).flat()]);
 
-/** Says whether events tell of every change of the topics. If not, an answer about them may be old although nothing made it stale. */
+/** Says whether events tell of every change of the topics. Without such events, an answer about the topics may be old although nothing made the answer stale. */
 export const areTold = (about: readonly Topic[]): boolean =>
   about.every((topic) => KINDS_OF_TOPICS.has(topic.split("/")[0] ?? ""));
 

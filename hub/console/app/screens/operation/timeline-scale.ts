@@ -23,8 +23,8 @@ const FUTURE_WIDTH = 0.28;
 const LEAST_FOLD_MS = 5 * 60_000;
 
 /**
- * Chooses the times that the axis folds: those in which nothing worked and that are longer than twice all that stays. The shorter of them are judged
- * first, so waits that are usual for the operation keep their length, and one wait over night does not press everything else to a line.
+ * Chooses the times that the axis folds: those in which nothing worked and that are longer than twice all that stays. Shorter times without
+ * work are judged first, so waits that are usual for the operation keep their length, and one wait over night does not make all other bars too short to see.
  */
 export function foldsOf(idle: readonly Span[], from: number, to: number): Span[] {
   const lengthOf = (span: Span): number => span.to - span.from;
