@@ -3,7 +3,7 @@ import type { Endpoint } from "./endpoint.ts";
 /**
  * Kinds of NICo's objects that no hub of Muster has. NICo's clients take 404 for a broken service, and an empty list for what it is.
  */
-const ABSENT = ["infiniband-partition", "subnet", "allocation", "instance-type"] as const;
+const ABSENT = ["infiniband-partition", "subnet", "allocation"] as const;
 
 export const nicoAbsent = ABSENT.map(
   (kind): Endpoint => ({

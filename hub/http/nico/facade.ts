@@ -13,6 +13,7 @@ import type { Endpoint, NicoAnswer } from "./endpoint.ts";
 import { nicoExpectedMachines } from "./expected-machines.ts";
 import { nicoHealthReports } from "./health-reports.ts";
 import { idIn, pageIn } from "./inputs.ts";
+import { nicoInstanceTypes } from "./instance-types.ts";
 import { nicoInstances } from "./instances.ts";
 import { nicoMachines } from "./machines.ts";
 import { nicoSites } from "./sites.ts";
@@ -25,6 +26,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...nicoMachines,
   ...nicoHealthReports,
   ...nicoExpectedMachines,
+  // The first fitting path counts, and `/instance/{id}` would fit `/instance/type` too.
+  ...nicoInstanceTypes,
   ...nicoInstances,
   ...nicoChanges,
   ...nicoCreateInstance,

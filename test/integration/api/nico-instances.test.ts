@@ -199,6 +199,57 @@ describe("keys and new instances in NICo's form", () => {
     expect((await ask("POST", "/instance", { ...wanted, siteId })).status).toBe(409);
   });
 
+  it("list instance types with the machines that are used and those that could be, for each caller's sites", async () => {
+    const id = stableId("sku", skuId);
+    const typesOf = async (query: string, headers = {}) =>
+      (await ask("GET", `/instance/type${query}`, undefined, headers)).body as {
+        id: string;
+        allocationStats: object;
+      }[];
+    const statsOf = async (query = "") =>
+      (await typesOf(`?includeAllocationStats=true${query}`)).find((one) => one.id === id)?.allocationStats as {
+        assigned: number;
+        used: number;
+        unusedUsable: number;
+      };
+    const group = await addGroup([await addKey(sshKeyOf("K"))]);
+    const before = await statsOf();
+    const machineId = await addNode();
+    const { assigned, used, unusedUsable } = before;
+    expect(await statsOf()).toMatchObject({ assigned: assigned + 1, used, unusedUsable: unusedUsable + 1 });
+    const order = { name: "gpu-t", tenantId: stableId("tenant", "acme"), machineId, sshKeyGroupIds: [group] };
+    expect((await ask("POST", "/instance", order)).status).toBe(201);
+    const after = {
+      assigned: assigned + 1,
+      total: assigned + 1,
+      used: used + 1,
+      unusedUsable,
+      maxAllocatable: unusedUsable,
+    };
+    expect(await statsOf()).toEqual({ ...after, unused: assigned - used });
+    expect(await statsOf(`&siteId=${siteId}`)).toMatchObject(after);
+    expect(await typesOf(`?siteId=${otherSite}`)).toEqual([]);
+
+    const type = await ask("GET", `/instance/type/${id}`);
+    expect(type.body).toMatchObject({
+      id,
+      name: skuId,
+      siteId,
+      status: "Ready",
+      machineCapabilities: [{ type: "GPU" }],
+    });
+    expect(type.body.allocationStats).toBeUndefined();
+    const machines = await ask("GET", `/instance/type/${id}/machine?pageSize=100`);
+    expect(machines.body).toHaveLength(assigned + 1);
+    expect(machines.body).toContainEqual(expect.objectContaining({ machineId, instanceTypeId: id }));
+    const away = bearer(await apiToken(api.database, { name: nextName(), role: "operator", sites: [otherSite] }));
+    expect(await typesOf("", away)).toEqual([]);
+    for (const path of [`/instance/type/${id}`, `/instance/type/${id}/machine`])
+      expect((await ask("GET", path, undefined, away)).status).toBe(404);
+    expect((await ask("GET", `/instance/type/${randomUUID()}`)).status).toBe(404);
+    expect((await ask("GET", "/instance/type/gpu")).status).toBe(400);
+  });
+
   it("refuse an instance that Muster cannot make or whose parts do not fit, and say which", async () => {
     const [machineId, group] = [await addNode(), await addGroup([await addKey(sshKeyOf("H"))])];
     const tenantId = stableId("tenant", "acme");

@@ -1,0 +1,50 @@
+import type { SkuStock } from "../db/queries/sku-stock.ts";
+import { stableId } from "./stable-id.ts";
+
+const UNKNOWN = { name: null, frequency: null, cores: null, threads: null, capacity: null, vendor: null };
+
+/** What a host of the SKU has, as far as the SKU says it. */
+function capabilitiesOf({ gpuVendor, gpuModel, gpusTotal, hardware }: SkuStock["sku"]) {
+  const { memory_gib: memory, disks = [], nics = [] } = hardware;
+  return [
+    ...(gpusTotal === 0 ? [] : [{ ...UNKNOWN, type: "GPU", name: gpuModel, vendor: gpuVendor, count: gpusTotal }]),
+    ...(memory === undefined ? [] : [{ ...UNKNOWN, type: "Memory", capacity: `${memory} GiB`, count: 1 }]),
+    ...disks.map((disk) => ({ ...UNKNOWN, type: "Storage", capacity: `${disk.min_gb} GB`, count: disk.count })),
+    ...nics.map((nic) => ({ ...UNKNOWN, type: "Network", capacity: `${nic.min_gbps} Gbit/s`, count: nic.count })),
+  ];
+}
+
+/** Muster has no quotas of tenants, so all machines of an SKU count as allocated to whoever asks, and all usable ones can be given. */
+function statsOf(stocks: readonly SkuStock[]) {
+  const sum = (of: "machines" | "used" | "usable") => stocks.reduce((all, stock) => all + stock[of], 0);
+  const [machines, used, usable] = [sum("machines"), sum("used"), sum("usable")];
+  return {
+    assigned: machines,
+    total: machines,
+    used,
+    unused: machines - used,
+    unusedUsable: usable,
+    maxAllocatable: usable,
+  };
+}
+
+/** Translates an SKU with its machines at some sites into NICo's InstanceType. `siteId` is null for machines at several sites. */
+export function toInstanceType(sku: SkuStock["sku"], stocks: readonly SkuStock[], withStats: boolean) {
+  const [only, ...others] = stocks;
+  const siteId = others.length === 0 ? (only?.siteId ?? null) : null;
+  return {
+    id: stableId("sku", sku.id),
+    name: sku.id,
+    description: sku.description === "" ? null : sku.description,
+    controllerMachineType: null,
+    infrastructureProviderId: siteId === null ? null : stableId("provider", siteId),
+    siteId,
+    labels: {},
+    machineCapabilities: capabilitiesOf(sku),
+    ...(withStats ? { allocationStats: statsOf(stocks) } : {}),
+    status: sku.status === "active" ? "Ready" : "Error",
+    statusHistory: [],
+    created: sku.createdAt.toISOString(),
+    updated: sku.updatedAt.toISOString(),
+  };
+}
