@@ -49,7 +49,7 @@ export class HealthSampler {
     return this.#turn;
   }
 
-  /** Resolves when no probe uses the GPU driver. A task waits for it before it works on the host. */
+  /** Resolves when no probe uses the GPU driver. A task waits for this moment before the task works on the host. */
   quiet(): Promise<void> {
     return this.#gpuLook;
   }

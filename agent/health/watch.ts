@@ -33,7 +33,7 @@ export class HealthWatch {
     this.#sampler?.adopt(seen);
   }
 
-  /** Resolves when no look uses the GPU driver. */
+  /** Resolves when no health check of the agent uses the GPU driver. */
   async quiet(): Promise<void> {
     await this.#sampler?.quiet();
   }

@@ -242,7 +242,7 @@ export type ResidueItem = keyof typeof RESIDUE_ITEMS;
 export const RESIDUE_ITEM_NAMES = Object.keys(RESIDUE_ITEMS) as readonly ResidueItem[];
 export const ruleOf = (item: ResidueItem): ResidueRule => RESIDUE_ITEMS[item].rule;
 /**
- * The residue items that a comparison needs in the baseline too. If the baseline lacks one of these residue items, the comparison finds no host
+ * The residue items that a comparison needs in the baseline too. If the baseline of a node lacks one of them, no comparison finds its host
  * clean.
  */
 export const COMPARED_ITEMS = RESIDUE_ITEM_NAMES.filter((item) => ["same", "no_more"].includes(ruleOf(item)));

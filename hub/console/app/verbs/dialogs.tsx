@@ -13,8 +13,8 @@ const DialogsContext = createContext<(draw: Draw) => void>(() => {
 });
 
 /**
- * Returns the function that opens a dialog beside the screen. The dialog stays as it was opened, whatever becomes of the row or the button that opened
- * it: another person or an event may take these away, and the person must still read what the hub answers.
+ * Returns the function that opens a dialog, which is no part of the screen that asks for it. The dialog stays as it was opened, whatever becomes of the
+ * row or the button that opened it: another person or an event may take these away, and the person must still read what the hub answers.
  */
 export const useDialogs = (): ((draw: Draw) => void) => use(DialogsContext);
 
