@@ -1,4 +1,6 @@
 import { ApiError } from "../../shared/api/errors.ts";
+import { NOT_UNDONE } from "../../shared/failures.ts";
+import { HEALTH_TEMPLATES } from "../../shared/health-report.ts";
 import type { AllocationId } from "../../shared/ids.ts";
 import { isOnlineUnderWay } from "../../shared/repair.ts";
 import { isFailed } from "../../shared/workflow-status.ts";
@@ -6,27 +8,30 @@ import { readAllocation, setTurnover } from "../db/queries/allocations.ts";
 import type { AuditSource } from "../db/queries/audit-logs.ts";
 import { listHealthOverrides } from "../db/queries/node-health-overrides.ts";
 import { lockNode } from "../db/queries/nodes.ts";
-import { type OpenReinstall, openReinstallsOf } from "../db/queries/reinstalls.ts";
+import { openReinstallsOf } from "../db/queries/reinstalls.ts";
 import { openRepairsOf } from "../db/queries/repair-cases.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
-import type { AllocationRow } from "../db/schema/index.ts";
+import { readWorkflow } from "../db/queries/workflows.ts";
+import type { AllocationRow, Workflow as WorkflowRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { beginEnding, type Ending } from "../node/allocation-moves.ts";
 import { overridesThat } from "../node/health-aggregate.ts";
 import { heldError } from "../workflows/decommission/start-decommission.ts";
 import { startTurnover } from "../workflows/decommission/start-turnover.ts";
 import { applyVerb } from "../workflows/engine/apply-verb.ts";
-import type { Workflow } from "../workflows/engine/workflow.ts";
+import { engineFacts, type Workflow } from "../workflows/engine/workflow.ts";
 import { lockBoth } from "./lock-both.ts";
 
 export interface EndRequest extends Ending, AuditSource {}
 
 /**
  * What a release that is not forced does with a reinstall of the instance, so that the turnover can begin without a person. A running reinstall goes on to a
- * system that can be cleaned. A failed one goes on if only the tenant's account is missing, and is cancelled if its new system is.
+ * system that can be cleaned. A failed one goes on if only the tenant's account is missing, and is else cancelled. What a person has stopped, or what could not be undone, waits for a person.
  */
-function verbFor(reinstall: OpenReinstall | undefined): "resume" | "cancel" | null {
-  if (reinstall === undefined || !isFailed(reinstall.status)) return null;
+function verbFor(reinstall: WorkflowRow | null): "resume" | "cancel" | null {
+  if (reinstall === null || !isFailed(reinstall.status)) return null;
+  const evidence = Object(reinstall.evidence) as object;
+  if (engineFacts(reinstall.state).frozen === true || NOT_UNDONE in evidence) return null;
   return reinstall.stage === "restore_tenant" || reinstall.stage === "enable_node" ? "resume" : "cancel";
 }
 
@@ -56,26 +61,44 @@ export async function releaseAllocation(
   if (holder !== null && reinstall === undefined && !request.forced)
     throw heldError(node, holder, "its allocation cannot be released");
   if (!request.forced) await mustBeDeletable(tx, prior);
-  const verb = request.forced ? "cancel" : verbFor(reinstall);
+  const held = holder === null ? null : await readWorkflow(tx, holder);
+  const verb = request.forced ? "cancel" : verbFor(held);
   if (holder !== null && verb !== null) await applyVerb(tx, kinds, { ...request, workflowId: holder, verb });
   return { prior, now: await continueEnding(tx, prior, request) };
 }
 
+/** What somebody wants to do with an allocation that takes its system from the tenant. */
+interface Taking {
+  readonly cannot: string;
+  /** What else the caller could ask for, after the advice of the refusal. */
+  readonly or: string;
+  /** True for who repairs the machine: the repair itself does not refuse the request. */
+  readonly isByRepairer: boolean;
+}
+const RELEASE: Taking = { cannot: "cannot be released", or: ", or release by force", isByRepairer: false };
+const OF_ONLINE_REPAIR = HEALTH_TEMPLATES.RequestOnlineRepair.source;
+
 /** While a host is repaired with its tenant on it, the allocation ends only by force, and not at its planned end. */
-export async function mustBeDeletable(tx: Tx, { id, nodeId, hostname }: AllocationRow): Promise<void> {
+export async function mustBeDeletable(
+  tx: Tx,
+  { id, nodeId, hostname }: AllocationRow,
+  { cannot, or, isByRepairer }: Taking = RELEASE,
+): Promise<void> {
   const repair = (await openRepairsOf(tx, [nodeId])).get(nodeId);
-  if (repair !== undefined && isOnlineUnderWay(repair.mode, repair.state))
+  if (!isByRepairer && repair !== undefined && isOnlineUnderWay(repair.mode, repair.state))
     throw new ApiError(
       "conflict",
-      `Allocation ${id} cannot be released: node ${hostname} is repaired with its tenant on it (repair ${repair.id}, ${repair.state}). End that repair first, with report-repair or withdraw-repair-request, or release by force.`,
+      `Allocation ${id} ${cannot}: node ${hostname} is repaired with its tenant on it (repair ${repair.id}, ${repair.state}). End that repair first, with report-repair or withdraw-repair-request${or}.`,
       { context: { allocation_id: id, node_id: nodeId, repair_id: repair.id } },
     );
-  const guards = overridesThat("PreventInstanceDeletion", await listHealthOverrides(tx, [nodeId]));
+  const guards = overridesThat("PreventInstanceDeletion", await listHealthOverrides(tx, [nodeId])).filter(
+    ({ source }) => !isByRepairer || source !== OF_ONLINE_REPAIR,
+  );
   if (guards.length === 0) return;
   const sources = guards.map(({ source }) => source).join(", ");
   throw new ApiError(
     "conflict",
-    `Allocation ${id} cannot be released: a health override of node ${hostname} prevents it (${sources}). Remove the override with remove-node-health-override when its cause is gone, or release by force.`,
+    `Allocation ${id} ${cannot}: a health override of node ${hostname} prevents it (${sources}). Remove the override with remove-node-health-override when its cause is gone${or}.`,
     { context: { allocation_id: id, node_id: nodeId } },
   );
 }

@@ -31,7 +31,11 @@ export async function reinstallInstance(
       { context: { allocation_id: id } },
     );
   await mustNotBeRepaired(tx, node, by, "installs its host anew");
-  if (!(await isRepairer(tx, node, by))) await mustBeDeletable(tx, allocation);
+  await mustBeDeletable(tx, allocation, {
+    cannot: "cannot be reinstalled",
+    or: "",
+    isByRepairer: await isRepairer(tx, node, by),
+  });
   await mustKnowTenant(tx, node);
   const request = { mode: "reinstall", allocation_id: id, reason, agent_wait_seconds: AGENT_WAIT_SECONDS } as const;
   const created = await startDecommission(tx, node.id, request, by.name);

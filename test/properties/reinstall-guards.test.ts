@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { allocations, maasSiteProfiles, nodeHealthOverrides } from "../../hub/db/schema/index.ts";
+import { allocations, maasSiteProfiles, nodeHealthOverrides, tasks } from "../../hub/db/schema/index.ts";
 import { DecommissionState } from "../../hub/workflows/decommission/decommission-context.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { unpackUserData } from "../fakes/maas/host/user-data.ts";
@@ -56,6 +56,26 @@ describe("the account on the new system", () => {
     const again = await orderReinstall(tenancy);
     expect(await tenancy.drive(again), await tenancy.driver.story(again)).toBe("completed");
     expect(await inputOf(tenancy)).toMatchObject({ lowest_uid: 30_001 });
+  });
+
+  it("keeps its uid over a failed attempt, whatever a person has planned meanwhile", async () => {
+    const tenancy = await begin();
+    const id = await failsAtAccount(tenancy);
+    const [grant] = await grantsOf(tenancy);
+    const plan = { ...(grant?.input as object), plan: true, lowest_uid: 30_500 };
+    await db()
+      .insert(tasks)
+      .values({
+        nodeId: tenancy.nodeId,
+        type: "allocation.grant_user",
+        input: plan,
+        idempotencyKey: "a plan",
+        deadline: new Date(Date.now() + 60_000),
+      } as never);
+    await tenancy.driver.verb(id, "resume");
+    expect(await tenancy.drive(id), await tenancy.driver.story(id)).toBe("completed");
+    const uids = (await grantsOf(tenancy)).map(({ input }) => input as { plan: boolean; lowest_uid: number });
+    expect(uids.find((one) => !one.plan)).toMatchObject({ lowest_uid: 30_001 });
   });
 
   it("keeps the rights of root", async () => {
@@ -154,6 +174,19 @@ describe("the end of the tenant's time", () => {
     await tenancy.sweep();
     expect(await tenancy.now()).toMatchObject({ status: "ending", decommissionId: expect.any(String) });
     rig.maas.sim.region.state.plans = {};
+  });
+
+  it("comes by a release of a reinstall that a person has stopped, which stays stopped", async () => {
+    const tenancy = await begin();
+    const id = await orderReinstall(tenancy);
+    await tenancy.drive(id, "deploy_via_maas");
+    await tenancy.driver.verb(id, "mark_manual_intervention");
+    expect(await tenancy.drive(id)).toBe("failed_manual_intervention");
+    await tenancy.release();
+    await tenancy.sweep();
+    expect((await readWorkflow(db(), id))?.status).toBe("failed_manual_intervention");
+    expect(await tenancy.now()).toMatchObject({ status: "ending", decommissionId: null });
+    expect((await shown(tenancy))?.next_action).toContain("resumes or cancels the reinstall");
   });
 
   it("comes by a release after a failed account, and the reinstall goes on without it", async () => {

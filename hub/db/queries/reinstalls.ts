@@ -13,6 +13,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { hasLiveCertificate } from "./node-certificates.ts";
+import { isPlan } from "./tasks.ts";
 
 /**
  * SQL that is true for an allocation whose login account is gone, because a reinstall has taken away the host's system on which the account was. The order
@@ -39,7 +40,7 @@ export async function isAccountLost(db: Db | Tx, id: AllocationId): Promise<bool
 export const wasReinstalled = ({ reinstalledGeneration }: Pick<AllocationRow, "reinstalledGeneration">): boolean =>
   reinstalledGeneration !== null;
 
-/** The newest order for the account of an allocation, by whichever operation. */
+/** The newest order for the account of an allocation that asks for a uid, by whichever operation. A plan orders nothing. */
 export async function newestGrant(tx: Tx, nodeId: NodeId, id: AllocationId): Promise<Task | null> {
   const [row] = await tx
     .select()
@@ -49,6 +50,8 @@ export async function newestGrant(tx: Tx, nodeId: NodeId, id: AllocationId): Pro
         eq(tasks.nodeId, nodeId),
         eq(tasks.type, "allocation.grant_user"),
         sql`${tasks.input}->>'allocation_id' = ${id}`,
+        sql`jsonb_exists(${tasks.input}, 'lowest_uid')`,
+        sql`not ${isPlan()}`,
       ),
     )
     .orderBy(desc(tasks.createdAt), desc(tasks.id))
@@ -83,7 +86,7 @@ export async function hasNoSystemSinceReinstall(
 }
 
 /** A reinstall that is not over, as the tenant of the instance needs to know it. */
-export type OpenReinstall = Pick<Workflow, "id" | "status" | "stage">;
+export type OpenReinstall = Pick<Workflow, "id" | "status">;
 
 /** Returns the reinstalls of the nodes that are not over, which hold their nodes. */
 export async function openReinstallsOf(
@@ -96,7 +99,6 @@ export async function openReinstallsOf(
       nodeId: nodeDecommissions.nodeId,
       id: workflows.id,
       status: workflows.status,
-      stage: workflows.stage,
     })
     .from(nodeDecommissions)
     .innerJoin(workflows, eq(workflows.id, nodeDecommissions.decommissionId))

@@ -11,7 +11,7 @@ import { admitDecommissions } from "../../db/queries/admission.ts";
 import { lockOpenAllocation } from "../../db/queries/allocations.ts";
 import { generationReleasedBy, readDecommissionRows } from "../../db/queries/decommissions.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
-import { isAccountLost, wasReinstalled } from "../../db/queries/reinstalls.ts";
+import { isAccountLost } from "../../db/queries/reinstalls.ts";
 import { hasTaskOf } from "../../db/queries/task-reads.ts";
 import { isTerminal } from "../../db/queries/workflows.ts";
 import type { Node, NodeDecommission, Workflow as WorkflowRow } from "../../db/schema/index.ts";
@@ -213,8 +213,7 @@ async function isCleaningBegun(
 /** True if a reinstall has taken the tenant's system away, and the tenant has no account on a new one. */
 async function hasLostTenant(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const allocation = await lockOpenAllocation(tx, nodeId);
-  if (allocation === null || !wasReinstalled(allocation)) return false;
-  return allocation.status !== "active" || (await isAccountLost(tx, allocation.id));
+  return allocation !== null && isAccountLost(tx, allocation.id);
 }
 
 /**

@@ -128,7 +128,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     };
   const wanted = GRANT_INPUT.safeParse(task.input).data?.lowest_uid;
   const other =
-    uid === null || uid === wanted
+    uid === null || wanted === undefined || uid === wanted
       ? ""
       : `, with uid ${uid}, because uid ${wanted} was taken on the new system; files on the data disks may belong to ${wanted}`;
   return {
