@@ -83,11 +83,16 @@ describe("the routes in NICo's form", () => {
     const instance = await allocate(await add());
     const key = (await api.ask("POST", `${BASE}/sshkey`, { name: "of the reads", publicKey: SSH_KEY })).body.id;
     const group = (await api.ask("POST", `${BASE}/sshkeygroup`, { name: "of the reads" })).body.id;
-    const objects = { site: siteId, instance, sshkey: key, sshkeygroup: group } as Readonly<Record<string, string>>;
+    const type = (await ask("/instance/type")).body[0]?.id;
+    const objects: Readonly<Record<string, string>> = {
+      ...{ site: siteId, instance, sshkey: key, sshkeygroup: group },
+      "instance/type": type,
+    };
     for (const name of ["nico", "carbide"])
       for (const { method, path } of ENDPOINTS) {
         if (method !== "GET") continue;
-        const object = objects[path.split("/")[1] ?? ""] ?? id;
+        const [, first = "", second = ""] = path.split("/");
+        const object = objects[`${first}/${second}`] ?? objects[first] ?? id;
         const answer = await api.ask("GET", `/v2/org/acme/${name}${path.replace("{id}", object)}?type=DPU`);
         expect({ path, status: answer.status }).toEqual({ path, status: 200 });
       }
