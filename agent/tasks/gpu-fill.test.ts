@@ -20,6 +20,7 @@ import { type Child, startChild } from "../../test/support/child.ts";
 import { until } from "../../test/support/until.ts";
 import { markWedged } from "../gpu/scrub-journal.ts";
 import { WorkerProcess } from "../gpu-memory/exchange.ts";
+import type { System } from "../system/system.ts";
 import { sendSignal } from "../system/workers/processes.ts";
 import { TaskCancelled } from "./cancelled.ts";
 import { gpuChallenge } from "./gpu-challenge.ts";
@@ -78,9 +79,10 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
   const challenge = async (
     gpus: { uuid: string; blocks: number[] }[],
     more: { nonce?: string; plan?: boolean } = {},
+    system: System = host.gpuSystem,
   ) => {
     const asked = { plan: false, fill_task_id: taskId, nonce: "0b".repeat(16), gpus, deadline_seconds: 60, ...more };
-    const reply = await gpuChallenge(host.gpuSystem, 20)(asked, { taskId: newTaskId(), signal: abort.signal, ...run });
+    const reply = await gpuChallenge(system, 20)(asked, { taskId: newTaskId(), signal: abort.signal, ...run });
     if (!reply.ok) throw new Error(reply.message);
     return TASKS["node.gpu_challenge"].result.parse(reply.result);
   };
@@ -360,6 +362,21 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
       { fault: "not_answered", answers: [] },
     ]);
     expect((await challenge([{ uuid: gpuUuid(7), blocks: [0] }])).gpus).toMatchObject([{ fault: "not_committed" }]);
+  });
+
+  it("sees an answer that comes, with the release after it, while it reads the worker's files", async () => {
+    await fill();
+    const pid = await workerPid();
+    process.kill(pid, "SIGSTOP");
+    const read: System["read"] = async (path) => {
+      const text = await host.gpuSystem.read(path);
+      if (!path.endsWith("/answer.json") || text !== null) return text;
+      process.kill(pid, "SIGCONT");
+      await until("the release", () => (host.has(`${exchange()}/release.json`) ? true : undefined));
+      return text;
+    };
+    const { gpus } = await challenge([{ uuid: gpuUuid(0), blocks: [3] }], {}, { ...host.gpuSystem, read });
+    expect(gpus).toMatchObject([{ fault: null, release: { nonzero_units: 0 } }]);
   });
 
   it("says so when the hold time had passed before the challenge came", async () => {
