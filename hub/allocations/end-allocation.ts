@@ -8,7 +8,6 @@ import { readAllocation, setTurnover } from "../db/queries/allocations.ts";
 import type { AuditSource } from "../db/queries/audit-logs.ts";
 import { listHealthOverrides } from "../db/queries/node-health-overrides.ts";
 import { lockNode } from "../db/queries/nodes.ts";
-import { openReinstallsOf } from "../db/queries/reinstalls.ts";
 import { openRepairsOf } from "../db/queries/repair-cases.ts";
 import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import { readWorkflow } from "../db/queries/workflows.ts";
@@ -25,8 +24,9 @@ import { lockBoth } from "./lock-both.ts";
 export interface EndRequest extends Ending, AuditSource {}
 
 /**
- * What a release that is not forced does with a reinstall of the instance, so that the turnover can begin without a person. A running reinstall goes on to a
- * system that can be cleaned. A failed one goes on if only the tenant's account is missing, and is else cancelled. What a person has stopped, or what could not be undone, waits for a person.
+ * What a release that is not forced does with a reinstall of the instance, so that the turnover can begin without a person. A running reinstall goes on to
+ * a system that can be cleaned. A failed one goes on if only the tenant's account is missing, and is else cancelled. What a person has stopped, or what
+ * could not be undone, waits for a person.
  */
 function verbFor(reinstall: WorkflowRow | null): "resume" | "cancel" | null {
   if (reinstall === null || !isFailed(reinstall.status)) return null;
@@ -37,8 +37,8 @@ function verbFor(reinstall: WorkflowRow | null): "resume" | "cancel" | null {
 
 /**
  * Ends an allocation at an operator's request (architecture 14.1). While an operation holds the node, `releaseAllocation` refuses, or cancels the
- * operation if the request is forced. A reinstall of the instance does not refuse it, and goes on without the tenant. Not even a forced release cancels the turnover that the allocation's end has begun. If `releaseAllocation`
- * refuses the request, it throws ApiError and writes nothing.
+ * operation if the request is forced. A reinstall of the instance does not prevent the release (`verbFor`). Not even a forced release cancels the turnover
+ * that the allocation's end has begun. If `releaseAllocation` refuses the request, it throws ApiError and writes nothing.
  */
 export async function releaseAllocation(
   tx: Tx,
@@ -57,13 +57,12 @@ export async function releaseAllocation(
       { context: { allocation_id: id, decommission_id: holder } },
     );
   const node = { id: prior.nodeId, hostname: prior.hostname };
-  const reinstall = (await openReinstallsOf(tx, [prior.nodeId])).get(prior.nodeId);
-  if (holder !== null && reinstall === undefined && !request.forced)
-    throw heldError(node, holder, "its allocation cannot be released");
-  if (!request.forced) await mustBeDeletable(tx, prior);
   const held = holder === null ? null : await readWorkflow(tx, holder);
+  if (held !== null && held.kind !== "reinstall" && !request.forced)
+    throw heldError(node, held.id, "its allocation cannot be released");
+  if (!request.forced) await mustBeDeletable(tx, prior);
   const verb = request.forced ? "cancel" : verbFor(held);
-  if (holder !== null && verb !== null) await applyVerb(tx, kinds, { ...request, workflowId: holder, verb });
+  if (held !== null && verb !== null) await applyVerb(tx, kinds, { ...request, workflowId: held.id, verb });
   return { prior, now: await continueEnding(tx, prior, request) };
 }
 

@@ -1,16 +1,15 @@
-import type { SkuStock } from "../db/queries/sku-stock.ts";
+import type { SkuAtSite, SkuStock } from "../db/queries/sku-stock.ts";
+import { capability } from "./capability.ts";
 import { stableId } from "./stable-id.ts";
 
-const UNKNOWN = { name: null, frequency: null, cores: null, threads: null, capacity: null, vendor: null };
-
 /** What a host of the SKU has, as far as the SKU says it. */
-function capabilitiesOf({ gpuVendor, gpuModel, gpusTotal, hardware }: SkuStock["sku"]) {
+function capabilitiesOf({ gpuVendor, gpuModel, gpusTotal, hardware }: SkuAtSite["sku"]) {
   const { memory_gib: memory, disks = [], nics = [] } = hardware;
   return [
-    ...(gpusTotal === 0 ? [] : [{ ...UNKNOWN, type: "GPU", name: gpuModel, vendor: gpuVendor, count: gpusTotal }]),
-    ...(memory === undefined ? [] : [{ ...UNKNOWN, type: "Memory", capacity: `${memory} GiB`, count: 1 }]),
-    ...disks.map((disk) => ({ ...UNKNOWN, type: "Storage", capacity: `${disk.min_gb} GB`, count: disk.count })),
-    ...nics.map((nic) => ({ ...UNKNOWN, type: "Network", capacity: `${nic.min_gbps} Gbit/s`, count: nic.count })),
+    ...(gpusTotal === 0 ? [] : [capability({ type: "GPU", name: gpuModel, vendor: gpuVendor, count: gpusTotal })]),
+    ...(memory === undefined ? [] : [capability({ type: "Memory", capacity: `${memory} GiB`, count: 1 })]),
+    ...disks.map((disk) => capability({ type: "Storage", capacity: `${disk.min_gb} GB`, count: disk.count })),
+    ...nics.map((nic) => capability({ type: "Network", capacity: `${nic.min_gbps} Gbit/s`, count: nic.count })),
   ];
 }
 
@@ -28,9 +27,16 @@ function statsOf(stocks: readonly SkuStock[]) {
   };
 }
 
-/** Translates an SKU with its machines at some sites into NICo's InstanceType. `siteId` is null for machines at several sites. */
-export function toInstanceType(sku: SkuStock["sku"], stocks: readonly SkuStock[], withStats: boolean) {
-  const [only, ...others] = stocks;
+/**
+ * Translates an SKU with machines at some sites into NICo's InstanceType. `siteId` is null for machines at several sites, and `stocks` is null if nobody asks
+ * for the numbers of machines.
+ */
+export function toInstanceType(
+  sku: SkuAtSite["sku"],
+  places: readonly SkuAtSite[],
+  stocks: readonly SkuStock[] | null,
+) {
+  const [only, ...others] = places;
   const siteId = others.length === 0 ? (only?.siteId ?? null) : null;
   return {
     id: stableId("sku", sku.id),
@@ -41,7 +47,7 @@ export function toInstanceType(sku: SkuStock["sku"], stocks: readonly SkuStock[]
     siteId,
     labels: {},
     machineCapabilities: capabilitiesOf(sku),
-    ...(withStats ? { allocationStats: statsOf(stocks) } : {}),
+    ...(stocks === null ? {} : { allocationStats: statsOf(stocks) }),
     status: sku.status === "active" ? "Ready" : "Error",
     statusHistory: [],
     created: sku.createdAt.toISOString(),

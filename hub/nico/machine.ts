@@ -8,6 +8,7 @@ import { historyOf } from "../node/machine-history.ts";
 import { machineStatusOf } from "../node/machine-status.ts";
 import { powerIntentOf } from "../node/power-intent.ts";
 import type { StatusEntry } from "../node/status-history.ts";
+import { capability } from "./capability.ts";
 import { type MachineHealth, machineHealthOf, preventsAllocations } from "./machine-health.ts";
 import { stableId } from "./stable-id.ts";
 
@@ -41,24 +42,18 @@ function statusOf(
   });
 }
 
-const UNKNOWN = { name: null, frequency: null, cores: null, threads: null, capacity: null, vendor: null };
-
 /** The parts of the host that its agent has seen. GPUs are those of the host, not those that its SKU promises. */
 function capabilitiesOf(inventory: Inventory) {
   const gpus = new Map<string, number>();
   for (const { model } of inventory.gpus) gpus.set(model, (gpus.get(model) ?? 0) + 1);
   return [
-    { ...UNKNOWN, type: "CPU", name: inventory.cpu.model, cores: inventory.cpu.cores, count: inventory.cpu.sockets },
-    { ...UNKNOWN, type: "Memory", capacity: `${inventory.memory_bytes} B`, count: 1 },
-    ...inventory.disks.map((disk) => ({
-      ...UNKNOWN,
-      type: "Storage",
-      name: disk.model,
-      capacity: `${disk.bytes} B`,
-      count: 1,
-    })),
-    ...inventory.interfaces.map(({ name }) => ({ ...UNKNOWN, type: "Network", name, count: 1 })),
-    ...[...gpus].map(([name, count]) => ({ ...UNKNOWN, type: "GPU", name, count })),
+    capability({ type: "CPU", name: inventory.cpu.model, cores: inventory.cpu.cores, count: inventory.cpu.sockets }),
+    capability({ type: "Memory", capacity: `${inventory.memory_bytes} B`, count: 1 }),
+    ...inventory.disks.map(({ model, bytes }) =>
+      capability({ type: "Storage", name: model, capacity: `${bytes} B`, count: 1 }),
+    ),
+    ...inventory.interfaces.map(({ name }) => capability({ type: "Network", name, count: 1 })),
+    ...[...gpus].map(([name, count]) => capability({ type: "GPU", name, count })),
   ];
 }
 

@@ -8,15 +8,15 @@ import type { Tx } from "../db/tx.ts";
 import { tellChange } from "../node/allocation-moves.ts";
 import type { Claimant } from "../repair/claim-repair.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
-import { isRepairer, mustKnowTenant, mustNotBeRepaired } from "./request-power.ts";
+import { mustKnowTenant, mustNotBeRepairedByOther } from "./request-power.ts";
 
 /** How long the new system's agent may be away before the reinstall stops for a person. */
 const AGENT_WAIT_SECONDS = 900;
 
 /**
  * Orders that the host of an instance is installed anew and given back to its tenant (decision N11). What keeps an instance from being released also keeps
- * its system, except from who repairs the machine. If `reinstallInstance` refuses the request, it throws
- * ApiError and writes nothing.
+ * its system; a repair does not keep it from the one who repairs the machine. If `reinstallInstance` refuses the request, it throws ApiError and writes
+ * nothing.
  */
 export async function reinstallInstance(
   tx: Tx,
@@ -30,12 +30,8 @@ export async function reinstallInstance(
       `Instance ${id} is ${node === null ? "without a node" : allocation.status}, and only an active instance is reinstalled.`,
       { context: { allocation_id: id } },
     );
-  await mustNotBeRepaired(tx, node, by, "installs its host anew");
-  await mustBeDeletable(tx, allocation, {
-    cannot: "cannot be reinstalled",
-    or: "",
-    isByRepairer: await isRepairer(tx, node, by),
-  });
+  const isByRepairer = await mustNotBeRepairedByOther(tx, node, by, "installs its host anew");
+  await mustBeDeletable(tx, allocation, { cannot: "cannot be reinstalled", or: "", isByRepairer });
   await mustKnowTenant(tx, node);
   const request = { mode: "reinstall", allocation_id: id, reason, agent_wait_seconds: AGENT_WAIT_SECONDS } as const;
   const created = await startDecommission(tx, node.id, request, by.name);

@@ -69,7 +69,7 @@ async function requestPower(
   const { siteId, maasSystemId } = await mustHaveMachine(tx, node);
   const holder = await operationOfNode(tx, node.id);
   if (holder !== null) throw heldError(node, holder, "its power is not switched");
-  await mustNotBeRepaired(tx, node, by);
+  await mustNotBeRepairedByOther(tx, node, by);
   await mustKnowTenant(tx, node);
   if (verb !== "on") await mustNotBeTooOften(tx, node);
   const action = await insertPowerAction(tx, {
@@ -108,21 +108,24 @@ async function mustHaveMachine(
   });
 }
 
-/** While somebody repairs the machine, only that one switches its power or installs its host anew. */
-export async function mustNotBeRepaired(tx: Tx, node: Node, by: Claimant, does = "switches its power"): Promise<void> {
+/**
+ * While somebody repairs the machine, only that one switches its power or installs its host anew. Returns true if the caller is the one who repairs the
+ * machine, and false if nobody does.
+ */
+export async function mustNotBeRepairedByOther(
+  tx: Tx,
+  node: Node,
+  by: Claimant,
+  does = "switches its power",
+): Promise<boolean> {
   const repair = await lockOpenCase(tx, node.id);
-  if (repair?.state !== "claimed" || isClaimant(repair, by)) return;
+  if (repair?.state !== "claimed") return false;
+  if (isClaimant(repair, by)) return true;
   throw new ApiError(
     "conflict",
     `Node ${node.hostname} is repaired by ${repair.claimedBy} until ${repair.claimUntil?.toISOString()} (repair ${repair.id}), who alone ${does}. Wait for the end of the repair, or ask ${repair.claimedBy}.`,
     { context: { node_id: node.id, repair_id: repair.id } },
   );
-}
-
-/** True if the caller has claimed the open repair of the node's machine. */
-export async function isRepairer(tx: Tx, node: Node, by: Claimant): Promise<boolean> {
-  const repair = await lockOpenCase(tx, node.id);
-  return repair?.state === "claimed" && isClaimant(repair, by);
 }
 
 /** After a restore of the database, the host may have another tenant than the older database says. */

@@ -103,7 +103,9 @@ async function instanceOf(rig: OnboardingRig, { id }: Pick<Subject, "id">) {
   const { db } = rig.test.database;
   const { allocation_id: instance } = DecommissionInput.parse((await readWorkflow(db, id))?.input);
   if (instance === null) throw new Error(`the reinstall ${id} names no instance`);
-  return { ...(await readAllocation(db, instance)), isLost: await isAccountLost(db, instance) };
+  const row = await readAllocation(db, instance);
+  if (row === null) throw new Error(`the instance ${instance} is gone`);
+  return { ...row, isLost: isAccountLost(row) };
 }
 
 export const reinstalling: NewSystem = {

@@ -95,7 +95,7 @@ const isSettled = sql`a.status = 'active' and a.keys_task_id is not null and ${h
  */
 const isDue = sql`a.status = 'active' and a.keys_due and a.keys_task_id is null
   and exists (select 1 from ${nodes} n where n.id = a.node_id and n.status = 'active')
-  and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id) and not ${isLostToReinstall("a")}
+  and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id) and not ${isLostToReinstall}
   and not exists (select 1 from ${nodeHealthOverrides} o where o.node_id = a.node_id and o.source = ${RESTORED})`;
 
 const find =

@@ -4,13 +4,10 @@ import { FAILED_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { and, eq, inArray } from "../orm.ts";
 import { allocations, maasMachines, nodeMaasState, nodes, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-import { isLostToReinstall } from "./reinstalls.ts";
 
 /** What the tables say about the host of an allocation, beside the node's readiness. */
 export interface InstanceHost {
   readonly hasFailedTurnover: boolean;
-  /** True if a reinstall has taken the account away and not brought it back. */
-  readonly isLostToReinstall: boolean;
   readonly powerState: string | null;
   readonly zone: string | null;
 }
@@ -25,7 +22,6 @@ export async function readInstanceHosts(
     .select({
       id: allocations.id,
       turnover: workflows.status,
-      isLost: isLostToReinstall("allocations"),
       powerState: maasMachines.powerState,
       details: maasMachines.details,
     })
@@ -40,11 +36,10 @@ export async function readInstanceHosts(
     .where(inArray(allocations.id, [...ids]));
   const failed: readonly string[] = FAILED_WORKFLOW_STATUSES;
   return new Map(
-    rows.map(({ id, turnover, isLost, powerState, details }) => [
+    rows.map(({ id, turnover, powerState, details }) => [
       id,
       {
         hasFailedTurnover: turnover !== null && failed.includes(turnover),
-        isLostToReinstall: isLost,
         powerState,
         zone: details !== null && isReadInFull(details) && details.zone !== "" ? details.zone : null,
       },

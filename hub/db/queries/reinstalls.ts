@@ -1,6 +1,6 @@
 import type { AllocationId, NodeId } from "../../../shared/ids.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
-import { and, desc, eq, inArray, isNotNull, ne, notInArray, type SQL, sql } from "../orm.ts";
+import { and, desc, eq, inArray, isNotNull, ne, notInArray, sql } from "../orm.ts";
 import {
   type AllocationRow,
   allocations,
@@ -16,25 +16,23 @@ import { hasLiveCertificate } from "./node-certificates.ts";
 import { isPlan } from "./tasks.ts";
 
 /**
- * SQL that is true for an allocation whose login account is gone, because a reinstall has taken away the host's system on which the account was. The order
- * of the account on the new system ties the allocation to the new generation, and only the agent's success gives it the evidence of an account again.
- * `table` is the name by which the statement knows the allocation.
+ * SQL that is true for an allocation `a` whose login account is gone, because a reinstall has taken away the host's system on which the account was. The
+ * order of the account on the new system ties the allocation to the new generation, and only the agent's success gives it the evidence of an account
+ * again.
  */
-export const isLostToReinstall = (table: "a" | "allocations"): SQL<boolean> => {
-  const allocation = sql.identifier(table);
-  return sql<boolean>`(${allocation}.reinstalled_generation is not null
-    and (${allocation}.reinstalled_generation >= ${allocation}.generation or ${allocation}.grant_task_id is null))`;
-};
+export const isLostToReinstall = sql<boolean>`(a.reinstalled_generation is not null
+  and (a.reinstalled_generation >= a.generation or a.grant_task_id is null))`;
 
 /** SQL that is true for an allocation `a` that has no part in the system that the host has now, or in none, since a reinstall released its own. */
 export const hasNoPartInSystem = sql`coalesce(a.reinstalled_generation >= a.generation, false)`;
 
-export async function isAccountLost(db: Db | Tx, id: AllocationId): Promise<boolean> {
-  const { rows } = await db.execute<{ lost: boolean }>(
-    sql`select ${isLostToReinstall("a")} as lost from ${allocations} a where a.id = ${id}`,
-  );
-  return rows[0]?.lost === true;
-}
+/** The same rule as that of `isLostToReinstall`, for an allocation that was read. */
+export const isAccountLost = ({
+  reinstalledGeneration: released,
+  generation,
+  grantTaskId,
+}: Pick<AllocationRow, "reinstalledGeneration" | "generation" | "grantTaskId">): boolean =>
+  released !== null && (released >= generation || grantTaskId === null);
 
 /** True if a reinstall has released the machine since the allocation was made, so that its disks may hold data that no baseline knows. */
 export const wasReinstalled = ({ reinstalledGeneration }: Pick<AllocationRow, "reinstalledGeneration">): boolean =>

@@ -6,10 +6,15 @@ import type { MachinePage } from "./machine-pages.ts";
 import { isWithin, type Reach } from "./reach.ts";
 import { schedulableNodes } from "./schedulable-nodes.ts";
 
-/** The machines of an SKU at one site: all that are in the fleet, those with a tenant, and those that could get one now. */
-export interface SkuStock {
+/** An SKU that has a machine in the fleet at a site. */
+export interface SkuAtSite {
   readonly sku: Sku;
   readonly siteId: SiteId | null;
+}
+
+/** The machines of an SKU at one site: all that are in the fleet, those with a tenant, and those that could get one now. */
+export interface SkuStock {
+  readonly skuId: string;
   readonly machines: number;
   readonly used: number;
   readonly usable: number;
@@ -27,22 +32,28 @@ const isThere = ({ reach, siteId }: Place) =>
     siteId === undefined ? undefined : eq(nodes.siteId, siteId),
   );
 
-/** Counts the machines of each SKU at each site within the caller's reach, by the id of the SKU. An SKU without machines there is missing. */
-export function readSkuStock(db: Db, place: Place): Promise<SkuStock[]> {
+/** Returns which SKUs have a machine at which sites within the caller's reach, by the id of the SKU. */
+export const listSkusAtSites = (db: Db, place: Place): Promise<SkuAtSite[]> =>
+  db
+    .selectDistinct({ sku: skus, siteId: nodes.siteId })
+    .from(nodes)
+    .innerJoin(skus, eq(skus.id, nodes.sku))
+    .where(isThere(place))
+    .orderBy(asc(skus.id), asc(nodes.siteId));
+
+/** Counts the machines of each SKU at each site within the caller's reach. It finds all schedulable nodes, so only who needs the numbers calls it. */
+export function countSkuStock(db: Db, place: Place): Promise<SkuStock[]> {
   const isUsed = sql`exists (select 1 from ${allocations} a where a.node_id = ${nodes.id} and a.status <> 'ended')`;
   return db
     .select({
-      sku: skus,
-      siteId: nodes.siteId,
+      skuId: nodes.sku,
       machines: count(),
       used: sql<number>`(count(*) filter (where ${isUsed}))::int`,
       usable: sql<number>`(count(*) filter (where ${nodes.id} in ${schedulableNodes}))::int`,
     })
     .from(nodes)
-    .innerJoin(skus, eq(skus.id, nodes.sku))
     .where(isThere(place))
-    .groupBy(skus.id, nodes.siteId)
-    .orderBy(asc(skus.id), asc(nodes.siteId));
+    .groupBy(nodes.sku, nodes.siteId);
 }
 
 /** Returns a page of the machines of an SKU, oldest first, and their number. */

@@ -12,9 +12,9 @@ export const knowsComparedItems: SQL = sql.raw(
 );
 
 /**
- * The residue snapshot of each generation of a node, taken before the first tenant (architecture 14.4); after a reinstall, before the tenant is back. The row of a baseline exists as soon as the
- * hub has queued the baseline's task. A baseline has no snapshot until its task has succeeded. Code that reads a baseline parses the snapshot in the
- * row with the schema `ResidueSnapshot`.
+ * The residue snapshot of each generation of a node, taken before the first tenant (architecture 14.4); after a reinstall, before the tenant is back. The
+ * row of a baseline exists as soon as the hub has queued the baseline's task. A baseline has no snapshot until its task has succeeded. Code that reads a
+ * baseline parses the snapshot in the row with the schema `ResidueSnapshot`.
  */
 export const nodeBaselines = pgTable(
   "node_baselines",

@@ -1,27 +1,34 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { pageOfSku, readSkuStock, type SkuStock } from "../../db/queries/sku-stock.ts";
+import { countSkuStock, listSkusAtSites, pageOfSku, type SkuAtSite } from "../../db/queries/sku-stock.ts";
+import type { Sku } from "../../db/schema/index.ts";
 import { toInstanceType } from "../../nico/instance-type.ts";
 import { stableId } from "../../nico/stable-id.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
 
-const withStats = ({ query }: NicoCall): boolean => query["includeAllocationStats"] === "true";
+const placeOf = ({ actor, query }: NicoCall) => ({ reach: actor, siteId: siteIn(query) });
 
-/** The stocks of the caller's sites, or of the one that the query names, by SKU. */
-async function stocksOf({ deps: { db }, actor, query }: NicoCall): Promise<SkuStock[][]> {
-  const stocks = await readSkuStock(db, { reach: actor, siteId: siteIn(query) });
-  return [...Map.groupBy(stocks, ({ sku }) => sku.id).values()];
+/** The SKUs with a machine at the caller's sites, or at the one that the query names, with their sites. */
+async function typesOf(call: NicoCall): Promise<{ readonly sku: Sku; readonly places: SkuAtSite[] }[]> {
+  const bySku = Map.groupBy(await listSkusAtSites(call.deps.db, placeOf(call)), ({ sku }) => sku.id);
+  return [...bySku.values()].flatMap((places) => places.slice(0, 1).map(({ sku }) => ({ sku, places })));
 }
 
 /** Finds an SKU by the id that is made from its name; an SKU without machines within the caller's reach is unknown to the caller. */
-async function mustFind(call: NicoCall): Promise<{ readonly sku: SkuStock["sku"]; readonly stocks: SkuStock[] }> {
+async function mustFind(call: NicoCall) {
   const id = idIn(call.params, z.uuid()).toLowerCase();
-  for (const stocks of await stocksOf(call)) {
-    const [first] = stocks;
-    if (first !== undefined && stableId("sku", first.sku.id) === id) return { sku: first.sku, stocks };
-  }
-  throw new ApiError("not_found", `There is no instance type ${id} with a machine.`);
+  const type = (await typesOf(call)).find(({ sku }) => stableId("sku", sku.id) === id);
+  if (type === undefined) throw new ApiError("not_found", `There is no instance type ${id} with a machine.`);
+  return type;
+}
+
+async function shown(call: NicoCall, types: readonly { readonly sku: Sku; readonly places: readonly SkuAtSite[] }[]) {
+  const isAsked = call.query["includeAllocationStats"] === "true";
+  const stocks = isAsked ? await countSkuStock(call.deps.db, placeOf(call)) : null;
+  return types.map(({ sku, places }) =>
+    toInstanceType(sku, places, stocks?.filter(({ skuId }) => skuId === sku.id) ?? null),
+  );
 }
 
 const list: Endpoint = {
@@ -33,13 +40,9 @@ const list: Endpoint = {
   place: "list",
   status: 200,
   answer: async (call) => {
-    const types = await stocksOf(call);
+    const types = await typesOf(call);
     const { offset, limit } = call.page;
-    const shown = types.slice(offset, offset + limit).flatMap((stocks) => {
-      const [first] = stocks;
-      return first === undefined ? [] : [toInstanceType(first.sku, stocks, withStats(call))];
-    });
-    return { body: shown, total: types.length };
+    return { body: await shown(call, types.slice(offset, offset + limit)), total: types.length };
   },
 };
 
@@ -51,10 +54,7 @@ const get: Endpoint = {
   right: "read_nodes",
   place: "list",
   status: 200,
-  answer: async (call) => {
-    const { sku, stocks } = await mustFind(call);
-    return { body: toInstanceType(sku, stocks, withStats(call)) };
-  },
+  answer: async (call) => ({ body: (await shown(call, [await mustFind(call)]))[0] }),
 };
 
 const machines: Endpoint = {
@@ -67,8 +67,7 @@ const machines: Endpoint = {
   status: 200,
   answer: async (call) => {
     const { sku } = await mustFind(call);
-    const of = { reach: call.actor, siteId: siteIn(call.query), skuId: sku.id };
-    const page = await pageOfSku(call.deps.db, of, call.page);
+    const page = await pageOfSku(call.deps.db, { ...placeOf(call), skuId: sku.id }, call.page);
     const body = page.machines.map(({ id, createdAt }) => ({
       id,
       machineId: id,

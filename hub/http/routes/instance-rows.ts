@@ -7,7 +7,7 @@ import { readInstanceHosts } from "../../db/queries/instances.ts";
 import { listHealthOverrides } from "../../db/queries/node-health-overrides.ts";
 import { readReadiness } from "../../db/queries/node-readiness.ts";
 import { newestPowerActions } from "../../db/queries/power-actions.ts";
-import { type OpenReinstall, openReinstallsOf } from "../../db/queries/reinstalls.ts";
+import { isAccountLost, type OpenReinstall, openReinstallsOf } from "../../db/queries/reinstalls.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
@@ -59,7 +59,7 @@ export async function toInstances(db: Db | Tx, rows: readonly OpenRow[]): Promis
         known === undefined ? null : (powerIntentOf(power, known.node, known.node.lastAgentContactAt)?.kind ?? null),
       hasFailedTurnover: host?.hasFailedTurnover ?? false,
       reinstall: reinstallOf(reinstalls.get(row.nodeId)),
-      isLostToReinstall: host?.isLostToReinstall ?? false,
+      isLostToReinstall: isAccountLost(row),
     });
     const { room = null, rack = null, unit = null } = known?.node ?? {};
     return {

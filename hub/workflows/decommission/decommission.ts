@@ -213,7 +213,7 @@ async function isCleaningBegun(
 /** True if a reinstall has taken the tenant's system away, and the tenant has no account on a new one. */
 async function hasLostTenant(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const allocation = await lockOpenAllocation(tx, nodeId);
-  return allocation !== null && isAccountLost(tx, allocation.id);
+  return allocation !== null && isAccountLost(allocation);
 }
 
 /**

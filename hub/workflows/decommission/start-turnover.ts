@@ -15,7 +15,8 @@ const AGENT_WAIT_WHEN_OFF_SECONDS = 2100;
 
 /**
  * Begins the operation that cleans a node after its tenant (architecture 14.2). The node's profile and the tenant's rights decide whether a turnover
- * is a soft reset or a reimage; after a reinstall it is a reimage (decision N11). A forced turnover fails at once if the agent is not connected, so that a person decides.
+ * is a soft reset or a reimage; after a reinstall it is a reimage (decision N11). A forced turnover fails at once if the agent is not connected, so that a
+ * person decides.
  */
 export async function startTurnover(
   tx: Tx,

@@ -19,6 +19,18 @@ export interface Step {
 
 export const ADMIN = "/api/v1/admin";
 
+/** The argument that names the instance of the run. */
+export const INSTANCE = { "instance-id": "{{steps.launch_instance.instance_id}}" };
+
+/** A step that only reads. */
+export const readStep = (name: string, run: (hub: HubApi) => Promise<object>): Step => ({
+  name,
+  phase: "test",
+  seconds: 120,
+  args: {},
+  run: async (hub) => ({ success: true, ...(await run(hub)) }),
+});
+
 /** What Muster does not have. The suite skips the checks of the step, and prints the reason. */
 export const absent = (name: string, phase: Step["phase"], reason: string): Step => ({
   name,

@@ -57,6 +57,7 @@ async function uidOf(tx: Tx, { id, nodeId }: AllocationRow): Promise<number | un
   return (await readTenancyOf(tx, id))?.uid ?? earlier;
 }
 
+const WAITS = "The agent to make the tenant's account on the new system";
 const GRANT_INPUT = TASKS["allocation.grant_user"].input;
 const GRANT: AgentWork<"allocation.grant_user"> = {
   type: "allocation.grant_user",
@@ -65,7 +66,7 @@ const GRANT: AgentWork<"allocation.grant_user"> = {
   workSeconds: () => GRANT_SECONDS,
   isAskedFor: () => true,
   failed: (context, task) => notRestored(context, task, task.errorMessage ?? `the task is ${task.state}`),
-  waitsFor: () => "The agent to make the tenant's account on the new system",
+  waitsFor: () => WAITS,
 };
 
 const notRestored = ({ node }: DecommissionContext, task: Task, why: string): Failure =>
@@ -163,7 +164,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
     const { ssh_keys: sshKeys } = GRANT_INPUT.parse(task.input);
     await moveToNewSystem(tx, allocation.id, { generation: node.generation, sshKeys });
   });
-  return { kind: "wait", reason: GRANT.waitsFor(context, {} as Task), seconds: 1 };
+  return { kind: "wait", reason: WAITS, seconds: 1 };
 }
 
 /** Makes the tenant's account on the new system, with the login, keys and rights of the allocation. */

@@ -1,21 +1,12 @@
 /** The steps that read the fleet: what there is, how well it is, and where it stands. */
 import { Site } from "../../../../shared/api/sites.ts";
-import type { HubApi } from "../../../support/hub-api.ts";
 import { alertsOf, isHealthy, readFleet } from "../fleet.ts";
-import type { Step } from "../step.ts";
-
-const read = (name: string, run: (hub: HubApi) => Promise<object>): Step => ({
-  name,
-  phase: "test",
-  seconds: 120,
-  args: {},
-  run: async (hub) => ({ success: true, ...(await run(hub)) }),
-});
+import { readStep, type Step } from "../step.ts";
 
 const isReserved = (node: { allocation: object | null; cordon_owner: string | null }): boolean =>
   node.allocation !== null || node.cordon_owner !== null;
 
-const governance = read("query_governance_metrics", async (hub) => {
+const governance = readStep("query_governance_metrics", async (hub) => {
   const fleet = await readFleet(hub);
   const of = (nodes: typeof fleet) => ({
     nodes: nodes.length,
@@ -30,7 +21,7 @@ const governance = read("query_governance_metrics", async (hub) => {
   return { machine_count: fleet.length, metrics };
 });
 
-const inventory = read("query_fleet_inventory", async (hub) => {
+const inventory = readStep("query_fleet_inventory", async (hub) => {
   const sites = new Map((await hub.all(Site, "/api/v1/admin/maas-sites")).map((site) => [site.id, site]));
   const nodes = (await readFleet(hub)).map((node) => ({
     node_id: node.id,
@@ -49,7 +40,7 @@ const inventory = read("query_fleet_inventory", async (hub) => {
 
 const PAUSE_SECONDS = 5;
 /** The index of what was ordered is the list of onboardings, read twice: an order keeps its id, and names its node once the host has enrolled. */
-const discovery = read("query_resource_discovery", async (hub) => {
+const discovery = readStep("query_resource_discovery", async (hub) => {
   const wanted = async () => (await hub.onboardings()).filter(({ status }) => status !== "cancelled");
   const first = await wanted();
   await new Promise((done) => setTimeout(done, PAUSE_SECONDS * 1_000));
@@ -69,7 +60,7 @@ const discovery = read("query_resource_discovery", async (hub) => {
   };
 });
 
-const ingestion = read("verify_ingestion", async (hub) => {
+const ingestion = readStep("verify_ingestion", async (hub) => {
   const nodes = new Map((await readFleet(hub)).map((node) => [node.id as string, node]));
   const wanted = (await hub.onboardings()).filter(({ status }) => status !== "cancelled");
   const found = wanted.filter(({ node_id: id }) => id !== null && nodes.has(id));
@@ -90,7 +81,7 @@ const ingestion = read("verify_ingestion", async (hub) => {
   };
 });
 
-const health = read("query_host_health", async (hub) => {
+const health = readStep("query_host_health", async (hub) => {
   const hosts = (await readFleet(hub)).map((node) => {
     const seen = node.last_agent_contact_at;
     const alerts = alertsOf(node);
@@ -106,7 +97,7 @@ const health = read("query_host_health", async (hub) => {
   return { hosts_checked: hosts.length, hosts };
 });
 
-const aggregation = read("query_health_aggregation", async (hub) => {
+const aggregation = readStep("query_health_aggregation", async (hub) => {
   const bySku = Map.groupBy(await readFleet(hub), ({ sku_id: sku }) => sku);
   const groups = [...bySku].map(([sku, nodes]) => {
     const unhealthy = nodes.filter((node) => !isHealthy(node));
@@ -123,12 +114,12 @@ const aggregation = read("query_health_aggregation", async (hub) => {
   return { aggregation_level: "sku", groups };
 });
 
-const topology = read("query_topology", async (hub) => {
+const topology = readStep("query_topology", async (hub) => {
   const hosts = (await readFleet(hub)).map(({ id, location }) => ({ host_id: id, failure_domain: location.rack }));
   return { hosts_checked: hosts.length, hosts };
 });
 
-const addresses = read("query_stable_ips", async (hub) => {
+const addresses = readStep("query_stable_ips", async (hub) => {
   const hosts = (await readFleet(hub)).map(({ id, gpus_total: gpus, host }) => ({
     host_id: id,
     hw_sku_device_type: gpus > 0 ? "gpu" : "cpu",

@@ -1,9 +1,7 @@
 /** The steps that read an instance. */
 import { Instance } from "../../../../shared/api/instances.ts";
 import { describeInstance, listedInstance, readInstance, stateOf } from "../instance.ts";
-import { ADMIN, absent, argument, type Step } from "../step.ts";
-
-const INSTANCE = { "instance-id": "{{steps.launch_instance.instance_id}}" };
+import { ADMIN, absent, argument, INSTANCE, type Step } from "../step.ts";
 
 export const listInstances: Step = {
   name: "list_instances",

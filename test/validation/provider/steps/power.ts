@@ -3,9 +3,8 @@ import { PowerAction } from "../../../../shared/api/power.ts";
 import type { HubApi } from "../../../support/hub-api.ts";
 import { LONG_WAIT_MS, until } from "../../../support/until.ts";
 import { answersSsh, bootOf, describeInstance, type Instance, readInstance } from "../instance.ts";
-import { ADMIN, argument, type Step } from "../step.ts";
+import { ADMIN, argument, INSTANCE, type Step } from "../step.ts";
 
-const INSTANCE = { "instance-id": "{{steps.launch_instance.instance_id}}" };
 /** The longest that a power action of Muster may take (docs/timeouts.md), and ten minutes for the host to be ready again. */
 const LONGEST_SECONDS = 3_300;
 

@@ -1,7 +1,7 @@
 import { DecommissionCreated, DecommissionDetail } from "../../../../shared/api/decommissions.ts";
 import { until } from "../../../support/until.ts";
 import { bootOf, describeInstance, instanceIs, readInstance } from "../instance.ts";
-import { ADMIN, argument, type Step } from "../step.ts";
+import { ADMIN, argument, INSTANCE, type Step } from "../step.ts";
 
 /** A host of a real site may take an hour for a release and a deploy. */
 const LONGEST_SECONDS = 5_400;
@@ -10,7 +10,7 @@ export const reinstallInstance: Step = {
   name: "reinstall_instance",
   phase: "test",
   seconds: LONGEST_SECONDS,
-  args: { "instance-id": "{{steps.launch_instance.instance_id}}" },
+  args: INSTANCE,
   run: async (hub, args) => {
     const id = argument(args, "instance-id");
     const before = await bootOf(hub, await readInstance(hub, id));

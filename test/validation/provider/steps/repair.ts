@@ -6,7 +6,7 @@ import { Repair, RepairDetail } from "../../../../shared/api/repairs.ts";
 import type { HubApi } from "../../../support/hub-api.ts";
 import { until } from "../../../support/until.ts";
 import { readFleet } from "../fleet.ts";
-import { ADMIN, absent, argument, type Step } from "../step.ts";
+import { ADMIN, absent, argument, readStep, type Step } from "../step.ts";
 
 const REASON = "NVIDIA's validation suite";
 
@@ -89,33 +89,21 @@ const returnRack: Step = {
   },
 };
 
-const maintenance: Step = {
-  name: "query_maintenance_events",
-  phase: "test",
-  seconds: 120,
-  args: {},
-  run: async (hub) => {
-    const events = (await readFleet(hub))
-      .filter(({ cordon_owner: owner }) => owner?.startsWith("operator:") === true)
-      .map(({ id, status, cordon_reason: message }) => ({ machine_id: id, status, message }));
-    return { success: true, events_queryable: true, events };
-  },
-};
+const maintenance = readStep("query_maintenance_events", async (hub) => {
+  const events = (await readFleet(hub))
+    .filter(({ cordon_owner: owner }) => owner?.startsWith("operator:") === true)
+    .map(({ id, status, cordon_reason: message }) => ({ machine_id: id, status, message }));
+  return { events_queryable: true, events };
+});
 
-const history: Step = {
-  name: "query_repair_history",
-  phase: "test",
-  seconds: 120,
-  args: {},
-  run: async (hub) => {
-    const records: object[] = [];
-    for (const { id, node_id: node } of await hub.all(Repair, `${ADMIN}/repairs`)) {
-      const { timeline } = await hub.call(RepairDetail, "GET", `${ADMIN}/repairs/${id}`);
-      records.push({ machine_id: node, entries: timeline.map(({ at, entry, message }) => ({ at, entry, message })) });
-    }
-    return { success: true, history_queryable: true, records };
-  },
-};
+const history = readStep("query_repair_history", async (hub) => {
+  const records: object[] = [];
+  for (const { id, node_id: node } of await hub.all(Repair, `${ADMIN}/repairs`)) {
+    const { timeline } = await hub.call(RepairDetail, "GET", `${ADMIN}/repairs/${id}`);
+    records.push({ machine_id: node, entries: timeline.map(({ at, entry, message }) => ({ at, entry, message })) });
+  }
+  return { history_queryable: true, records };
+});
 
 const Told = z.looseObject({ type: z.string(), time: z.string(), data: z.looseObject({}) });
 const Data = z.looseObject({ node_id: z.string().optional(), mode: z.string().optional() });
@@ -130,30 +118,17 @@ async function toldBy(hub: HubApi, isMeant: (type: string, data: z.output<typeof
   });
 }
 
-const channel = (name: string, isMeant: (type: string, data: z.output<typeof Data>) => boolean): Step => ({
-  name,
-  phase: "test",
-  seconds: 120,
-  args: {},
-  run: async (hub) => ({
-    success: true,
+const channel = (name: string, isMeant: (type: string, data: z.output<typeof Data>) => boolean): Step =>
+  readStep(name, async (hub) => ({
     notification_channel_observable: true,
     notifications: await toldBy(hub, isMeant),
-  }),
-});
+  }));
 
 const LEAVES: ReadonlySet<string | undefined> = new Set(["drain", "remove", "release", "full_decommission"]);
-const retirement: Step = {
-  name: "query_retirement_notices",
-  phase: "test",
-  seconds: 120,
-  args: {},
-  run: async (hub) => ({
-    success: true,
-    notices_queryable: true,
-    notices: await toldBy(hub, (type, { mode }) => type === "node.decommission.started" && LEAVES.has(mode)),
-  }),
-};
+const retirement = readStep("query_retirement_notices", async (hub) => ({
+  notices_queryable: true,
+  notices: await toldBy(hub, (type, { mode }) => type === "node.decommission.started" && LEAVES.has(mode)),
+}));
 
 /** In the order in which they run: some act, and those after them read what came of it. */
 export const REPAIR_STEPS: readonly Step[] = [

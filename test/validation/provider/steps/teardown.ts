@@ -3,9 +3,8 @@ import { SanitizationSummary } from "../../../../shared/api/sanitization.ts";
 import { HubProblem } from "../../../support/hub-api.ts";
 import { until } from "../../../support/until.ts";
 import { readInstance } from "../instance.ts";
-import { ADMIN, argument, type Step } from "../step.ts";
+import { ADMIN, argument, INSTANCE, type Step } from "../step.ts";
 
-const INSTANCE = { "instance-id": "{{steps.launch_instance.instance_id}}" };
 const LONGEST_SECONDS = 5_400;
 
 /** Releases the instance and waits until its host is clean. */
