@@ -15,7 +15,7 @@ export const RIGHTS = {
   operate_nodes:
     "begin and change operations, change nodes, tasks, breakers and repairs, and validate sanitization records",
   allocate:
-    "create, grant and end allocations, change their labels and the SSH keys of tenants, and switch the power of machines and install them anew",
+    "create, grant and end allocations, change their labels and the SSH keys of tenants, switch the power of machines, and install them anew",
   allocate_unhealthy: "allocate a named node although a health override keeps tenants off it",
   configure_sites: "change sites, profiles, credentials, RoCE rows and BMC logins",
   read_audit: "read the audit",
