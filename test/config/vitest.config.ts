@@ -1,10 +1,19 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./longest-first.ts";
+import { chosenHere } from "./rotation/rotation.ts";
 
 /** Time limits in milliseconds, which only a hang reaches. */
 const LIMITS = { testTimeout: 1_200_000, hookTimeout: 600_000 };
-const exclude = ["**/node_modules/**", "**/.muster/**"];
+const exclude = ["**/node_modules/**", "**/.muster/**", ...longTestsLeftOut(process.argv.slice(2))];
+
+/** `npm test` alone leaves most of the long tests out. With any further argument it runs all that the argument names. */
+function longTestsLeftOut(args: readonly string[]): readonly string[] {
+  if (args.join(" ") !== "run --config test/config/vitest.config.ts") return [];
+  const { because, leftOut } = chosenHere();
+  console.info(`Long tests: ${because}`);
+  return leftOut;
+}
 
 /**
  * A test's timeout is longer than one wait of `until`, so that the test's error names the condition that was not met. With `isolate: false`, the test
@@ -17,6 +26,8 @@ export default defineConfig({
     // Many test suites wait for most of their time, so each processor core serves two vitest workers. More than eight workers could use up
     // PostgreSQL's connections.
     maxWorkers: Math.min(availableParallelism() * 2, 8),
+    // Node.js's own 16 MiB for young objects make the garbage collector take a tenth of the tests' processor time.
+    execArgv: ["--max-semi-space-size=64"],
     sequence: { sequencer: LongestFirst },
     globalSetup: ["./compile-cache.ts", "../support/database-server.ts"].map(
       (path) => new URL(path, import.meta.url).pathname,

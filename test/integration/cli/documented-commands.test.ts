@@ -128,6 +128,7 @@ const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: st
   "check:boundaries": { file: "package.json", has: "npm run check:types && npm run check:boundaries" },
   "check:citations": { file: "package.json", has: "npm run check:unused && npm run check:citations" },
   "check:rules": { file: "package.json", has: "npm run check:code && npm run check:rules" },
+  "test:all": { file: "test/rotation.test.ts", has: 'chosen("all"' },
   "test:boot": { file: ".ci/run", has: "npm run test:boot" },
   "test:page": { file: ".ci/run", has: "npm run test:page" },
   "db:generate": { file: ".ci/run", has: "npm run --silent db:generate" },
