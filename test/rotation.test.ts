@@ -20,6 +20,8 @@ describe("the long tests", () => {
   it("are files of this repository, or steps of .ci/run", () => {
     const files = new Set(globSync("{agent,test}/**/*.test.ts", { cwd: ROOT }));
     expect(names.filter((name) => !files.has(name))).toEqual(["first-boot", "test-npm-postgres", "test-page"]);
+    for (const suite of ["e2e", "integration", "packages", "properties"])
+      for (const file of files) if (file.startsWith(`test/${suite}/`)) expect(names).toContain(file);
   });
 
   it("all run within as many commits as there are groups, when each commit has the next group", () => {

@@ -1,9 +1,12 @@
+import { globSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
 /**
- * The tests that take most of the processor's time, with the measured processor seconds of each: the test's own process, its child processes and its
- * part of PostgreSQL. The figures only have to be right in proportion, because they only divide the tests into groups of about equal time. A test file
- * that takes at least ten seconds belongs into this table.
+ * The measured processor seconds of test files and steps: the test's own process, its child processes and its part of PostgreSQL. The figures only have to
+ * be right in proportion, because they only divide the long tests into groups of about equal time. A test file of another suite than those below
+ * that takes at least ten seconds belongs into this table, so that it becomes a long test.
  */
-export const LONG_TESTS: Readonly<Record<string, number>> = {
+const MEASURED: Readonly<Record<string, number>> = {
   // Steps of .ci/run that are not test files of `npm test`.
   "test-page": 490,
   "first-boot": 120,
@@ -87,4 +90,19 @@ export const LONG_TESTS: Readonly<Record<string, number>> = {
   "test/properties/admission.test.ts": 11,
   "test/properties/reimaged-disks.test.ts": 11,
   "test/properties/first-boot-verdict.test.ts": 10,
+};
+
+/** The suites of which every test file is a long test, because it starts a hub, or works on a database with many rows. */
+const SUITES = "test/{properties,integration,e2e,packages}/**/*.test.ts";
+/** The processor seconds of a test file of these suites that is not in the table. */
+const USUAL = 5;
+
+/** All long tests with their processor seconds: test files, and steps of .ci/run. */
+export const LONG_TESTS: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(
+    globSync(SUITES, { cwd: fileURLToPath(new URL("../../..", import.meta.url)) })
+      .sort()
+      .map((file) => [file, USUAL]),
+  ),
+  ...MEASURED,
 };

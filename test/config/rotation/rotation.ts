@@ -1,6 +1,6 @@
 /**
- * All tests together take 45 minutes on two cores. So `npm test` runs the tests that are not in `LONG_TESTS`, and one group of those that are. The
- * commit's hash chooses the group, so that a commit always runs the same tests, and the commits of a branch run all of them in turn.
+ * All tests together take 45 minutes on two cores. So `npm test` runs the tests that are no long tests, and one group of the long ones. The commit's hash
+ * chooses the group, so that a commit always runs the same tests.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
