@@ -108,10 +108,18 @@ export const CONDITION_TYPES = {
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   /**
-   * The condition `network.roce` says whether the host has the addresses of all its RoCE rows. A profile may allow the host to serve without its RoCE
-   * rows.
+   * The condition `network.roce` says whether MAAS gave the host's machine the addresses of all its RoCE rows at the deploy. A profile may allow the host
+   * to serve without its RoCE rows.
    */
   "network.roce": {
+    sources: ["hub"],
+    lifeSeconds: null,
+    bars: "not_true",
+    tolerates: "MissingButAllowed",
+    network: "muster",
+  },
+  /** The condition `network.addresses` says whether the host has on its interfaces the RoCE addresses of its deploy (decision H3). */
+  "network.addresses": {
     sources: ["hub"],
     lifeSeconds: null,
     bars: "not_true",

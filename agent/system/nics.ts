@@ -22,17 +22,25 @@ export async function isPort(root: string, name: string): Promise<boolean> {
 }
 
 /**
+ * Returns a function that names the IPv4 addresses of an interface. They are those of the machine on which the agent runs, and not those of a folder that
+ * stands for a host.
+ */
+export function ipv4Addresses(root: string): (name: string) => string[] {
+  const addresses = root === "/" ? networkInterfaces() : {};
+  return (name) => (addresses[name] ?? []).flatMap((one) => (one.family === "IPv4" ? [one.address] : []));
+}
+
+/**
  * The host's ports, whether or not they are up or have an address, and then its virtual interfaces with an address. Only ports have a speed, so that a bond
  * or a VLAN never stands in for a lost port. Throws if the host does not show its interfaces.
  */
 export async function readInterfaces(root: string): Promise<Inventory["interfaces"]> {
-  // The addresses are those of the machine on which the agent runs, and not those of a folder that stands for a host.
-  const addresses = root === "/" ? networkInterfaces() : {};
+  const addressesOf = ipv4Addresses(root);
   const ports: Inventory["interfaces"] = [];
   const others: Inventory["interfaces"] = [];
   for (const name of (await readdir(join(root, NET))).sort()) {
     const text = (file: string): Promise<string | null> => textOf(join(root, NET, name, file));
-    const ipv4 = (addresses[name] ?? []).flatMap((one) => (one.family === "IPv4" ? [one.address] : []));
+    const ipv4 = addressesOf(name);
     // A port of a bond shows the address of the bond as its own.
     const mac = (await text("bonding_slave/perm_hwaddr")) ?? (await text("address"));
     const one = { name, mac: (mac ?? "").slice(0, 200).toLowerCase(), ipv4: ipv4.slice(0, MOST_ADDRESSES) };

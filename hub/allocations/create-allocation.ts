@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AllocationCreate } from "../../shared/api/allocations.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import { isOwnOverride } from "../../shared/health-report.ts";
-import { AllocationId, type NodeId } from "../../shared/ids.ts";
+import { AllocationId, type NodeId, type SiteId } from "../../shared/ids.ts";
 import { insertAllocation } from "../db/queries/allocations.ts";
 import { databaseNow } from "../db/queries/clock.ts";
 import { readSite } from "../db/queries/maas-sites.ts";
@@ -14,7 +14,7 @@ import type { Tx } from "../db/tx.ts";
 import { tellAllocation } from "../node/allocation-moves.ts";
 import type { Obstacle } from "../node/schedulable.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
-import { obstaclesToAllocation, readCandidates, takeFreeNode } from "./free-node.ts";
+import { obstaclesToAllocation, readCandidates, takeFreeNode, type WantedNode } from "./free-node.ts";
 import { keysOfNew } from "./named-keys.ts";
 
 /**
@@ -35,7 +35,19 @@ export async function createAllocation(
   { tolerates = () => false }: Despite = {},
 ): Promise<AllocationRow> {
   await mustEndLater(tx, request.ends_at);
-  const { node, despite } = await nodeFor(tx, request, tolerates);
+  return await allocateNode(tx, request, createdBy, await nodeFor(tx, request, tolerates));
+}
+
+/** What a request says about an allocation, whatever node it gets. */
+export type AllocationTerms = Omit<AllocationCreate, "node_id" | "site_id" | "sku_id">;
+
+/** Allocates a free node that this transaction has locked. */
+export async function allocateNode(
+  tx: Tx,
+  request: AllocationTerms,
+  createdBy: string,
+  { node, despite }: Taken,
+): Promise<AllocationRow> {
   const id = AllocationId.parse(randomUUID());
   const keys = { sshKeyIds: request.ssh_key_ids, sshKeyGroupIds: request.ssh_key_group_ids };
   const isNaming = keys.sshKeyIds.length + keys.sshKeyGroupIds.length > 0;
@@ -97,7 +109,7 @@ async function orderAccount(
   return task;
 }
 
-async function mustEndLater(tx: Tx, endsAt: string | null): Promise<void> {
+export async function mustEndLater(tx: Tx, endsAt: string | null): Promise<void> {
   if (endsAt === null) return;
   const now = await databaseNow(tx);
   if (Date.parse(endsAt) > now.getTime()) return;
@@ -126,6 +138,14 @@ async function nodeFor(tx: Tx, request: AllocationCreate, tolerates: Tolerates):
   if (node_id !== undefined) return namedNode(tx, node_id, root, { tolerates, mayBeUnhealthy });
   if (site_id === undefined || sku_id === undefined)
     throw new Error("the request names neither a node nor a SKU and a site");
+  return { node: await takeFreeNode(tx, await wantedNode(tx, { site_id, sku_id, root })), despite: [] };
+}
+
+/** Returns which nodes fit a request that names a SKU and a site, or throws ApiError if one of them does not exist. */
+export async function wantedNode(
+  tx: Tx,
+  { site_id, sku_id, root }: { readonly site_id: SiteId; readonly sku_id: string; readonly root: boolean },
+): Promise<WantedNode> {
   const unknown = (field: string, what: string) =>
     new ApiError("reference_unknown", `There is no ${what}. List them and use one that exists.`, {
       errors: [{ pointer: `/${field}`, message: "names nothing that exists" }],
@@ -133,7 +153,7 @@ async function nodeFor(tx: Tx, request: AllocationCreate, tolerates: Tolerates):
   const site = await readSite(tx, site_id);
   if (site === null) throw unknown("site_id", `site ${site_id}`);
   if ((await readSku(tx, sku_id)) === null) throw unknown("sku_id", `SKU ${sku_id}`);
-  return { node: await takeFreeNode(tx, { siteId: site_id, siteName: site.name, sku: sku_id, root }), despite: [] };
+  return { siteId: site_id, siteName: site.name, sku: sku_id, root };
 }
 
 /**

@@ -60,16 +60,11 @@ const PAGE = 200;
  */
 export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   const census = new Map<NodeId, Obstacle | null>();
-  const filter = { siteId: wanted.siteId, skus: [wanted.sku] };
-  let after: readonly string[] | null = null;
-  do {
-    const page: Candidate[] = await readCandidates(tx, filter, { limit: PAGE, after });
+  for await (const page of pagesOf(tx, wanted)) {
     for (const one of page) census.set(one.row.node.id, obstaclesToAllocation(one, wanted.root)[0] ?? null);
     const free = await firstFree(tx, page, wanted.root, census);
     if (free !== null) return free;
-    const last = page.length < PAGE ? undefined : page.at(-1);
-    after = last?.row.cursor ?? null;
-  } while (after !== null);
+  }
   for (const [id, obstacle] of census) {
     if (obstacle !== null) continue;
     const node = await lockNode(tx, id);
@@ -78,6 +73,17 @@ export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
     census.set(id, now ?? { kind: "deleted", text: "the node is deleted" });
   }
   throw noneFree(wanted, [...census.values()]);
+}
+
+/** Reads all nodes of the SKU at the site, by their hostnames. */
+export async function* pagesOf(tx: Tx, { siteId, sku }: WantedNode): AsyncGenerator<readonly Candidate[]> {
+  let after: readonly string[] | null = null;
+  do {
+    const page: Candidate[] = await readCandidates(tx, { siteId, skus: [sku] }, { limit: PAGE, after });
+    yield page;
+    const last = page.length < PAGE ? undefined : page.at(-1);
+    after = last?.row.cursor ?? null;
+  } while (after !== null);
 }
 
 /** Locks a free node of `page`, which is one page of the list of nodes. `firstFree` skips nodes that another transaction has locked. */
@@ -100,7 +106,7 @@ async function firstFree(
   return null;
 }
 
-async function obstaclesNow(tx: Tx, id: NodeId, root: boolean): Promise<Obstacle[]> {
+export async function obstaclesNow(tx: Tx, id: NodeId, root: boolean): Promise<Obstacle[]> {
   const [candidate] = await readCandidates(tx, { id }, { limit: 1, after: null });
   return candidate === undefined
     ? [{ kind: "deleted", text: "the node is deleted" }]

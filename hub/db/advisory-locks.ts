@@ -49,6 +49,8 @@ export const LOCK_CLASSES = {
   fleet_sample: 74_114,
   /** Automatic requests for repair at one site run one after the other, because the breaker counts those that stand. */
   repair_breaker: 74_122,
+  /** Batches of allocations of one SKU at one site run one after the other, so that no two of them wait for each other's nodes. */
+  allocation_batch: 74_128,
   /** The lock `probe_plan` lets one hub at a time compare the probes of the profiles with those that the hubs make. */
   probe_plan: 74_127,
   /** Requests that adopt machines run one after the other, so that no two of them adopt one machine (decision N8). */

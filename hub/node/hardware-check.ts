@@ -2,12 +2,14 @@ import { classOf, maySay, NOT_OBSERVED } from "../../shared/condition-types.ts";
 import { type Failure, failure } from "../../shared/failures.ts";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { TaskResult } from "../../shared/tasks/index.ts";
-import { readConditions, writeConditions, writeOwnCondition } from "../db/queries/node-conditions.ts";
+import { readConditions, removeConditions, writeConditions, writeOwnCondition } from "../db/queries/node-conditions.ts";
 import { keepInventory } from "../db/queries/node-inventories.ts";
+import { readRoceOfNode } from "../db/queries/node-roce.ts";
 import { readSku } from "../db/queries/skus.ts";
 import type { Node, Sku } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { compareHardware, type HardwareVerdict, UNREADABLE, type WantedHardware } from "./hardware-verdict.ts";
+import { compareAddresses } from "./roce-verdict.ts";
 
 /** A node keeps the number of GPUs of the time when it was made, even if somebody changes its SKU later. */
 const wantedOf = (node: Pick<Node, "gpusTotal">, sku: Pick<Sku, "gpuVendor" | "hardware">): WantedHardware => ({
@@ -16,8 +18,18 @@ const wantedOf = (node: Pick<Node, "gpusTotal">, sku: Pick<Sku, "gpuVendor" | "h
   hardware: sku.hardware,
 });
 
-/** Compares each inventory that the agent sends with the node's SKU, so that a host that loses a GPU gets no new tenant. */
+async function judgeAddresses(tx: Tx, node: Pick<Node, "id" | "generation">, inventory: Inventory): Promise<void> {
+  const verdict = compareAddresses(inventory, await readRoceOfNode(tx, node.id));
+  if (verdict === null) await removeConditions(tx, node.id, "network.addresses");
+  else await writeOwnCondition(tx, node, { type: "network.addresses", ...verdict });
+}
+
+/**
+ * Compares each inventory that the agent sends with the node's SKU and with the RoCE addresses of its deploy, so that a host that loses a GPU or an
+ * address gets no new tenant.
+ */
 export async function judgeInventory(tx: Tx, node: Node, inventory: Inventory): Promise<void> {
+  await judgeAddresses(tx, node, inventory);
   const sku = await readSku(tx, node.sku);
   if (sku === null) return;
   const before = (await readConditions(tx, node.id, node.generation)).find(({ type }) => type === "hardware.sku");
@@ -56,6 +68,7 @@ export async function storeCheck(
   const own = result.conditions.filter(({ type }) => maySay("agent", type));
   if (own.length > 0) await writeConditions(tx, node, "agent", own);
   await writeOwnCondition(tx, node, { type: "hardware.sku", ...sku });
+  await judgeAddresses(tx, node, result.inventory);
 }
 
 /** The failure of the stage `check_hardware`; null for a host that is as it must be. An uncounted host does not count as complete. */

@@ -12,6 +12,8 @@ const ABOUT: Readonly<Record<ConditionType, string>> = {
   "bootstrap.muster": "Read the log of the first boot on the host, and reimage the node if its bootstrap did not end",
   "network.roce":
     "Correct the site's RoCE rows of the host, and reimage the node, or change roce_required of its profile",
+  "network.addresses":
+    "Check the cables and the network settings of the interfaces that the message names, and reimage the node if a tenant changed the settings",
   "network.ready": "Read the condition's message in get-node, and let the operator of the network mend its cause",
   "host.ready":
     "Let the external system report host.ready, or give the node a profile whose readiness policy names other conditions",

@@ -41,6 +41,15 @@ const TwoForms = "give either node_id, or sku_id and site_id";
 const NoKeys = "give at least one key, or name keys or groups of the tenant by ssh_key_ids or ssh_key_group_ids";
 const TwoKinds = "give the keys themselves, or name stored keys and groups, and not both";
 
+type NamedKeys = Readonly<Record<"ssh_keys" | "ssh_key_ids" | "ssh_key_group_ids", readonly unknown[]>>;
+
+/** An account gets the keys of its request, or those of stored keys and groups, and never both. */
+export function mustNameKeys({ ssh_keys, ssh_key_ids, ssh_key_group_ids }: NamedKeys, context: z.RefinementCtx): void {
+  const stored = ssh_key_ids.length + ssh_key_group_ids.length > 0;
+  if (stored === ssh_keys.length > 0)
+    context.addIssue({ code: "custom", path: ["ssh_keys"], message: stored ? TwoKinds : NoKeys });
+}
+
 /** A request for an allocation (architecture 14.1) names a node, or an SKU and a site. For an SKU and a site, the hub chooses a free node. */
 export const AllocationCreate = z
   .strictObject({
@@ -86,12 +95,10 @@ export const AllocationCreate = z
       .default(null),
   })
   .superRefine((asked, context) => {
-    const { node_id, sku_id, site_id, ssh_keys, ssh_key_ids, ssh_key_group_ids, allow_unhealthy_machine } = asked;
+    const { node_id, sku_id, site_id, allow_unhealthy_machine } = asked;
     if (allow_unhealthy_machine && node_id === undefined)
       context.addIssue({ code: "custom", path: ["allow_unhealthy_machine"], message: "needs node_id" });
-    const stored = ssh_key_ids.length + ssh_key_group_ids.length > 0;
-    if (stored === ssh_keys.length > 0)
-      context.addIssue({ code: "custom", path: ["ssh_keys"], message: stored ? TwoKinds : NoKeys });
+    mustNameKeys(asked, context);
     const named = node_id !== undefined;
     if (named !== (sku_id === undefined) || named !== (site_id === undefined))
       context.addIssue({ code: "custom", path: ["node_id"], message: TwoForms });

@@ -8,6 +8,7 @@ const HOSTNAME = "c12u41";
 
 /** Makes the instance of docs/instances.md before its first command, and ends the power action of the command before, as time would do. */
 export async function prepareInstance(api: ApiHarness, command: string): Promise<void> {
+  if (command.includes("create-allocation-batch")) await addFreeNodes(api);
   if (!command.includes(HOSTNAME)) return;
   const { database, pool } = { database: api.database.database, pool: api.database.database.pool };
   await pool.query("update power_actions set state = 'done', finished_at = now() where state = 'running'");
@@ -25,4 +26,11 @@ export async function prepareInstance(api: ApiHarness, command: string): Promise
   const wanted = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
   await api.ask("POST", "/api/v1/admin/allocations", wanted);
   await pool.query("update allocations set status = 'active', active_at = now() where hostname = $1", [HOSTNAME]);
+}
+
+/** Adds the free nodes of the site `dc1` that a batch of allocations takes. */
+async function addFreeNodes({ database: { database } }: ApiHarness): Promise<void> {
+  const { rows } = await database.pool.query("select id from maas_sites where name = 'dc1'");
+  for (const hostname of ["c13u1", "c13u2", "c13u3", "c13u4"])
+    await database.inTx((tx) => addSchedulableNode(tx, { siteId: rows[0].id, hostname, sku: "h100" }));
 }

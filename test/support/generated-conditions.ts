@@ -78,7 +78,7 @@ export const conditions: fc.Arbitrary<Readonly<Record<string, Said | null>>> = f
       type,
       NEEDED.includes(type)
         ? oftenUsual<Said | null>(USUAL, condition)
-        : type === "network.roce"
+        : type === "network.roce" || type === "network.addresses"
           ? barring
           : FOREIGN.includes(type)
             ? asked

@@ -5,6 +5,7 @@ import { VERBS } from "../../hub/workflows/engine/recovery.ts";
 import type { DriftDetails } from "../../shared/drift.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import { siteBody } from "./api-harness.ts";
+import { batchRequest } from "./batch-request.ts";
 import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import { newSecret } from "./webhook-receiver.ts";
 import { ADMIN, type WriteWorld } from "./write-world.ts";
@@ -215,6 +216,7 @@ const NODES: Readonly<Record<string, Prepare>> = {
 
 const ALLOCATIONS: Readonly<Record<string, Prepare>> = {
   createAllocation: async (world) => ({ body: await world.allocationRequest() }),
+  createAllocationBatch: async (world) => ({ body: await batchRequest(world) }),
   releaseAllocation: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
   forceReleaseAllocation: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
   validateSanitizationRecord: async (world) => ({

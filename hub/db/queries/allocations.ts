@@ -37,6 +37,14 @@ export async function readAllocation(db: Db | Tx, id: AllocationId): Promise<All
   return row ?? null;
 }
 
+/** Reads several allocations, by the hostnames of their nodes. */
+export const readAllocations = (db: Db | Tx, ids: readonly AllocationId[]): Promise<AllocationRow[]> =>
+  db
+    .select()
+    .from(allocations)
+    .where(inArray(allocations.id, [...ids]))
+    .orderBy(allocations.hostname);
+
 export const readAllocationVersion = (db: Db | Tx, id: AllocationId): Promise<string | null> =>
   readVersion(db, allocations, eq(allocations.id, id));
 

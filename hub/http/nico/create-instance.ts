@@ -21,31 +21,35 @@ const MOST_SKUS = 10_000;
 const LOGIN_USER = "tenant";
 
 /**
- * NICo's request for an instance, as far as Muster can carry it out. `siteId`, `loginUser` and `root` are Muster's own, for what NICo knows from its
- * networks and images.
+ * What NICo's requests for one instance and for several have in common, as far as Muster can carry it out. `siteId`, `loginUser` and `root` are Muster's
+ * own, for what NICo knows from its networks and images.
  */
-const InstanceRequest = z.object({
-  name: z.string().min(2).max(256),
+export const COMMON_FIELDS = {
   description: z.string().nullish(),
   tenantId: z.uuid(),
-  instanceTypeId: z.uuid().nullish(),
-  machineId: z.uuid().nullish(),
   vpcId: z.uuid().nullish(),
   siteId: z.uuid().nullish(),
   sshKeyGroupIds: z.array(z.uuid()).min(1).max(32),
   labels: z.record(z.string(), z.string()).nullish(),
   loginUser: z.string().nullish(),
   root: z.boolean().nullish(),
+};
+const Common = z.object(COMMON_FIELDS);
+type Wanted = z.output<typeof Common>;
+
+const InstanceRequest = z.object({
+  ...COMMON_FIELDS,
+  name: z.string().min(2).max(256),
+  instanceTypeId: z.uuid().nullish(),
+  machineId: z.uuid().nullish(),
   allowUnhealthyMachine: z.boolean().nullish(),
 });
-
-type Wanted = z.output<typeof InstanceRequest>;
 
 const refused = (field: string, detail: string, message: string): ApiError =>
   new ApiError("validation_failed", detail, { errors: [{ pointer: `/${field}`, message }] });
 
 /** Throws unless Muster can do all that a request asks. The error names every field that Muster cannot carry out. */
-function mustBePossible(body: unknown): void {
+export function mustBePossible(body: unknown): void {
   const wishes = whatCannotBe(body);
   if (wishes.length === 0) return;
   const told = wishes.map(({ field, reason }) => `${field} ${reason}`).join("; ");
@@ -55,7 +59,7 @@ function mustBePossible(body: unknown): void {
 }
 
 /** A tenant has no UUID in Muster, so the key groups of the request say the tenant's name, and the request's `tenantId` must fit it. */
-async function tenantOf({ deps }: NicoCall, { tenantId, sshKeyGroupIds }: Wanted): Promise<string> {
+export async function tenantOf({ deps }: NicoCall, { tenantId, sshKeyGroupIds }: Wanted): Promise<string> {
   const groups = await readSshKeyGroups(
     deps.db,
     sshKeyGroupIds.map((id) => SshKeyGroupId.parse(id)),
@@ -95,7 +99,7 @@ async function machineOf(call: NicoCall, machineId: string, { vpcId, siteId }: W
 }
 
 /** An instance type stands for an SKU, and the tenant's network for the site. */
-async function typeOf(call: NicoCall, typeId: string, { vpcId, siteId }: Wanted, tenant: string) {
+export async function typeOf(call: NicoCall, typeId: string, { vpcId, siteId }: Wanted, tenant: string) {
   const { db } = call.deps;
   const sku = (await listSkusAfter(db, null, MOST_SKUS)).find(({ id }) => stableId("sku", id) === typeId);
   if (sku === undefined)
@@ -116,6 +120,15 @@ async function typeOf(call: NicoCall, typeId: string, { vpcId, siteId }: Wanted,
   return { sku_id: sku.id, site_id: SiteId.parse(site.id) };
 }
 
+/** What Muster's own request says of the tenant's account and of the instance. */
+export const termsOf = ({ description, labels, loginUser, root, sshKeyGroupIds }: Wanted) => ({
+  description: description === "" ? null : (description ?? null),
+  labels: labels ?? {},
+  login_user: loginUser ?? LOGIN_USER,
+  root: root ?? true,
+  ssh_key_group_ids: sshKeyGroupIds,
+});
+
 /** Gives a machine to a tenant: the one that the request names, or a free one of an instance type. */
 const create: Endpoint = {
   operationId: "nicoCreateInstance",
@@ -128,7 +141,7 @@ const create: Endpoint = {
   answer: async (call) => {
     mustBePossible(call.body);
     const wanted = parse(InstanceRequest, call.body, "body");
-    const { machineId, instanceTypeId, name, description, labels, loginUser, root } = wanted;
+    const { machineId, instanceTypeId, name } = wanted;
     if ((machineId == null) === (instanceTypeId == null))
       throw refused("machineId", "Give either machineId or instanceTypeId.", "or instanceTypeId, and not both");
     const unhealthy = wanted.allowUnhealthyMachine === true;
@@ -139,12 +152,7 @@ const create: Endpoint = {
       machineId == null
         ? await typeOf(call, instanceTypeId ?? "", wanted, tenant)
         : await machineOf(call, machineId, wanted, tenant);
-    const body = {
-      ...where,
-      ...{ tenant, name, description: description === "" ? null : (description ?? null), labels: labels ?? {} },
-      ...{ login_user: loginUser ?? LOGIN_USER, root: root ?? true, ssh_key_group_ids: wanted.sshKeyGroupIds },
-      allow_unhealthy_machine: unhealthy,
-    };
+    const body = { ...where, ...termsOf(wanted), tenant, name, allow_unhealthy_machine: unhealthy };
     const id = AllocationId.parse(await createOwn(call, "createAllocation", body));
     const row = await readAllocation(call.deps.db, id);
     const [instance] = row === null ? [] : await inForm(call.deps.db, [row]);

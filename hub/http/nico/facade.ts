@@ -9,6 +9,7 @@ import { readJson } from "../json-body.ts";
 import { nicoAbsent } from "./absent.ts";
 import { nicoChanges } from "./changes.ts";
 import { nicoCreateInstance } from "./create-instance.ts";
+import { nicoCreateInstanceBatch } from "./create-instance-batch.ts";
 import type { Endpoint, NicoAnswer } from "./endpoint.ts";
 import { nicoExpectedMachines } from "./expected-machines.ts";
 import { nicoHealthReports } from "./health-reports.ts";
@@ -31,6 +32,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...nicoInstances,
   ...nicoChanges,
   ...nicoCreateInstance,
+  ...nicoCreateInstanceBatch,
   ...nicoSshKeys,
   ...nicoSshKeyGroups,
   ...nicoAbsent,

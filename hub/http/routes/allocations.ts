@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AllocationStatus } from "../../../shared/allocation-status.ts";
+import { AllocationBatch, AllocationBatchCreate } from "../../../shared/api/allocation-batches.ts";
 import {
   Allocation,
   AllocationCreate,
@@ -14,6 +15,7 @@ import { Hostname } from "../../../shared/api/values.ts";
 import { AllocationId, NodeId, SiteId, SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
 import { LoginUser } from "../../../shared/linux-user.ts";
 import { createAllocation } from "../../allocations/create-allocation.ts";
+import { createAllocationBatch } from "../../allocations/create-batch.ts";
 import { releaseAllocation } from "../../allocations/end-allocation.ts";
 import { grantAgain } from "../../allocations/grant-again.ts";
 import { keySync } from "../../allocations/key-sync.ts";
@@ -60,15 +62,24 @@ const toAllocation = (row: AllocationRow): z.input<typeof Allocation> => ({
   end_reason: row.endReason,
   end_forced: row.endForced,
 });
+async function toDetails(db: Db | Tx, rows: readonly AllocationRow[]): Promise<z.input<typeof AllocationDetail>[]> {
+  const all = await readKeyFacts(db, { ids: rows.map(({ id }) => id) });
+  return rows.map((row) => {
+    const facts = all.find(({ id }) => id === row.id);
+    return {
+      ...toAllocation(row),
+      ssh_keys: row.sshKeys,
+      ssh_key_ids: row.sshKeyIds,
+      ssh_key_group_ids: row.sshKeyGroupIds,
+      key_sync: facts === undefined ? null : keySync(facts),
+    };
+  });
+}
+
 async function toDetail(db: Db | Tx, row: AllocationRow): Promise<z.input<typeof AllocationDetail>> {
-  const [facts] = await readKeyFacts(db, { ids: [row.id] });
-  return {
-    ...toAllocation(row),
-    ssh_keys: row.sshKeys,
-    ssh_key_ids: row.sshKeyIds,
-    ssh_key_group_ids: row.sshKeyGroupIds,
-    key_sync: facts === undefined ? null : keySync(facts),
-  };
+  const [detail] = await toDetails(db, [row]);
+  if (detail === undefined) throw new Error(`no detail of allocation ${row.id}`);
+  return detail;
 }
 
 async function mustFindAllocation(db: Db | Tx, id: AllocationId): Promise<AllocationRow> {
@@ -114,6 +125,32 @@ const create = writeRoute({
       unhealthy_because: row.unhealthyBecause,
     };
     return { body: await toDetail(tx, row), audit: auditOf(row, { ...details, ends_at: isoOrNull(row.endsAt) }) };
+  },
+});
+
+const createBatch = writeRoute({
+  operationId: "createAllocationBatch",
+  method: "POST",
+  path: "/api/v1/admin/allocation-batches",
+  tag,
+  summary: "Allocate several free nodes of an SKU at a site to a tenant, all or none",
+  permission: "write",
+  right: "allocate",
+  place: { of: "site", body: "site_id" },
+  body: AllocationBatchCreate,
+  status: 202,
+  response: AllocationBatch,
+  write: async ({ body, actor }, tx) => {
+    const rows = await createAllocationBatch(tx, body, actor.name);
+    const { tenant, login_user, root, sku_id, count, same_rack } = body;
+    const allocation_ids = rows.map(({ id }) => id);
+    return {
+      body: { items: await toDetails(tx, rows) },
+      audit: {
+        target: `maas-sites/${body.site_id}`,
+        details: { tenant, login_user, root, sku_id, count, same_rack, allocation_ids },
+      },
+    };
   },
 });
 
@@ -254,4 +291,4 @@ const forceRelease = writeRoute({
   },
 });
 
-export const allocationRoutes = [create, list, get, grant, release, forceRelease];
+export const allocationRoutes = [create, createBatch, list, get, grant, release, forceRelease];

@@ -2,6 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
+import { inArray } from "../../../hub/db/orm.ts";
+import { nodes } from "../../../hub/db/schema/index.ts";
 import { stableId } from "../../../hub/nico/stable-id.ts";
 import { type NodeId, ProfileId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { addSchedulableNode, endTask, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
@@ -197,6 +199,45 @@ describe("keys and new instances in NICo's form", () => {
     ];
     expect(new Set(got)).toEqual(nodes);
     expect((await ask("POST", "/instance", { ...wanted, siteId })).status).toBe(409);
+  });
+
+  it("give several free machines of an instance type at once, all or none, by default of one rack", async () => {
+    const machines = [await addNode(), await addNode(), await addNode()];
+    const { db } = api.database.database;
+    await db
+      .update(nodes)
+      .set({ rack: "batch" })
+      .where(inArray(nodes.id, machines.slice(0, 2)));
+    const group = await addGroup([await addKey(sshKeyOf("L"))]);
+    const [vpc] = (await ask("GET", `/vpc?siteId=${siteId}`)).body;
+    const wanted = {
+      ...{ namePrefix: "worker", count: 2, tenantId: vpc.tenantId, vpcId: vpc.id, labels: { job: "7" } },
+      ...{ instanceTypeId: stableId("sku", skuId), sshKeyGroupIds: [group] },
+    };
+    const given = await ask("POST", "/instance/batch", wanted);
+    expect(given.status, JSON.stringify(given.body)).toBe(201);
+    expect(new Set(given.body.map((one: { machineId: string }) => one.machineId))).toEqual(
+      new Set(machines.slice(0, 2)),
+    );
+    for (const one of given.body)
+      expect(one).toMatchObject({ name: expect.stringMatching(/^worker-[a-z2-9]{6}$/), labels: { job: "7" } });
+    const refused = await ask("POST", "/instance/batch", { ...wanted, topologyOptimized: false });
+    expect(refused.status).toBe(409);
+    expect(JSON.stringify(refused.body)).toContain("1 free nodes");
+    const last = await addNode();
+    expect((await ask("POST", "/instance/batch", wanted)).status, "no rack has two").toBe(409);
+    const spread = await ask("POST", "/instance/batch", { ...wanted, topologyOptimized: false });
+    expect(spread.body.map((one: { machineId: string }) => one.machineId).sort()).toEqual([machines[2], last].sort());
+    for (const [more, field] of [
+      [{ count: 1 }, "count"],
+      [{ count: 19 }, "count"],
+      [{ namePrefix: "w" }, "namePrefix"],
+      [{ instanceTypeId: undefined }, "instanceTypeId"],
+      [{ userData: "#!/bin/sh" }, "userData"],
+    ] as const) {
+      const wrong = await ask("POST", "/instance/batch", { ...wanted, ...more });
+      expect([wrong.status, JSON.stringify(wrong.body)]).toEqual([400, expect.stringContaining(field)]);
+    }
   });
 
   it("list instance types with the machines that are used and those that could be, for each caller's sites", async () => {

@@ -1,0 +1,27 @@
+import type { NodeId } from "../../shared/ids.ts";
+
+export interface FreeNode {
+  readonly id: NodeId;
+  readonly room: string | null;
+  readonly rack: string | null;
+}
+
+/**
+ * Returns the groups of free nodes from which a batch of `count` nodes may be taken, the best group first. Without `sameRack` all nodes are one group. With
+ * `sameRack` each rack is one, and the rack with the fewest free nodes that suffice comes first, so that full racks stay free for larger batches. Racks
+ * of two rooms may have one name.
+ */
+export function groupsToTake(free: readonly FreeNode[], count: number, sameRack: boolean): readonly NodeId[][] {
+  const all = sameRack ? racksOf(free) : [free.map(({ id }) => id)];
+  return all.filter((group) => group.length >= count).toSorted((a, b) => a.length - b.length);
+}
+
+function racksOf(free: readonly FreeNode[]): NodeId[][] {
+  const racks = new Map<string, NodeId[]>();
+  for (const { id, room, rack } of free) {
+    if (rack === null) continue;
+    const place = JSON.stringify([room, rack]);
+    racks.set(place, [...(racks.get(place) ?? []), id]);
+  }
+  return [...racks.values()];
+}

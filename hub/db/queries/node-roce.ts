@@ -1,0 +1,32 @@
+import type { NodeId } from "../../../shared/ids.ts";
+import { and, eq } from "../orm.ts";
+import { maasRoceLinks, maasSiteProfiles, nodeMaasState } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+import { profileOf } from "./decommissions.ts";
+import type { RoceLink } from "./roce-links.ts";
+
+export interface RoceOfNode {
+  /** The addresses that Muster had MAAS give the interfaces of the node's machine at its last deploy. */
+  readonly links: readonly RoceLink[];
+  /** True if the profile of the node keeps work off a host that lacks one of the addresses. */
+  readonly required: boolean;
+}
+
+/** Reads the RoCE addresses that the host of a node must have. A node without a machine in MAAS has none. */
+export async function readRoceOfNode(tx: Tx, nodeId: NodeId): Promise<RoceOfNode> {
+  const rows = await tx
+    .select({
+      interface: maasRoceLinks.interface,
+      ipAddress: maasRoceLinks.ipAddress,
+      required: maasSiteProfiles.roceRequired,
+    })
+    .from(nodeMaasState)
+    .innerJoin(
+      maasRoceLinks,
+      and(eq(maasRoceLinks.siteId, nodeMaasState.siteId), eq(maasRoceLinks.maasSystemId, nodeMaasState.maasSystemId)),
+    )
+    .leftJoin(maasSiteProfiles, eq(maasSiteProfiles.id, profileOf(nodeMaasState.nodeId)))
+    .where(eq(nodeMaasState.nodeId, nodeId))
+    .orderBy(maasRoceLinks.interface, maasRoceLinks.ipAddress);
+  return { links: rows, required: rows.some(({ required }) => required !== false) };
+}

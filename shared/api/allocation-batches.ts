@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { SiteId } from "../ids.ts";
+import { AllocationCreate, AllocationDetail, mustNameKeys } from "./allocations.ts";
+import { SkuId } from "./sites.ts";
+
+/** The most nodes of one request. A tenant who needs more asks twice, and each request still gets all or none. */
+const MOST_OF_A_BATCH = 64;
+/** A name has 256 characters, of which a hyphen and the random suffix take seven. */
+const PREFIX_CHARACTERS = 249;
+
+const { node_id, name, allow_unhealthy_machine, ...terms } = AllocationCreate.shape;
+
+/** A request for several allocations of one SKU at one site, of which the tenant gets all or none. */
+export const AllocationBatchCreate = z
+  .strictObject({
+    ...terms,
+    site_id: SiteId,
+    sku_id: SkuId,
+    count: z.int().min(1).max(MOST_OF_A_BATCH).describe("Number of nodes; the tenant gets all or none"),
+    same_rack: z.boolean().describe("Take only nodes of one rack").default(false),
+    name_prefix: z
+      .string()
+      .min(1)
+      .max(PREFIX_CHARACTERS)
+      .regex(/^\P{Cc}*$/u, "must hold no control characters")
+      .describe("Begin of the instances' names, which get a random end, e.g. worker-x7k2mp; none: their hostnames")
+      .nullable()
+      .default(null),
+  })
+  .superRefine(mustNameKeys);
+export type AllocationBatchCreate = z.output<typeof AllocationBatchCreate>;
+
+export const AllocationBatch = z.strictObject({ items: z.array(AllocationDetail) });
