@@ -160,6 +160,10 @@ export const CONDITION_TYPES = {
 } as const satisfies Record<string, ConditionRule>;
 
 export type ConditionType = keyof typeof CONDITION_TYPES;
+
+/** The conditions about RoCE addresses, of which the profile's `roce_required` decides whether they keep work off. */
+export const ROCE_CONDITIONS = ["network.roce", "network.addresses"] as const satisfies readonly ConditionType[];
+
 export type ConditionTypeOf<S extends ConditionSource> = {
   [T in ConditionType]: S extends (typeof CONDITION_TYPES)[T]["sources"][number] ? T : never;
 }[ConditionType];

@@ -1,4 +1,4 @@
-import { ipv4Addresses, isPort } from "../system/nics.ts";
+import { ipv4Addresses, isBondOrVlan, isPort } from "../system/nics.ts";
 import type { System } from "../system/system.ts";
 
 const DISK = /^(nvme\d+n\d+|sd[a-z]+)$/;
@@ -14,14 +14,13 @@ const textOf = (system: System, path: string): Promise<string> =>
  * A short text that changes when the host gains or loses a GPU, memory, a disk, a link or an address of a link. Reading it costs much less than reading the inventory, so the
  * agent compares it every few minutes.
  */
-export async function hardwarePrint(system: System): Promise<string> {
+export async function hardwarePrint(system: System, addressesOf = ipv4Addresses(system.root)): Promise<string> {
   const gpus = (await system.pciGpus())?.map(({ address }) => address) ?? null;
   const memory = /^MemTotal:.*$/m.exec(await textOf(system, "/proc/meminfo"))?.[0] ?? "";
   const disks = (await system.list("/sys/block")).filter((name) => DISK.test(name));
   const links: string[] = [];
-  const addressesOf = ipv4Addresses(system.root);
   for (const name of await system.list("/sys/class/net")) {
-    if (!(await isPort(system.root, name))) continue;
+    if (!(await isPort(system.root, name)) && !(await isBondOrVlan(system.root, name))) continue;
     const speed = await textOf(system, `/sys/class/net/${name}/speed`);
     links.push([name, speed, ...addressesOf(name).toSorted()].join(" "));
   }

@@ -21,6 +21,12 @@ export async function isPort(root: string, name: string): Promise<boolean> {
   return (await isPresent(device).catch(() => false)) && !(await isPresent(join(device, "physfn")));
 }
 
+/** True for a bond and for a VLAN, which may have the addresses of ports. A container's interface is neither. */
+export async function isBondOrVlan(root: string, name: string): Promise<boolean> {
+  const places = [join(root, NET, name, "bonding"), join(root, "proc/net/vlan", name)];
+  return (await Promise.all(places.map((place) => isPresent(place).catch(() => false)))).includes(true);
+}
+
 /**
  * Returns a function that names the IPv4 addresses of an interface. They are those of the machine on which the agent runs, and not those of a folder that
  * stands for a host.

@@ -11,8 +11,15 @@ let host: HostFolder;
 let adopted: HealthSampler | null = null;
 afterEach(() => host.remove());
 
+/** The number of times that the agent's watch took the present hardware as the one that the hub knows. */
+let compared = 0;
+
 async function check() {
+  const before = compared;
   const watch = {
+    beforeInventory: async () => {
+      compared += 1;
+    },
     adopt: (seen: HealthSampler) => {
       adopted = seen;
     },
@@ -22,6 +29,7 @@ async function check() {
   if (!reply.ok) throw new Error(reply.message);
   const { inventory, gpus_counted, conditions } = TASKS["node.check_hardware"].result.parse(reply.result);
   expect(adopted?.conditions(), "the agent's watch takes over what the task has seen").toEqual(conditions);
+  expect(compared, "a later change of the hardware is a change since the task").toBe(before + 1);
   const gpus = inventory.gpus.filter(({ vendor }) => vendor.startsWith("Advanced Micro Devices"));
   return { gpus: gpus.length, gpus_counted, conditions: conditions.map(({ type, status }) => `${type} ${status}`) };
 }

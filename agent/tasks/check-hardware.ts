@@ -16,7 +16,11 @@ const LOOK_AGAIN_MS = 10_000;
  * has seen.
  */
 export const checkHardware =
-  (system: System, health: Pick<HealthWatch, "adopt">, log = createLog()): TaskHandlers["node.check_hardware"] =>
+  (
+    system: System,
+    health: Pick<HealthWatch, "adopt" | "beforeInventory">,
+    log = createLog(),
+  ): TaskHandlers["node.check_hardware"] =>
   async (_input, { signal }) => {
     const until = performance.now() + FABRIC_WITHIN_MS;
     const probes = hardwareProbes();
@@ -26,6 +30,7 @@ export const checkHardware =
       seen = await lookNow(system, log, probes);
     }
     health.adopt(seen);
+    await health.beforeInventory();
     return {
       ok: true,
       result: {

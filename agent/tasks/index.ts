@@ -12,7 +12,7 @@ const loadedBy =
 export const handlersFor = (
   system: System,
   evidence: RecordEvidence,
-  health: Pick<HealthWatch, "adopt">,
+  health: Pick<HealthWatch, "adopt" | "beforeInventory">,
 ): TaskHandlers => ({
   "node.hw_sync_reseed": loadedBy(async () => (await import("./hw-sync-reseed.ts")).hwSyncReseed(system)),
   "node.heartbeat_check": loadedBy(async () => (await import("./heartbeat-check.ts")).heartbeatCheck(system)),

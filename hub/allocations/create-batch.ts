@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { AllocationBatchCreate } from "../../shared/api/allocation-batches.ts";
 import { ApiError } from "../../shared/api/errors.ts";
-import type { NodeId } from "../../shared/ids.ts";
 import { lockUntilCommit } from "../db/advisory-locks.ts";
-import { lockNode } from "../db/queries/nodes.ts";
+import { lockFreeNodes } from "../db/queries/free-nodes.ts";
 import type { AllocationRow, Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { allocateNode, mustEndLater, wantedNode } from "./create-allocation.ts";
-import { obstaclesNow, obstaclesToAllocation, pagesOf, type WantedNode } from "./free-node.ts";
+import { type Candidate, obstaclesToAllocation, pagesOf, readCandidates, type WantedNode } from "./free-node.ts";
 import { type FreeNode, groupsToTake } from "./groups-to-take.ts";
 
 /** The characters of a random suffix of a name. */
@@ -39,44 +38,66 @@ export async function createAllocationBatch(
   return rows;
 }
 
+/** A batch lists this number of free nodes beyond those it needs, because other requests may take some before it has locked them. */
+const RESERVE = 16;
+
 /** Locks as many free nodes as asked, of one rack if `sameRack` is true. */
 async function takeFreeNodes(tx: Tx, wanted: WantedNode, count: number, sameRack: boolean): Promise<Node[]> {
-  const free: FreeNode[] = [];
-  for await (const page of pagesOf(tx, wanted))
-    for (const one of page)
-      if (obstaclesToAllocation(one, wanted.root).length === 0) {
-        const { id, room, rack } = one.row.node;
-        free.push({ id, room, rack });
-      }
+  const free = await listFree(tx, wanted, sameRack ? Number.POSITIVE_INFINITY : count + RESERVE);
   for (const group of groupsToTake(free, count, sameRack)) {
-    const taken = await lockFree(tx, group, wanted.root, count);
+    const taken = await lockFree(tx, group, wanted, count);
     if (taken.length === count) return taken;
   }
-  throw tooFewFree(wanted, free, count, sameRack);
+  throw tooFewFree(wanted, free.length, count, sameRack);
 }
 
-/** Locks nodes of the group until it has as many as asked. Before a lock was granted, another transaction may have taken the node. */
-async function lockFree(tx: Tx, group: readonly NodeId[], root: boolean, count: number): Promise<Node[]> {
+async function listFree(tx: Tx, wanted: WantedNode, most: number): Promise<FreeNode[]> {
+  const free: FreeNode[] = [];
+  // PostgreSQL leaves out the nodes that may take no tenant at all, which are most nodes of a busy site.
+  for await (const page of pagesOf(tx, wanted, { schedulable: true })) {
+    free.push(...page.filter((one) => isFree(one, wanted)).map(({ row: { node } }) => node));
+    if (free.length >= most) break;
+  }
+  return free;
+}
+
+const isFree = (one: Candidate, { root }: WantedNode): boolean => obstaclesToAllocation(one, root).length === 0;
+
+/**
+ * Locks nodes of the group until it has as many as asked: first those that no other transaction holds, then it waits for the others. Before a lock was
+ * granted, another transaction may have taken the node, or moved it to another rack.
+ */
+async function lockFree(tx: Tx, group: readonly FreeNode[], wanted: WantedNode, count: number): Promise<Node[]> {
   const taken: Node[] = [];
-  for (const id of group) {
-    if (taken.length === count) break;
-    const node = await lockNode(tx, id);
-    if (node !== null && (await obstaclesNow(tx, id, root)).length === 0) taken.push(node);
+  for (const skipLocked of [true, false]) {
+    const left = group.filter(({ id }) => !taken.some((node) => node.id === id));
+    if (taken.length === count || left.length === 0) break;
+    const ids = await lockFreeNodes(
+      tx,
+      left.map(({ id }) => id),
+      skipLocked,
+    );
+    const now = await readCandidates(
+      tx,
+      { ids, siteId: wanted.siteId, skus: [wanted.sku] },
+      { limit: ids.length + 1, after: null },
+    );
+    const isWhereItWas = ({ row: { node } }: Candidate): boolean =>
+      left.some(({ id, room, rack }) => id === node.id && room === node.room && rack === node.rack);
+    const good = now.filter((one) => isFree(one, wanted) && isWhereItWas(one));
+    taken.push(...good.map(({ row: { node } }) => node).slice(0, count - taken.length));
   }
   return taken;
 }
 
-function tooFewFree(
-  { siteId, siteName, sku }: WantedNode,
-  free: readonly FreeNode[],
-  count: number,
-  sameRack: boolean,
-): ApiError {
-  const context = { site_id: siteId, sku_id: sku, free: String(free.length), count: String(count) };
-  const found = `Site ${siteName} has ${free.length} free nodes of SKU ${sku}`;
-  const message =
-    sameRack && free.length >= count
-      ? `${found}, and no rack has ${count} of them. Ask for fewer nodes, or without same_rack. A node whose rack nobody has set counts for no rack.`
-      : `${found}, and the request asks for ${count}. Ask for fewer nodes, release allocations, or take another SKU or site.`;
-  return new ApiError("no_free_node", `${message} Nothing was allocated.`, { context });
+function tooFewFree({ siteId, siteName, sku }: WantedNode, free: number, count: number, sameRack: boolean): ApiError {
+  const context = { site_id: siteId, sku_id: sku, free: String(free), count: String(count) };
+  const found = `Site ${siteName} has ${free} free nodes of SKU ${sku}`;
+  const why =
+    free < count
+      ? `${found}, and the request asks for ${count}. Ask for fewer nodes, release allocations, or take another SKU or site.`
+      : sameRack
+        ? `${found}, and no rack has ${count} of them. Ask for fewer nodes, or for nodes of several racks. A node whose rack nobody has set counts for no rack.`
+        : `${found} no longer: other requests took some of them at the same time. Try again.`;
+  return new ApiError("no_free_node", `${why} Nothing was allocated.`, { context });
 }

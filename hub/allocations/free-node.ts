@@ -75,11 +75,15 @@ export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   throw noneFree(wanted, [...census.values()]);
 }
 
-/** Reads all nodes of the SKU at the site, by their hostnames. */
-export async function* pagesOf(tx: Tx, { siteId, sku }: WantedNode): AsyncGenerator<readonly Candidate[]> {
+/** Reads the nodes of the SKU at the site by their hostnames: all, or those among `more`. */
+export async function* pagesOf(
+  tx: Tx,
+  { siteId, sku }: WantedNode,
+  more: Filter = {},
+): AsyncGenerator<readonly Candidate[]> {
   let after: readonly string[] | null = null;
   do {
-    const page: Candidate[] = await readCandidates(tx, { siteId, skus: [sku] }, { limit: PAGE, after });
+    const page: Candidate[] = await readCandidates(tx, { siteId, skus: [sku], ...more }, { limit: PAGE, after });
     yield page;
     const last = page.length < PAGE ? undefined : page.at(-1);
     after = last?.row.cursor ?? null;
@@ -106,7 +110,7 @@ async function firstFree(
   return null;
 }
 
-export async function obstaclesNow(tx: Tx, id: NodeId, root: boolean): Promise<Obstacle[]> {
+async function obstaclesNow(tx: Tx, id: NodeId, root: boolean): Promise<Obstacle[]> {
   const [candidate] = await readCandidates(tx, { id }, { limit: 1, after: null });
   return candidate === undefined
     ? [{ kind: "deleted", text: "the node is deleted" }]

@@ -4,7 +4,7 @@ import { type FreeNode, groupsToTake } from "./groups-to-take.ts";
 
 const id = (n: number) => NodeId.parse(`00000000-0000-4000-8000-${String(n).padStart(12, "0")}`);
 const node = (n: number, rack: string | null, room: string | null = "hall"): FreeNode => ({ id: id(n), room, rack });
-const numbers = (groups: readonly NodeId[][]) => groups.map((group) => group.map((one) => Number(one.slice(-3))));
+const numbers = (groups: readonly FreeNode[][]) => groups.map((group) => group.map((one) => Number(one.id.slice(-3))));
 
 describe("the groups of a batch", () => {
   const FREE = [node(1, "a"), node(2, "b"), node(3, "a"), node(4, "a"), node(5, "b"), node(6, "c"), node(7, null)];

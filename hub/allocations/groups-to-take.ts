@@ -11,17 +11,17 @@ export interface FreeNode {
  * `sameRack` each rack is one, and the rack with the fewest free nodes that suffice comes first, so that full racks stay free for larger batches. Racks
  * of two rooms may have one name.
  */
-export function groupsToTake(free: readonly FreeNode[], count: number, sameRack: boolean): readonly NodeId[][] {
-  const all = sameRack ? racksOf(free) : [free.map(({ id }) => id)];
+export function groupsToTake(free: readonly FreeNode[], count: number, sameRack: boolean): readonly FreeNode[][] {
+  const all = sameRack ? racksOf(free) : [[...free]];
   return all.filter((group) => group.length >= count).toSorted((a, b) => a.length - b.length);
 }
 
-function racksOf(free: readonly FreeNode[]): NodeId[][] {
-  const racks = new Map<string, NodeId[]>();
-  for (const { id, room, rack } of free) {
-    if (rack === null) continue;
-    const place = JSON.stringify([room, rack]);
-    racks.set(place, [...(racks.get(place) ?? []), id]);
+function racksOf(free: readonly FreeNode[]): FreeNode[][] {
+  const racks = new Map<string, FreeNode[]>();
+  for (const node of free) {
+    if (node.rack === null) continue;
+    const place = JSON.stringify([node.room, node.rack]);
+    racks.set(place, [...(racks.get(place) ?? []), node]);
   }
   return [...racks.values()];
 }

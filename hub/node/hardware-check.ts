@@ -19,7 +19,9 @@ const wantedOf = (node: Pick<Node, "gpusTotal">, sku: Pick<Sku, "gpuVendor" | "h
 });
 
 async function judgeAddresses(tx: Tx, node: Pick<Node, "id" | "generation">, inventory: Inventory): Promise<void> {
-  const verdict = compareAddresses(inventory, await readRoceOfNode(tx, node.id));
+  const before = await readConditions(tx, node.id, node.generation);
+  const known = before.some(({ type, reason }) => type === "network.addresses" && reason !== UNREADABLE);
+  const verdict = compareAddresses(inventory, await readRoceOfNode(tx, node.id), known);
   if (verdict === null) await removeConditions(tx, node.id, "network.addresses");
   else await writeOwnCondition(tx, node, { type: "network.addresses", ...verdict });
 }

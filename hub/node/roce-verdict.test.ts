@@ -5,8 +5,12 @@ const nic = (name: string, ...ipv4: string[]) => ({ name, ipv4 });
 const link = (name: string, ipAddress: string) => ({ interface: name, ipAddress });
 const LINKS = [link("rail0", "172.30.0.1"), link("rail1", "172.30.1.1")];
 const BOTH = [nic("eno1", "10.0.0.5"), nic("rail0", "172.30.0.1"), nic("rail1", "192.168.0.1", "172.30.1.1")];
-const judge = (interfaces: typeof BOTH, { links = LINKS, required = true, unread = [] as "interfaces"[] } = {}) => {
-  const verdict = compareAddresses({ interfaces, ...(unread.length === 0 ? {} : { unread }) }, { links, required });
+const judge = (
+  interfaces: typeof BOTH,
+  { links = LINKS, required = true, unread = [] as "interfaces"[], known = false } = {},
+) => {
+  const seen = { interfaces, ...(unread.length === 0 ? {} : { unread }) };
+  const verdict = compareAddresses(seen, { links, required }, known);
   return verdict && `${verdict.status} ${verdict.reason}: ${verdict.message}`;
 };
 
@@ -31,8 +35,14 @@ describe("the RoCE addresses of a host", () => {
     expect(judge(interfaces, { required: false })).toBe(`False MissingButAllowed: ${message}`);
   });
 
-  it("are not judged if Muster set none, or if the inventory shows no address at all", () => {
-    expect(judge(BOTH, { links: [] })).toBeNull();
+  it("are all missing if the inventory shows no address at all, and an earlier one has shown some", () => {
+    const said = judge([nic("eno1"), nic("rail0")], { known: true });
+    expect(said).toMatch(/^False AddressesMissing: The host has 0 of 2 RoCE addresses/);
+    expect(judge([], { known: true })).toBe(said);
+  });
+
+  it("are not judged if Muster set none, or if no inventory has shown any address", () => {
+    expect(judge(BOTH, { links: [], known: true })).toBeNull();
     expect(judge([nic("eno1"), nic("rail0"), nic("rail1")])).toBeNull();
     expect(judge([])).toBeNull();
   });

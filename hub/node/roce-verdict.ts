@@ -12,12 +12,14 @@ const NAMED = 16;
 const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.addresses"].tolerates;
 
 /**
- * Compares the addresses of a host's interfaces with the RoCE addresses of its last deploy (decision H3). Null if Muster set no RoCE address, and if the
- * inventory shows no IPv4 address at all: the agent of such a host reached the hub by an address that the inventory does not show.
+ * Compares the addresses of a host's interfaces with the RoCE addresses of its last deploy (decision H3). Null if Muster set no RoCE address, and if no
+ * inventory of the node's generation has ever shown an IPv4 address: the agent of such a host reached the hub by an address that no inventory shows.
+ * `known` is true if an earlier inventory has shown addresses.
  */
 export function compareAddresses(
   { interfaces, unread }: Seen,
   { links, required }: RoceOfNode,
+  known: boolean,
 ): HardwareVerdict | null {
   if (links.length === 0) return null;
   const bad = (reason: string): string => (required ? reason : MISSING_BUT_ALLOWED);
@@ -25,7 +27,7 @@ export function compareAddresses(
     const message = "The agent could not read the host's interfaces. It sends its inventory again within minutes.";
     return { status: "Unknown", reason: bad(UNREADABLE), message };
   }
-  if (interfaces.every(({ ipv4 }) => ipv4.length === 0)) return null;
+  if (!known && interfaces.every(({ ipv4 }) => ipv4.length === 0)) return null;
   const faults = links.flatMap(({ interface: name, ipAddress }) => {
     const has = interfaces.filter(({ ipv4 }) => ipv4.includes(ipAddress)).map((one) => one.name);
     if (has.includes(name)) return [];

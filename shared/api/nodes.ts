@@ -139,6 +139,19 @@ export const NodeDetail = z.strictObject({
       last_sync: Timestamp.nullable(),
       next_sync: Timestamp.nullable(),
       observed_at: Timestamp,
+      /** What identifies the machine's hardware and its place in MAAS; null if the row is of an older hub that did not read it. */
+      hardware: z
+        .strictObject({
+          uuid: z.string().nullable(),
+          serial: z.string().nullable(),
+          board_serial: z.string().nullable(),
+          chassis_serial: z.string().nullable(),
+          firmware_version: z.string().nullable(),
+          zone: z.string(),
+          pool: z.string(),
+          tags: z.array(z.string()),
+        })
+        .nullable(),
     })
     .nullable(),
   events: z.array(NodeEvent),

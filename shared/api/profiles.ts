@@ -44,7 +44,7 @@ const profileFields = {
     .describe("Refuse a host whose PXE wiring looks wrong; if false, the onboarding continues nevertheless")
     .default(true),
   enable_phase2_roce: z.boolean().describe("Give hosts the addresses of their RoCE rows").default(true),
-  roce_required: z.boolean().describe("Bar scheduling on a node while a RoCE row of its host is not set").default(true),
+  roce_required: z.boolean().describe("Bar scheduling on a node whose host lacks a RoCE address").default(true),
   require_hw_sync: z
     .boolean()
     .describe("A host becomes active only when its hardware sync arrives in MAAS")

@@ -173,7 +173,7 @@ describe.each(["node.drain", "node.undrain", "node.hw_sync_reseed"] as const)("t
     const handlers: TaskHandlers = handlersFor(
       system,
       { identity: async () => null, resultOf: () => null },
-      { adopt: () => undefined },
+      { adopt: () => undefined, beforeInventory: async () => undefined },
     );
     const handler = handlers[type] as (input: TaskInput, run: unknown) => Promise<TaskReply>;
     const taskId = "00000000-0000-4000-8000-000000000001";

@@ -51,7 +51,7 @@ async function carryOut(type: TaskType, input: TaskInput): Promise<TaskReply> {
   const handlers = handlersFor(
     systemOf(host),
     { identity: async () => null, resultOf: () => null },
-    { adopt: () => undefined },
+    { adopt: () => undefined, beforeInventory: async () => undefined },
   );
   const handler = handlers[type] as (input: TaskInput, run: unknown) => Promise<TaskReply>;
   const run = { taskId: newTaskId(), signal: new AbortController().signal, progress: () => undefined };

@@ -57,7 +57,7 @@ export class JournalledAgent {
       seen.changes += 1;
     });
     const evidence = { identity: async () => null, resultOf: (taskId: TaskId) => journal.resultOf(taskId) };
-    const handlers = handlersFor(system, evidence, { adopt: () => undefined });
+    const handlers = handlersFor(system, evidence, { adopt: () => undefined, beforeInventory: async () => undefined });
     const counted = Object.fromEntries(
       Object.entries(handlers).map(([type, handler]) => [
         type,

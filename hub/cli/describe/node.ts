@@ -31,6 +31,12 @@ const MACHINE = [
   ["status", "maas.status"],
   ["power", "maas.power_state"],
   ["addresses", "maas.ip_addresses"],
+  ["serial number", "maas.hardware.serial"],
+  ["board serial", "maas.hardware.board_serial"],
+  ["chassis serial", "maas.hardware.chassis_serial"],
+  ["firmware", "maas.hardware.firmware_version"],
+  ["zone", "maas.hardware.zone"],
+  ["pool", "maas.hardware.pool"],
   ["last sync", "maas.last_sync"],
   ["observed", "maas.observed_at"],
 ] as const;

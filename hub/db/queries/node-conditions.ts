@@ -1,9 +1,15 @@
-import { CONDITION_TYPES, type ConditionSource, type ConditionType, ruleOf } from "../../../shared/condition-types.ts";
+import {
+  CONDITION_TYPES,
+  type ConditionSource,
+  type ConditionType,
+  ROCE_CONDITIONS,
+  ruleOf,
+} from "../../../shared/condition-types.ts";
 import { FLAPPING } from "../../../shared/flapping.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import type { ConditionOf, ReportedCondition } from "../../../shared/readiness.ts";
 import { KEPT_OF_A_NODE } from "../kept.ts";
-import { and, asc, desc, eq, getTableColumns, inArray, type SQL, type SQLWrapper, sql } from "../orm.ts";
+import { and, asc, desc, eq, getTableColumns, inArray, ne, type SQL, type SQLWrapper, sql } from "../orm.ts";
 import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
@@ -239,6 +245,27 @@ export async function writeOwnConditions(
 ): Promise<void> {
   const values = { ...said, status: "Unknown", generation: 0, source: "hub", observedAt: sql`now()` } as const;
   await tx.insert(nodeConditions).values(nodeIds.map((nodeId) => ({ ...values, nodeId })));
+}
+
+/** Brings the reasons of the nodes' RoCE conditions to a changed `roce_required` of their profile, which decides whether they keep work off. */
+export async function setRoceRequired(tx: Tx, nodeIds: readonly NodeId[], required: boolean): Promise<void> {
+  if (nodeIds.length === 0) return;
+  const bars = sql`case ${nodeConditions.status} when 'Unknown' then 'Unreadable' else 'AddressesMissing' end`;
+  const allowed = CONDITION_TYPES["network.roce"].tolerates;
+  await tx
+    .update(nodeConditions)
+    .set({ reason: required ? bars : allowed })
+    .where(
+      and(
+        inArray(nodeConditions.nodeId, [...nodeIds]),
+        inArray(nodeConditions.type, [...ROCE_CONDITIONS]),
+        ne(nodeConditions.status, "True"),
+      ),
+    );
+  await wakeWorkflows(
+    tx,
+    nodeIds.map((nodeId) => waitKey.node(nodeId)),
+  );
 }
 
 type OfProbes = readonly { readonly nodeId: NodeId; readonly type: `probe.${string}` }[];

@@ -1,6 +1,7 @@
-import type { NodeId } from "../../../shared/ids.ts";
-import { and, eq } from "../orm.ts";
-import { maasRoceLinks, maasSiteProfiles, nodeMaasState } from "../schema/index.ts";
+import { ROCE_CONDITIONS } from "../../../shared/condition-types.ts";
+import type { NodeId, ProfileId } from "../../../shared/ids.ts";
+import { and, eq, inArray, ne, sql } from "../orm.ts";
+import { maasRoceLinks, maasSiteProfiles, nodeConditions, nodeMaasState } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 import { profileOf } from "./decommissions.ts";
 import type { RoceLink } from "./roce-links.ts";
@@ -10,6 +11,21 @@ export interface RoceOfNode {
   readonly links: readonly RoceLink[];
   /** True if the profile of the node keeps work off a host that lacks one of the addresses. */
   readonly required: boolean;
+}
+
+/** Returns the nodes of a profile that lack RoCE addresses, or of which nobody knows whether they have them. */
+export async function nodesLackingRoce(tx: Tx, profileId: ProfileId): Promise<NodeId[]> {
+  const rows = await tx
+    .selectDistinct({ nodeId: nodeConditions.nodeId })
+    .from(nodeConditions)
+    .where(
+      and(
+        inArray(nodeConditions.type, [...ROCE_CONDITIONS]),
+        ne(nodeConditions.status, "True"),
+        sql`${profileOf(nodeConditions.nodeId)} = ${profileId}`,
+      ),
+    );
+  return rows.map(({ nodeId }) => nodeId);
 }
 
 /** Reads the RoCE addresses that the host of a node must have. A node without a machine in MAAS has none. */

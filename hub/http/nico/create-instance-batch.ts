@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
 import { AllocationId } from "../../../shared/ids.ts";
 import { readAllocations } from "../../db/queries/allocations.ts";
 import { parse } from "../problem.ts";
-import { COMMON_FIELDS, mustBePossible, tenantOf, termsOf, typeOf } from "./create-instance.ts";
+import { COMMON_FIELDS, mustBePossible, refused, tenantOf, termsOf, typeOf } from "./create-instance.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { inForm } from "./instances.ts";
 import { carryOutOwn } from "./own-route.ts";
@@ -14,6 +15,8 @@ const BatchRequest = z.object({
   count: z.int().min(2).max(18),
   instanceTypeId: z.uuid(),
   topologyOptimized: z.boolean().nullish(),
+  machineId: z.unknown().optional(),
+  allowUnhealthyMachine: z.unknown().optional(),
 });
 
 const Created = z.object({ items: z.array(z.object({ id: AllocationId })) });
@@ -33,6 +36,13 @@ const createBatch: Endpoint = {
   answer: async (call) => {
     mustBePossible(call.body);
     const wanted = parse(BatchRequest, call.body, "body");
+    for (const field of ["machineId", "allowUnhealthyMachine"] as const)
+      if (wanted[field] != null && wanted[field] !== false)
+        throw refused(
+          field,
+          `A batch takes any free machines, so leave ${field} out, or ask by POST /instance.`,
+          "is not for a batch",
+        );
     const tenant = await tenantOf(call, wanted);
     const answer = await carryOutOwn(call, "createAllocationBatch", {
       body: {
@@ -45,7 +55,13 @@ const createBatch: Endpoint = {
       },
     });
     const ids = Created.parse(answer).items.map(({ id }) => id);
-    return { body: await inForm(call.deps.db, await readAllocations(call.deps.db, ids)) };
+    const instances = await inForm(call.deps.db, await readAllocations(call.deps.db, ids));
+    if (instances.length < ids.length)
+      throw new ApiError(
+        "conflict",
+        `Of the ${ids.length} new instances some have ended meanwhile. GET /instance lists the others.`,
+      );
+    return { body: instances };
   },
 };
 

@@ -45,7 +45,7 @@ const InstanceRequest = z.object({
   allowUnhealthyMachine: z.boolean().nullish(),
 });
 
-const refused = (field: string, detail: string, message: string): ApiError =>
+export const refused = (field: string, detail: string, message: string): ApiError =>
   new ApiError("validation_failed", detail, { errors: [{ pointer: `/${field}`, message }] });
 
 /** Throws unless Muster can do all that a request asks. The error names every field that Muster cannot carry out. */

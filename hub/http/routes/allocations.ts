@@ -22,6 +22,7 @@ import { keySync } from "../../allocations/key-sync.ts";
 import { nextActionOf } from "../../allocations/next-action.ts";
 import { readKeyFacts } from "../../db/queries/allocation-keys.ts";
 import { listAllocations, readAllocation } from "../../db/queries/allocations.ts";
+import { recordAudit } from "../../db/queries/audit-logs.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
@@ -97,6 +98,17 @@ const auditOf = (row: AllocationRow, more: Readonly<Record<string, unknown>>) =>
   details: { node_id: row.nodeId, hostname: row.hostname, tenant: row.tenant, ...more },
 });
 
+const creationOf = (row: AllocationRow) =>
+  auditOf(row, {
+    login_user: row.loginUser,
+    root: row.grantsRoot,
+    ssh_keys: row.sshKeys.length,
+    ssh_key_group_ids: row.sshKeyGroupIds,
+    allow_unhealthy_machine: row.allowUnhealthyMachine,
+    unhealthy_because: row.unhealthyBecause,
+    ends_at: isoOrNull(row.endsAt),
+  });
+
 const create = writeRoute({
   operationId: "createAllocation",
   method: "POST",
@@ -116,15 +128,7 @@ const create = writeRoute({
     if (body.allow_unhealthy_machine)
       mustHaveRight(actor, { operationId: "createAllocation", right: "allocate_unhealthy", place: "everywhere" });
     const row = await createAllocation(tx, body, actor.name);
-    const details = {
-      login_user: row.loginUser,
-      root: row.grantsRoot,
-      ssh_keys: row.sshKeys.length,
-      ssh_key_group_ids: row.sshKeyGroupIds,
-      allow_unhealthy_machine: row.allowUnhealthyMachine,
-      unhealthy_because: row.unhealthyBecause,
-    };
-    return { body: await toDetail(tx, row), audit: auditOf(row, { ...details, ends_at: isoOrNull(row.endsAt) }) };
+    return { body: await toDetail(tx, row), audit: creationOf(row) };
   },
 });
 
@@ -140,16 +144,16 @@ const createBatch = writeRoute({
   body: AllocationBatchCreate,
   status: 202,
   response: AllocationBatch,
-  write: async ({ body, actor }, tx) => {
+  write: async (call, tx) => {
+    const { body, actor } = call;
     const rows = await createAllocationBatch(tx, body, actor.name);
-    const { tenant, login_user, root, sku_id, count, same_rack } = body;
-    const allocation_ids = rows.map(({ id }) => id);
+    // Each allocation has its own audit entry, so that the audit of an allocation shows who made it.
+    for (const row of rows)
+      await recordAudit(tx, { ...sourceOf(call), action: "createAllocation", reason: null, ...creationOf(row) });
+    const { tenant, sku_id, count, same_rack } = body;
     return {
       body: { items: await toDetails(tx, rows) },
-      audit: {
-        target: `maas-sites/${body.site_id}`,
-        details: { tenant, login_user, root, sku_id, count, same_rack, allocation_ids },
-      },
+      audit: { target: `maas-sites/${body.site_id}`, details: { tenant, sku_id, count, same_rack } },
     };
   },
 });

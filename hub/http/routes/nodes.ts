@@ -5,6 +5,7 @@ import { NodeDetail, NodeList, type NodeSummary } from "../../../shared/api/node
 import { classOf } from "../../../shared/condition-types.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
+import { isReadInFull, type MachineDetails } from "../../../shared/machine-details.ts";
 import { PROVISIONED_BY } from "../../../shared/onboarding-mode.ts";
 import { readAdoption } from "../../db/queries/node-adoptions.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
@@ -111,6 +112,20 @@ const countNodesByFacet = readRoute({
   read: ({ query, actor, deps }) => countFacets(deps.db, toNodeFilter(query, actor)),
 });
 
+const toHardware = (details: MachineDetails | Record<string, never>): NonNullable<NodeDetail["maas"]>["hardware"] =>
+  isReadInFull(details)
+    ? {
+        uuid: details.hardware_uuid,
+        serial: details.serial,
+        board_serial: details.board_serial ?? null,
+        chassis_serial: details.chassis_serial ?? null,
+        firmware_version: details.firmware_version ?? null,
+        zone: details.zone,
+        pool: details.pool,
+        tags: [...details.tags],
+      }
+    : null;
+
 const getNode = readRoute({
   operationId: "getNode",
   method: "GET",
@@ -157,6 +172,7 @@ const getNode = readRoute({
               last_sync: machine.lastSync?.toISOString() ?? null,
               next_sync: machine.nextSync?.toISOString() ?? null,
               observed_at: machine.observedAt.toISOString(),
+              hardware: toHardware(machine.details),
             },
       events: events.map((event) => ({
         id: event.id.toString(),

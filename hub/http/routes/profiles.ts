@@ -13,6 +13,8 @@ import {
   readProfile,
   readProfileVersion,
 } from "../../db/queries/maas-site-profiles.ts";
+import { setRoceRequired } from "../../db/queries/node-conditions.ts";
+import { nodesLackingRoce } from "../../db/queries/node-roce.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { isEndless } from "../../workflows/provisioning/disk-pattern.ts";
@@ -176,6 +178,8 @@ async function changeProfile(
     throw isUniqueViolation(error) ? nameTaken() : error;
   });
   if (changed === null) throw changedMeanwhile("profile");
+  if (changed.roceRequired !== before.roceRequired)
+    await setRoceRequired(tx, await nodesLackingRoce(tx, id), changed.roceRequired);
   return new Versioned(toProfile(changed), stillThere(await readProfileVersion(tx, id)));
 }
 

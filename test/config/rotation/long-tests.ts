@@ -93,7 +93,7 @@ const MEASURED: Readonly<Record<string, number>> = {
 };
 
 /** The suites of which every test file is a long test, because it starts a hub, or works on a database with many rows. */
-const SUITES = "test/{properties,integration,e2e,packages}/**/*.test.ts";
+const SUITES = "test/{db,properties,integration,e2e,packages}/**/*.test.ts";
 /** The processor seconds of a test file of these suites that is not in the table. */
 const USUAL = 5;
 

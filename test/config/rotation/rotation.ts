@@ -1,13 +1,13 @@
 /**
- * All tests together take 45 minutes on two cores. So `npm test` runs the tests that are no long tests, and one group of the long ones. The commit's hash
- * chooses the group, so that a commit always runs the same tests.
+ * All tests together take 45 minutes on two cores. So `npm test` runs the tests that are no long tests, and one group of the long ones. The number of
+ * commits up to the present one chooses the group, so that a commit always runs the same tests, and its successor those of the next group.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { LONG_TESTS } from "./long-tests.ts";
 
 /** With this number of groups, everything that .ci/run runs ends within 15 minutes on two cores. */
-export const GROUPS = 8;
+export const GROUPS = 10;
 
 /** Names of long tests. */
 export type Group = readonly string[];
@@ -35,11 +35,17 @@ export type Choice = {
 
 const ALL: Group = Object.keys(LONG_TESTS);
 
+/** A commit, and the number of commits up to it. A clone without the whole history has the number of its hash instead. */
+export interface Commit {
+  readonly hash: string;
+  readonly number: number;
+}
+
 /**
- * Chooses the long tests. `wanted` is the value of MUSTER_TEST_GROUP: `all`, or the number of a group from 1 on. Without `wanted`, the hash `commit`
- * chooses the group. Without a commit, which is so for sources outside git, all tests run.
+ * Chooses the long tests. `wanted` is the value of MUSTER_TEST_GROUP: `all`, or the number of a group from 1 on. Without `wanted`, the number of the
+ * commit chooses the group. Without a commit, which is so for sources outside git, all tests run.
  */
-export function chosen(wanted: string | undefined, commit: string | null): Choice {
+export function chosen(wanted: string | undefined, commit: Commit | null): Choice {
   const all = (because: string): Choice => ({ because, run: ALL, leftOut: [] });
   if (wanted === "all") return all("all long tests, as MUSTER_TEST_GROUP says");
   if (wanted !== undefined) {
@@ -48,7 +54,7 @@ export function chosen(wanted: string | undefined, commit: string | null): Choic
     return group(Number(wanted), "as MUSTER_TEST_GROUP says");
   }
   if (commit === null) return all("all long tests, because these sources have no commit");
-  return group((Number.parseInt(commit.slice(0, 8), 16) % GROUPS) + 1, `of commit ${commit.slice(0, 8)}`);
+  return group((commit.number % GROUPS) + 1, `of commit ${commit.hash.slice(0, 8)}`);
 }
 
 function group(number: number, why: string): Choice {
@@ -65,11 +71,15 @@ export function chosenHere(): Choice {
   return chosen(process.env["MUSTER_TEST_GROUP"], headCommit());
 }
 
-/** The hash of the working tree's commit, or null outside git. */
-function headCommit(): string | null {
+/** The commit of the working tree, or null outside git. */
+function headCommit(): Commit | null {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
-  const { status, stdout } = spawnSync("git", ["-c", "safe.directory=*", "-C", root, "rev-parse", "--verify", "HEAD"], {
-    encoding: "utf8",
-  });
-  return status === 0 ? stdout.trim() : null;
+  const git = (...args: readonly string[]): string | null => {
+    const { status, stdout } = spawnSync("git", ["-c", "safe.directory=*", "-C", root, ...args], { encoding: "utf8" });
+    return status === 0 ? stdout.trim() : null;
+  };
+  const hash = git("rev-parse", "--verify", "HEAD");
+  if (hash === null) return null;
+  const count = git("rev-parse", "--is-shallow-repository") === "false" ? git("rev-list", "--count", "HEAD") : null;
+  return { hash, number: count === null ? Number.parseInt(hash.slice(0, 8), 16) : Number(count) };
 }

@@ -12,6 +12,7 @@ import { addSchedulableNode, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { doneAudits } from "../../support/done-audits.ts";
 import { quietLog } from "../../support/log.ts";
+import { afterAnotherSession } from "../../support/other-session.ts";
 
 const BATCHES = "/api/v1/admin/allocation-batches";
 
@@ -64,11 +65,16 @@ describe("a batch of allocations", () => {
       expect(one.name).toMatch(/^worker-[a-z2-9]{6}$/);
     }
     expect(await api.database.database.db.select().from(tasks)).toHaveLength(3);
-    const audits = (await doneAudits(api.database.database.db)).filter(
-      ({ action }) => action === "createAllocationBatch",
-    );
-    const allocation_ids = answer.body.items.map(({ id }: { id: string }) => id);
-    expect(audits).toMatchObject([{ target: `maas-sites/${siteId}`, details: { count: 3, allocation_ids } }]);
+    const audits = await doneAudits(api.database.database.db);
+    const of = (wantedAction: string) => audits.filter(({ action }) => action === wantedAction);
+    expect(of("createAllocationBatch")).toMatchObject([{ target: `maas-sites/${siteId}`, details: { count: 3 } }]);
+    const targets = answer.body.items.map(({ id }: { id: string }) => `allocations/${id}`);
+    expect(
+      of("createAllocation")
+        .map(({ target }) => target)
+        .sort(),
+    ).toEqual(targets.sort());
+    expect(of("createAllocation")[0]).toMatchObject({ details: { ssh_keys: 1, login_user: "alice" } });
     expect(hostnames(await ask({ count: 1 }))).toEqual(["n3"]);
   });
 
@@ -112,6 +118,19 @@ describe("a batch of allocations", () => {
 });
 
 describe("two hubs with requests at once", () => {
+  it("never give nodes of two racks, if a node moves to another rack while the batch waits for it", async () => {
+    await addNodes(["a", "a"]);
+    const request = AllocationBatchCreate.parse(wanted({ count: 2, same_rack: true }));
+    const refused = await afterAnotherSession(
+      api.database.database.pool,
+      [["update nodes set rack = 'b' where hostname = $1", ["n1"]]],
+      () =>
+        api.database.database.inTx((tx) => createAllocationBatch(tx, request, "ann")).catch((error: unknown) => error),
+    );
+    expect(refused).toMatchObject({ code: "no_free_node" });
+    expect(await stored()).toBe(0);
+  });
+
   it("give each node to one tenant, and each batch all nodes or none", async () => {
     const racks = ["a", "a", "a", "b", "b", "b", "b", null];
     const { url } = api.database;

@@ -66,10 +66,18 @@ describe("the API of nodes and their tasks", () => {
       status: "active",
       inventory: INVENTORY,
       maas_system_id: "abc123",
-      maas: { status: "Deployed", power_state: "on", ip_addresses: ["10.1.1.1"] },
+      maas: { status: "Deployed", power_state: "on", ip_addresses: ["10.1.1.1"], hardware: null },
       conditions: [{ type: "os.booted", status: "True" }],
     });
     expect(shown.body.events.map((event: { to_status: string }) => event.to_status)).toEqual(["active", "enrolling"]);
+    const details = { tags: ["gpu"], pool: "default", zone: "az1", macs: [], hardware_uuid: "U-1", serial: "S-1" };
+    const system = { architecture: "amd64", osystem: "ubuntu", distro_series: "noble", cpu_count: 8, memory_mib: 1 };
+    const parts = { board_serial: "B-1", chassis_serial: "C-1" };
+    await db.update(maasMachines).set({ details: { ...details, ...system, ...parts, ephemeral: false } });
+    expect((await api.ask("GET", `${NODES}/${id}`)).body.maas.hardware).toEqual({
+      ...{ uuid: "U-1", serial: "S-1", board_serial: "B-1", chassis_serial: "C-1", firmware_version: null },
+      ...{ zone: "az1", pool: "default", tags: ["gpu"] },
+    });
     await db.update(maasMachines).set({ absent: true });
     expect((await api.ask("GET", `${NODES}/${id}`)).body.maas.status).toBe("absent");
   });

@@ -234,6 +234,8 @@ describe("keys and new instances in NICo's form", () => {
       [{ namePrefix: "w" }, "namePrefix"],
       [{ instanceTypeId: undefined }, "instanceTypeId"],
       [{ userData: "#!/bin/sh" }, "userData"],
+      [{ machineId: last }, "machineId"],
+      [{ allowUnhealthyMachine: true }, "allowUnhealthyMachine"],
     ] as const) {
       const wrong = await ask("POST", "/instance/batch", { ...wanted, ...more });
       expect([wrong.status, JSON.stringify(wrong.body)]).toEqual([400, expect.stringContaining(field)]);

@@ -33,7 +33,7 @@ async function approve(world: SignInWorld, account: string, address: string): Pr
 describe("the command line's login", () => {
   let world: SignInWorld;
   beforeAll(async () => {
-    world = await SignInWorld.start();
+    world = await SignInWorld.start({ MUSTER_NICO_ORG: "acme" });
     world.provider.accounts.set("ann", { preferred_username: "ann", groups: ["gpu-admins"] });
     world.provider.accounts.set("eve", { preferred_username: "eve", groups: [] });
   });
@@ -159,6 +159,14 @@ describe("the command line's login", () => {
       const { status, body } = await ask(await tokenOf());
       expect([status, body.you]).toMatchObject([200, { name: "oidc:scheduler", role: "provisioner" }]);
       expect((await ask(await tokenOf(), "/api/v1/admin/maas-sites")).status).toBe(403);
+    });
+
+    it("uses NICo's form of the API with the rights of its role", async () => {
+      const refused = await ask(await tokenOf(), "/v2/org/acme/nico/site");
+      expect([refused.status, Object.keys(refused.body).sort()]).toEqual([403, ["data", "message", "source"]]);
+      const admin = await world.provider.accessToken({ groups: ["gpu-admins"] });
+      expect(await ask(admin, "/v2/org/acme/nico/site")).toEqual({ status: 200, body: [] });
+      expect((await ask(`${admin}x`, "/v2/org/acme/nico/site")).status).toBe(401);
     });
 
     it.each<[string, Record<string, unknown>, Record<string, unknown>, string]>([

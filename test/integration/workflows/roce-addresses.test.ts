@@ -15,7 +15,7 @@ import { inventoryOf } from "../../support/running-host.ts";
 
 let rig: OnboardingRig;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 2 });
+  rig = await startOnboardingRig({ machines: 3 });
 });
 afterAll(() => rig.close());
 
@@ -61,6 +61,16 @@ it("a host in service that loses a RoCE address gets no new tenant until it has 
     [expect.stringContaining("network.addresses is False: AddressesMissing")],
   ]);
   await report(nodeId, addressesOf(1));
+  expect(await shown(nodeId)).toEqual(["True AllOnHost", []]);
+});
+
+it("a row that MAAS did not take is no address that the host must have", async () => {
+  const profileId = await rig.addProfile("with-a-refused-row", { roce_required: false });
+  const row = { interface: "ens99f9", ipv4Cidr: "172.31.9.9/31" };
+  const hostname = "host-3";
+  await rig.services.db.insert(maasRoceAssignments).values({ siteId: rig.siteId, hostname, ...row });
+  const nodeId = await onboarded(3, profileId);
+  await report(nodeId, addressesOf(3));
   expect(await shown(nodeId)).toEqual(["True AllOnHost", []]);
 });
 

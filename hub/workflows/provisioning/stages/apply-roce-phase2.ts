@@ -37,10 +37,12 @@ export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
     }
     const other = await notEditable("apply_roce_phase2", context);
     if (other !== null) return other;
-    const wanted = rows.map((row) => ({ interface: row.interface, ipAddress: addressOf(row.ipv4Cidr) }));
+    const wanted = rows.map(linkOf);
     await inFencedTx(context, (tx) => noteRoceLinks(tx, place, wanted));
     const { stale, foreign, interfaces } = await takeAwayStale(context, wanted, ours);
-    const warnings = await applyAll(context, rows, interfaces);
+    const refused = await applyAll(context, rows, interfaces);
+    const warnings = refused.map(({ row, warning }) => `${row.interface} ${row.ipv4Cidr}: ${warning}`);
+    const isRefused = (link: RoceLink): boolean => refused.some(({ row }) => sameLink(linkOf(row), link));
     const applied = rows.length - warnings.length;
     const removed = stale.map(inWords);
     const left = foreign.map(inWords);
@@ -64,12 +66,17 @@ export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
         forgetRoceLinks(
           tx,
           place,
-          ours.filter((link) => !wanted.some((one) => sameLink(one, link))),
+          // MAAS has no link for a row that it refused, and the host need not have its address.
+          [...ours, ...wanted].filter((link) => !wanted.some((one) => sameLink(one, link)) || isRefused(link)),
         ),
     };
   },
 };
 
+const linkOf = (row: MaasRoceAssignment): RoceLink => ({
+  interface: row.interface,
+  ipAddress: addressOf(row.ipv4Cidr),
+});
 const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_foreign: [] };
 const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
 
@@ -90,22 +97,28 @@ async function takeAwayStale(
   return { ...plan, interfaces: plan.stale.length === 0 ? interfaces : await maas.interfaces(systemId) };
 }
 
+/** A row that MAAS did not take, and why. */
+interface Refused {
+  readonly row: MaasRoceAssignment;
+  readonly warning: string;
+}
+
 async function applyAll(
   context: ProvisionContext,
   rows: readonly MaasRoceAssignment[],
   interfaces: readonly MaasInterface[],
-): Promise<string[]> {
+): Promise<Refused[]> {
   const maas = await maasOf(context);
   const systemId = systemIdOf(context);
   const subnets = new Map((await maas.subnets()).map((subnet) => [subnet.cidr, subnet]));
-  const warnings: string[] = [];
+  const refused: Refused[] = [];
   for (const row of rows) {
     const nic = interfaces.find((one) => one.name === row.interface);
     const warning =
       nic === undefined ? "the machine has no such interface" : await apply(maas, systemId, nic, row, subnets);
-    if (warning !== null) warnings.push(`${row.interface} ${row.ipv4Cidr}: ${warning}`);
+    if (warning !== null) refused.push({ row, warning });
   }
-  return warnings;
+  return refused;
 }
 
 async function apply(

@@ -92,7 +92,7 @@ export const GROUPS: readonly Group[] = [
       },
       { kind: "flag", name: "strict_pxe_preflight", label: "Refuse a host whose PXE wiring looks wrong" },
       { kind: "flag", name: "enable_phase2_roce", label: "Give hosts the addresses of their RoCE rows" },
-      { kind: "flag", name: "roce_required", label: "No tenants while a RoCE row of the host is not set" },
+      { kind: "flag", name: "roce_required", label: "No tenants while the host lacks a RoCE address" },
     ],
   },
   {

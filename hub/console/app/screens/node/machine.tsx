@@ -15,7 +15,10 @@ export function MachineTab({
 }: {
   readonly node: Node;
 }): ReactNode {
-  const roce = conditions.find(({ type }) => type === "network.roce");
+  const told = (wanted: string): string => {
+    const one = conditions.find(({ type }) => type === wanted);
+    return one === undefined ? "nothing reported" : `${one.reason}: ${one.message}`;
+  };
   return (
     <>
       <Section title="As MAAS sees it">
@@ -33,7 +36,9 @@ export function MachineTab({
               ["Last hardware sync", <RelativeTime key="last" at={maas.last_sync} />],
               ["Next hardware sync", <RelativeTime key="next" at={maas.next_sync} none="none" />],
               ["Observed", <RelativeTime key="at" at={maas.observed_at} />],
-              ["RoCE", roce === undefined ? "nothing reported" : `${roce.reason}: ${roce.message}`],
+              ...hardwareFacts(maas.hardware),
+              ["RoCE in MAAS", told("network.roce")],
+              ["RoCE on the host", told("network.addresses")],
             ]}
           />
         )}
@@ -49,6 +54,23 @@ export function MachineTab({
       )}
     </>
   );
+}
+
+function hardwareFacts(hardware: NonNullable<Node["maas"]>["hardware"]): Fact[] {
+  if (hardware === null) return [];
+  const { uuid, serial, board_serial: board, chassis_serial: chassis, firmware_version: firmware } = hardware;
+  const numbers: readonly (readonly [string, string | null])[] = [
+    ["Hardware UUID", uuid],
+    ["Serial number", serial],
+    ["Serial number of the board", board],
+    ["Serial number of the chassis", chassis],
+    ["Firmware", firmware],
+  ];
+  return [
+    ...numbers.map(([name, value]): Fact => [name, value === null ? "unknown" : <code key={name}>{value}</code>]),
+    ["Zone and pool", `${hardware.zone}, ${hardware.pool}`],
+    ["Tags", hardware.tags.join(", ") || "none"],
+  ];
 }
 
 const DISKS: readonly Column<Inventory["disks"][number]>[] = [
@@ -68,6 +90,7 @@ const GPUS: readonly Column<Inventory["gpus"][number]>[] = [
   { id: "bus", head: "Bus", cell: ({ bus }) => <code>{bus}</code> },
   { id: "model", head: "Model", cell: ({ vendor, model }) => `${vendor} ${model}` },
   { id: "memory", head: "Memory", align: "end", cell: ({ memory_bytes: bytes }) => sizeOf(bytes) },
+  { id: "serial", head: "Serial number", cell: ({ serial }) => <code>{serial ?? "-"}</code> },
 ];
 
 function InventoryOf({ inventory }: { readonly inventory: Inventory }): ReactNode {
