@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
+import { SSH_KEY } from "../../support/allocatable-node.ts";
 import { apiToken } from "../../support/api-token.ts";
 import { insertSite } from "../../support/site.ts";
 import { barriers } from "../barriers.ts";
@@ -29,6 +30,40 @@ export function consoleFormCases(stage: () => ConsoleStage): void {
     await page.getByRole("link", { name: "console-token" }).waitFor();
     expect(await page.content()).not.toContain(secret);
     expect(written).toEqual(["POST /api/v1/admin/tokens"]);
+  });
+
+  it("allocates several nodes of a SKU at once, or none if these are too few", async () => {
+    const free = await stage().api.ask("GET", "/api/v1/admin/nodes?schedulable=true&limit=1");
+    const { site_id: site, sku_id: sku } = free.body.items[0];
+    const visit = await stage().operator("/allocations/new", { expects: /^409$/ });
+    const { page, written } = visit;
+    await page.getByRole("radio", { name: "Several free nodes of a SKU at a site, all or none" }).check();
+    await page.getByRole("combobox", { name: "SKU" }).selectOption(sku);
+    await page.getByRole("combobox", { name: "Site" }).selectOption(site);
+    await page.getByRole("textbox", { name: "Tenant" }).fill("initech");
+    await page.getByRole("textbox", { name: "Account" }).fill("ada");
+    await page.getByRole("textbox", { name: "Public SSH keys" }).fill(SSH_KEY);
+    await page.getByRole("textbox", { name: "Number of nodes" }).fill("65");
+    await visit.button("Allocate").click();
+    await page.getByText("is no whole number from 1 to 64").waitFor();
+    expect(written).toEqual([]);
+    expect(await barriers(page, "{}"), "the fields for several nodes").toEqual([]);
+    await page.getByRole("textbox", { name: "Number of nodes" }).fill("64");
+    await page.getByRole("switch", { name: "One rack" }).check();
+    await visit.button("Allocate").click();
+    await page.getByText(/Nothing was allocated/).waitFor();
+    await page.getByRole("textbox", { name: "Number of nodes" }).fill("2");
+    await page.getByRole("switch", { name: "One rack" }).uncheck();
+    await page.getByRole("textbox", { name: "Begin of their names" }).fill("worker");
+    await visit.button("Allocate").click();
+    await page.getByText("2 nodes are allocated to initech.").waitFor();
+    expect(written).toEqual(["POST /api/v1/admin/allocation-batches", "POST /api/v1/admin/allocation-batches"]);
+    const { items } = (await stage().api.ask("GET", "/api/v1/admin/allocations?tenant=initech")).body;
+    expect(items.map(({ name }: { name: string }) => name.slice(0, 7))).toEqual(["worker-", "worker-"]);
+    // Other cases need these nodes free.
+    const { pool } = stage().api.database.database;
+    const gone = await pool.query("delete from allocations where tenant = 'initech' returning grant_task_id");
+    await pool.query("delete from tasks where id = any($1)", [gone.rows.map(({ grant_task_id: id }) => id)]);
   });
 
   it("names line and column of a fault in a table of hosts, and sends nothing", async () => {

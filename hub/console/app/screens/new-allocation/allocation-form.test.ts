@@ -9,6 +9,9 @@ const GOOD: AllocationValues = {
   hostname: "c07u41",
   sku_id: "",
   site_id: "",
+  count: "",
+  same_rack: false,
+  name_prefix: "",
   tenant: "acme",
   login_user: "ada",
   keys_by: "given",
@@ -29,6 +32,17 @@ it("takes a whole form, by node or by SKU and site", () => {
   expect(wrong({})).toEqual([]);
   expect(wrong({ by: "sku", hostname: "" })).toEqual(["sku_id", "site_id"]);
   expect(wrong({ by: "sku", hostname: "", sku_id: "cpu", site_id: "1" })).toEqual([]);
+});
+
+it("takes a number of nodes of a SKU and site, which it checks only then", () => {
+  const several = { by: "several", hostname: "", sku_id: "cpu", site_id: "1", count: "4" } as const;
+  expect(wrong(several)).toEqual([]);
+  expect(wrong({ ...several, name_prefix: "worker" })).toEqual([]);
+  for (const count of ["", "0", "65", "1.5", "four"]) expect(wrong({ ...several, count })).toEqual(["count"]);
+  expect(wrong({ ...several, count: "64" })).toEqual([]);
+  expect(wrong({ ...several, name_prefix: "a".repeat(250) })).toEqual(["name_prefix"]);
+  expect(wrong({ ...several, sku_id: "", site_id: "" })).toEqual(["sku_id", "site_id"]);
+  expect(wrong({ ...several, by: "sku", count: "" })).toEqual([]);
 });
 
 it("says which field is wrong", () => {

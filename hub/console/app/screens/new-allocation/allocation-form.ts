@@ -1,13 +1,17 @@
-import { account, hostname, present, sku } from "../../forms/checks.ts";
+import { account, hostname, present, sku, whole } from "../../forms/checks.ts";
 import type { Errors } from "../../forms/form-errors.ts";
 import { sshKeyError } from "../../forms/ssh-key.ts";
 import { MOST_KEYS_OF_AN_ACCOUNT, tenant } from "../../forms/tenant-checks.ts";
 
 export interface AllocationValues {
-  readonly by: "node" | "sku";
+  /** A named node, a free one of a SKU, or several free ones of which the tenant gets all or none. */
+  readonly by: "node" | "sku" | "several";
   readonly hostname: string;
   readonly sku_id: string;
   readonly site_id: string;
+  readonly count: string;
+  readonly same_rack: boolean;
+  readonly name_prefix: string;
   readonly tenant: string;
   readonly login_user: string;
   /** Whether the request gives the keys themselves, or names stored keys and groups of the tenant. */
@@ -66,11 +70,18 @@ const labelsError = (text: string): string | undefined => {
   return wrong < 0 ? undefined : `has no label of the form name=value in line ${wrong + 1}`;
 };
 
+/** The most nodes of one request to the API, and the most characters of the begin of their names. */
+const count = whole(1, 64);
+const MOST_OF_A_PREFIX = 249;
+const namePrefix = (text: string): string | undefined =>
+  text.trim().length > MOST_OF_A_PREFIX ? `has more than ${MOST_OF_A_PREFIX} characters` : undefined;
+
 /** Checks the form at a time in milliseconds, because an allocation cannot end in the past. */
 export const checkAllocation = (values: AllocationValues, now: number): Errors<AllocationValues> => ({
   ...(values.by === "node"
     ? { hostname: hostname(values.hostname) }
     : { sku_id: sku(values.sku_id), site_id: present(values.site_id) }),
+  ...(values.by === "several" ? { count: count(values.count), name_prefix: namePrefix(values.name_prefix) } : {}),
   tenant: tenant(values.tenant),
   login_user: account(values.login_user),
   ...(values.keys_by === "given" ? { ssh_keys: keysError(values.ssh_keys) } : storedErrors(values)),

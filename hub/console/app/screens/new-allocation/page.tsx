@@ -27,36 +27,49 @@ async function nodeIdOf(hostname: string, site: string): Promise<string> {
   throw new HubError({ status: 404, code: "no_single_node", title: "Not one node", detail });
 }
 
-async function create(values: AllocationValues, headers: { "Idempotency-Key": string }) {
-  const where =
-    values.by === "node"
-      ? { node_id: await nodeIdOf(values.hostname.trim(), values.site_id) }
-      : { sku_id: values.sku_id, site_id: values.site_id };
-  const body = {
-    ...where,
+type Headers = { readonly "Idempotency-Key": string };
+
+async function create(values: AllocationValues, headers: Headers): Promise<readonly Answer<"createAllocation">[]> {
+  const terms = {
     tenant: values.tenant.trim(),
     login_user: values.login_user.trim(),
     ...keysBody(values),
-    name: null,
     description: null,
     root: values.root,
     labels: labelsOf(values.labels),
-    allow_unhealthy_machine: false,
     ends_at: values.ends_at === "" ? null : new Date(values.ends_at).toISOString(),
   };
-  return read(api.POST("/api/v1/admin/allocations", { params: { header: headers }, body }));
+  const place = { sku_id: values.sku_id, site_id: values.site_id };
+  const params = { header: headers };
+  if (values.by === "several") {
+    const prefix = values.name_prefix.trim();
+    const body = {
+      ...place,
+      ...terms,
+      count: Number(values.count),
+      same_rack: values.same_rack,
+      name_prefix: prefix === "" ? null : prefix,
+    };
+    return (await read(api.POST("/api/v1/admin/allocation-batches", { params, body }))).items;
+  }
+  const where = values.by === "node" ? { node_id: await nodeIdOf(values.hostname.trim(), values.site_id) } : place;
+  const body = { ...where, ...terms, name: null, allow_unhealthy_machine: false };
+  return [await read(api.POST("/api/v1/admin/allocations", { params, body }))];
 }
 
-/** Gives a node to a tenant. */
+/** Gives a node to a tenant, or several. */
 export function Page(): ReactNode {
   const { hostname } = newAllocationRoute.useSearch();
   const navigate = useNavigate();
-  const form = useForm<AllocationValues, Answer<"createAllocation">>({
+  const form = useForm<AllocationValues, readonly Answer<"createAllocation">[]>({
     initial: {
       by: "node",
       hostname: hostname ?? "",
       sku_id: "",
       site_id: "",
+      count: "2",
+      same_rack: false,
+      name_prefix: "",
       tenant: "",
       login_user: "",
       keys_by: "given",
@@ -70,9 +83,12 @@ export function Page(): ReactNode {
     check: (values) => checkAllocation(values, serverNow()),
     send: create,
     changes: ["allocations", "nodes"],
-    onTaken: (taken) => {
-      notify({ tone: "good", text: `${taken.hostname} is allocated to ${taken.tenant}.` });
-      void navigate({ to: "/allocations/$id", params: { id: taken.id } });
+    onTaken: (taken, { tenant }) => {
+      const [one, another] = taken;
+      const what = another === undefined ? `${one?.hostname} is` : `${taken.length} nodes are`;
+      notify({ tone: "good", text: `${what} allocated to ${tenant.trim()}.` });
+      if (one !== undefined && another === undefined) void navigate({ to: "/allocations/$id", params: { id: one.id } });
+      else void navigate({ to: "/allocations", search: { tenant: tenant.trim() } });
     },
     what: "the new allocation",
   });
@@ -80,7 +96,7 @@ export function Page(): ReactNode {
     <>
       <PageHead
         title="New allocation"
-        below="Give a node to a tenant. The agent makes the tenant's account on the host."
+        below="Give one or several nodes to a tenant. The agent makes the tenant's account on each host."
       />
       <FormOf form={form} label="New allocation" send="Allocate">
         <WhichNode form={form} />
@@ -125,7 +141,8 @@ const WhichNode = ({ form }: { readonly form: Form<AllocationValues> }): ReactNo
         onChange={(by) => form.set({ by: by as AllocationValues["by"] })}
       >
         <Radio value="node" label="This node" mb={4} />
-        <Radio value="sku" label="Any free node of a SKU at a site" />
+        <Radio value="sku" label="Any free node of a SKU at a site" mb={4} />
+        <Radio value="several" label="Several free nodes of a SKU at a site, all or none" />
       </Radio.Group>
     </Wide>
     {form.values.by === "node" ? (
@@ -141,9 +158,23 @@ const WhichNode = ({ form }: { readonly form: Form<AllocationValues> }): ReactNo
       <>
         <SkuSelect {...form.text("sku_id")} />
         <SiteSelect {...form.text("site_id")} />
+        {form.values.by === "several" && <Several form={form} />}
       </>
     )}
   </FieldGroup>
+);
+
+const Several = ({ form }: { readonly form: Form<AllocationValues> }): ReactNode => (
+  <>
+    <TextInput label="Number of nodes" inputMode="numeric" autoComplete="off" {...form.text("count")} />
+    <TextInput
+      label="Begin of their names"
+      description="worker makes names such as worker-x7k2mp. Without it, an instance has the name of its host."
+      autoComplete="off"
+      {...form.text("name_prefix")}
+    />
+    <Switch label="One rack" description="Take only nodes of one rack." {...form.flag("same_rack")} />
+  </>
 );
 
 const WhichTenant = ({ form }: { readonly form: Form<AllocationValues> }): ReactNode => (
