@@ -18,8 +18,13 @@ const wantedOf = (node: Pick<Node, "gpusTotal">, sku: Pick<Sku, "gpuVendor" | "h
   hardware: sku.hardware,
 });
 
-async function judgeAddresses(tx: Tx, node: Pick<Node, "id" | "generation">, inventory: Inventory): Promise<void> {
-  const before = await readConditions(tx, node.id, node.generation);
+/** The argument `before` lists the node's conditions before the inventory. */
+async function judgeAddresses(
+  tx: Tx,
+  node: Pick<Node, "id" | "generation">,
+  inventory: Inventory,
+  before: Awaited<ReturnType<typeof readConditions>>,
+): Promise<void> {
   const known = before.some(({ type, reason }) => type === "network.addresses" && reason !== UNREADABLE);
   const verdict = compareAddresses(inventory, await readRoceOfNode(tx, node.id), known);
   if (verdict === null) await removeConditions(tx, node.id, "network.addresses");
@@ -31,11 +36,11 @@ async function judgeAddresses(tx: Tx, node: Pick<Node, "id" | "generation">, inv
  * address gets no new tenant.
  */
 export async function judgeInventory(tx: Tx, node: Node, inventory: Inventory): Promise<void> {
-  await judgeAddresses(tx, node, inventory);
+  const before = await readConditions(tx, node.id, node.generation);
+  await judgeAddresses(tx, node, inventory, before);
   const sku = await readSku(tx, node.sku);
   if (sku === null) return;
-  const before = (await readConditions(tx, node.id, node.generation)).find(({ type }) => type === "hardware.sku");
-  const known = before !== undefined && before.reason !== NOT_OBSERVED;
+  const known = before.some(({ type, reason }) => type === "hardware.sku" && reason !== NOT_OBSERVED);
   const verdict = compareHardware(inventory, wantedOf(node, sku), known ? "known" : "some");
   await writeOwnCondition(tx, node, { type: "hardware.sku", ...verdict });
 }
@@ -70,7 +75,7 @@ export async function storeCheck(
   const own = result.conditions.filter(({ type }) => maySay("agent", type));
   if (own.length > 0) await writeConditions(tx, node, "agent", own);
   await writeOwnCondition(tx, node, { type: "hardware.sku", ...sku });
-  await judgeAddresses(tx, node, result.inventory);
+  await judgeAddresses(tx, node, result.inventory, await readConditions(tx, node.id, node.generation));
 }
 
 /** The failure of the stage `check_hardware`; null for a host that is as it must be. An uncounted host does not count as complete. */
