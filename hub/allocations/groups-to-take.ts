@@ -8,7 +8,7 @@ export interface FreeNode {
 
 /**
  * Returns the groups of free nodes from which a batch of `count` nodes may be taken, the best group first. Without `sameRack` all nodes are one group. With
- * `sameRack` each rack is one, and the rack with the fewest free nodes that suffice comes first, so that full racks stay free for larger batches. Racks
+ * `sameRack` each rack is one, and the rack with the fewest free nodes that suffice comes first, so that whole racks stay free for larger batches. Racks
  * of two rooms may have one name.
  */
 export function groupsToTake(free: readonly FreeNode[], count: number, sameRack: boolean): readonly FreeNode[][] {

@@ -23,7 +23,9 @@ export const AllocationBatchCreate = z
       .min(1)
       .max(PREFIX_CHARACTERS)
       .regex(/^\P{Cc}*$/u, "must hold no control characters")
-      .describe("Begin of the instances' names, which get a random end, e.g. worker-x7k2mp; none: their hostnames")
+      .describe(
+        "Prefix of the instances' names, to which the hub adds a random end, e.g. worker-x7k2mp; none: their hostnames",
+      )
       .nullable()
       .default(null),
   })

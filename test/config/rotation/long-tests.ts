@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 /**
  * The measured processor seconds of test files and steps: the test's own process, its child processes and its part of PostgreSQL. The figures only have to
  * be right in proportion, because they only divide the long tests into groups of about equal time. A test file of another suite than those below
- * that takes at least ten seconds belongs into this table, so that it becomes a long test.
+ * that takes at least ten seconds belongs in this table, so that it becomes a long test.
  */
 const MEASURED: Readonly<Record<string, number>> = {
   // Steps of .ci/run that are not test files of `npm test`.

@@ -54,7 +54,7 @@ export function consoleFormCases(stage: () => ConsoleStage): void {
     await page.getByText(/Nothing was allocated/).waitFor();
     await page.getByRole("textbox", { name: "Number of nodes" }).fill("2");
     await page.getByRole("switch", { name: "One rack" }).uncheck();
-    await page.getByRole("textbox", { name: "Begin of their names" }).fill("worker");
+    await page.getByRole("textbox", { name: "Name prefix" }).fill("worker");
     await visit.button("Allocate").click();
     await page.getByText("2 nodes are allocated to initech.").waitFor();
     expect(written).toEqual(["POST /api/v1/admin/allocation-batches", "POST /api/v1/admin/allocation-batches"]);

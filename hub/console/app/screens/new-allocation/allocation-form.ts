@@ -70,7 +70,7 @@ const labelsError = (text: string): string | undefined => {
   return wrong < 0 ? undefined : `has no label of the form name=value in line ${wrong + 1}`;
 };
 
-/** The most nodes of one request to the API, and the most characters of the begin of their names. */
+/** The most nodes of one request to the API, and the most characters of the prefix of their names. */
 const count = whole(1, 64);
 const MOST_OF_A_PREFIX = 249;
 const namePrefix = (text: string): string | undefined =>

@@ -168,7 +168,7 @@ const Several = ({ form }: { readonly form: Form<AllocationValues> }): ReactNode
   <>
     <TextInput label="Number of nodes" inputMode="numeric" autoComplete="off" {...form.text("count")} />
     <TextInput
-      label="Begin of their names"
+      label="Name prefix"
       description="worker makes names such as worker-x7k2mp. Without it, an instance has the name of its host."
       autoComplete="off"
       {...form.text("name_prefix")}
