@@ -10,6 +10,11 @@ const Text = z.string().max(200);
 export const Inventory = z.object({
   hostname: z.string().max(253),
   boot_id: z.string().max(64),
+  /**
+   * The uptime of the host in seconds when the agent began to read the inventory, which orders the inventories of one boot. Agents before 2026-11-29 do
+   * not send it.
+   */
+  read_at_uptime: z.number().nonnegative().optional(),
   system: z.strictObject({ manufacturer: Text, model: Text, uuid: Text }),
   os: z.strictObject({ distro: Text, release: Text, kernel: Text, arch: Text }),
   cpu: z.strictObject({ model: Text, cores: Int4, sockets: Int4 }),

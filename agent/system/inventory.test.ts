@@ -1,4 +1,5 @@
 import { rmSync, symlinkSync } from "node:fs";
+import { uptime } from "node:os";
 import { afterEach, describe, expect, it } from "vitest";
 import { Inventory } from "../../shared/inventory.ts";
 import { HostFolder, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
@@ -33,7 +34,8 @@ describe("the inventory's GPUs", () => {
     device("0000:c0:00.0", { vendor: "0x1a03", class: "0x030000" });
     host.tool("lspci", LSPCI);
     host.tool("nvidia-smi", "echo '00000000:15:00.0, NVIDIA H100 80GB HBM3, 81559, 1654422006434'");
-    const { gpus } = await host.system.inventory();
+    const { gpus, read_at_uptime } = await host.system.inventory();
+    expect(uptime() - (read_at_uptime ?? Number.NaN), "seconds since the agent read the inventory").toBeLessThan(120);
     expect(gpus.map(({ vendor, model, bus, memory_bytes }) => [vendor.slice(0, 6), model, bus, memory_bytes])).toEqual([
       ["Advanc", "Aqua Vanjaram [Instinct MI300X]", "0000:05:00.0", 206_141_652_992],
       ["NVIDIA", "GH100 [H100 SXM5 80GB]", "0000:15:00.0", 81559 * 1024 * 1024],

@@ -4,6 +4,7 @@ import type { Inventory } from "../../shared/inventory.ts";
 import type { Log } from "../log.ts";
 import { readText } from "./files.ts";
 import type { GpuDetails } from "./gpu-details.ts";
+import { uptimeSeconds } from "./host.ts";
 import { readInterfaces } from "./nics.ts";
 import { readPciGpus } from "./pci-gpus.ts";
 import { readHardware } from "./storage/block-devices.ts";
@@ -22,6 +23,7 @@ export async function readInventory(
   details: GpuDetails,
   log: Log,
 ): Promise<Inventory> {
+  const read_at_uptime = uptimeSeconds();
   const si = await import("systeminformation");
   const probe = async <T>(what: string, read: () => Promise<T>): Promise<T | null> => {
     const deadline = new Promise<never>((_, reject) =>
@@ -49,6 +51,7 @@ export async function readInventory(
   return {
     hostname,
     boot_id: bootId,
+    read_at_uptime,
     system: { manufacturer: text(system?.manufacturer), model: text(system?.model), uuid: text(system?.uuid) },
     os: { distro: text(os?.distro), release: text(os?.release), kernel: text(os?.kernel), arch: text(os?.arch) },
     cpu: { model: text(cpu?.brand), cores: Math.trunc(cpu?.cores ?? 0), sockets: Math.trunc(cpu?.processors ?? 0) },

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type Asked, type Invocation, invocationOf } from "./arguments.ts";
 import type { Operation } from "./description.ts";
 import type { Io } from "./io.ts";
@@ -50,7 +49,7 @@ export class Hub {
         : {}),
       ...request.headers,
     };
-    const key = request.key ?? randomUUID();
+    const key = request.key ?? crypto.randomUUID();
     const response = await call(this.target, { method, invocation, headers, repeatable, key, deadlineMs: DEADLINE_MS });
     return response.status === 204 ? null : await response.json();
   }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Invocation } from "./arguments.ts";
@@ -166,7 +165,7 @@ export async function call(
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", ...own };
   const token = await presentToken(target);
   if (token !== null) headers["authorization"] = `Bearer ${token}`;
-  if (repeatable === true) headers["idempotency-key"] = key ?? randomUUID();
+  if (repeatable === true) headers["idempotency-key"] = key ?? crypto.randomUUID();
   if (invocation.body !== null) headers["content-type"] = "application/json";
   const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
   const send = (): Promise<Response> =>

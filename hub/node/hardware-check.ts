@@ -3,7 +3,7 @@ import { type Failure, failure } from "../../shared/failures.ts";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { TaskResult } from "../../shared/tasks/index.ts";
 import { readConditions, removeConditions, writeConditions, writeOwnCondition } from "../db/queries/node-conditions.ts";
-import { keepInventory } from "../db/queries/node-inventories.ts";
+import { keepUnlessOlder } from "../db/queries/node-inventories.ts";
 import { readRoceOfNode } from "../db/queries/node-roce.ts";
 import { readSku } from "../db/queries/skus.ts";
 import type { Node, Sku } from "../db/schema/index.ts";
@@ -64,16 +64,17 @@ export function judgeCheck(
   return { sku: compareHardware(result.inventory, wanted, result.gpus_counted ? "counted" : "some"), faults };
 }
 
-/** Stores what the task found as the newest facts about the host. */
+/** Stores what the task found. If the hub has a newer inventory of the host, the hub has judged that one, and the conditions about it stay. */
 export async function storeCheck(
   tx: Tx,
   node: Pick<Node, "id" | "generation">,
   result: TaskResult<"node.check_hardware">,
   { sku }: HardwareCheck,
 ): Promise<void> {
-  await keepInventory(tx, node.id, result.inventory);
+  const isNewest = await keepUnlessOlder(tx, node.id, result.inventory);
   const own = result.conditions.filter(({ type }) => maySay("agent", type));
   if (own.length > 0) await writeConditions(tx, node, "agent", own);
+  if (!isNewest) return;
   await writeOwnCondition(tx, node, { type: "hardware.sku", ...sku });
   await judgeAddresses(tx, node, result.inventory, await readConditions(tx, node.id, node.generation));
 }

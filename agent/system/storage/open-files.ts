@@ -83,7 +83,7 @@ function longUse(pid: number, use: string, device: string | null): OpenFile[] {
       const at = deviceOfMount(String(pid), mount);
       if (at !== null && device !== null && at !== device) return [];
       // Only a file system that is not the folder's may be one that hangs, and that file system is known then.
-      return [{ pid, use, path: LONG_PATH, isDeleted: at !== null && fstatSync(fd).nlink === 0 }];
+      return [{ pid, use, path: LONG_PATH, isDeleted: at !== null && device !== null && fstatSync(fd).nlink === 0 }];
     } finally {
       closeSync(fd);
     }

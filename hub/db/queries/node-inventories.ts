@@ -1,23 +1,47 @@
 import { type HostGpuSizes, withSizes } from "../../../shared/gpu-sizes.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
-import { and, eq, sql } from "../orm.ts";
+import { and, eq, type SQL, sql } from "../orm.ts";
 import { agentSessions, nodeInventories } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isUsedByTenant } from "./node-baselines.ts";
 
 /**
- * Keeps the newest inventory of the node's host. The sizes of GPUs count only from an inventory of a system that no tenant has used, because a tenant
- * with the rights of root could change what the agent reads.
+ * Keeps the inventory of the node's host that the agent's session has just sent. The sizes of GPUs count only from an inventory of a system that no
+ * tenant has used, because a tenant with the rights of root could change what the agent reads.
  */
 export async function keepInventory(db: Db | Tx, nodeId: NodeId, inventory: Inventory): Promise<void> {
+  await keep(db, nodeId, inventory);
+}
+
+/**
+ * Keeps an inventory from a task's result, which may arrive late. Returns false, and changes nothing, if the stored inventory is newer: the agent read
+ * the stored inventory later in the same boot, or the stored inventory is of the boot of the open session and the given inventory is not.
+ */
+export async function keepUnlessOlder(db: Db | Tx, nodeId: NodeId, inventory: Inventory): Promise<boolean> {
+  return keep(db, nodeId, inventory, isNoNewerThan(inventory));
+}
+
+async function keep(db: Db | Tx, nodeId: NodeId, inventory: Inventory, setWhere?: SQL): Promise<boolean> {
   const isOwn = inventory.gpus.length > 0 && !(await isUsedByTenant(db, nodeId));
   const sizes = isOwn ? { gpuSizes: withSizes((await readOwnSizes(db, nodeId)) ?? {}, inventory.gpus) } : {};
-  await db
+  const set = { inventory, reportedAt: sql`now()`, ...sizes };
+  const kept = await db
     .insert(nodeInventories)
     .values({ nodeId, inventory, ...sizes })
-    .onConflictDoUpdate({ target: nodeInventories.nodeId, set: { inventory, reportedAt: sql`now()`, ...sizes } });
+    .onConflictDoUpdate({ target: nodeInventories.nodeId, set, ...(setWhere && { setWhere }) })
+    .returning({ nodeId: nodeInventories.nodeId });
+  return kept.length > 0;
 }
+
+/** True if the stored inventory is not newer. Two inventories of one boot without an uptime have no order, so the last to arrive counts. */
+const isNoNewerThan = ({ boot_id, read_at_uptime }: Inventory): SQL => {
+  const stored = nodeInventories.inventory;
+  return sql`case when ${stored} ->> 'boot_id' = ${boot_id}
+    then coalesce((${stored} ->> 'read_at_uptime')::float8 <= ${read_at_uptime ?? null}::float8, true)
+    else not exists (select from ${agentSessions} where ${agentSessions.nodeId} = ${nodeInventories.nodeId}
+      and ${agentSessions.state} = 'open' and ${agentSessions.bootId} = ${stored} ->> 'boot_id') end`;
+};
 
 async function readOwnSizes(db: Db | Tx, nodeId: NodeId): Promise<HostGpuSizes | null> {
   const [row] = await db

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
+import { readInventory } from "../../../hub/db/queries/node-inventories.ts";
 import { listNodeRows } from "../../../hub/db/queries/node-reads.ts";
 import { readNode } from "../../../hub/db/queries/nodes.ts";
 import { type Task, tasks } from "../../../hub/db/schema/index.ts";
-import { judgeInventory } from "../../../hub/node/hardware-check.ts";
+import { judgeInventory, storeCheck } from "../../../hub/node/hardware-check.ts";
 import { schedulability } from "../../../hub/node/schedulable.ts";
 import { schedulingFactsOf } from "../../../hub/node/scheduling-facts.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
@@ -14,7 +15,7 @@ import { resultOnCleanHost } from "../../support/agent-results.ts";
 import { makeSchedulable } from "../../support/allocatable-node.ts";
 import { checkedHardware, MISSING_GPUS } from "../../support/checked-hardware.ts";
 import { clean, playDecommissionedAgent } from "../../support/decommission-world.ts";
-import { nodeInService } from "../../support/node-in-service.ts";
+import { nodeInService, setConnected } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
 import { inventoryOf } from "../../support/running-host.ts";
 
@@ -39,6 +40,8 @@ async function nodeNow(nodeId: NodeId) {
   };
 }
 
+const AS_IN_SKU = { status: "True", reason: "AsInSku", message: "m" } as const;
+const OTHER_HARDWARE = { status: "False", reason: "OtherHardware", message: "m" } as const;
 const SEVEN = "7 GPUs of AMD instead of 8";
 
 describe("a host with seven of eight GPUs", () => {
@@ -148,5 +151,38 @@ describe("a host with seven of eight GPUs", () => {
     await driver.verb(id, "resume");
     expect(await driver.drive(id), await driver.story(id)).toMatchObject({ status: "completed" });
     expect((await nodeNow(nodeId)).reasons).not.toMatch(/hardware\.|health\.(gpu|disks|memory)/);
+  });
+
+  it("stays as the newest inventory says, when the result of an older check arrives late", async () => {
+    const nodeId = await nodeInService(rig, "late-result");
+    const { inTx, db } = rig.services;
+    const node = await readNode(db, nodeId);
+    if (node === null) throw new Error("there is no node");
+    const checked = await checkedHardware(db, nodeId);
+    /** Takes the result of a check that found as many GPUs, and returns how many GPUs the hub believes that the host has. */
+    const late = async (gpus: number, boot_id: string, read_at_uptime?: number) => {
+      const time = read_at_uptime === undefined ? {} : { read_at_uptime };
+      const inventory = { ...checked.inventory, boot_id, ...time, gpus: checked.inventory.gpus.slice(0, gpus) };
+      await inTx(async (tx) => {
+        const result = { ...checked, boot_id, inventory };
+        const found = { sku: gpus === 8 ? AS_IN_SKU : OTHER_HARDWARE, faults: [] };
+        await storeCheck(tx, node, result, found);
+      });
+      const { sku } = await nodeNow(nodeId);
+      const believed = (await readInventory(db, nodeId))?.gpus.length;
+      expect(sku, "the condition fits the inventory").toBe(believed === 8 ? "True AsInSku" : "False OtherHardware");
+      return believed;
+    };
+    // The session of `nodeInService` is of the boot "boot".
+    expect(await late(8, "earlier boot", 900)).toBe(8);
+    expect(await late(7, "other earlier boot", 100), "the stored inventory is not of the session's boot").toBe(7);
+    expect(await late(8, "boot", 100), "the session's boot").toBe(8);
+    expect(await late(7, "earlier boot", 5_000), "an earlier boot").toBe(8);
+    expect(await late(7, "boot", 99.5), "earlier in the same boot").toBe(8);
+    expect(await late(7, "boot", 100), "at the same time").toBe(7);
+    expect(await late(8, "boot"), "from an agent that tells no time").toBe(8);
+    expect(await late(7, "boot", 1), "after an inventory without a time").toBe(7);
+    await setConnected(rig, nodeId, false);
+    expect(await late(8, "earlier boot", 5), "while no session is open").toBe(8);
   });
 });
