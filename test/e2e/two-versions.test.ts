@@ -1,28 +1,38 @@
 /**
- * A hub of an older version and a hub of this version on one database, as during an upgrade without stopping. The suite needs a checkout of the older
- * version with its packages installed, whose path MUSTER_TEST_PREVIOUS_VERSION gives (docs/operate.md, upgrade without stopping).
+ * A hub of an older version and a hub of this version on one database, as during an upgrade without stopping (docs/operate.md). The older version is
+ * the one before the newest database migration, from the git history, or the checkout at MUSTER_TEST_PREVIOUS_VERSION.
  */
-import { readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HubApi } from "../support/hub-api.ts";
 import { newHubFolder } from "../support/hub-state.ts";
 import { expectBatchOutlived, startBatch } from "../support/hubs-over-an-outage.ts";
+import { checkOut, findPreviousVersion } from "../support/previous-version.ts";
 import { type RestartablePostgres, startRestartablePostgres } from "../support/restartable-postgres.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts } from "../support/seed-site.ts";
 
 const HOSTS = demoHosts(6);
-const previous = process.env["MUSTER_TEST_PREVIOUS_VERSION"] ?? "";
-if (previous === "")
-  process.stderr.write("SKIPPED: two versions beside each other: MUSTER_TEST_PREVIOUS_VERSION names no checkout\n");
+const given = process.env["MUSTER_TEST_PREVIOUS_VERSION"];
+const { commit, missing } = await findPreviousVersion();
+const isMissing = given === undefined && missing !== undefined;
+if (isMissing) process.stderr.write(`SKIPPED: two versions beside each other: ${missing}\n`);
 
-describe.skipIf(previous === "")("a hub of an older version beside a hub of this version", () => {
+const migrationsOf = (checkout: string): number =>
+  readdirSync(join(checkout, "hub/db/migrations")).filter((name) => name.endsWith(".sql")).length;
+
+describe.skipIf(isMissing)("a hub of an older version beside a hub of this version", () => {
   const stateDir = newHubFolder("muster-two-versions-");
   let postgres: RestartablePostgres;
   let rig: Rig;
   beforeAll(async () => {
+    const previous = given ?? join(stateDir, "previous");
+    if (given === undefined) {
+      await checkOut(commit ?? "", previous);
+      expect(migrationsOf(previous), "the older version lacks the newest migration").toBe(migrationsOf(".") - 1);
+    }
     postgres = await startRestartablePostgres(join(stateDir, "server"));
     rig = await startRig({
       stateDir,

@@ -25,6 +25,7 @@ const MEASURED: Readonly<Record<string, number>> = {
   "test/packages/packages.test.ts": 73,
   "test/e2e/several-hubs-failover.test.ts": 69,
   "test/e2e/older-database.test.ts": 67,
+  "test/e2e/two-versions.test.ts": 62,
   "test/e2e/validation-steps.test.ts": 60,
   "agent/system/storage/purge-mounted.test.ts": 56,
   "test/integration/cli/documented-commands.test.ts": 53,
