@@ -17,7 +17,6 @@ function faultsOf({ pci, faults, fabric }: GpuState): string[] {
   return [...faults, ...link].map((text) => `${pci}: ${text}`);
 }
 
-/** The reason is the worst action that the driver recommends for one of the GPUs. */
 const REASONS = {
   none: "GpuFaulty",
   reset: "GpuNeedsReset",
@@ -25,8 +24,12 @@ const REASONS = {
   power_cycle: "GpuNeedsReboot",
   unknown: "GpuFaulty",
 };
-const reasonOf = (gpus: readonly GpuState[]): string =>
-  REASONS[gpus.find(({ recommends }) => recommends === "reboot")?.recommends ?? gpus[0]?.recommends ?? "unknown"];
+
+/** The reason names the largest of the actions that the vendor's tool recommends for the faulty GPUs. */
+function reasonOf(gpus: readonly GpuState[]): string {
+  const recommended = new Set(gpus.map(({ recommends }) => REASONS[recommends]));
+  return ["GpuNeedsReboot", "GpuNeedsReset"].find((reason) => recommended.has(reason)) ?? "GpuFaulty";
+}
 
 function judgeReport(onBus: readonly string[], gpus: readonly GpuState[]): Findings {
   const lost = onBus.filter((pci) => !gpus.some((one) => one.pci === pci));

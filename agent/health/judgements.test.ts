@@ -45,6 +45,22 @@ describe("the GPUs", () => {
     expect(gpus([gpu(first, more), ...others.map((pci) => gpu(pci))])["health.gpu"]).toBe(said);
   });
 
+  it("with several faults need the largest of the recommended actions, in whichever order the tool lists them", () => {
+    const REASONS = {
+      ...{ none: "GpuFaulty", unknown: "GpuFaulty", reset: "GpuNeedsReset" },
+      ...{ reboot: "GpuNeedsReboot", power_cycle: "GpuNeedsReboot" },
+    };
+    const actions = Object.keys(REASONS) as (keyof typeof REASONS)[];
+    const size = ["GpuFaulty", "GpuNeedsReset", "GpuNeedsReboot"];
+    for (const [one, other] of actions.flatMap((a) => actions.map((b) => [a, b] as const))) {
+      const [first = "", second = "", ...others] = EIGHT;
+      const faulty = (pci: string, recommends: keyof typeof REASONS) => gpu(pci, { faults: ["f"], recommends });
+      const said = gpus([faulty(first, one), faulty(second, other), ...others.map((pci) => gpu(pci))])["health.gpu"];
+      const larger = size[Math.max(size.indexOf(REASONS[one]), size.indexOf(REASONS[other]))];
+      expect(said, `${one} and ${other}`).toBe(`False ${larger}`);
+    }
+  });
+
   it("are never healthy if nobody can ask the driver; a missing tool is only information", () => {
     const hung = { kind: "hung", pid: 1, state: "D", wchan: "nv", isAlive: true } as const;
     const of = (error: unknown) => say(judgeGpus(EIGHT, { error }))["health.gpu"];

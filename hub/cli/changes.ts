@@ -3,7 +3,10 @@ import { Refused } from "./errors.ts";
 import { followEvents } from "./events.ts";
 import type { Hub } from "./hub.ts";
 
-/** Not every change has an event, for example a move to the next stage, so a command that waits also reads again after this time. */
+/**
+ * A command that waits also reads again after this time, because it does not follow each move to a next stage: a busy fleet sends many events of such
+ * moves in a second.
+ */
 const AGAIN_MS = 10_000;
 /** A caller without the right to read events has to read more often. */
 const WITHOUT_EVENTS_MS = 3_000;

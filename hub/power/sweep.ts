@@ -28,8 +28,10 @@ import { standingOf } from "./standing.ts";
 import { tellPower } from "./tell.ts";
 
 const EVERY_MS = 2_000;
-/** A hub works on this many actions at once. Each of them waits for BMCs, of which a site's region serves only a few at a time. */
+/** A hub works on this many actions at once, each of which waits for a BMC. */
 const AT_ONCE = 16;
+/** All hubs together work on this many actions of one site at once, because a site's region serves only a few BMCs at a time. */
+const AT_ONCE_OF_SITE = 8;
 /** A step that takes longer is given up, and the next step looks at the machine again. */
 const STEP_MS = 150_000;
 /** The claim outlasts the step, so that no second hub works on the action meanwhile. */
@@ -57,7 +59,9 @@ export async function beginSteps(sweep: PowerSweep, most = AT_ONCE): Promise<Pro
         error,
       }),
     );
-  const claimed = await sweep.inTx((tx) => claimPowerActions(tx, most, LEASE_SECONDS));
+  const claimed = await sweep.inTx((tx) =>
+    claimPowerActions(tx, { most, mostOfSite: AT_ONCE_OF_SITE, leaseSeconds: LEASE_SECONDS }),
+  );
   return claimed.map((one) => step(sweep, one));
 }
 

@@ -3,9 +3,10 @@ import type { OnlineRepairCreate, RepairCreate } from "../../shared/api/repairs.
 import { lockBoth } from "../allocations/lock-both.ts";
 import { readAllocation } from "../db/queries/allocations.ts";
 import { lockOpenCase } from "../db/queries/repair-cases.ts";
+import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { RepairCase } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import { mustLockNode } from "../workflows/decommission/start-decommission.ts";
+import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { evidenceOfIssue } from "./loop-guards.ts";
 import { noteOnCase, openCase } from "./move-case.ts";
 import { mustBeFree } from "./must-be-free.ts";
@@ -29,13 +30,15 @@ export async function openByOperator(tx: Tx, body: RepairCreate, actor: string):
 
 /**
  * Opens an online repair: the tenant keeps the machine, has acknowledged what that may cost, and cannot release it until the repair ends. Throws
- * `conflict` while a full repair of the machine is open (decision R2).
+ * `conflict` while a full repair of the machine is open (decision R2), and `operation_exists` while an operation such as a reinstall holds the node.
  */
 export async function openOnlineRepair(tx: Tx, body: OnlineRepairCreate, actor: string): Promise<RepairCase> {
   const { allocation, node } = await lockBoth(tx, body.allocation_id);
   if (node === null || allocation.status !== "active") throw notActive(allocation);
   const open = await lockOpenCase(tx, node.id);
   if (open !== null) throw underWay(open, allocation);
+  const holder = await operationOfNode(tx, node.id);
+  if (holder !== null) throw heldError(node, holder, "it takes no online repair");
   const { machine_health_issue: issue, acknowledgements, release_on_failure: releaseOnFailure, reason } = body;
   const evidence = evidenceOfIssue(issue);
   const held = await loopHold(tx, { nodeId: node.id, siteId: node.siteId }, evidence);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { allocations, maasSiteProfiles, nodeHealthOverrides, tasks } from "../../hub/db/schema/index.ts";
+import { openOnlineRepair } from "../../hub/repair/open-repair.ts";
 import { DecommissionState } from "../../hub/workflows/decommission/decommission-context.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { unpackUserData } from "../fakes/maas/host/user-data.ts";
@@ -220,4 +221,25 @@ it("is refused where an override keeps the instance from being released", async 
     } as never);
   expect(await refusalOf(orderReinstall(tenancy))).toContain("evidence");
   expect(await nodeOf(tenancy)).toMatchObject({ status: "active", cordonReason: null });
+});
+
+it("keeps an online repair away until it is over, because nobody repairs a host that is installed anew", async () => {
+  const tenancy = await begin();
+  const body = {
+    allocation_id: tenancy.id,
+    machine_health_issue: { category: "Hardware", summary: "GPU 3 fell off the bus" },
+    acknowledgements: {
+      accept_data_corruption_risk: true,
+      accept_repair_team_access: true,
+      accept_instance_deletion_risk: true,
+    },
+    release_on_failure: false,
+    reason: "seen by the tenant",
+  } as const;
+  const open = () => refusalOf(rig.services.inTx((tx) => openOnlineRepair(tx, body, "ann")));
+  const id = await orderReinstall(tenancy);
+  await tenancy.drive(id, "deploy_via_maas");
+  expect(await open()).toMatch(new RegExp(`${id} holds node .*, so it takes no online repair`));
+  expect(await tenancy.drive(id), await tenancy.driver.story(id)).toBe("completed");
+  expect(await open()).toBe("accepted");
 });

@@ -76,10 +76,27 @@ export interface ClaimedPowerAction {
   readonly now: Date;
 }
 
-/** Claims actions that are due, which no other hub has. A claim that its hub does not end is over after `leaseSeconds`. */
-export async function claimPowerActions(tx: Tx, most: number, leaseSeconds: number): Promise<ClaimedPowerAction[]> {
-  const due = sql`array(select p.id from power_actions p where p.state = 'running' and p.wake_at <= now()
-    and (p.claimed_until is null or p.claimed_until < now()) order by p.wake_at limit ${most} for update skip locked)`;
+export interface PowerClaim {
+  readonly most: number;
+  /** The most claimed actions of one site over all hubs, so that a site whose BMCs answer slowly leaves places for the other sites. */
+  readonly mostOfSite: number;
+  /** A claim that its hub does not end is over after this time. */
+  readonly leaseSeconds: number;
+}
+
+/** Claims actions that are due, which no other hub has. */
+export async function claimPowerActions(
+  tx: Tx,
+  { most, mostOfSite, leaseSeconds }: PowerClaim,
+): Promise<ClaimedPowerAction[]> {
+  const due = sql`array(select p.id from power_actions p join (
+      select id, site_id, row_number() over (partition by site_id order by wake_at, id) as place from power_actions
+      where state = 'running' and wake_at <= now() and (claimed_until is null or claimed_until < now())
+    ) d on d.id = p.id
+    where (p.claimed_until is null or p.claimed_until < now())
+      and d.place <= ${mostOfSite}::int - (select count(*) from power_actions c
+        where c.state = 'running' and c.site_id = d.site_id and c.claimed_until >= now())
+    order by p.wake_at limit ${most} for update of p skip locked)`;
   const rows = await tx
     .update(powerActions)
     .set({
