@@ -18,6 +18,7 @@ export const ADOPTION_DIFFERENCES = [
   "bmc_unknown",
   "bmc_shared",
   "hardware_uuid_unknown",
+  "other_memory",
   "other_gpus",
 ] as const;
 export type AdoptionDifferenceKind = (typeof ADOPTION_DIFFERENCES)[number];

@@ -49,7 +49,8 @@ export async function adoptMachines(
   adoptedBy: string,
 ): Promise<AdoptionCreated> {
   const sku = await mustKnowSku(tx, request.sku_id);
-  const asked = { ...request, select: selectionOf(request), most: MOST_ADOPTED + 1 };
+  const { memory_gib: memoryGib } = sku.hardware;
+  const asked = { ...request, memoryGib, select: selectionOf(request), most: MOST_ADOPTED + 1 };
   const { site, profile, policy, found } = await readJudging(tx, siteId, asked, facts);
   mustFitFilter(request, found.length);
   const judged = found.map(

@@ -22,6 +22,7 @@ const POLICY: AdoptionPolicy = {
   image: "ubuntu/noble",
   architecture: "amd64/generic",
   appliesRoce: true,
+  memoryGib: undefined,
   maasUser: "muster",
   accepted: new Set(),
   now: NOW,

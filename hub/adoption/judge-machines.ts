@@ -34,6 +34,8 @@ export interface MaasFacts {
 const STALE_SECONDS = 300;
 
 interface Asked {
+  /** The memory that the SKU of an adoption asks for. A binding leaves the comparison to the inventory of the connected agent. */
+  readonly memoryGib?: number | undefined;
   readonly profile_id?: ProfileId | undefined;
   readonly accept_differences: readonly AdoptionDifferenceKind[];
 }
@@ -100,6 +102,7 @@ const policyOf = (profile: MaasSiteProfile, request: Asked, facts: MaasFacts, no
   image: deployedSeries(profile.distroSeries),
   architecture: profile.architecture,
   appliesRoce: profile.enablePhase2Roce,
+  memoryGib: request.memoryGib,
   maasUser: facts.username,
   accepted: new Set(request.accept_differences),
   now,

@@ -30,6 +30,7 @@ const policy = (facts: Partial<AdoptionPolicy> = {}): AdoptionPolicy => ({
   image: "ubuntu/noble",
   architecture: "amd64/generic",
   appliesRoce: true,
+  memoryGib: 1,
   maasUser: "muster",
   accepted: new Set(),
   now: NOW,
@@ -56,6 +57,7 @@ const DIFFERING: Readonly<Record<KindOfMachine, readonly [Partial<MachineToAdopt
   bmc_unknown: [{}, { bmc: "" }],
   bmc_shared: [{}, { bmcSharedWith: "c07u42" }],
   hardware_uuid_unknown: [details({ hardware_uuid: null })],
+  other_memory: [details({ memory_mib: 921 })],
 };
 
 describe("a running machine", () => {
@@ -101,6 +103,17 @@ describe("a running machine", () => {
   it("has another image if its system is of another distributor, and is off only if MAAS says so", () => {
     expect(judge(details({ osystem: "custom" })).differences.map(({ kind }) => kind)).toEqual(["other_image"]);
     expect(judge({ powerState: "unknown" }).outcome).toBe("adopted");
+  });
+
+  it("may have more memory than its SKU says, and a tenth less, which the firmware keeps; unknown memory is no difference", () => {
+    for (const memory_mib of [922, 1_024, 4_096, null])
+      expect(judge(details({ memory_mib })).outcome, String(memory_mib)).toBe("adopted");
+    expect(judge(details({ memory_mib: 1 }), {}, { memoryGib: undefined }).outcome, "a SKU without memory").toBe(
+      "adopted",
+    );
+    expect(judge(details({ memory_mib: 2 * 1_024 }), {}, { memoryGib: 4 }).differences).toMatchObject([
+      { kind: "other_memory", expected: "4 GiB", found: "2 GiB" },
+    ]);
   });
 
   it("is told apart from its RoCE rows interface by interface", () => {

@@ -9,6 +9,7 @@ import type { SiteId } from "../../shared/ids.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { MachineDetails } from "../../shared/machine-details.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { hasMemory } from "../node/hardware-verdict.ts";
 import { provingMacs } from "../node/same-host.ts";
 import { hardwareSyncIsHealthy } from "../workflows/provisioning/hardware-sync.ts";
 
@@ -56,6 +57,8 @@ export interface AdoptionPolicy {
   readonly image: string;
   readonly architecture: string;
   readonly appliesRoce: boolean;
+  /** The memory of a host of the SKU; undefined if the SKU says nothing about it. */
+  readonly memoryGib: number | undefined;
   /** The MAAS user to whom the site's token belongs. */
   readonly maasUser: string;
   readonly accepted: ReadonlySet<AdoptionDifferenceKind>;
@@ -66,6 +69,8 @@ export interface AdoptionVerdict {
   readonly differences: readonly AdoptionDifference[];
   readonly refusals: readonly AdoptionRefusal[];
 }
+
+const MIB = 2 ** 20;
 
 export function judgeMachine(machine: MachineToAdopt, around: Surroundings, policy: AdoptionPolicy): AdoptionVerdict {
   if (around.boundTo !== null) return { outcome: "exists", differences: [], refusals: [] };
@@ -210,27 +215,7 @@ function ownDifferences(machine: MachineToAdopt, around: Surroundings, policy: A
       machine.owner ?? "nobody",
       "Muster releases and deploys only machines of its own MAAS user, so this node cannot be reimaged until its owner has released the machine.",
     );
-  if (details !== null) {
-    const image = `${details.osystem}/${details.distro_series}`;
-    if (image !== policy.image)
-      add("other_image", policy.image, image, "The profile deploys another system; the next reimage installs it.");
-    if (details.architecture !== policy.architecture)
-      add("other_architecture", policy.architecture, details.architecture, "The profile is for another architecture.");
-    if (details.ephemeral)
-      add(
-        "ephemeral",
-        "a system on disk",
-        "a system in memory",
-        "A restart loses the system of the host, and its agent.",
-      );
-    if (details.hardware_uuid === null)
-      add(
-        "hardware_uuid_unknown",
-        "a hardware UUID",
-        "none",
-        "Only the MAC addresses can prove which host the agent runs on. Commission the machine in MAAS to learn its UUID.",
-      );
-  }
+  if (details !== null) found.push(...detailDifferences(details, policy));
   if (machine.locked)
     add(
       "locked",
@@ -253,6 +238,41 @@ function ownDifferences(machine: MachineToAdopt, around: Surroundings, policy: A
       "a BMC of its own",
       around.bmcSharedWith,
       "Another host has the same BMC address, so a power command could reach the wrong host.",
+    );
+  return found;
+}
+
+/** The differences in what MAAS shows only of a machine that the hub has read in full. */
+function detailDifferences(details: MachineDetails, policy: AdoptionPolicy): AdoptionDifference[] {
+  const found: AdoptionDifference[] = [];
+  const add = (kind: AdoptionDifferenceKind, expected: string, actual: string, message: string): void =>
+    void found.push({ kind, expected, found: actual, message });
+  const image = `${details.osystem}/${details.distro_series}`;
+  if (image !== policy.image)
+    add("other_image", policy.image, image, "The profile deploys another system; the next reimage installs it.");
+  if (details.architecture !== policy.architecture)
+    add("other_architecture", policy.architecture, details.architecture, "The profile is for another architecture.");
+  const { memory_mib: mib } = details;
+  if (policy.memoryGib !== undefined && mib !== null && !hasMemory(mib * MIB, policy.memoryGib))
+    add(
+      "other_memory",
+      `${policy.memoryGib} GiB`,
+      `${Math.round(mib / 1024)} GiB`,
+      "The host has less memory than its SKU says, so the node takes no tenant until the SKU or the host is another one.",
+    );
+  if (details.ephemeral)
+    add(
+      "ephemeral",
+      "a system on disk",
+      "a system in memory",
+      "A restart loses the system of the host, and its agent.",
+    );
+  if (details.hardware_uuid === null)
+    add(
+      "hardware_uuid_unknown",
+      "a hardware UUID",
+      "none",
+      "Only the MAC addresses can prove which host the agent runs on. Commission the machine in MAAS to learn its UUID.",
     );
   return found;
 }

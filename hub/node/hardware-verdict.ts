@@ -31,6 +31,8 @@ const SHARE_OF_MEMORY = 0.9;
 const SHARE_OF_DISK = 0.97;
 const GIB = 2 ** 30;
 
+export const hasMemory = (bytes: number, memoryGib: number): boolean => bytes >= memoryGib * GIB * SHARE_OF_MEMORY;
+
 const countOf = (gpus: SeenHardware["gpus"], vendor: "nvidia" | "amd"): number =>
   gpus.filter((gpu) => VENDORS[vendor].test(gpu.vendor)).length;
 
@@ -64,7 +66,7 @@ function unreadParts({ unread = [] }: SeenHardware, { hardware: { disks = [], ni
 
 function otherFaults(seen: SeenHardware, { memory_gib, disks = [], nics = [] }: SkuHardware): string[] {
   const memory =
-    memory_gib !== undefined && seen.memory_bytes < memory_gib * GIB * SHARE_OF_MEMORY
+    memory_gib !== undefined && !hasMemory(seen.memory_bytes, memory_gib)
       ? [`${Math.round(seen.memory_bytes / GIB)} GiB of memory instead of ${memory_gib}`]
       : [];
   const diskRows = disks.map(({ count, min_gb }) => ({ count, min: min_gb, least: min_gb * 1e9 * SHARE_OF_DISK }));

@@ -43,7 +43,7 @@ export const HealthOverride = z.strictObject({
   revision: z.int(),
 });
 
-const OverrideSource = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/);
+export const OverrideSource = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/);
 /** A year. */
 const MOST_MINUTES = 527_040;
 

@@ -3,6 +3,7 @@ import { NodeId, SiteId } from "../ids.ts";
 import { NodeStatus } from "../node-status.ts";
 import { Reason } from "./decommissions.ts";
 import { countsFailures } from "./extensions.ts";
+import { OverrideSource } from "./health-overrides.ts";
 import { Rack, Room } from "./locations.ts";
 import { BatchRefusal, mustSelect, RefusalGroup, selection } from "./node-selection.ts";
 import { Hostname } from "./values.ts";
@@ -12,6 +13,11 @@ const BulkAction = z.discriminatedUnion("verb", [
   z.strictObject({
     verb: z.enum(["cordon", "uncordon", "quarantine", "lift_quarantine", "activate"]),
     reason: Reason,
+  }),
+  z.strictObject({
+    verb: z.literal("remove_health_override"),
+    reason: Reason,
+    source: OverrideSource.describe("The source of the override that each node loses, as get-node names it"),
   }),
   z.strictObject({
     verb: z.literal("set_location"),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { FAILURE_CLASSES } from "../failures.ts";
 import { SiteId } from "../ids.ts";
 import { NodeStatus } from "../node-status.ts";
+import { OverrideSource } from "./health-overrides.ts";
 import { Rack, Room } from "./locations.ts";
 import { flag, oneOrMore } from "./query-values.ts";
 import { SkuId } from "./sites.ts";
@@ -34,6 +35,7 @@ export const nodeFilterQuery = {
   address: IpAddress.describe("An address of the host or of its BMC").optional(),
   failure_class: oneOrMore(FailureClass, "The class of a failure that waits for a person at the node").optional(),
   condition: ConditionIs.optional(),
+  health_override: OverrideSource.describe("The source of a health override of the node, e.g. restore").optional(),
   search: z
     .string()
     .trim()

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { NodeStatus } from "../node-status.ts";
 import { API_ERRORS, type ApiErrorCode } from "./errors.ts";
+import { OverrideSource } from "./health-overrides.ts";
 import { Rack, Room } from "./locations.ts";
 import { ConditionIs, FailureClass } from "./node-filter.ts";
 import { SkuId } from "./sites.ts";
@@ -27,11 +28,14 @@ export const NodeFilter = z.strictObject({
   schedulable: z.boolean().describe("Whether the node can take a tenant without root rights").optional(),
   room: Room.optional(),
   rack: Rack.optional(),
+  placed: z.boolean().describe("Whether the node has a rack and a unit").optional(),
+  hostname: Hostname.optional(),
   address: IpAddress.describe("An address of the host or of its BMC").optional(),
   failure_class: oneOrList(FailureClass)
     .describe("The class of a failure that waits for a person at the node")
     .optional(),
   condition: ConditionIs.optional(),
+  health_override: OverrideSource.describe("The source of a health override of the node, e.g. restore").optional(),
   search: z.string().trim().min(1).max(100).describe("As the search of the list of nodes").optional(),
   hostname_prefix: HostnamePrefix.describe("The beginning of the hostnames, for example of a rack's hosts").optional(),
 });

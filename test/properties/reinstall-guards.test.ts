@@ -227,7 +227,7 @@ it("keeps an online repair away until it is over, because nobody repairs a host 
   const tenancy = await begin();
   const body = {
     allocation_id: tenancy.id,
-    machine_health_issue: { category: "Hardware", summary: "GPU 3 fell off the bus" },
+    machine_health_issue: { category: "Hardware", summary: "GPU 3 fell off the bus", details: null },
     acknowledgements: {
       accept_data_corruption_risk: true,
       accept_repair_team_access: true,

@@ -25,6 +25,8 @@ export interface NodeFilter {
   readonly failureClasses?: readonly string[] | undefined;
   /** A condition type, a colon, and True, False or Unknown. */
   readonly condition?: string | undefined;
+  /** The source of a health override that the node has. */
+  readonly healthOverride?: string | undefined;
   readonly search?: string | undefined;
   /** A list that is filtered by ids or by statuses may include deleted nodes, whatever `deleted` says. */
   readonly deleted?: boolean | undefined;
@@ -69,6 +71,9 @@ function hasCondition(condition: string): SQL {
     and c.type = ${condition.slice(0, at)} and ${conditionStatus} = ${condition.slice(at + 1)})`;
 }
 
+const hasOverride = (source: string): SQL => sql`exists (select from node_health_overrides h
+  where h.node_id = ${nodes.id} and h.source = ${source} and (h.expires_at is null or h.expires_at > now()))`;
+
 /** Returns the text in the ways in which a host may have reported it: as a MAC address with colons, and unchanged. */
 function spellings(text: string): string[] {
   const digits = text.replace(/[:.-]/g, "");
@@ -108,6 +113,7 @@ export const filterSql = (filter: NodeFilter): FilterSql => ({
   address: given(filter.address, hasAddress),
   failureClasses: given(filter.failureClasses, hasFailed),
   condition: given(filter.condition, hasCondition),
+  healthOverride: given(filter.healthOverride, hasOverride),
   search: given(filter.search, fits),
   deleted:
     filter.deleted === true || [filter.statuses, filter.id, filter.ids].some((one) => one !== undefined)

@@ -21,9 +21,12 @@ const ofFilter = (filter: NodeFilter): SQL | undefined =>
     schedulable: filter.schedulable,
     room: filter.room,
     rack: filter.rack,
+    placed: filter.placed,
+    hostname: filter.hostname,
     address: filter.address,
     failureClasses: listOf(filter.failure_class),
     condition: filter.condition,
+    healthOverride: filter.health_override,
     search: filter.search,
     hostnamePrefix: filter.hostname_prefix,
   });

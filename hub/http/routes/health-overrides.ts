@@ -16,7 +16,7 @@ import { mustLockNode } from "../../workflows/decommission/start-decommission.ts
 import { readRoute, writeRoute } from "../route.ts";
 import { toHealthOverrides, toNodeHealth } from "./health-override-rows.ts";
 
-const remove = writeRoute({
+export const removeNodeHealthOverride = writeRoute({
   operationId: "removeNodeHealthOverride",
   method: "POST",
   path: "/api/v1/admin/nodes/{id}/remove-health-override",
@@ -169,4 +169,4 @@ function mustHaveRoom(
     );
 }
 
-export const healthOverrideRoutes = [remove, read, set];
+export const healthOverrideRoutes = [removeNodeHealthOverride, read, set];

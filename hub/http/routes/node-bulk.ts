@@ -12,6 +12,7 @@ import { inSavepoint, inUndoneSavepoint, type Tx } from "../../db/tx.ts";
 import { mustBeExpected } from "../../workflows/decommission/start-decommission-batch.ts";
 import { HOSTS_AT_ONCE } from "../../workflows/engine/batch-verbs.ts";
 import { type Audit, type Call, type Route, sourceOf, writeRoute } from "../route.ts";
+import { removeNodeHealthOverride } from "./health-overrides.ts";
 import { nodeVerbs } from "./node-operations.ts";
 import { unknownSite } from "./rows.ts";
 
@@ -28,13 +29,37 @@ const refusalOf = ({ id, hostname }: Named, { code, message }: ApiError): BatchR
   message,
 });
 
+interface Applied {
+  readonly action: string;
+  readonly audit: Audit;
+  readonly change: NodeChange;
+}
+
 /** Applies the verb to one node as the verb's own route does, with the same refusals and the same audit entry. */
-async function applyToOne(call: Request, tx: Tx, node: Node): Promise<{ action: string; audit: Audit }> {
+async function applyToOne(call: Request, tx: Tx, node: Node): Promise<Applied> {
   const { action } = call.body;
-  if (action.verb === "set_location") return { action: "updateNode", audit: await setLocation(tx, node, action) };
-  const route: Route = nodeVerbs[action.verb];
+  if (action.verb === "set_location") {
+    const audit = await setLocation(tx, node, action);
+    return { action: "updateNode", audit, change: NodeChange.parse(audit.details) };
+  }
+  if (action.verb === "remove_health_override") {
+    const { source, reason } = action;
+    const done = await byRoute(removeNodeHealthOverride, call, tx, node, { source, reason });
+    return { ...done, change: { prior: { health_override: source }, expected: { health_override: null } } };
+  }
+  const done = await byRoute(nodeVerbs[action.verb], call, tx, node, { reason: action.reason });
+  return { ...done, change: NodeChange.parse(done.audit.details) };
+}
+
+async function byRoute(
+  route: Route,
+  call: Request,
+  tx: Tx,
+  node: Node,
+  body: object,
+): Promise<Omit<Applied, "change">> {
   if (route.write === undefined) throw new Error(`${route.operationId} does not write`);
-  const one = { ...call, params: { id: node.id }, body: { reason: action.reason } };
+  const one = { ...call, params: { id: node.id }, body };
   return { action: route.operationId, audit: (await route.write(one, tx, undefined)).audit };
 }
 
@@ -55,10 +80,10 @@ async function setLocation(
 
 async function applyOrRefuse(call: Request, tx: Tx, node: Node): Promise<Done> {
   try {
-    const { action, audit } = await inSavepoint(tx, () => applyToOne(call, tx, node));
+    const { action, audit, change } = await inSavepoint(tx, () => applyToOne(call, tx, node));
     const { target, reason = null, details = {} } = audit;
     await recordAudit(tx, { ...sourceOf(call), action, target, reason, details });
-    return { node, change: NodeChange.parse(details), refusal: null };
+    return { node, change, refusal: null };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return { node, refusal: refusalOf(node, error) };

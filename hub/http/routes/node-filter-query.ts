@@ -17,6 +17,7 @@ export const toNodeFilter = (query: NodeFilterQuery, reach: Reach): NodeFilter =
   address: query.address,
   failureClasses: query.failure_class,
   condition: query.condition,
+  healthOverride: query.health_override,
   search: query.search,
   deleted: query.include_deleted === "true",
 });

@@ -246,6 +246,51 @@ describe("a verb on many nodes", () => {
     });
   });
 
+  it("removes a health override from the nodes that have it, and refuses the others and the marks of a repair", async () => {
+    const override = `insert into node_health_overrides (node_id, source, reason, set_by, expires_at)
+      select id, $1, 'r', 'restore', now() + $2::interval from nodes where site_id = $3 and hostname like $4 returning node_id`;
+    const restored = await query(override, ["restore", null, siteId, "c10_"]);
+    await query(override, ["restore", "-1 minute", siteId, "c110"]);
+    await query(override, ["disk-erase", null, siteId, "c100"]);
+    const filter = { health_override: "restore" };
+    const list = await api.ask("GET", `${NODES}?health_override=restore&include_total=true&limit=1`);
+    expect(list.body.total, "an expired override does not count").toBe(restored.length);
+    const action = { verb: "remove_health_override", source: "restore", reason };
+    const planned = (await bulk("", { action, filter, plan: true })).body;
+    expect(planned).toMatchObject({ matched: 10, applied: 10, refused: 0 });
+    expect(planned.nodes[0]).toMatchObject({
+      prior: { health_override: "restore" },
+      expected: { health_override: null },
+    });
+    const left = () => query("select source, node_id from node_health_overrides order by source, node_id");
+    expect(await left(), "the plan changes nothing").toHaveLength(12);
+    expect((await bulk("", { action, filter, expected_count: 9 })).problem).toMatchObject({ code: "count_mismatch" });
+    const done = (await bulk("", { action, filter, expected_count: 10 })).body;
+    expect(done).toMatchObject({ matched: 10, applied: 10, refused: 0 });
+    expect((await left()).map(({ source }) => source)).toEqual(["disk-erase", "restore"]);
+    const entries = await audited("removeNodeHealthOverride");
+    expect(entries.map(({ target }) => target)).toEqual(restored.map(({ node_id }) => `nodes/${node_id}`).toSorted());
+    expect(entries[0]).toMatchObject({ reason, details: { prior: { source: "restore" }, expected: null } });
+
+    const [{ id: claimed }] = await query("select id from nodes where site_id = $1 and hostname = 'c101'", [siteId]);
+    await query(override, ["tenant-reported-issue", null, siteId, "c101"]);
+    await query(
+      `insert into repair_cases (node_id, hostname, mode, state, category, summary, opened_by)
+       values ($1, 'c101', 'full', 'reported', 'Other', 's', 'ann')`,
+      [claimed],
+    );
+    const ofRepair = { verb: "remove_health_override", source: "tenant-reported-issue", reason };
+    const refused = (await bulk("", { action: ofRepair, filter: { hostname_prefix: "c10" }, expected_count: 10 })).body;
+    expect(refused).toMatchObject({ applied: 0, refused: 10 });
+    const groups: readonly { reason: string; count: number }[] = refused.refused_by;
+    const kinds = groups.map(
+      ({ reason: why, count }) => `${count} ${/overrides: [a-z-]+|belongs to repair/.exec(why)?.[0]}`,
+    );
+    expect(kinds.toSorted()).toEqual(["1 belongs to repair", "1 overrides: disk-erase", "8 overrides: none"]);
+    await query("delete from node_health_overrides");
+    await query("delete from repair_cases");
+  });
+
   it("gives a deleted node no location", async () => {
     const change = "update nodes set status = 'deleted' where site_id = $1 and hostname = 'c100' returning id";
     const named = { node_ids: (await query(change, [otherSite])).map(({ id }) => id) };
@@ -305,6 +350,10 @@ describe("a verb on many nodes", () => {
     ["condition", { condition: "agent.healthy:True" }, 0],
     ["search", { search: "D10" }, 3],
     ["hostname_prefix", { hostname_prefix: "c15" }, 10],
+    ["hostname", { hostname: "c150" }, 1],
+    ["placed", { placed: true }, 2],
+    ["not placed", { placed: false }, ACTIVE + 2],
+    ["health_override", { health_override: "restore" }, 0],
   ])("selects by %s as the list of nodes does", async (_, filter, matched) => {
     expect((await bulk("cordon", { filter, plan: true })).body.matched).toBe(matched);
     const list = new URLSearchParams(

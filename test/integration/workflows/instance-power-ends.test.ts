@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => power?.close());
 
-const source = { actor: "ann", reason: "the tenant is done", forced: false, ip: null, requestId: null };
+const source = { actor: "ann", reason: "the tenant is done", forced: false, role: "admin", ip: null, requestId: null } as const;
 const release = (id: AllocationId) =>
   power.fleet.inTx((tx) => releaseAllocation(tx, workflowsOf(power.fleet.rig.services), id, source));
 const newest = async (nodeId: NodeId) => {
@@ -85,7 +85,7 @@ it("who has claimed a repair with access switches the machine, also under its ow
   await fleet.inTx((tx) => makeSchedulable(tx, nodeId));
   const box = fleet.rig.maas.sim.region.hardwareOf(machine);
   if (box !== undefined) box.power = "on";
-  const issue = { category: "Hardware" as const, summary: "GPU 3 fell off the bus" };
+  const issue = { category: "Hardware" as const, summary: "GPU 3 fell off the bus", details: null };
   const body = { node_id: nodeId, machine_health_issue: issue, request: true, reason: "seen" };
   const { id } = await fleet.inTx((tx) => openByOperator(tx, body, "ann"));
   const fixer = { name: "fixer-1", tenant: "fixers" };
@@ -118,7 +118,7 @@ it("one site takes at most its share of the places, so that the actions of anoth
     ({
       ...{ nodeId: NodeId.parse(randomUUID()), hostname: "h", generation: 0, siteId, maasSystemId: "m" },
       ...{
-        verb: "cycle",
+        verb: "cycle" as const,
         immediate: false,
         requestedBy: "ann",
         reason: "r",

@@ -38,6 +38,7 @@ export const DIFFERENCES: Readonly<Record<Exclude<Difference, "other_gpus">, str
   bmc_unknown: "MAAS has no BMC address",
   bmc_shared: "another host has the same BMC address",
   hardware_uuid_unknown: "MAAS has no hardware UUID",
+  other_memory: "it has less memory than the SKU",
 };
 export const ACCEPTABLE = everyValue<keyof typeof DIFFERENCES>({
   hardware_sync_off: true,
@@ -52,6 +53,7 @@ export const ACCEPTABLE = everyValue<keyof typeof DIFFERENCES>({
   ephemeral: true,
   bmc_unknown: true,
   bmc_shared: true,
+  other_memory: true,
   other_owner: true,
   other_architecture: true,
 });
