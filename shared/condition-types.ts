@@ -138,10 +138,16 @@ export const CONDITION_TYPES = {
   /** The condition `adoption.gpus` compares the GPUs in the inventory of an adopted host with the node's SKU. */
   "adoption.gpus": { sources: ["hub"], lifeSeconds: null, bars: "never" },
   /**
-   * The condition `hardware.sku` compares the host's hardware with the node's SKU (decision H2). An agent that cannot list the GPUs says nothing about
-   * them.
+   * The condition `hardware.sku` compares the host's hardware with the node's SKU (decision H2), and a host with an agent needs the comparison. An agent
+   * that cannot list the GPUs says nothing about them.
    */
-  "hardware.sku": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: NOT_OBSERVED },
+  "hardware.sku": {
+    sources: ["hub"],
+    lifeSeconds: null,
+    bars: "missing_or_not_true",
+    tolerates: NOT_OBSERVED,
+    needsAgent: true,
+  },
   /** The conditions `hardware.*` and `health.*` of the agent are the results of its looks at the host (decision H2). */
   "hardware.gpus": BARRING_HEALTH,
   "hardware.nics": WARNING_HEALTH,

@@ -42,6 +42,8 @@ export const Inventory = z.object({
       }),
     )
     .max(64),
+  /** True if the host shows its PCI bus, so that the list of GPUs is complete. Agents before 2026-11-29 do not send it. */
+  gpus_counted: z.boolean().optional(),
   /** The parts that the agent could not read and that are therefore empty; absent if it has read all. */
   unread: z
     .array(z.enum(["disks", "interfaces", "gpus"]))

@@ -47,7 +47,12 @@ export async function readInventory(
   const cpu = await probe("cpu", () => si.cpu());
   const disks = await part("disks", () => readDisks(root));
   const interfaces = await part("interfaces", () => readInterfaces(root));
-  const onBus = await part("gpus", async () => (await readPciGpus(root)) ?? []);
+  let gpus_counted = false;
+  const onBus = await part("gpus", async () => {
+    const found = await readPciGpus(root);
+    gpus_counted = found !== null;
+    return found ?? [];
+  });
   return {
     hostname,
     boot_id: bootId,
@@ -59,6 +64,7 @@ export async function readInventory(
     disks: disks.slice(0, 256),
     interfaces: interfaces.slice(0, 256),
     gpus: await details.of(onBus.slice(0, 64)),
+    gpus_counted,
     ...(unread.length === 0 ? {} : { unread }),
   };
 }

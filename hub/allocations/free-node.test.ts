@@ -56,7 +56,7 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
     node: { ...NODE, ...node },
     session: null,
     maasSystemId: null,
-    conditions: ["agent.connected", "agent.healthy", "os.booted"].map(condition),
+    conditions: ["agent.connected", "agent.healthy", "os.booted", "hardware.sku"].map(condition),
     hostClosed: false,
     overrides: [],
     allocation: null,

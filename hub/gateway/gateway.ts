@@ -192,6 +192,7 @@ export class Gateway {
           const node = await requireNode(tx, session.nodeId);
           if (node.generation === session.generation) await judgeInventory(tx, node, frame.inventory);
           await admitAdoptedNode(tx, node);
+          if (node.onboardingMode === "external") await admitExternalNode(tx, node.id);
         });
         return;
       default:

@@ -31,17 +31,23 @@ async function judgeAddresses(
   else await writeOwnCondition(tx, node, { type: "network.addresses", ...verdict });
 }
 
+const NO_SKU: HardwareVerdict = {
+  status: "Unknown",
+  reason: NOT_OBSERVED,
+  message: "The hub no longer has the node's SKU, so it cannot compare the host with it.",
+};
+
 /**
  * Compares each inventory that the agent sends with the node's SKU and with the RoCE addresses of its deploy, so that a host that loses a GPU or an
- * address gets no new tenant.
+ * address gets no new tenant. A node takes no tenant before the first of these comparisons in its generation.
  */
 export async function judgeInventory(tx: Tx, node: Node, inventory: Inventory): Promise<void> {
   const before = await readConditions(tx, node.id, node.generation);
   await judgeAddresses(tx, node, inventory, before);
   const sku = await readSku(tx, node.sku);
-  if (sku === null) return;
   const known = before.some(({ type, reason }) => type === "hardware.sku" && reason !== NOT_OBSERVED);
-  const verdict = compareHardware(inventory, wantedOf(node, sku), known ? "known" : "some");
+  const count = inventory.gpus_counted === true ? "counted" : known ? "known" : "some";
+  const verdict = sku === null ? NO_SKU : compareHardware(inventory, wantedOf(node, sku), count);
   await writeOwnCondition(tx, node, { type: "hardware.sku", ...verdict });
 }
 

@@ -11,8 +11,9 @@ export type SeenHardware = Pick<Inventory, "gpus" | "memory_bytes" | "disks" | "
   readonly interfaces: readonly Pick<Inventory["interfaces"][number], "speed_mbps">[];
 };
 /**
- * How far an inventory's list of GPUs can be believed. The agent has `counted` the PCI bus in a task, or the inventory lists `some` GPUs as every agent
- * does, or an earlier comparison has `known` them. An agent of an older version does not list GPUs that are no display controllers.
+ * How far an inventory's list of GPUs can be believed. The agent has `counted` the PCI bus, or the inventory lists `some` GPUs, or an earlier
+ * comparison has `known` them. An agent of an older version does not say whether it counted the bus, and may leave out GPUs that are no display
+ * controllers.
  */
 export type GpuCount = "counted" | "known" | "some";
 

@@ -20,7 +20,7 @@ const ABOUT: Readonly<Record<ConditionType, string>> = {
   "adoption.identity": "Enroll the agent on the host that is the node's machine in MAAS",
   "adoption.gpus": "Compare the host's GPUs with the node's SKU",
   "hardware.sku":
-    "Repair the host, or correct the node's SKU; the hub compares them again when the agent reports another inventory",
+    "Repair the host, or correct the node's SKU; the hub compares them again when the agent connects or reports another inventory",
   "hardware.gpus": "Read in the kernel's log why the driver does not show a GPU, and power-cycle or repair the host",
   "hardware.nics": "Check the cables, transceivers and switch ports of the interfaces that the message names",
   "health.gpu": "Do what the message says about the GPU: reset it, power-cycle the host, or have it repaired",

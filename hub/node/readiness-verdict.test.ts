@@ -26,7 +26,7 @@ const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionF
   stale: false,
   ...more,
 });
-const OWN = ["agent.connected", "agent.healthy", "os.booted"].map((type) => condition(type));
+const OWN = ["agent.connected", "agent.healthy", "os.booted", "hardware.sku"].map((type) => condition(type));
 const asks = (type: string, more: Partial<ReadinessRequirement> = {}): ReadinessRequirement => ({
   type,
   status: "True",
@@ -139,7 +139,7 @@ describe("a policy", () => {
       receivedAt: fc.constantFrom(at(1), at(11), at(12)),
     });
     const all = fc.array(fc.option(said), { minLength: 5, maxLength: 5 }).map((each) =>
-      ["a.a", "b.b", "os.booted", "agent.connected", "agent.healthy"].flatMap((type, index) => {
+      ["a.a", "b.b", "os.booted", "agent.connected", "agent.healthy", "hardware.sku"].flatMap((type, index) => {
         const one = each[index];
         return one === null || one === undefined ? [] : [condition(type, one)];
       }),
@@ -220,6 +220,15 @@ describe("Muster's own rule about a condition", () => {
       [],
       ["health.gpu"],
       ["health.gpu"],
+    ]);
+    const sku = (generation: number) =>
+      readinessOf(FACTS, [
+        ...OWN.slice(0, 3),
+        condition("hardware.sku", { status: "Unknown", reason: NOT_OBSERVED, generation }),
+      ]);
+    expect(sku(2).ready).toBe(true);
+    expect(sku(1).lacking, "of an earlier generation").toMatchObject([
+      { type: "hardware.sku", kind: "older_generation" },
     ]);
     expect(roce("AddressesMissing").lacking).toMatchObject([{ type: "network.roce", kind: "wrong_status" }]);
   });

@@ -70,7 +70,7 @@ export function readinessOf(facts: ReadinessFacts, conditions: readonly Conditio
     const { bars, tolerates } = rule;
     const one = said.get(type);
     if (!appliesTo(rule, facts.host)) return [];
-    if (tolerates !== undefined && one?.reason === tolerates) return [];
+    if (tolerates !== undefined && one?.reason === tolerates && one.generation === facts.generation) return [];
     const lack = barredBy(bars, one, facts);
     return lack === null ? [] : [about({ type, status: "True" }, null, null, lack, one)];
   });

@@ -32,7 +32,7 @@ const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionF
   stale: false,
   ...more,
 });
-const GOOD = [condition("agent.connected"), condition("agent.healthy"), condition("os.booted")];
+const GOOD = ["agent.connected", "agent.healthy", "os.booted", "hardware.sku"].map((type) => condition(type));
 const MEND = "Read the condition's message in get-node, mend its cause on the host, and see that the agent runs";
 const reasons = (node: Partial<SchedulingFacts>, conditions: readonly ConditionFacts[] = GOOD) =>
   schedulability({ ...NODE, ...node }, conditions).reasons;

@@ -10,7 +10,7 @@ import { addNodeInService } from "./site-nodes.ts";
 export const SSH_KEY =
   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f tester@example";
 
-const NEEDED = ["agent.connected", "agent.healthy", "os.booted"] as const;
+const NEEDED = ["agent.connected", "agent.healthy", "os.booted", "hardware.sku"] as const;
 
 export async function writeBaseline(tx: Tx, nodeId: NodeId): Promise<void> {
   const taken = { requestedBy: "hub", reason: "a test", snapshot: EMPTY_SNAPSHOT, takenAt: new Date(), bootId: "boot" };

@@ -41,7 +41,7 @@ const barring: fc.Arbitrary<Said | null> = fc.option(
   }),
   { freq: 2 },
 );
-export const NEEDED: readonly string[] = ["agent.connected", "agent.healthy", "os.booted"];
+export const NEEDED: readonly string[] = ["agent.connected", "agent.healthy", "os.booted", "hardware.sku"];
 /** The conditions of external systems that `READINESS_POLICIES` ask for. */
 const FOREIGN: readonly string[] = ["fabric.ready", "disk.ok", "disk.waived"];
 const asks = (type: string, more: Partial<ReadinessRequirement> = {}): ReadinessRequirement => ({

@@ -32,7 +32,7 @@ const isFulfilled = (type: string, { tolerates }: ConditionRule): SQL => {
   const holds = sql`exists (select ${about} and c.type = ${type} and ${isOfNow} and c.status = 'True' and ${isFresh})`;
   return tolerates === undefined
     ? holds
-    : sql`(${holds} or exists (select ${about} and c.type = ${type} and (${isTolerated})))`;
+    : sql`(${holds} or exists (select ${about} and c.type = ${type} and ${isOfNow} and (${isTolerated})))`;
 };
 
 /** SQL that is true if the condition `c` is about a network that another owner runs than the network of the node `m`. */

@@ -135,6 +135,7 @@ describe("NICo #1865: a host whose network and boot nobody at Muster saw", () =>
       expect.stringMatching(/^agent.connected/),
       expect.stringMatching(/^agent.healthy/),
       expect.stringMatching(/^os.booted/),
+      expect.stringMatching(/^hardware.sku/),
     ]);
     // A new command does not begin a new generation, so signals of the attempt go on counting.
     const again = await make(`${NODES}/${attempt.node_id}/bootstrap-command`, {}, 201);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { eq, sql } from "../../../hub/db/orm.ts";
+import { and, eq, sql } from "../../../hub/db/orm.ts";
 import { nodeConditions } from "../../../hub/db/schema/index.ts";
 import { type NodeId, ProfileId, SiteId } from "../../../shared/ids.ts";
 import { addSchedulableNode, onboardedWith } from "../../support/allocatable-node.ts";
@@ -23,6 +23,9 @@ async function addNode(hostname: string, profileId: ProfileId): Promise<NodeId> 
     const nodeId = await addSchedulableNode(tx, { siteId, hostname, sku: skuId });
     await onboardedWith(tx, { nodeId, siteId, profileId, hostname });
     const said = { nodeId, generation: 0, source: "hub", message: "", observedAt: sql`now()` };
+    await tx
+      .delete(nodeConditions)
+      .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "hardware.sku")));
     await tx.insert(nodeConditions).values([
       { ...said, type: "network.roce", status: "Unknown", reason: "Unreadable" },
       { ...said, type: "network.addresses", status: "False", reason: "AddressesMissing" },

@@ -3,7 +3,7 @@ import { and, eq, sql } from "../../../hub/db/orm.ts";
 import { readInventory } from "../../../hub/db/queries/node-inventories.ts";
 import { listNodeRows } from "../../../hub/db/queries/node-reads.ts";
 import { readNode } from "../../../hub/db/queries/nodes.ts";
-import { type Task, tasks } from "../../../hub/db/schema/index.ts";
+import { nodeConditions, type Task, tasks } from "../../../hub/db/schema/index.ts";
 import { judgeInventory, storeCheck } from "../../../hub/node/hardware-check.ts";
 import { schedulability } from "../../../hub/node/schedulable.ts";
 import { schedulingFactsOf } from "../../../hub/node/scheduling-facts.ts";
@@ -89,13 +89,24 @@ describe("a host with seven of eight GPUs", () => {
     const nodeId = await nodeInService(rig, "in-service");
     const { inTx, db } = rig.services;
     await inTx((tx) => makeSchedulable(tx, nodeId));
-    const report = async (gpus: number) => {
+    const report = async (gpus: number, more: { readonly gpus_counted?: boolean } = {}) => {
       const node = await readNode(db, nodeId);
       if (node === null) throw new Error("there is no node");
-      await inTx((tx) => judgeInventory(tx, node, inventoryOf({ bootId: "boot", uuid: "", macs: [], gpus })));
+      await inTx((tx) =>
+        judgeInventory(tx, node, { ...inventoryOf({ bootId: "boot", uuid: "", macs: [], gpus }), ...more }),
+      );
       return nodeNow(nodeId);
     };
-    expect(await nodeNow(nodeId)).toMatchObject({ schedulable: true, sku: undefined });
+    await db
+      .delete(nodeConditions)
+      .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "hardware.sku")));
+    const unseen = await nodeNow(nodeId);
+    expect(unseen, "before the first inventory").toMatchObject({ schedulable: false, sku: undefined });
+    expect(unseen.reasons).toContain("hardware.sku was never reported");
+    expect(await report(0, { gpus_counted: true })).toMatchObject({ schedulable: false, sku: "False OtherHardware" });
+    await db
+      .delete(nodeConditions)
+      .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "hardware.sku")));
     expect(await report(0)).toMatchObject({ schedulable: true, sku: "Unknown NotObserved" });
     expect(await report(8)).toMatchObject({ schedulable: true, sku: "True AsInSku" });
     const lost = await report(7);

@@ -20,7 +20,14 @@ beforeAll(async () => {
 });
 afterAll(() => power?.close());
 
-const source = { actor: "ann", reason: "the tenant is done", forced: false, role: "admin", ip: null, requestId: null } as const;
+const source = {
+  actor: "ann",
+  reason: "the tenant is done",
+  forced: false,
+  role: "admin",
+  ip: null,
+  requestId: null,
+} as const;
 const release = (id: AllocationId) =>
   power.fleet.inTx((tx) => releaseAllocation(tx, workflowsOf(power.fleet.rig.services), id, source));
 const newest = async (nodeId: NodeId) => {
