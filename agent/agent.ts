@@ -39,7 +39,7 @@ const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS
  */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
-/** How often the agent retries an identity that the hub refused, because an operator may have removed the reason. */
+/** How often the agent retries an identity that the hub refused, because an operator may have removed the reason of the refusal. */
 const REFUSED_PAUSE_MS = 60_000;
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
@@ -50,8 +50,9 @@ const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
 /**
- * Reasons of a channel's end after which the agent reconnects slowly. The reason `superseded` means that another host connected with this agent's
- * identity. If two hosts with one identity reconnected at once, they would displace each other all the time.
+ * The reasons for the end of a channel to the hub after which the agent reconnects slowly. The reason `superseded` means that the hub closed the
+ * channel because another host connected with this agent's identity. If two hosts with one identity reconnected at once, they would displace each
+ * other all the time.
  */
 const SLOWLY: readonly ChannelEnd["reason"][] = ["superseded", "protocol_unsupported", "rate_limited"];
 const DIGEST_LIMIT = 1000;
@@ -199,8 +200,8 @@ export class Agent {
 
   /**
    * After the hub has refused the agent's certificate, the agent chooses another identity. An enrollment token on the host comes from an operator, so
-   * the agent enrolls with the token. Without an enrollment token, the agent tries to renew its certificate, because perhaps only the host's clock is
-   * wrong.
+   * after a refused certificate the agent enrolls with the token. Without an enrollment token, the agent tries to renew its certificate, because
+   * perhaps only the host's clock is wrong.
    */
   async #afterRefusal(identity: Identity): Promise<Identity | null> {
     const { identities, log } = this.#parts;
@@ -314,8 +315,8 @@ export class Agent {
     const identity = this.#identity;
     if (identity === null) return;
     const due = renewAt(identity.notBefore, identity.notAfter, Math.random()).getTime();
-    // The hub sets the dates of the agent's certificate, so the agent uses the hub's time to compute when a renewal is due. By a wrong clock of the
-    // host, the renewal of the agent's certificate would be due at once or never.
+    // The hub sets the dates of the agent's certificate, so the agent uses the hub's time to compute when a renewal is due. By the host's own clock,
+    // which may be wrong, the renewal of the agent's certificate might be due at once or never.
     const remaining = (): number => Math.max(due - this.now().getTime(), this.#renewNextAt - performance.now());
     for (let ms = remaining(); ms > 0; ms = remaining())
       await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, ms)), undefined, { signal: over });
@@ -345,7 +346,7 @@ export class Agent {
         if (this.#lastSignal?.signal_id === frame.signal_id) this.#signalPending = false;
         return;
       case "task.offer":
-        // The hub may have signed an order with a key that it has just announced, so the agent handles the announcement first.
+        // The hub may have signed an order with a signing key that it has just announced, so the agent handles the announcement first.
         this.#trusting.then(() => runner?.offer(frame.order)).catch(failed);
         return;
       case "trust.update":

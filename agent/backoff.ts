@@ -9,8 +9,9 @@ export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * The agent waits both before an attempt to connect and after a failed attempt. The attempt to connect comes at a random time (`random` is in [0,
- * 1)), and both waits together are `windowMs`. Without a wait after a failed attempt, the random delays of many agents would add up to a common time.
+ * The agent waits both before an attempt to connect and after a failed attempt. The attempt comes at a random time within the window of `windowMs`
+ * (`random` is in [0, 1)), so the waits before and after the attempt together last `windowMs`. Without a wait after a failed attempt, the random
+ * delays of many agents would add up to a common time.
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
   const window = windowMs(failures);
@@ -19,9 +20,9 @@ export function attemptPlan(failures: number, random: number): { beforeMs: numbe
 }
 
 /**
- * After a welcomed connection has ended, the agent pauses before it plans another attempt to connect. A restart of a hub ends the connections of all
- * its hosts at once. Without a random pause, all agents of a restarted hub would start their reconnect windows together. The pause before a reconnect
- * is at most half of the heartbeats' time to live, so it makes no host count as offline.
+ * After a connection that the hub had welcomed has ended, the agent pauses before it plans another attempt to connect. A restart of a hub ends the
+ * connections of all its hosts at once. Without a random pause, all agents of a restarted hub would start their reconnect windows together. The pause
+ * before a reconnect is at most half of the heartbeats' time to live, so it makes no host count as offline.
  */
 export const edgeJitterMs = (ttlMs: number, random: number): number =>
   Math.floor(Math.min(LONGEST_WINDOW_MS, ttlMs / 2) * random);

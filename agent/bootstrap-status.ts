@@ -8,7 +8,7 @@ const FOLDER = "/var/lib/muster/bootstrap";
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
 /**
- * The systemd unit that runs each bootstrap part that has not succeeded, once after cloud-init and once at each boot. The unit `muster-bootstrap`
+ * The systemd unit that runs each bootstrap part that has not succeeded yet, once after cloud-init and once at each boot. The unit `muster-bootstrap`
  * repeats the bootstrap part that installs the agent until that part succeeds.
  */
 const UNIT = "muster-bootstrap.service";
@@ -25,9 +25,9 @@ const PartStatus = z.object({
 type PartStatus = z.output<typeof PartStatus>;
 
 /**
- * The result of the first boot as one condition for the site's own bundle and one for Muster's parts (lifecycle 9). If the host has no bootstrap part
- * of the owner `site` or `muster`, that owner has no condition. A bootstrap condition becomes `False` only if nothing will retry the failed part,
- * because the hub then ends the onboarding.
+ * Reports the result of the first boot in two conditions: one for the site's own bootstrap part and one for Muster's parts (lifecycle 9). If the host
+ * has no bootstrap part of the owner `site`, or none of the owner `muster`, that owner gets no condition. A bootstrap condition becomes `False` only
+ * if nothing will retry the failed part, because the hub then ends the onboarding.
  */
 export async function bootstrapConditions(system: System): Promise<ConditionOf<"agent">[]> {
   const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
@@ -41,7 +41,10 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
   });
 }
 
-/** One bootstrap part starts the agent, so the agent runs before later parts have begun. Between two bootstrap parts, no process of a part runs. */
+/**
+ * One of several bootstrap parts starts the agent, so the agent runs before later parts have begun. After one bootstrap part has ended and before the
+ * next one starts, no process of a bootstrap part runs.
+ */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])
@@ -62,8 +65,8 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
 const hasFailed = (part: PartStatus): boolean => part.exit_code !== null && part.exit_code !== 0;
 
 /**
- * Whether systemd may still run `muster-bootstrap` in this boot, so that a failed bootstrap part may still succeed. If systemd does not answer, no
- * failure of a bootstrap part counts as final. On a host without systemd, for example in a test, nothing retries a failed bootstrap part.
+ * Whether systemd may still run `muster-bootstrap` in this boot, in which case a failed bootstrap part may still succeed. If systemd does not answer,
+ * no failure of a bootstrap part counts as final. On a host without systemd, for example in a test, nothing retries a failed bootstrap part.
  */
 async function isTriedAgain(system: System): Promise<boolean> {
   if (system.root !== "/" && !(await system.isPresent("/usr/bin/systemctl"))) return false;

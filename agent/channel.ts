@@ -5,9 +5,9 @@ export interface Channel {
   readonly kind: "websocket" | "long_poll";
   readonly welcome: Welcome;
   send(frame: AgentFrame): void;
-  /** Resolves with the reason of the end when the channel to the hub has ended. */
+  /** Resolves when the channel to the hub has ended, with the reason of its end. */
   readonly ended: Promise<ChannelEnd>;
-  /** After a close as `renewed`, the agent at once opens a channel with its new certificate. */
+  /** After a close for the reason `renewed`, the agent at once opens a new channel with its new certificate. */
   close(why: "stopped" | "renewed"): void;
 }
 
@@ -22,7 +22,7 @@ export interface ChannelEnd {
 
 export type TakeFrame = (frame: HubFrame) => void;
 
-/** Thrown when the hub refuses the agent's identity, so that an immediate retry would be refused too. */
+/** Thrown when the hub refuses the agent's identity, in which case the hub would refuse an immediate retry too. */
 export class ChannelRefused extends Error {
   override readonly name = "ChannelRefused";
   readonly code: string;

@@ -4,7 +4,10 @@ import { NodeId } from "../shared/ids.ts";
 import { isSigningKey } from "./orders.ts";
 import { readTextNow } from "./system/files.ts";
 
-/** The configuration file of the agent, which a bootstrap part writes. Paths in the agent's configuration file are below the host's root. */
+/**
+ * The configuration file of the agent, which a bootstrap part writes. Paths in the agent's configuration file start at the host's root folder,
+ * `root`.
+ */
 const ConfigFile = z.object({
   hub_url: z.url({ protocol: /^https$/ }),
   node_id: NodeId,
@@ -14,7 +17,7 @@ const ConfigFile = z.object({
   task_signing_public_key: z
     .string()
     .refine(isSigningKey, { error: "must be an Ed25519 key: base64url of 32 bytes, or PEM" }),
-  /** Set only if a folder stands for the host's root, as in tests and in the demo. */
+  /** The field `root` is set only if a folder stands for the host's root, as in tests and in the demo. */
   root: z.string().startsWith("/").optional(),
 });
 
@@ -24,8 +27,8 @@ export interface Config {
   readonly generation: number;
   readonly taskSigningPublicKey: string;
   /**
-   * The root of the host's file system, which is `/` or a folder that stands for the host. The agent uses only paths below this root of the host's
-   * file system.
+   * The root of the host's file system, which is `/` or a folder that stands for the host. The agent uses only paths below `root`, the root of the
+   * host's file system.
    */
   readonly root: string;
   readonly tokenFile: string;

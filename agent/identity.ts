@@ -12,7 +12,10 @@ import type { Log } from "./log.ts";
 import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 
-/** The bootstrap part that installs the agent reads `identity.json` too, and keeps the agent's files if it names its node and generation. */
+/**
+ * The bootstrap part that installs the agent also reads `identity.json`, and keeps the agent's files if the file contains the part's own node and
+ * generation.
+ */
 const IdentityFile = z.object({
   node_id: NodeId,
   generation: z.int().min(0),

@@ -19,7 +19,7 @@ const Entry = z.strictObject({
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** How many reported deliveries of tasks the journal keeps: more deliveries than a hub may still offer a second time. */
+/** How many reported deliveries of tasks the journal keeps, which is more than the number of deliveries that a hub may still offer a second time. */
 const KEEP_REPORTED = 500;
 /** The size, in bytes, above which the agent rewrites its journal file without outdated records. */
 const COMPACT_BYTES = 1024 * 1024;
@@ -83,7 +83,7 @@ export class Journal {
     return [...this.#latest.values()];
   }
 
-  /** Returns at most `limit` deliveries for the agent's hello frame, at first those whose end the hub does not know. */
+  /** Returns at most `limit` deliveries of tasks for the agent's hello frame, and prefers those whose end the hub does not know. */
   digest(limit: number): Pick<JournalEntry, "task_id" | "epoch" | "state">[] {
     const open = this.entries.filter((entry) => entry.state !== "reported");
     const reported = this.entries.filter((entry) => entry.state === "reported");
@@ -96,7 +96,7 @@ export class Journal {
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));
-    // Only the caller of `record` learns that a write failed, and the journal still tries the next record.
+    // If the journal cannot write a record, only the caller of `record` learns it, and the journal still tries to write the next record.
     this.#writing = written.catch(() => undefined);
     return written;
   }

@@ -31,7 +31,7 @@ function configOrExit(): Config {
   }
 }
 
-/** Continues an uninstall at the agent's start, before the read of the configuration, which may already be gone. */
+/** At the agent's start, continues an interrupted uninstall before the agent reads its configuration, which the uninstall may have removed. */
 async function uninstallIfMarked(system: System): Promise<void> {
   if (!(await isUninstalling(system))) return;
   await removeFootprint(system, log);

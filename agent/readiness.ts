@@ -13,11 +13,11 @@ export interface AgentFacts {
   readonly identity: Identity;
   readonly journalFault: string | null;
   readonly skewMs: number;
-  /** What the agent's looks at its host say. */
+  /** The conditions of the host that the agent's health checks found. */
   readonly health: readonly ConditionOf<"agent">[];
 }
 
-/** A readiness report describes the host's present state, so it needs no event of the boot. */
+/** A readiness report describes the host's present state, so the agent can make one at any time and not only after a boot. */
 export async function readinessSignal(system: System, facts: AgentFacts): Promise<ReadinessSignal> {
   const bootId = await system.bootId();
   const observed = { observed_at: new Date().toISOString() };

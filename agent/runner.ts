@@ -27,7 +27,7 @@ export interface RunnerOptions {
    * `onAccepted` resolves, the agent has stored on disk that it must carry out the task's effect.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
-  /** Resolves when the agent's own looks no longer use what a task of the lane `work` may change. */
+  /** Resolves when the agent's health checks no longer use hardware or drivers that a task of the lane `work` may change. */
   readonly beforeWork?: () => Promise<void>;
   readonly works: Pick<Workers, "inputToContinue" | "forget" | "forgetAllBut">;
   readonly log: Log;
@@ -52,9 +52,9 @@ const STOP_WITHIN_MS = 5_000;
 
 /**
  * Carries out orders: the runner verifies, records and runs each order once, and repeats the reply until the hub acknowledges it. Orders of the lane
- * `work`, which change the host, run one after the other. Orders of the lane `look`, which only read, also run one after the other. A task that
- * started before a restart of the agent and has no recorded end becomes `interrupted`. A task whose work runs outside the agent's process continues
- * over a restart of the agent.
+ * `work`, which change the host, run one after the other. Orders of the lane `look`, which only read the host, also run one after the other, but
+ * beside those of the lane `work`. A task that started before a restart of the agent and has no recorded end becomes `interrupted`. A task whose work
+ * runs outside the agent's process continues over a restart of the agent.
  */
 export class Runner {
   readonly #options: RunnerOptions;
@@ -62,7 +62,7 @@ export class Runner {
   /** Replies of tasks that the journal could not store. After a restart of the agent, a task without a stored reply becomes `interrupted`. */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
-  /** For each lane (`work` or `look`), the end of the last accepted order, for which the next order waits. */
+  /** For each lane (`work` or `look`), a promise that resolves at the end of the last accepted order; the next order waits for it. */
   readonly #lanes = new Map<TaskLane, Promise<void>>();
   readonly #atWork = new Set<Promise<void>>();
   #stopping = false;
@@ -78,8 +78,8 @@ export class Runner {
   }
 
   /**
-   * Before the agent's first hello frame, the runner settles the tasks from before the agent's restart. The hub may safely offer a task a second time
-   * if the task never began.
+   * Before the agent's first hello frame, the runner continues or ends each task that had not ended before the agent's restart. The hub may safely
+   * offer a task a second time if the task never began.
    */
   async recover(): Promise<void> {
     const { journal, works } = this.#options;
@@ -92,7 +92,8 @@ export class Runner {
   }
 
   /**
-   * Runs the handler of a started task once more if the work of the task continued without the agent. Returns false if no work of the task continued.
+   * Runs the handler of a started task once more if the work of the task continued without the agent. Returns false if the started task has no work
+   * that continued without the agent.
    */
   #continue({ task_id, epoch, type }: Ref & { type: string }): boolean {
     if (!isTaskType(type) || TASK_TYPES[type].worksOutside !== true) return false;
@@ -210,7 +211,7 @@ export class Runner {
 
   /**
    * Called when the hub has said that it deleted this host's node. If the result of an uninstall still waits for acceptance, the deletion of the node
-   * proves that the hub accepted the result. A revoked certificate alone proves no acceptance of the uninstall's result.
+   * proves that the hub accepted the result. A revoked certificate alone does not prove that the hub accepted the uninstall's result.
    */
   async nodeDeleted(): Promise<boolean> {
     const told = [...this.#options.journal.unreported(), ...this.#unjournalled.values()].find(waitsForAcceptance);
@@ -270,7 +271,8 @@ export class Runner {
     await this.#recordEnd(job.ref, job.type, reply);
     const how = reply.ok ? { ok: true } : { ok: false, error: reply.error, reason: reply.message };
     log.info("task finished", { ...job.ref, type: job.type, ...how });
-    // The frame `task.cancelled` has no message, and the hub keeps the first end. A message that tells more travels in the result alone.
+    // The frame `task.cancelled` has no message, and of several ends of a task the hub keeps the first. If a cancelled task's reply has a message of
+    // its own, the agent sends only the frame `task.result`, so that the hub keeps this message.
     if (!reply.ok && reply.error === "cancelled" && (job.abort.signal.reason as Error).message === reply.message)
       send({ type: "task.cancelled", ...job.ref });
     send({ type: "task.result", ...job.ref, reply });
@@ -311,7 +313,7 @@ const waitsForAcceptance = <T extends { type: string; reply?: WireReply | undefi
   told.reply?.ok === true &&
   isTaskType(told.type) &&
   TASK_TYPES[told.type].effectOnceAccepted === true &&
-  // The plan of an uninstall has no effect, even if the hub accepts its result or deletes the node.
+  // A plan of an uninstall has no effect on the host, even if the hub accepts the plan's result or deletes the node.
   !isPlanResult(told.reply.result);
 
 const INTERRUPTED: WireReply = {

@@ -1,6 +1,6 @@
 /**
- * The hub's program. Without arguments it runs a hub, and with arguments a command such as `copy-secrets`. Each of the two loads its own modules only,
- * because the modules of a hub take longer to load than most commands take to run.
+ * The hub's program. Without arguments the program runs a hub, and with arguments it runs a command such as `copy-secrets`. The program loads only
+ * the modules of the hub or of the command, because the modules of a hub take longer to load than most commands take to run.
  */
 // Node's diagnostic reports leave out the environment variables. Operators pass diagnostic reports on, and the environment variable DATABASE_URL may
 // hold a password.

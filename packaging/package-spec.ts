@@ -21,7 +21,7 @@ export interface PackageSpec {
   readonly nodeOptions: readonly string[];
   /** Files in `packaging/<home>/`, each with the path at which the Debian package installs the file. */
   readonly files: Readonly<Record<string, string>>;
-  /** Files that commands of the program `muster` write, by their paths in the package, each with the words of its command. */
+  /** Files of the package that commands of the program `muster` write: for the path of each file, the arguments of the command. */
   readonly written: Readonly<Record<string, readonly string[]>>;
   /** Files in `docs/` that the package installs into /usr/share/doc/<name>. */
   readonly docs: readonly string[];

@@ -27,7 +27,8 @@ export const AGENT: PackageSpec = {
   carries: [],
   conffiles: [],
   depends: RUNTIME,
-  // The agent removes a tenant's kernel keys with keyctl. Without keyctl the step `keyrings` says so, and a host with such keys is not clean.
+  // The agent removes a tenant's kernel keys with keyctl. Without keyctl, the cleaning step `keyrings` reports that keyctl cannot run, and a host
+  // with kernel keys of a tenant is not clean.
   recommends: ["keyutils"],
 };
 

@@ -31,7 +31,7 @@ export interface SbomOf {
 export const Bundled = z.object({ name: z.string(), version: z.string() });
 type Bundled = z.output<typeof Bundled>;
 
-/** The same npm package may be in the console and beside it, and is one component. */
+/** An npm package that is both in the built console and in the package's node_modules is one component of the bill of materials. */
 function bundledPaths(packages: z.output<typeof Lockfile>["packages"], bundled: readonly Bundled[]): string[] {
   return bundled.map(({ name, version }) => {
     const path = Object.keys(packages).find(

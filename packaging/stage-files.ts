@@ -89,7 +89,7 @@ async function copySources({ repository, spec }: Stage, folder: string, to: stri
   }
 }
 
-/** Builds the console as a hub of a source checkout does: by the same program, in a process of its own. */
+/** Builds the console by the same program as a hub in a source checkout, in a process of its own. */
 async function buildConsole(repository: string, out: string): Promise<void> {
   await mkdir(out, { recursive: true });
   const program = join(repository, "hub/console/build/main.ts");

@@ -1,7 +1,7 @@
 /**
- * What may differ between a running machine of MAAS and the request that adopts the machine. The request names the kinds of differences that it
- * accepts; any other difference refuses the machine. Only a binding of a node of manual mode can find `other_gpus`, because MAAS's list of machines
- * names no GPUs.
+ * What may differ between a running machine of MAAS and the request that adopts the machine. The adoption request names the kinds of differences that
+ * it accepts; for any other difference, the hub refuses the machine. The difference `other_gpus` can occur only when a node of manual mode is bound
+ * to a machine, because MAAS's list of machines names no GPUs.
  */
 export const ADOPTION_DIFFERENCES = [
   "hardware_sync_off",
@@ -31,8 +31,9 @@ export interface AdoptionDifference {
 }
 
 /**
- * Why a machine cannot be adopted, whatever the request accepts; `difference` is a difference that the request does not accept. Only a binding of a
- * node of manual mode can be refused for `hostname_differs`, `not_in_service`, `host_unknown` and `other_host`.
+ * The reasons why the hub refuses to adopt a machine: `difference` stands for a difference that the request does not accept, and no request can
+ * accept the other reasons. The refusals `hostname_differs`, `not_in_service`, `host_unknown` and `other_host` can occur only when a node of manual
+ * mode is bound to a machine.
  */
 export const ADOPTION_REFUSALS = [
   "machine_unknown",

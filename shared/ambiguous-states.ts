@@ -1,8 +1,8 @@
 import type { Rule } from "./failure-rule.ts";
 
 /**
- * The failures of the class `state_ambiguity` (lifecycle 4.7) all need a person. Either MAAS, the host and the hub do not agree, or nobody can tell
- * what a machine is.
+ * The failures of the class `state_ambiguity` (lifecycle 4.7) all need a person. In a failure of the class `state_ambiguity`, MAAS, the host and the
+ * hub contradict each other about a machine, or nothing tells for certain what the machine is.
  */
 export const STATE_AMBIGUITY = {
   retry: "never",

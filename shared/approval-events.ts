@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** An event of a request that needs a second person; `message` says what the request does, and `by` who did the act. */
+/** An event of a request that needs a second person; `message` says what the request does, and `by` names whoever caused the event. */
 const Approval = z.strictObject({
   approval_id: z.string(),
   site_id: z.string(),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { canonicalJson, Json } from "./json.ts";
 
-/** The hashes of an audit entry cover the name of the form, so that no text of another form has the same hash. */
+/** The hashes of an audit entry also cover the name of the entry's format, so that no text of another format has the same hash. */
 export const AUDIT_FORMAT = "muster-audit/1";
 /** The hash before the first entry of an audit chain. */
 export const GENESIS = "0".repeat(64);
@@ -15,7 +15,7 @@ export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 /** The part of an audit entry whose hash the hub writes in the transaction of the audited action. */
 export interface AuditContent {
   readonly actor: string;
-  /** Null only in entries of a hub that did not know the field yet. */
+  /** Null only in audit entries of older hubs, which did not record how the actor signed in. */
   readonly via: string | null;
   readonly role: string;
   readonly address: string | null;
@@ -56,7 +56,7 @@ export type SealedEntry = z.output<typeof SealedEntry>;
 export type Sha256Hex = (text: string) => string;
 
 const utf8 = new TextEncoder();
-/** The length in front of each field keeps two different lists of fields from having one text. A null has no length. */
+/** Each field is preceded by its length, so that two different lists of fields never give the same text. A null has no length. */
 const prefixed = (fields: readonly (string | null)[]): string =>
   fields.map((field) => (field === null ? "-" : `${utf8.encode(field).length}:${field}`)).join("");
 
@@ -108,7 +108,10 @@ export interface AuditFault {
   readonly message: string;
 }
 
-/** The end of a part of the chain. A kept head shows later whether entries up to it were removed or rewritten. */
+/**
+ * The number and the hash of one entry of the audit chain. A chain point that somebody keeps, called a kept head, shows later whether entries up to
+ * this point were removed or rewritten.
+ */
 export interface ChainPoint {
   readonly sequence: number;
   readonly entry_sha256: string;
@@ -138,8 +141,8 @@ function checkOwnHashes(entry: SealedEntry, sha256: Sha256Hex): AuditFault[] {
 }
 
 /**
- * Checks whether an entry follows `last`, the entry before it. Null as `last` means that the entry before is not known, e.g. at the begin of a file
- * whose earlier part was rotated away.
+ * Checks whether an audit entry follows `last`, the entry before it. `last` is null if the entry before is not known, for example at the begin of a
+ * file whose earlier part was rotated away.
  */
 function checkPlace(last: ChainPoint | null, entry: Pick<SealedEntry, "sequence" | "previous_sha256">): AuditFault[] {
   if (last === null) return [];
@@ -159,7 +162,7 @@ function checkPlace(last: ChainPoint | null, entry: Pick<SealedEntry, "sequence"
   return [fault("chain_broken", sequence, `Entry ${sequence} does not continue entry ${last.sequence} as it now is.`)];
 }
 
-/** Checks a kept head against the entry with the head's number; undefined means that the chain has no such entry any more. */
+/** Checks a kept head against the audit entry of the same number; the entry is undefined if the chain has no such entry any more. */
 export function checkHead(
   head: ChainPoint,
   chain: { readonly entry: ChainPoint | undefined; readonly end: number },
@@ -182,12 +185,12 @@ export function checkHead(
   ];
 }
 
-/** The last entries of an export that the verifier remembers, to recognize an entry that the hub exported a second time after a crash. */
+/** How many of an export's last entries the verifier remembers, to recognize an entry that the hub exported a second time after a crash. */
 const REMEMBERED = 10_000;
-/** The largest number of faults that one verification lists. */
+/** The largest number of faults that one verification of an audit chain lists. */
 export const MOST_FAULTS = 1_000;
 
-/** Verifies the entries of a part of the chain, one after the other. */
+/** Verifies the entries of a part of the audit chain, one after the other. */
 export class ChainVerifier {
   readonly faults: AuditFault[] = [];
   readonly #sha256: Sha256Hex;
@@ -198,7 +201,7 @@ export class ChainVerifier {
   #entries = 0;
   #repeated = 0;
 
-  /** `start` is the entry before the first one, and null if nobody knows it. */
+  /** `start` is the audit entry before the first entry to be verified, or null if nobody knows that entry. */
   constructor(start: ChainPoint | null, sha256: Sha256Hex) {
     this.#last = start;
     this.#sha256 = sha256;
@@ -218,7 +221,7 @@ export class ChainVerifier {
       return;
     }
     const place = checkPlace(this.#last, entry);
-    // The number of a changed entry may itself be the change, so such an entry has no place among the others.
+    // If an audit entry was changed, perhaps its number was changed too, so the verifier does not judge the place of such an entry in the chain.
     const isPlaced = place.every(({ code }) => code === "chain_broken");
     for (const one of isPlaced || own.length === 0 ? [...own, ...place] : own) this.report(one);
     if (!isPlaced && own.length > 0) return;
@@ -227,13 +230,13 @@ export class ChainVerifier {
     this.#last = { sequence: entry.sequence, entry_sha256: entry.entry_sha256 };
   }
 
-  /** Adds a fault that the caller has found. */
+  /** Adds a fault of the audit chain that the caller of the verifier has found. */
   report(found: AuditFault): void {
     this.#faultCount += 1;
     if (this.faults.length < MOST_FAULTS) this.faults.push(found);
   }
 
-  /** Notes that the entry `at` is gone although its seal is there. */
+  /** Notes that the audit entry with the number `at.sequence` was removed, although the hub still has its hash. */
   removed(at: ChainPoint): void {
     this.#first ??= at.sequence;
     const before = this.#last;

@@ -34,9 +34,9 @@ export interface ConditionRule {
   readonly bars: Bars;
   /** A condition whose reason equals `tolerates` keeps no work off the node, whatever the condition's status is. */
   readonly tolerates?: string;
-  /** The condition keeps work only off a host whose network this owner runs, and without the field off every host. */
+  /** If `network` is given, the condition keeps work only off a host whose network this owner runs; otherwise, off every host. */
   readonly network?: NetworkOwner;
-  /** True if the condition keeps work only off a host that runs an agent. */
+  /** True if the condition keeps no work off a host without an agent. */
   readonly needsAgent?: true;
 }
 
@@ -60,8 +60,8 @@ export const AGENT_REPEATS_WITHIN_SECONDS = 150;
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 
 /**
- * The reason of a condition that nobody can observe on the host, because a tool, a file of the kernel or a part of the hardware is missing. Such a
- * condition is Unknown, and is only information.
+ * The reason of a condition that nobody can observe on the host, because a tool, a file of the kernel or a part of the hardware is missing. A
+ * condition with the reason `NotObserved` has the status Unknown and keeps no work off the node.
  */
 export const NOT_OBSERVED = "NotObserved";
 const BARRING_HEALTH = {
@@ -78,7 +78,7 @@ const WARNING_HEALTH = {
 
 /**
  * For each of Muster's condition types: its sources, the life of a report, and the value that keeps new work off the node. Hub and agent can write
- * only conditions of Muster's own types. External systems may report conditions with other names, for which `ruleOf` has a rule.
+ * only conditions of Muster's own types. External systems may report conditions with other names, whose rule `ruleOf` returns.
  */
 export const CONDITION_TYPES = {
   /** The hub itself writes the condition `agent.connected` when the agent's channel opens, closes or times out. */
@@ -94,7 +94,7 @@ export const CONDITION_TYPES = {
     bars: "missing_or_not_true",
     needsAgent: true,
   },
-  /** Nobody may be able to observe the boot of a host without an agent, so such a host does not need the condition `os.booted`. */
+  /** On a host without an agent, possibly nobody can observe the boot, so such a host does not need the condition `os.booted`. */
   "os.booted": {
     sources: ["agent", "cloud-init", "external"],
     lifeSeconds: null,
@@ -108,8 +108,8 @@ export const CONDITION_TYPES = {
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   /**
-   * The condition `network.roce` says whether MAAS gave the host's machine the addresses of all its RoCE rows at the deploy. A profile may allow the host
-   * to serve without its RoCE rows.
+   * The condition `network.roce` says whether MAAS gave the host's machine the addresses of all its RoCE rows at the deploy. A profile may allow the
+   * host to serve although addresses of its RoCE rows (an interface and its IPv4 address each) are missing.
    */
   "network.roce": {
     sources: ["hub"],
@@ -126,20 +126,23 @@ export const CONDITION_TYPES = {
     tolerates: "MissingButAllowed",
     network: "muster",
   },
-  /** The condition `network.ready` is what the operator of a host's network says about it, if Muster does not run the network. */
+  /** If Muster does not run the host's network, the condition `network.ready` is the report of the network's operator about the network. */
   "network.ready": { sources: ["external"], lifeSeconds: null, bars: "not_true", network: "operator" },
-  /** The condition `host.ready` is what an external system says about a host without an agent. Such a host needs it if its profile asks for nothing. */
+  /**
+   * The condition `host.ready` is what an external system says about a host without an agent. A host without an agent whose profile has no readiness
+   * policy is ready only if `host.ready` is True.
+   */
   "host.ready": { sources: ["external"], lifeSeconds: null, bars: "never" },
   /**
-   * The condition `adoption.identity` of an adopted node says whether the agent runs on the host of the node's machine in MAAS (decision N8). While
-   * the agent is missing, the condition is Unknown.
+   * The condition `adoption.identity` of an adopted node says whether the agent runs on the host of the node's machine in MAAS (decision N8). The
+   * condition `adoption.identity` is Unknown until the hub has the enrolled agent's report about its host.
    */
   "adoption.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
   /** The condition `adoption.gpus` compares the GPUs in the inventory of an adopted host with the node's SKU. */
   "adoption.gpus": { sources: ["hub"], lifeSeconds: null, bars: "never" },
   /**
-   * The condition `hardware.sku` compares the host's hardware with the node's SKU (decision H2), and a host with an agent needs the comparison. An agent
-   * that cannot list the GPUs says nothing about them.
+   * The condition `hardware.sku` compares the host's hardware with the node's SKU (decision H2), and a host with an agent needs the comparison. If the
+   * agent cannot list the host's GPUs, the hub does not compare the GPUs with the SKU.
    */
   "hardware.sku": {
     sources: ["hub"],
@@ -148,7 +151,7 @@ export const CONDITION_TYPES = {
     tolerates: NOT_OBSERVED,
     needsAgent: true,
   },
-  /** The conditions `hardware.*` and `health.*` of the agent are the results of its looks at the host (decision H2). */
+  /** The conditions `hardware.*` and `health.*` of the agent are the results of the agent's regular checks of the host (decision H2). */
   "hardware.gpus": BARRING_HEALTH,
   "hardware.nics": WARNING_HEALTH,
   "health.gpu": BARRING_HEALTH,
@@ -176,11 +179,11 @@ export type ConditionTypeOf<S extends ConditionSource> = {
 
 /** A condition whose name an external system chose decides nothing in Muster, and holds until the system reports it again. */
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
-/** Condition names that only an agent may use, including agents of other versions. */
+/** Conditions whose names begin with `agent.` or `bootstrap.` are Muster's own, so no source may report another condition with such a name. */
 const AGENTS_OWN = /^(agent|bootstrap)\./;
 /**
- * A condition with the results of a probe of a profile. The profile's probe decides how long a result counts, and only a readiness policy makes the
- * condition decide anything.
+ * The rule for a condition that has the results of a profile's probe. The profile's probe decides how long a result is valid, and the condition has
+ * an effect only if a readiness policy names the condition.
  */
 const PROBE_RULE: ConditionRule = { sources: ["hub"], lifeSeconds: null, bars: "never" };
 const OF_PROBES = /^probe\./;

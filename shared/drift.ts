@@ -53,8 +53,8 @@ export const DriftAcknowledged = z.strictObject({
 export type DriftAcknowledged = z.output<typeof DriftAcknowledged>;
 
 /**
- * What a breaker stops when it concerns too many nodes of a site at once (decision F1): two kinds of status change, and the automatic requests for
- * repair (repair 3).
+ * The acts that a breaker stops if they would affect too many nodes of a site at once (decision F1): two kinds of status change, and the automatic
+ * requests for repair (repair 3).
  */
 export const BREAKER_KINDS = ["quarantine", "offline", "repair"] as const;
 export const BreakerKind = z.enum(BREAKER_KINDS);

@@ -88,7 +88,7 @@ const PowerChanged = z.strictObject({
   error_code: z.string().optional(),
 });
 
-/** The hub warns about some secrets of a site (lifecycle 12, question 4). */
+/** The kinds of a site's credentials of which the hub warns if they fail or if nothing uses them (lifecycle 12, question 4). */
 export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
 export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
 

@@ -1,16 +1,17 @@
 import { z } from "zod";
 
 /**
- * The statuses of an attempt to provision a host externally, as the API shows them. `failed_retryable` has the meaning that it has for a workflow: the
- * host needs another attempt, and nothing happens before somebody begins one.
+ * The statuses of an attempt to provision a host externally, as the API shows them. `failed_retryable` means, as for a workflow, that the host needs
+ * another attempt, which somebody must begin.
  */
 const EXTERNAL_STATUSES = ["begun", "in_progress", "verifying", "completed", "failed_retryable", "abandoned"] as const;
 export const ExternalStatus = z.enum(EXTERNAL_STATUSES);
 export type ExternalStatus = z.output<typeof ExternalStatus>;
 
 /**
- * The states of an attempt, as the database stores them. Four states are `failed_retryable` in the API: `failed` by the external system's own word,
- * `lost` because its lease ran out, `late` because its deadline passed, and `unverified` because the host was not ready in time after its completion.
+ * The states of an attempt to provision a host externally, as the database stores them. Four states are `failed_retryable` in the API: `failed` by
+ * the external system's own word, `lost` because its lease ran out, `late` because its deadline passed, and `unverified` because the host was not
+ * ready in time after its completion.
  */
 export const EXTERNAL_STATES = [
   "begun",

@@ -1,7 +1,7 @@
 export const NEXT_VERBS = ["retry", "resume", "rerun", "restart_clean", "adopt"] as const;
 
 export interface Ending {
-  /** The workflow's status when no automatic retry is left. */
+  /** The status in which the failed workflow ends when no automatic retry is left. */
   readonly endsAs: "failed_retryable" | "failed_manual_intervention";
   /** The operator's next verb for the failed workflow (lifecycle 4.9), after the operator has done what `nextAction` says. */
   readonly nextVerb: (typeof NEXT_VERBS)[number];

@@ -140,7 +140,7 @@ export const FAILURES = {
         nextAction:
           "Read which steps failed and why, correct the cause on the host, then resume; or cancel, which quarantines the node.",
       },
-      // Without the account, the tenant has an instance of which nothing works (decision N11).
+      // If the tenant's account is not restored, the tenant has an instance to which nobody can log in (decision N11).
       tenant_not_restored: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",

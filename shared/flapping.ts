@@ -1,16 +1,19 @@
 /**
  * When the status of a condition changes too often, the condition flaps: at least `changes` changes within `windowSeconds`, where changes within
- * `apartSeconds` count once, because reports that were held up arrive together. It flaps until its status has held for `holdSeconds`.
+ * `apartSeconds` count once, because reports that were held up arrive together. A condition flaps until its status has not changed for `holdSeconds`.
  */
 export const FLAPPING = { changes: 4, windowSeconds: 900, apartSeconds: 10, holdSeconds: 300 } as const;
 
 /** What the hub keeps of the changes of one condition in one generation of its node. */
 export interface ChangeHistory {
-  /** The times of the newest changes that count, the newest first, at most `FLAPPING.changes`. */
+  /**
+   * The times of the condition's newest changes without those that come within `apartSeconds` after another; at most `FLAPPING.changes`, the newest
+   * first.
+   */
   readonly counted: readonly Date[];
-  /** The time of the newest change, or of the first report. */
+  /** The time of the condition's newest change of status, or of its first report. */
   readonly changedAt: Date;
-  /** The time since which the condition flaps, or has flapped last. */
+  /** The time at which the condition last began to flap, even if it has stopped since then. */
   readonly flappingSince: Date | null;
 }
 
@@ -19,13 +22,16 @@ const secondsBetween = (earlier: Date, later: Date): number => (later.getTime() 
 /** The time at which a flapping condition counts again if its status does not change. */
 export const heldFrom = (changedAt: Date): Date => new Date(changedAt.getTime() + FLAPPING.holdSeconds * 1000);
 
-/** True if the condition flaps at the time `now`, so that its status is too young to let anything happen. */
+/** True if the condition flaps at the time `now`, so that the hub does not act on its status yet. */
 export const isFlapping = (
   { flappingSince, changedAt }: Pick<ChangeHistory, "flappingSince" | "changedAt">,
   now: Date,
 ): boolean => flappingSince !== null && now < heldFrom(changedAt);
 
-/** Returns the history after a change of the status. `writeConditions` of hub/db/queries/node-conditions.ts decides the same in SQL. */
+/**
+ * Returns the history of a condition's changes after a further change of its status. `writeConditions` of hub/db/queries/node-conditions.ts computes
+ * the same history in SQL.
+ */
 export function afterChange(before: ChangeHistory, at: Date): ChangeHistory {
   const [newest] = before.counted;
   const together = newest !== undefined && secondsBetween(newest, at) < FLAPPING.apartSeconds;

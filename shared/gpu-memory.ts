@@ -7,8 +7,8 @@ import { z } from "zod";
  */
 export const CHUNK_BYTES = 2 ** 30;
 /**
- * The length of a sample block, the part of a GPU's memory that one answer to the hub's challenge covers. Each chunk contains a whole number of
- * sample blocks.
+ * The length of a sample block, the part of a GPU's memory that one answer to the hub's challenge covers. Each chunk of a GPU's memory contains a
+ * whole number of sample blocks.
  */
 export const SAMPLE_BLOCK_BYTES = 64 * 1024;
 /** The length of a ChaCha20 block, the unit in which a worker counts differences between a GPU's memory and the byte stream written to it. */
@@ -18,7 +18,7 @@ export const SCAN_UNIT_BYTES = 16;
 /** Each allocation of GPU memory is a multiple of 2 MiB, which is the granularity of the GPU drivers. */
 export const ALLOCATION_STEP_BYTES = 2 * 2 ** 20;
 
-/** A number of bytes that no GPU has as memory. If a host reports a larger number of bytes for a GPU, the report is wrong. */
+/** A number of bytes that no GPU has as memory. If a host reports more than this number of bytes for a GPU, the report is wrong. */
 export const MOST_GPU_BYTES = 2 ** 42;
 export const MOST_GPUS = 16;
 export const MOST_SAMPLE_BLOCKS = 64;
@@ -36,14 +36,14 @@ export function chunkNonce(gpu: number, chunk: number): Uint8Array {
 }
 
 /**
- * Returns how many whole sample blocks of `SAMPLE_BLOCK_BYTES` bytes a GPU's memory of the given size has. The hub never asks about the shorter rest
- * after the last whole sample block.
+ * Returns how many whole sample blocks of `SAMPLE_BLOCK_BYTES` bytes a GPU's memory of the given size has. The hub sends no challenge about the rest
+ * of the memory after the last whole sample block.
  */
 export const sampleBlocksIn = (bytes: number): number => Math.floor(bytes / SAMPLE_BLOCK_BYTES);
 
 /**
  * A worker answers the hub's challenge with an HMAC over a prefix and over the bytes of the challenged sample block. The prefix names the task, the
- * GPU and the sample block, so that an answer is valid only for these three.
+ * GPU and the sample block, so that an answer is valid only for this task, GPU and sample block.
  */
 export const answerPrefix = (fillTaskId: string, uuid: string, block: number): string =>
   `${fillTaskId}|${uuid}|${block}|`;
@@ -78,7 +78,7 @@ export const GpuCommitment = z.strictObject({
   total_bytes: Bytes.nullable(),
   /** The part of the GPU's memory that NVIDIA's driver keeps for itself, or null if the driver did not tell it. */
   reserved_bytes: Bytes.nullable(),
-  /** How much memory CUDA or HIP reports for the GPU. The number from CUDA is less than the number from NVIDIA's management library. */
+  /** How much memory CUDA or HIP reports for the GPU. CUDA reports less memory for a GPU than NVIDIA's management library. */
   visible_bytes: Bytes,
   /**
    * Why the GPU could not run the worker's kernels (programs on the GPU), so that the worker filled and compared the memory by copies.

@@ -1,9 +1,9 @@
 import type { Inventory } from "./inventory.ts";
 
 /**
- * What the inventories of a host said about the memory of one GPU, in bytes. `window` is the largest power of two among the sizes, `exact` the largest
- * other size. Without a GPU driver the inventory has the size of the window by which the processor reaches the memory, and such a window is a power
- * of two.
+ * What the inventories of a host said about the memory of one GPU, in bytes. `window` is the largest of these sizes that is a power of two, and
+ * `exact` the largest of the other sizes. Without a GPU driver, the inventory has the size of the PCI window by which the processor reaches the GPU's
+ * memory, and such a window is a power of two.
  */
 export interface GpuSizes {
   readonly exact?: number;
@@ -22,8 +22,8 @@ function addressOf(text: string): string | null {
 }
 
 /**
- * Adds the sizes in an inventory to the known sizes. A size never becomes smaller, so that a host that hides memory later cannot make the hub forget
- * the memory.
+ * Adds the GPU sizes in an inventory to the known GPU sizes of the host. The known size of a GPU never becomes smaller, so that a host cannot make
+ * the hub forget a part of the memory by a smaller report.
  */
 export function withSizes(known: HostGpuSizes, gpus: Inventory["gpus"]): HostGpuSizes {
   const sizes = new Map(Object.entries(known));
@@ -39,8 +39,8 @@ export function withSizes(known: HostGpuSizes, gpus: Inventory["gpus"]): HostGpu
 }
 
 /**
- * Returns how much memory the GPU at the address has according to the inventory, or null if nobody knows. A power of two counts only if the host now
- * states the same size, because it may otherwise be the size of a window.
+ * Returns how much memory the GPU at the address has according to the inventory, or null if nobody knows. A known size that is a power of two counts
+ * only if the host now states the same size, because it may otherwise be the size of a PCI window.
  */
 export function knownGpuBytes(known: HostGpuSizes, address: string, stated: number): number | null {
   const of = addressOf(address);

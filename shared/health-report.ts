@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /**
  * What an alert of a health override prevents or changes. An alert may also have classifications that Muster does not know, which inform people. The
- * names are those of NVIDIA NICo, so that its clients understand Muster's alerts.
+ * names of the classifications are those of NVIDIA NICo, so that NICo's clients understand Muster's alerts.
  */
 export const CLASSIFICATIONS = {
   PreventAllocations: "The node takes no new tenant",
@@ -18,8 +18,8 @@ export const DISK_ERASE = "disk-erase";
  */
 export const RESTORED = "restore";
 /**
- * True for the source of an override that Muster sets itself, because it does not know whose data is on the host. No person sets an override of such a
- * source, and no replacement hides it.
+ * True for the source of a health override that Muster sets itself, because Muster does not know whose data is on the host. No person can set a
+ * health override of these sources, and no override of the mode `replace` hides it.
  */
 export const isOwnOverride = (source: string): boolean => source === DISK_ERASE || source === RESTORED;
 
@@ -45,7 +45,7 @@ export type OverrideMode = (typeof OVERRIDE_MODES)[number];
 interface Template {
   readonly source: string;
   readonly mode: OverrideMode;
-  /** The alert of the template; null for a report without alerts, which says that the node is healthy. */
+  /** The alert that the template raises; null for the template that says that the node is healthy. */
   readonly alert: {
     readonly id: string;
     readonly target: string | null;
@@ -62,8 +62,8 @@ const PA = "PreventAllocations";
 const SILENT = "SuppressExternalAlerting";
 
 /**
- * The eleven templates of NICo's command line, with one difference: in NICo four templates share the source `manual-maintenance`, so that the later
- * silently replaces the earlier. Here each template has a source of its own.
+ * The eleven health override templates of NICo's command line, with one difference: in NICo four templates share the source `manual-maintenance`, so
+ * that an override by one of them silently replaces an override by another. In Muster, each template has a source of its own.
  */
 export const HEALTH_TEMPLATES = {
   HostUpdate: { source: "host-update", mode: "merge", alert: alert("HostUpdateInProgress", "admin-cli", PA, SILENT) },

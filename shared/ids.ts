@@ -30,7 +30,7 @@ export const BatchId = z.uuid().brand<"BatchId">();
 export type BatchId = z.output<typeof BatchId>;
 export const TaskId = z.uuid().brand<"TaskId">();
 export type TaskId = z.output<typeof TaskId>;
-/** The id of a request for the power of a machine. */
+/** The id of a power action, which is a request to switch a machine's power or restart its system. */
 export const PowerActionId = z.uuid().brand<"PowerActionId">();
 export type PowerActionId = z.output<typeof PowerActionId>;
 /** The id of a repair case. */
@@ -65,7 +65,7 @@ export const ExternalAttemptId = z
   )
   .brand<"ExternalAttemptId">();
 export type ExternalAttemptId = z.output<typeof ExternalAttemptId>;
-/** The name of a key or a group is unique among those of its tenant. */
+/** The name of an SSH key, or of a group of SSH keys, is unique among those of its tenant. */
 export const SshKeyId = z
   .uuid()
   .meta(namedBy({ list: "listSshKeys", name: "name", id: "id" }))

@@ -5,7 +5,8 @@ import { Int4 } from "./int4.ts";
 const Text = z.string().max(200);
 
 /**
- * The hub compares the inventory of a host, whose sizes are in bytes, with the node's SKU. A hub ignores the fields that an agent of a newer version adds.
+ * The hub compares the inventory of a host, whose sizes are in bytes, with the node's SKU. An agent of a newer version may add fields to its
+ * inventory, which an older hub ignores.
  */
 export const Inventory = z.object({
   hostname: z.string().max(253),
@@ -37,14 +38,14 @@ export const Inventory = z.object({
         model: Text,
         bus: Text,
         memory_bytes: z.number().nullable(),
-        /** What names this GPU for as long as it lives; absent if the driver does not tell it. */
+        /** An identifier that this GPU keeps for as long as it exists; absent if the driver does not tell it. */
         serial: Text.optional(),
       }),
     )
     .max(64),
   /** True if the host shows its PCI bus, so that the list of GPUs is complete. Agents before 2026-11-29 do not send it. */
   gpus_counted: z.boolean().optional(),
-  /** The parts that the agent could not read and that are therefore empty; absent if it has read all. */
+  /** The parts of the inventory that are empty because the agent could not read them; absent if the agent has read all parts. */
   unread: z
     .array(z.enum(["disks", "interfaces", "gpus"]))
     .max(3)

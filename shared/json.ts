@@ -6,15 +6,15 @@ export const Json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 /** JSON that has no schema is limited in its size. */
 export interface JsonBounds {
   readonly depth: number;
-  /** The limit for the number of values at all levels of the JSON, with the outermost value. */
+  /** The limit for the number of values at all levels of the JSON, the outermost value included. */
   readonly values: number;
   /** The limit for the total length of all texts and names in the JSON. */
   readonly characters: number;
 }
 
 /**
- * A schema for JSON of any shape and of limited size. The check stops at the first exceeded limit, so a huge JSON value takes no longer than the
- * largest allowed one.
+ * A schema for JSON of any shape and of limited size. The check of a JSON value's size stops at the first exceeded limit, so a huge JSON value takes
+ * no longer than the largest allowed one.
  */
 export const boundedJson = (bounds: JsonBounds): z.ZodType<Json> =>
   z.custom<Json>(

@@ -1,6 +1,6 @@
 /**
  * The facts of a machine in MAAS that select the machine for an adoption, or that prove which host the machine is. The table `maas_machines` stores
- * these facts as JSON. A row that an older hub wrote has an empty object in their place.
+ * these facts of a machine as JSON. A row of `maas_machines` that an older hub wrote has an empty object as its facts.
  */
 export interface MachineDetails {
   readonly tags: readonly string[];
@@ -9,7 +9,7 @@ export interface MachineDetails {
   readonly macs: readonly string[];
   readonly hardware_uuid: string | null;
   readonly serial: string | null;
-  /** The three values that follow are missing in a row that an older hub wrote. */
+  /** The fields `board_serial`, `chassis_serial` and `firmware_version` are missing in a row that an older hub wrote. */
   readonly board_serial?: string | null;
   readonly chassis_serial?: string | null;
   readonly firmware_version?: string | null;
@@ -21,6 +21,6 @@ export interface MachineDetails {
   readonly ephemeral: boolean;
 }
 
-/** False for the empty object in a row that an older hub wrote. */
+/** False if the facts of a machine are the empty object in a row that an older hub wrote. */
 export const isReadInFull = (details: MachineDetails | Record<string, never>): details is MachineDetails =>
   "macs" in details;

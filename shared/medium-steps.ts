@@ -9,7 +9,8 @@ type StepOf<T extends TaskType> =
 
 /**
  * The kind of medium that a cleaning step works on, by task type and name of the step. The hub orders the cleaning of a medium only by the steps of
- * `MEDIUM_STEPS`, and compares their evidence with the order. A host can write any evidence into another step, so no other step speaks of a medium.
+ * `MEDIUM_STEPS`, and compares their evidence with the order. A host can write any evidence into the other cleaning steps, so the hub takes nothing
+ * about a medium from their evidence.
  */
 const MEDIUM_STEPS: {
   readonly [T in TaskType]?: { readonly [S in StepOf<T>]?: "disk" };

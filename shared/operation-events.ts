@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { WORKFLOW_STATUSES } from "./workflow-status.ts";
 
-/** The events of operations that are under way. The events of their begin and end are those of `node.onboarding` and `node.decommission`. */
+/**
+ * The domain events of operations (onboardings and decommissions) that are under way. The begin and the end of an operation are reported by the
+ * events `node.onboarding.*` and `node.decommission.*`.
+ */
 export const OPERATION_EVENTS = {
   "operation.progressed": {
     subject: "{kind}s/{operation_id}",
@@ -38,5 +41,8 @@ export const BATCH_EVENTS = {
   },
 } as const;
 
-/** An event of one of these types is frequent. A webhook gets it only by a pattern that is longer than `*`. */
+/**
+ * The event types that are so frequent that the pattern `*` of a webhook does not select them. A webhook gets these frequent events only by a longer
+ * pattern, for example `operation.*`.
+ */
 export const FREQUENT: ReadonlySet<string> = new Set(Object.keys(OPERATION_EVENTS));

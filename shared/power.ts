@@ -1,11 +1,14 @@
 import { z } from "zod";
 
-/** What a person may ask of the power of a machine. A `cycle` switches the machine off for a minute, and a `reboot` only restarts its system. */
+/**
+ * The requests that a person may make to switch a machine's power or restart its system. The request `cycle` switches the machine off for a minute,
+ * and the request `reboot` only restarts the machine's system.
+ */
 export const POWER_VERBS = ["on", "off", "cycle", "reboot"] as const;
 export const PowerVerb = z.enum(POWER_VERBS);
 export type PowerVerb = z.output<typeof PowerVerb>;
 
-/** The states of a power action. An action is `superseded` when its instance ends, or another action takes its place. */
+/** The states of a power action. A power action is `superseded` when its instance ends, or another power action takes its place. */
 export const POWER_STATES = ["running", "done", "failed", "superseded"] as const;
 export const PowerActionState = z.enum(POWER_STATES);
 export type PowerActionState = z.output<typeof PowerActionState>;
@@ -21,5 +24,5 @@ export const POWER_ERRORS = [
 ] as const;
 export type PowerError = (typeof POWER_ERRORS)[number];
 
-/** A report that the hub receives within this time after a machine went off by request counts as one from before. */
+/** After a requested power-off, the hub treats an agent's report within this time as sent before the power-off. */
 export const LATE_REPORT_SECONDS = 60;

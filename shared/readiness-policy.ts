@@ -40,8 +40,8 @@ export type ReadinessRequirement = z.output<typeof ReadinessRequirement>;
 const Requirements = z.array(ReadinessRequirement).min(1).max(GROUP_REQUIREMENTS);
 
 /**
- * A group has the field `all`, whose requirements must all be met, or the field `any`, of whose requirements at least one must be met. The schema is one
- * object with two optional fields, because an error about a union of two objects would not name the wrong field.
+ * A group of a readiness policy has the field `all`, whose requirements must all be met, or the field `any`, of whose requirements at least one must
+ * be met. The schema is one object with two optional fields, because an error about a union of two objects would not name the wrong field.
  */
 const ReadinessGroup = z
   .strictObject({ all: Requirements.optional(), any: Requirements.optional() })
@@ -52,23 +52,26 @@ export type ReadinessGroup = z.output<typeof ReadinessGroup>;
 export const ReadinessPolicy = z.array(ReadinessGroup).max(POLICY_GROUPS);
 export type ReadinessPolicy = z.output<typeof ReadinessPolicy>;
 
-/** The policy of a node without a profile, for example of a node of manual mode. Muster's own rules for conditions hold for such a node too. */
+/**
+ * The policy of a node without a profile, for example of a node of manual mode. Muster's own rules for conditions hold also for a node without a
+ * profile.
+ */
 const DEFAULT_POLICY: ReadinessPolicy = [];
 
 /**
- * The policy of a host without an agent whose profile asks for nothing. Muster's own rules ask nothing of such a host, and a host must not be ready
- * without a word about it.
+ * The policy of a host without an agent whose profile asks for nothing. Muster's own rules require no condition of a host without an agent, and such
+ * a host must not be ready without any report about it.
  */
 const POLICY_WITHOUT_AGENT: ReadinessPolicy = [
   { all: [{ type: "host.ready", status: "True", max_age_seconds: null, deadline_seconds: null }] },
 ];
 
-/** The policy that holds for a node: that of its profile, if it asks for anything. */
+/** Returns the policy that holds for a node: the policy of the node's profile if it requires anything, and otherwise a default policy. */
 export const policyFor = (ofProfile: ReadinessPolicy | null, runsAgent: boolean): ReadinessPolicy => {
   const asked = ofProfile ?? DEFAULT_POLICY;
   return asked.length === 0 && !runsAgent ? POLICY_WITHOUT_AGENT : asked;
 };
 
-/** Why a condition does not meet a requirement. */
+/** The reasons for which a condition does not meet a requirement of a readiness policy. */
 export const Lack = z.enum(["missing", "older_generation", "overdue", "stale", "too_old", "wrong_status", "flapping"]);
 export type Lack = z.output<typeof Lack>;

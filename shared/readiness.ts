@@ -57,7 +57,7 @@ export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
 export const SignalOutcome = z.enum(["applied", "kept", "known"]);
 export type SignalOutcome = z.output<typeof SignalOutcome>;
 
-/** The hub writes its own conditions without a readiness signal, so it is not among the senders. */
+/** The hub writes its own conditions without a readiness signal, so the hub is not among the senders of readiness signals. */
 export type ReadinessSource = Exclude<ConditionSource, "hub">;
 
 export type ConditionOf<S extends ConditionSource> = ReportedCondition & { readonly type: ConditionTypeOf<S> };

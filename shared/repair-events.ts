@@ -9,7 +9,7 @@ const RepairChanged = z.strictObject({
   mode: RepairMode,
   state: RepairStateName,
   attempt: z.int(),
-  /** The tenant whose repair systems see the case; null for a case that nobody has claimed for a tenant. */
+  /** The tenant whose repair systems see the repair case; null for a repair case that nobody has claimed for a tenant. */
   repair_tenant: z.string().nullable(),
   by: z.string(),
   message: z.string(),

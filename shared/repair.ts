@@ -1,11 +1,14 @@
 import { z } from "zod";
 
-/** In a full repair the tenant has given the machine up. In an online repair the tenant keeps it (docs/spec/repair.md, decision R2). */
+/** In a full repair the tenant has given the machine up. In an online repair the tenant keeps the machine (docs/spec/repair.md, decision R2). */
 export const REPAIR_MODES = ["full", "online"] as const;
 export const RepairMode = z.enum(REPAIR_MODES);
 export type RepairMode = z.output<typeof RepairMode>;
 
-/** The states of a repair case. Only `closed` and `abandoned` are ends, and a node has at most one case that is not at its end. */
+/**
+ * The states of a repair case. A repair case ends only in the states `closed` and `abandoned`, and a node has at most one repair case that has not
+ * ended.
+ */
 export const REPAIR_STATES = {
   reported: "a fault is known, and nobody has asked for its repair",
   requested: "a repair system or a person may claim the machine",
@@ -26,14 +29,17 @@ export const ENDED_STATES = ["closed", "abandoned"] as const satisfies readonly 
 export const isOnlineUnderWay = (mode: RepairMode, state: RepairState): boolean =>
   mode === "online" && (state === "requested" || state === "claimed" || state === "repaired");
 
-/** What the one that repaired the machine says about an attempt. An attempt whose end nobody reported is `unknown`. */
+/**
+ * What the repair system or the person who repaired the machine reports about the attempt. The outcome `unknown` stands for a repair attempt whose
+ * end nobody reported.
+ */
 const REPORTED_OUTCOMES = ["completed", "failed", "in_progress", "manual"] as const;
 export const ReportedOutcome = z.enum(REPORTED_OUTCOMES);
 export type ReportedOutcome = z.output<typeof ReportedOutcome>;
 export const REPAIR_OUTCOMES = [...REPORTED_OUTCOMES, "unknown"] as const;
 export type RepairOutcome = (typeof REPAIR_OUTCOMES)[number];
 
-/** Why a tenant's report became no automatic request, although the site repairs automatically. */
+/** Why Muster did not request a repair after a tenant's report of a fault, although the site repairs automatically. */
 export const HOLDS = {
   breaker: "too many machines of the site are in repair at once",
   attempts_spent: "the machine has had all its attempts",

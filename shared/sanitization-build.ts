@@ -56,7 +56,10 @@ export interface RecordFacts
 interface Limits {
   readonly names: number;
   readonly reasonText: number;
-  /** A sanitization record contains the evidence of all cleaning steps, only of those that are neither `ok` nor skipped, or of none. */
+  /**
+   * How much evidence of cleaning steps a sanitization record contains: of all steps, only of the steps that are neither `ok` nor skipped, or of
+   * none.
+   */
   readonly evidence: "all" | "bad" | "none";
   readonly message: number;
   readonly goodSteps: number;
@@ -153,15 +156,15 @@ function cutOf(kept: SanitizationRecord, whole: SanitizationRecord): Sanitizatio
 }
 
 /**
- * False if the texts in `value` alone are larger than a record may be. The test costs far less than the JSON text, which takes up to a second if a
- * hostile host has reported as much as it can.
+ * False if the texts in `value` alone are larger than a sanitization record may be. To add up the lengths of the texts is far faster than to make the
+ * JSON text, which takes up to a second if a hostile host has reported as much as it can.
  */
 function mayFit(value: unknown): boolean {
   let left = MOST_RECORD_BYTES;
   const open: unknown[] = [value];
   while (open.length > 0 && left >= 0) {
     const one = open.pop();
-    // A character of a text takes at least one byte in JSON.
+    // In JSON, each character of a text takes at least one byte.
     if (typeof one === "string") left -= one.length;
     else if (one !== null && typeof one === "object") for (const member of Object.values(one)) open.push(member);
   }

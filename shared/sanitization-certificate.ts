@@ -5,7 +5,10 @@ import { Timestamp } from "./api/values.ts";
 
 const Short = z.string().max(256);
 
-/** Where the host stood when the hub wrote the record, as operators had stored it. A part is null if nobody had said it. */
+/**
+ * The host's location when the hub wrote the sanitization record, as operators had entered it. A field of the location is null if no operator had
+ * entered it.
+ */
 export const RecordLocation = z.strictObject({
   site: Short.nullable(),
   room: Short.nullable(),
@@ -14,7 +17,7 @@ export const RecordLocation = z.strictObject({
 });
 export type RecordLocation = z.output<typeof RecordLocation>;
 
-/** Who cleaned the host. No person does: Muster does, by order of the person who requested the operation. */
+/** Who cleaned the host. No person cleans the host: Muster does, by order of the person who requested the operation. */
 export const RecordPerformer = z.strictObject({
   name: Short,
   title: Short,
@@ -35,7 +38,7 @@ interface Told {
   readonly operation: { readonly requested_by: string };
 }
 
-/** Returns who cleaned the host and who validated the cleaning. If no operation cleaned the host, nobody did. */
+/** Returns who cleaned the host and who validated the cleaning. If no operation cleaned the host, the result names nobody who cleaned it. */
 export function partiesOf({ hub, rules, finished_at: at, without_turnover: without, operation }: Told): {
   readonly performed_by?: z.output<typeof RecordPerformer>;
   readonly validated_by: z.output<typeof RecordValidator>;

@@ -2,7 +2,7 @@ import { DECOMMISSION_MODES, type DecommissionMode } from "./workflow-status.ts"
 
 /**
  * Where a host and its media go after the operation of a sanitization record, which a certificate of NIST SP 800-88 names. `fleet`: the host stays in
- * Muster for its next tenant. `maas`: MAAS has the machine again. `operator`: Muster no longer manages the host, whose system keeps running.
+ * Muster for its next tenant. `maas`: MAAS has the machine again. `operator`: Muster no longer manages the host, and the host's system keeps running.
  * `unknown`: the hub no longer knows the operation.
  */
 export const DESTINATIONS = ["fleet", "maas", "operator", "unknown"] as const;

@@ -52,7 +52,7 @@ export const SanitizationDocument = z.strictObject({
     signature: Base64.max(128),
     public_key_pem: z.string().max(256),
   }),
-  /** In each statement, an order key of the hub signs the next order key. */
+  /** In each of the `statements`, an order key of the hub signs the next order key. */
   statements: TrustChain,
 });
 export type SanitizationDocument = z.output<typeof SanitizationDocument>;

@@ -42,7 +42,10 @@ export const item = (more: Partial<ResidueItem> = {}): ResidueItem => ({
   ...more,
 });
 
-/** The hub saw MAAS release the machine with an erase of its disks, and the agent compared blocks with their earlier content. */
+/**
+ * The facts of a release: the hub saw MAAS release the machine with an erase of its disks, and the agent compared disk blocks with their content
+ * before the release.
+ */
 export const release = (more: Partial<RecordRelease> = {}): RecordRelease => ({
   maas_system_id: "x7k2pq",
   generation: 2,
@@ -113,8 +116,8 @@ const steps = fc.record({
 });
 
 /**
- * Generates facts of a turnover from the whole domain of the facts that decide the verdict. The generated facts have few task types, steps and
- * targets, but every outcome of a step and every kind of gap.
+ * Generates random facts of a turnover for tests of the verdict, with all kinds of facts on which the verdict depends. The generated facts use only a
+ * few task types, steps and targets, but every outcome of a step and every way in which a fact can be missing.
  */
 export const anyFacts: fc.Arbitrary<RecordFacts> = fc
   .record({

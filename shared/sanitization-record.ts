@@ -106,25 +106,26 @@ const RecordGpu = z.strictObject({
   required_level: z.enum(GPU_LEVELS).nullable(),
   required_share: Share,
   /**
-   * `kernel_clear` is present if the level is `overwritten` because the kernel's driver cleared the GPU's memory, and a sample of the memory was
-   * zero.
+   * `kernel_clear` is present if the claim level of a GPU is `overwritten` because the kernel's driver cleared the GPU's memory, and a sample of the
+   * memory was zero.
    */
   kernel_clear: z.strictObject({ sampled_bytes: z.int().min(1) }).optional(),
   /**
-   * The library of the GPU driver through which the agent overwrote the memory, compared with its package on the host. After `changed`, the hub does not
-   * believe the overwrite. The member is absent in records of hubs that did not read it, and if the agent overwrote nothing through the library.
+   * The library of the GPU driver through which the agent overwrote the memory, compared with its package on the host. If the library has `changed`,
+   * the hub does not believe that the agent overwrote the GPU's memory. `driver_library` is absent in records of hubs that did not compare the
+   * library, and if the agent overwrote nothing through the library.
    */
   driver_library: z.enum(["as_packaged", "changed", "unchecked"]).optional(),
 });
 export type RecordGpu = z.output<typeof RecordGpu>;
 
 /**
- * The hub's evidence that MAAS erased the disks of a machine when it released the machine. The evidence concerns the whole machine, because MAAS
+ * The hub's evidence that MAAS erased the disks of a machine when it released the machine. This evidence concerns the whole machine, because MAAS
  * reports nothing about single disks (decision C5).
  */
 export const ERASE_EVIDENCE = ["reported_by_maas", "none"] as const;
 export const MOST_DISK_FINDINGS = 32;
-/** How MAAS released the machine from the system that ran on the host before its present system. */
+/** MAAS's release of the machine before the deploy of the host's present system, with the evidence that MAAS erased the disks. */
 const RecordRelease = z.strictObject({
   maas_system_id: Short,
   /** The generation of the node whose system MAAS released. */
@@ -135,13 +136,13 @@ const RecordRelease = z.strictObject({
   /** The person who let the operation continue without evidence of the disk erase, or null if no person did. */
   waived_by: Short.nullable(),
   /**
-   * What the disks show against MAAS's erase, as the agent of the new system read them, disk by disk. The list of findings is absent if no disk shows
-   * anything against MAAS's erase.
+   * What speaks against MAAS's erase of the disks, one text for each disk: for example blocks that did not change, or a disk that the host no longer
+   * shows. `disk_findings` is absent if nothing speaks against the erase of the disks.
    */
   disk_findings: z.array(Short).min(1).max(MOST_DISK_FINDINGS).optional(),
   /**
-   * The person who decided to continue although the disks speak against the erase. `disks_waived_by` is absent if no person decided to continue
-   * against what the disks show.
+   * The person who decided to continue although the `disk_findings` speak against the erase. `disks_waived_by` is absent if no person decided to
+   * continue against the `disk_findings`.
    */
   disks_waived_by: Short.optional(),
   /**
@@ -155,8 +156,9 @@ const RecordRelease = z.strictObject({
    */
   blocks_compared: z.int().min(1).optional(),
   /**
-   * The number of disk blocks whose earlier content only the system of a tenant with the rights of root had reported. Such a tenant could invent the
-   * earlier content, so these blocks are no evidence of the erase, and `blocks_compared` is absent. Records of older hubs do not have `blocks_doubted`.
+   * The number of compared disk blocks whose earlier content the hub knows only from the system of a tenant with the rights of root. A tenant with
+   * the rights of root could invent the earlier content of blocks, so such blocks are no evidence of the erase, and `blocks_compared` is absent.
+   * Records of older hubs do not have `blocks_doubted`.
    */
   blocks_doubted: z.int().min(1).optional(),
   /**
@@ -169,7 +171,10 @@ export type RecordRelease = z.output<typeof RecordRelease>;
 
 /** How a tenant's use of a host ended without a finished turnover: the node was removed, or MAAS released the machine. */
 export const LOST_BY = ["node_removed", "host_released"] as const;
-/** The tenant's use ended without a finished turnover, because the host left Muster's reach. */
+/**
+ * The tenant's use of the host ended without a finished turnover (the cleaning between two tenants), because the node was removed or MAAS released
+ * the machine.
+ */
 const WithoutTurnover = z.strictObject({
   because: z.enum(LOST_BY),
   /** The operation that began to clean the host and did not finish; null if no operation cleaned anything. */
@@ -226,7 +231,10 @@ export const MOST_RECORDED_WAYS = 64;
  */
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),
-  /** The version of the rules that lead to the verdict. `rules` is absent in a sanitization record that follows the first rules for verdicts. */
+  /**
+   * The version of the rules that lead to the verdict. `rules` is absent in a sanitization record that follows the first version of the rules for
+   * verdicts.
+   */
   rules: z.literal(2).optional(),
   record_id: Uuid,
   node: z.strictObject({
@@ -240,7 +248,7 @@ export const SanitizationRecord = z.strictObject({
     /** The asset tag of the node, which a certificate of NIST SP 800-88 calls the property number; absent if nobody had said it. */
     property_number: Short.optional(),
   }),
-  /** `location` is absent if the hub no longer had the node, and in records of older hubs. */
+  /** `location` is absent if the node was already deleted from the hub's database, and in records of older hubs. */
   location: RecordLocation.optional(),
   /** A node's sanitization records are numbered from 1 on, and each contains the SHA-256 of the record before it. */
   sequence: z.int().min(1),
@@ -265,24 +273,24 @@ export const SanitizationRecord = z.strictObject({
     })
     .nullable(),
   /**
-   * The last earlier record of the same allocation, for example of a cleaning that failed before this one. The allocation's record without a later
-   * one that follows it is the record with which the tenant's use ended. `follows` is absent in the first record of an allocation.
+   * The last earlier record of the same allocation, for example of a cleaning that failed before this one. The record that ended the tenant's use of
+   * the host is the one that no other record of the allocation names in `follows`. `follows` is absent in the first record of an allocation.
    */
   follows: Uuid.optional(),
   /**
-   * `without_turnover` is present if no turnover wrote the record, because the host was gone. The member `operation` then names the operation with
-   * which the host went.
+   * `without_turnover` is present if no turnover wrote the record, because the host was gone. With `without_turnover`, the member `operation` names
+   * the operation that removed the node or released the machine.
    */
   without_turnover: WithoutTurnover.optional(),
   operation: z.strictObject({ decommission_id: WorkflowId, mode: Code, reason: Short, requested_by: Short }),
-  /** Where the host and its media go after the operation. `destination` is absent in records of hubs that did not record it. */
+  /** Where the host and its media go after the operation that the sanitization record is about. `destination` is absent in records of older hubs. */
   destination: z.enum(DESTINATIONS).optional(),
-  /** Who cleaned the host. `performed_by` is absent if nobody did, and in records of older hubs. */
+  /** Who cleaned the host. `performed_by` is absent if nobody cleaned the host, and in records of older hubs. */
   performed_by: RecordPerformer.optional(),
   /** Who validated the cleaning. `validated_by` is absent in records of older hubs. */
   validated_by: RecordValidator.optional(),
   trust: z.enum(TRUST_LEVELS),
-  /** How MAAS released the machine from the host's earlier system. `release` is absent if the host has kept its system. */
+  /** How MAAS released the machine from the host's earlier system. `release` is absent if the host has kept its operating system. */
   release: RecordRelease.optional(),
   started_at: Timestamp,
   finished_at: Timestamp,
@@ -290,7 +298,7 @@ export const SanitizationRecord = z.strictObject({
   tasks: z.array(RecordTask).max(MOST_RECORD_TASKS),
   /** Tasks of the turnover whose results the agent's journal does not have, so that the agent cannot confirm the results. */
   unconfirmed_tasks: z.array(TaskId).max(MOST_RECORD_TASKS),
-  /** The disk purges that agents reported and that the hub does not believe. `refused_evidence` is absent if the hub believes all purges. */
+  /** The disk purges that agents reported and that the hub does not believe. `refused_evidence` is absent if the hub believes all purges of disks. */
   refused_evidence: z.array(RefusedEvidence).min(1).max(MOST_REFUSED).optional(),
   residue: Residue.nullable(),
   gpus: z.array(RecordGpu).max(64),

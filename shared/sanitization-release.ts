@@ -4,8 +4,8 @@ import type { Medium, RecordRelease } from "./sanitization-record.ts";
 
 type Release = RecordRelease | undefined;
 /**
- * The tool that a sanitization record names for a disk that MAAS erased when it released the machine. No cleaning step of the agent uses the tool
- * `release in MAAS`.
+ * The tool that a sanitization record names for a disk that MAAS erased when it released the machine. No cleaning step of the agent names `release in
+ * MAAS` as its tool.
  */
 const TOOL = "release in MAAS";
 

@@ -3,7 +3,7 @@ import type { LOST_BY, Medium, RecordGpu, RefusedEvidence, SanitizationRecord } 
 import { erasedByRelease, isErasedByRelease, releaseClaims, releaseGaps } from "./sanitization-release.ts";
 import { type Done, lastSteps } from "./sanitization-verdict.ts";
 
-/** Words that no claim of a sanitization record may contain, because no step of a turnover shows so much (decision C2). */
+/** Words that no claim of a sanitization record may contain, because no step of a turnover is strong enough evidence for them (decision C2). */
 export const FORBIDDEN = /proven|proof|certif|secure(ly)?[ -]eras|guarantee/i;
 
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
@@ -152,7 +152,7 @@ export function mediaOf(
   ];
 }
 
-/** A reading of the disk by the agent after the deploy replaces what a report about the whole machine says about the disk. */
+/** What the agent read from a disk after the deploy replaces what MAAS's report about the whole machine says about the disk. */
 function sampleOf(samples: readonly DiskSampleOf[], serial: string | null): Partial<Medium> {
   const found = samples.find((sample) => sample.serial === serial);
   return found === undefined

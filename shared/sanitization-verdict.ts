@@ -51,12 +51,12 @@ export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
   return [...last.values()];
 }
 
-/** `tasks` is in the order in which the hub queued the tasks. */
+/** The list `tasks` has the order in which the hub queued the tasks, and `lastTasks` returns the last task of each type. */
 const lastTasks = (tasks: readonly RecordTask[]): readonly RecordTask[] => [
   ...new Map(tasks.map((task) => [task.type, task])).values(),
 ];
 
-/** True if the requirement names the cleaning step, or all steps of the step's task type. */
+/** True if the cleaning step is the one that the requirement names, or if the requirement names all steps of the step's task type. */
 const meets = ({ type, step }: Requirement, done: Done): boolean =>
   done.type === type && (step === null || done.step === step);
 
@@ -108,8 +108,8 @@ function residueReasons({ rules, residue, trust }: Judged): Reason[] {
 }
 
 /**
- * Returns why MAAS's release of the earlier system leaves a doubt about the disks. If a person decided to continue without evidence of an erase, this
- * decision is no evidence.
+ * Returns why MAAS's release of the machine from its earlier system leaves a doubt about the erase of the disks. If a person decided to continue
+ * without evidence of an erase, this decision is no evidence.
  */
 function releaseReasons({ rules, release }: Judged): Reason[] {
   if (release === undefined) return [];
@@ -128,8 +128,9 @@ function releaseReasons({ rules, release }: Judged): Reason[] {
 }
 
 /**
- * True if MAAS's report about the whole machine is the only evidence of the erase. MAAS may report the same about the whole machine after an erase
- * that failed on a disk. Earlier content that only the system of a tenant with the rights of root reported is no evidence.
+ * True if MAAS's report about the whole machine is the only evidence of the erase. MAAS's report about the whole machine may be the same although the
+ * erase failed on one disk. If only the system of a tenant with the rights of root reported the earlier content of disk blocks, a comparison with
+ * this content is no evidence.
  */
 const isOneWord = ({ disks_reported, blocks_compared, disks_blank }: RecordRelease): boolean =>
   disks_reported === undefined && blocks_compared === undefined && disks_blank === undefined;
@@ -167,13 +168,13 @@ const unjudgedGpus = ({ rules, media }: Judged): Reason[] => {
     : [{ code: "gpu_not_judged", about: `${left.length} GPUs of the inventory, and the SKU may count fewer GPUs` }];
 };
 
-/** How a host left Muster's reach, as the end of a sentence about the host. */
+/** What took a host out of Muster's management, as the end of a sentence about the host. */
 const LOST = {
   node_removed: "before its node was removed",
   host_released: "before MAAS released its machine",
 } as const satisfies Record<(typeof LOST_BY)[number], string>;
 
-/** Returns why a tenant's use that ended without a finished turnover leaves the host uncleaned. */
+/** If a tenant's use ended without a finished turnover (the cleaning between two tenants), returns the reason for a verdict other than `clean`. */
 function turnoverReasons({ without_turnover: without }: Judged): Reason[] {
   if (without === undefined) return [];
   const { because, begun } = without;
@@ -187,7 +188,7 @@ function turnoverReasons({ without_turnover: without }: Judged): Reason[] {
       ];
 }
 
-/** The tasks whose results are themselves evidence of the verdict, without a cleaning step that a profile could require. */
+/** The tasks whose results are evidence for the verdict although no profile can require a cleaning step of these tasks. */
 const EVIDENCE_TASKS: readonly string[] = ["node.validate_clean", "node.sample_disks"];
 
 /** True if the verdict depends on the task `taskId`: on a required cleaning step of the task, or on the task's result. */

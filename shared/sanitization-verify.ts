@@ -8,8 +8,8 @@ import { judge } from "./sanitization-verdict.ts";
 import { followTrust, sequenceOf, type Trust, type TrustChain, type VerifyText } from "./trust.ts";
 
 /**
- * The cryptographic functions that the verifier of sanitization records needs. Each cryptographic function returns null or false if its input is
- * unreadable.
+ * The cryptographic functions that the verifier of sanitization records needs. If the input of a cryptographic function is unreadable, the function
+ * returns null or false.
  */
 export interface RecordCrypto {
   readonly sha256: (text: string) => string;
@@ -136,8 +136,7 @@ function hubFaults(
 }
 
 /**
- * Signatures in an exported document are base64, which `openssl` reads. Signatures of task orders and of statements about the hub's keys are
- * base64url instead.
+ * Signatures in an exported document are base64, which `openssl` reads. Task orders and statements about the hub's keys have signatures in base64url.
  */
 const urlSafe = (text: string): string => text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
@@ -225,8 +224,8 @@ export function verifyChain(verified: readonly VerifiedRecord[]): readonly Recor
 }
 
 /**
- * The newest record of each node at the time when somebody kept the list, in another place than the hub's database. A part of a list could hide a
- * missing record, so a list with a further page is refused.
+ * The newest sanitization record of each node, in a list that somebody has kept outside the hub's database. The list of kept heads must be complete,
+ * because its first page alone could lack the node whose record is missing.
  */
 export const KeptHeads = z.object({
   items: z.array(z.object({ node_id: NodeId, sequence: z.int().min(1), record_sha256: Sha256 })),
@@ -235,8 +234,8 @@ export const KeptHeads = z.object({
 type KeptHead = z.output<typeof KeptHeads>["items"][number];
 
 /**
- * Finds out whether records are missing at the end of a chain, or were written anew: the record of each kept head of a node must be among the given
- * records of the node.
+ * Finds out whether records at the end of a chain are missing or were rewritten: each node's record in the kept list must be among the given records
+ * of the node.
  */
 export function verifyHeads(verified: readonly VerifiedRecord[], heads: readonly KeptHead[]): readonly RecordFault[] {
   return heads.flatMap(({ node_id, sequence, record_sha256 }) => {
@@ -257,8 +256,8 @@ export function verifyHeads(verified: readonly VerifiedRecord[], heads: readonly
 }
 
 /**
- * A record that follows another one must name an earlier record of the same allocation. With the whole beginning of the chain, the named record must
- * be among the given records.
+ * A record that follows another one must name an earlier record of the same allocation. If the given records begin with the first record of the
+ * chain, the record that `follows` names must be among them.
  */
 function followFaults(
   { sequence, follows, allocation }: SanitizationRecord,

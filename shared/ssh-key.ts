@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const MAX_LINE = 8_192;
 const MAX_COMMENT = 256;
-/** A tenant's account on a host has at most so many keys. */
+/** The largest number of SSH keys that a tenant's account on a host has. */
 export const MOST_KEYS_OF_AN_ACCOUNT = 32;
 export const MIN_RSA_BITS = 2_048;
 export const MAX_RSA_BITS = 16_384;
@@ -31,7 +31,7 @@ const FIELDS: Readonly<Record<string, readonly Field[]>> = {
 };
 export const SSH_KEY_TYPES: readonly string[] = Object.keys(FIELDS);
 
-/** Returns the type of a line that `sshKeyFault` accepts. */
+/** Returns the key type of an SSH public key line that `sshKeyFault` accepts. */
 export const sshKeyType = (line: string): string => line.split(" ", 1)[0] ?? "";
 
 /**

@@ -24,8 +24,8 @@ const RESTORE_WITHIN_S = 8 * HOUR_S;
 /** The time that the agent needs around a worker process: to start it, to notice its loss, to end it, and to use its own files. */
 const AROUND_WORKER_S = 600;
 /**
- * The hub does not know how many of a profile's disks one host has. Most hosts have fewer than `MOST_POOL_DISKS` data disks. The hub computes the
- * time for 16 disks, which is months; in practice, even 64 disks never need so long.
+ * The hub does not know how many of a profile's disks one host has. Most hosts have fewer than `MOST_POOL_DISKS` data disks. The hub plans the time
+ * for at most 16 disks of a profile's list, which is months and in practice enough even for 64 disks.
  */
 const MOST_POOL_DISKS = 16;
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
@@ -33,7 +33,10 @@ const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 type FolderStep = "temporary" | "scratch" | "share" | "free_space";
 type WekaStep = "weka_mounts" | "weka_tokens";
 
-/** For each kind of work of a storage cleanup: the time of one worker process, and how many may work on one target in turn. */
+/**
+ * For each kind of work of a storage cleanup: the longest time of one worker process, and how many worker processes may work on one target, one after
+ * the other.
+ */
 export const STORAGE_LIMITS = {
   weka_mounts: { seconds: WEKA_WITHIN_S, rounds: 1 },
   weka_tokens: { seconds: WEKA_WITHIN_S, rounds: 1 },
@@ -47,11 +50,11 @@ export const STORAGE_LIMITS = {
 
 export interface StorageWork<S extends FolderStep | WekaStep = FolderStep | WekaStep> {
   readonly step: S;
-  /** The folder that the work cleans, or the name of its step in the task's result. */
+  /** What the work cleans, for example a folder; the cleaning step of this work in the task's result has the same target. */
   readonly target: string;
 }
 
-/** The works of a storage cleanup without the disks' purges, in the order in which the agent does them. */
+/** Returns the works of a storage cleanup except the purges of disks, in the order in which the agent does them. */
 export function storageWorks({ scope, temporary, scratch, shares, free_space }: Input): StorageWork[] {
   const weka: StorageWork[] =
     scope === "local"
@@ -70,7 +73,7 @@ export function storageWorks({ scope, temporary, scratch, shares, free_space }: 
   return [...weka, ...folders, ...fills];
 }
 
-/** The largest number of disks that the task purges, as far as its input tells the number. */
+/** The largest number of disks that the storage cleanup purges, as far as the task's input limits it. */
 function disksIn({ scope, disks, disk_pool: pool = [] }: Input): number {
   return scope === "weka" ? 0 : Math.max(disks.length, Math.min(MOST_POOL_DISKS, disks.length + pool.length));
 }

@@ -9,7 +9,7 @@ import { canonicalJson } from "./json.ts";
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
-/** The phases of the rotation of the hub's keys, one after a statement of each kind. */
+/** The phase of the rotation of the hub's keys that each kind of statement begins. */
 export const ROTATION_PHASES = {
   announce: "announced",
   finish: "in_force",
@@ -39,8 +39,8 @@ export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
 /**
- * The signed text of a statement about the hub's keys begins with its purpose. The signature of a task order is therefore never valid for a
- * statement.
+ * The signed text of a statement about the hub's keys begins with `muster trust v1`, which names the purpose of the text. The signature of a task
+ * order is therefore never valid for a statement about the hub's keys.
  */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
@@ -84,8 +84,8 @@ export const sequenceOf = (chain: TrustChain, orderKey: string): number =>
   chain.findLast((one) => one.kind === "finish" && one.order_key === orderKey)?.sequence ?? 0;
 
 /**
- * Follows the chain of key statements up to its first invalid statement, which `fault` describes. `followTrust` skips statements that the host
- * accepted before.
+ * Follows the chain of key statements up to its first invalid statement, which `fault` describes. `followTrust` skips the statements about the hub's
+ * keys that the host accepted before.
  */
 export function followTrust(
   trust: Trust,

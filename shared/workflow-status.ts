@@ -83,11 +83,12 @@ export const ONBOARDING_STAGES = [
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
 /**
- * The mode `drain` takes a node to `retired`. The mode `remove` takes a retired node to `deleted`. The mode `release` returns the machine of a
- * retired node to MAAS and powers the machine off (lifecycle 6.4). The mode `soft_reset` cleans a node for the next tenant and keeps its system. The
- * mode `reimage` gives the node a new system. The mode `storage_cleanup` cleans the storage of a node without a tenant. The mode `full_decommission`
- * (lifecycle 5.1) takes a node and its host out of the fleet: a drain, a release and a remove in one operation. The mode `reinstall` gives the host of
- * an instance a new system, and the tenant keeps the instance (decision N11).
+ * A decommission of the mode `drain` brings a node to the status `retired`. A decommission of the mode `remove` brings a retired node to the status
+ * `deleted`. A decommission of the mode `release` returns the machine of a retired node to MAAS and powers the machine off (lifecycle 6.4). The mode
+ * `soft_reset` cleans a node for the next tenant and keeps its system. The mode `reimage` gives the node a new system. The mode `storage_cleanup`
+ * cleans the storage of a node without a tenant. The mode `full_decommission` (lifecycle 5.1) takes a node and its host out of the fleet: a drain, a
+ * release and a remove in one operation. The mode `reinstall` gives the host of an instance a new system, and the tenant keeps the instance (decision
+ * N11).
  */
 export const DECOMMISSION_MODES = [
   "drain",

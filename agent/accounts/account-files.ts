@@ -60,7 +60,7 @@ const MOST_SUB_IDS = 16 * 65_536;
 
 /**
  * A range of subordinate uids belongs to the account only if no other account or range could own its uids. A tenant with root rights may have written
- * any line, so a range that overlaps an account's uid or another range does not count.
+ * any line into `/etc/subuid`, so a range that overlaps an account's uid or another range does not count.
  */
 export function usableSubUids(
   all: readonly SubIds[],

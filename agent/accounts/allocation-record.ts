@@ -5,15 +5,15 @@ import { parseAccounts, parseGroups } from "./account-files.ts";
 
 const FOLDER = "/var/lib/muster/agent/allocations";
 /**
- * The file with the next uid for a tenant's account. No two tenants of a host get one uid, so no tenant owns files of an earlier tenant. The file
- * disappears when the host gets a new image, so the hub then names the lowest uid.
+ * The file in which the agent stores the next uid for a tenant's account. No two tenants of a host get one uid, so no tenant owns files of an earlier
+ * tenant. A new image of the host deletes the file with the next uid, so the hub then names the lowest uid.
  */
 const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
  * The agent writes its record of a tenant's account before it makes the account, so that a restarted agent knows the account as Muster's. The agent's
- * record outlives the tenant's account, so that a late order does not make the account a second time.
+ * record outlives the tenant's account, so that an order that arrives late does not make the account a second time.
  */
 const AllocationRecord = z.strictObject({
   allocation_id: z.uuid(),
@@ -21,7 +21,10 @@ const AllocationRecord = z.strictObject({
   uid: z.int().min(FIRST_UID).max(LAST_UID),
   home: z.string(),
   state: z.enum(["granting", "granted", "revoking", "revoked"]),
-  /** How the tenant's account could get the rights of root when its revocation began, because the revocation removes these ways. */
+  /**
+   * How the tenant's account could get the rights of root when its revocation began; the agent records these ways because the revocation removes
+   * them.
+   */
   root_by: z.array(z.string()).optional(),
 });
 export type AllocationRecord = z.output<typeof AllocationRecord>;
@@ -57,8 +60,9 @@ export async function writeRecord(system: System, record: AllocationRecord): Pro
 }
 
 /**
- * Returns a uid that no account or group of the host has, and that no earlier allocation had. The uid is not below `lowest`, which the hub knows from
- * earlier systems of the machine. The agent stores the next uid on disk before it uses a uid, so that a killed agent never gives a uid twice.
+ * Returns a uid that no account or group of the host has, and that no earlier allocation had. The uid for a new account is not below `lowest`, which
+ * the hub knows from earlier systems of the machine. The agent stores the next uid on disk before it uses a uid, so that a killed agent never gives a
+ * uid twice.
  */
 export async function takeUid(system: System, lowest = FIRST_UID): Promise<number> {
   const start = Math.max(lowest, (await readJson(system, NEXT_UID, NextUid))?.next_uid ?? FIRST_UID);

@@ -16,7 +16,7 @@ export interface DrainPlan {
   readonly steps: Step[];
 }
 
-/** The present state of the host's logins: null if the host is open, else who closed the host. */
+/** The present state of the host's logins: null if the host is open for logins, and otherwise who closed it. */
 export type ClosedBy = "drain" | "other" | null;
 
 /** Says what a drain of the host would do at this moment, and changes nothing. */

@@ -18,7 +18,8 @@ export interface Ownership {
   /** The uid whose cgroup of login sessions contains only processes that `endProcesses` may end, or null if no uid has one. */
   readonly slice: number | null;
   /**
-   * Ends what processes wait for that survived SIGKILL, for example the FUSE connections of their users. Returns what limited the attempt, or null.
+   * Ends the waits of processes that survived SIGKILL, for example by aborting the FUSE connections of their users. Returns a text that says what
+   * limited the attempt, or null.
    */
   readonly release: (survivors: readonly HostProcess[]) => Promise<string | null>;
 }
@@ -80,8 +81,8 @@ export async function endProcesses(
 }
 
 /**
- * If a user's processes start others faster than the agent finds them, only one kill of all processes of the uid is fast enough. Under a uid that
- * also runs other processes, such as root's, `killAll` kills each process by itself.
+ * If a user's processes start new processes faster than the agent finds them, only one kill of all processes of the uid is fast enough. If a uid,
+ * such as root's, also runs processes that must not end, `killAll` kills each chosen process separately.
  */
 async function killAll(
   table: ProcessTable,
@@ -111,8 +112,8 @@ async function waitUntilNone(
 }
 
 /**
- * Each process that did not end is named with the thread that did not end, and with the kernel function in which the thread waits. A thread in state D
- * ends only when its wait in the kernel ends. The first thread of the process may have ended before.
+ * The text names each process that did not end, with the thread that did not end and the kernel function in which the thread waits. A thread in state
+ * D ends only when its wait in the kernel ends. The process's first thread may already have ended, so the named thread may be another one.
  */
 export const survivorText = (table: ProcessTable, survivors: readonly HostProcess[]): string =>
   survivors

@@ -5,9 +5,9 @@ import { type AclLine, aclOfMode, mayUse, parseAcl, type Right, type User } from
 const TOOL_TIMEOUT_MS = 30_000;
 
 /**
- * Files that give the rights of root to a user who may read or write the file, as `right` says. A user who may write to the socket of a container
- * engine can start a container that mounts the host's file system. A user who may read the configuration of a Kubernetes administrator or kubelet can
- * start a pod that mounts the host's file system.
+ * Files that give the rights of root to a user who may read or write them; `right` says which of the two rights is needed. A user who may write to
+ * the socket of a container engine can start a container that mounts the host's file system. A user who may read the configuration of a Kubernetes
+ * administrator or kubelet can start a pod that mounts the host's file system.
  */
 const DOORS: readonly { readonly path: string; readonly right: Right }[] = [
   ...[
@@ -36,7 +36,7 @@ const DOORS: readonly { readonly path: string; readonly right: Right }[] = [
 
 /**
  * Returns the sockets and Kubernetes files that the user may use by mode, group or access control list, for example `socket /run/docker.sock`. A file
- * whose rights the agent cannot read counts as usable. `waysByEngines` does not look for rights by polkit, engines that listen on TCP, and remote
+ * whose rights the agent cannot read counts as usable. `waysByEngines` does not check rights by polkit, engines that listen on TCP, and remote
  * engines in the user's own configuration.
  */
 export async function waysByEngines(system: System, user: User): Promise<string[]> {
@@ -50,7 +50,7 @@ export async function waysByEngines(system: System, user: User): Promise<string[
 
 const kindOf = (path: string): string => (/[.]sock(et)?$/.test(path) ? "socket" : "file");
 
-/** Whether the user has the right to a file, and the right to enter each folder on the way to the file. */
+/** Whether the user has the right to a file, and the right to enter each folder above the file. */
 async function use(system: System, path: string, right: Right, user: User): Promise<"yes" | "no" | "unreadable"> {
   if ((await system.entry(path)) === null) return "no";
   try {
@@ -66,7 +66,7 @@ async function use(system: System, path: string, right: Right, user: User): Prom
     return "yes";
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    // The caller of `use` reports an unreadable file as a way to root.
+    // If a file cannot be checked, the caller of `use` reports the file as a possible way to get the rights of root.
     return "unreadable";
   }
 }
@@ -78,7 +78,7 @@ async function resolved(system: System, path: string): Promise<string> {
   return stdout.trim();
 }
 
-/** Returns the folders on the way to a path, outermost first, without the root folder, which everybody may enter. */
+/** Returns the folders above a path, outermost first, without the root folder, which everybody may enter. */
 const foldersOf = (path: string): string[] => {
   const above = dirname(path);
   return above === "/" ? [] : [...foldersOf(above), above];

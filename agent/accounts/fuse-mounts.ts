@@ -1,8 +1,9 @@
 import { fuseUserOf, isWithin, type Mount } from "../system/mounts.ts";
 
 /**
- * Returns the FUSE mounts in a folder that users made themselves, without those whose unmounting would also change a mount of somebody else. Outer
- * mounts stand before inner mounts. The list of mounts decides, because a look at a mount may never end.
+ * Returns the FUSE mounts in a folder that the given users made themselves, without those whose unmounting would also change a mount of somebody
+ * else. In the returned list, outer mounts stand before inner mounts. `removableFuse` reads only the kernel's list of mounts, because an access to a
+ * FUSE mount may never end.
  */
 export function removableFuse(mounts: readonly Mount[], folder: string, isTheirs: (uid: number) => boolean): Mount[] {
   const byId = new Map(mounts.map((mount) => [mount.id, mount]));
@@ -15,13 +16,13 @@ export function removableFuse(mounts: readonly Mount[], folder: string, isTheirs
     for (let at = byId.get(mount.parent); at !== undefined && !ids.has(at.id); at = byId.get(at.parent)) ids.add(at.id);
     return ids;
   };
-  // A tenant may have a thousand mounts, so `above` runs once for each mount of somebody else.
+  // A tenant may have a thousand mounts, so the function `above` runs in advance, only once for each mount of somebody else.
   const others = mounts.filter((mount) => !isOwn(mount)).map((mount) => ({ ...mount, above: above(mount) }));
   return mounts
     .filter((mount) => isOwn(mount) && isWithin(mount.path, folder))
     .filter((mount) => {
       const outer = above(mount);
-      // A FUSE mount is hidden by a mount that contains the path of the FUSE mount and is not one of the mounts on which the FUSE mount was made.
+      // A mount hides a FUSE mount if it contains the path of the FUSE mount and is not one of the mounts below which the FUSE mount was made.
       return others.every(
         (other) => !other.above.has(mount.id) && (!isWithin(mount.path, other.path) || outer.has(other.id)),
       );

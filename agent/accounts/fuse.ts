@@ -4,16 +4,16 @@ import type { System } from "../system/system.ts";
 import { removableFuse } from "./fuse-mounts.ts";
 
 const TOOL_TIMEOUT_MS = 20_000;
-/** After this time `fuseRelease` starts no further umount. Its next call continues. */
+/** The time after which one call of `fuseRelease` starts no further umount. The next call of `fuseRelease` continues with the other mounts. */
 const RELEASE_MS = 30_000;
-/** After this time `unmountFuse` starts no further umount, because a tenant may have made a thousand mounts whose servers hang. */
+/** The time after which one call of `unmountFuse` starts no further umount, because a tenant may have made a thousand mounts whose servers hang. */
 const UNMOUNT_MS = 10 * 60_000;
 const NO_FUSECTL =
   "The file system fusectl is not mounted at /sys/fs/fuse/connections, so FUSE connections could only be aborted by umount --force.";
 
 /**
- * Returns a function that lets processes end that wait for a FUSE file system of one of their own users, for example a FUSE server that waits for its
- * own mount. The function returns what limited it, or null.
+ * Returns a function that frees processes which wait for a FUSE file system of one of their own users, so that they can end; for example, a FUSE
+ * server may wait for its own mount. The returned function returns a message if the file system fusectl is not mounted, and null otherwise.
  */
 export function fuseRelease(system: System): (isTheirs: (uid: number) => boolean) => Promise<string | null> {
   const forced = new Set<string>();
@@ -25,14 +25,14 @@ export function fuseRelease(system: System): (isTheirs: (uid: number) => boolean
       if (user === null || !isTheirs(user) || forced.has(mount.id)) continue;
       if (performance.now() > deadline) break;
       forced.add(mount.id);
-      // Without `--lazy` the mount may stay, but its connection is aborted.
+      // `umount --force` without `--lazy` may leave the mount, but aborts its FUSE connection.
       await unmount(system, mount, ["--force"]);
     }
     return NO_FUSECTL;
   };
 }
 
-/** Releases only users of whom a process survived SIGKILL, so that other users' FUSE file systems stay. */
+/** Aborts FUSE connections only of users of whom a process survived SIGKILL, so that other users' FUSE file systems stay mounted. */
 export function releaseOfSurvivors(
   system: System,
   isTheirs: (uid: number) => boolean,
@@ -42,8 +42,8 @@ export function releaseOfSurvivors(
 }
 
 /**
- * Unmounts the FUSE file systems that users mounted, also outside their homes, after their processes have ended. A mount of the site stays. Returns
- * how many FUSE mounts were there, and the reasons of failures.
+ * Unmounts the FUSE file systems that users mounted, also outside their homes, after their processes have ended. `unmountFuse` leaves the mounts of
+ * the site. Returns how many FUSE mounts it found, and the reasons of failed unmounts.
  */
 export async function unmountFuse(
   system: System,
@@ -60,15 +60,15 @@ export async function unmountFuse(
     const mount = removableFuse(await system.mounts(), "/", isTheirs).find(({ id }) => !tried.has(id));
     if (mount === undefined) return { found: tried.size, faults };
     tried.add(mount.id);
-    // With `--force` the kernel aborts the connection first, and with `--lazy` inner mounts of the same users go with the outer mount.
+    // With `--force`, umount first aborts the FUSE connection, and with `--lazy` it also unmounts the inner mounts of the same users.
     const fault = await unmount(system, mount, ["--force", "--lazy"]);
     if (fault !== null) faults.push(fault);
   }
 }
 
 /**
- * Unmounts a file system without a look at it, because its server may never answer. The path of the mount goes through `xargs`, because the path need
- * not be UTF-8. Returns the reason of a failure, or null.
+ * Unmounts a file system without accessing it, because its server may never answer. `unmount` passes the path of the mount through `xargs`, because
+ * the path need not be UTF-8. Returns why the unmount failed, or null if it succeeded.
  */
 async function unmount(system: System, { path }: Mount, options: readonly string[]): Promise<string | null> {
   const bytes = Buffer.from(`${path}\0`, "latin1");

@@ -16,11 +16,12 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const { home } = tenant;
   const all = await system.mounts();
-  // The step `processes` unmounts the tenant's own FUSE mounts, so in a plan they prevent nothing.
+  // In a plan, the tenant's own FUSE mounts do not count as obstacles, because the step `processes` unmounts them.
   const own = plan ? removableFuse(all, home, (uid) => ownsUid(tenant, uid)) : [];
   const mounts = all.filter((mount) => isWithin(mount.path, home) && !own.includes(mount));
   const mounted = mounts.map(({ path, type }) => `${Buffer.from(path, "latin1").toString()} (${type})`).join(", ");
-  // Root may not look at a FUSE mount of the tenant, and the look may never end. A home with a mount exists.
+  // Even root may be refused access to a tenant's FUSE mount, and an access to it may hang forever. A home folder with a mount in it exists without
+  // doubt.
   const has = mounts.length + own.length > 0 || (await system.entry(home)) !== null;
   const journals = await removeUserJournals(revocation);
   if (plan) {
@@ -68,7 +69,7 @@ function endOfHome(
   return cleaningStep("home", home, "ok", `${message}${more}`, evidence);
 }
 
-/** A second read of `/etc/passwd` and `/etc/group` must show that the tenant's account and group are gone. */
+/** After the removal of a tenant's account, a second read of `/etc/passwd` and `/etc/group` must show that the account and its group are gone. */
 export async function removeAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const { loginUser, uid } = tenant;
   const hasAccount = async (): Promise<boolean> =>

@@ -6,12 +6,12 @@ import { cleaningStep } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
-/** More keys than the kernel's usual quota of one user. */
+/** The most keys that one run of `removeOf` removes; the kernel's usual quota of one user is smaller. */
 const MOST_KEYS = 400;
 const COLLECTED_WITHIN_MS = 10_000;
 const READ_EVERY_MS = 100;
 
-/** Full rights for the owner of a keyring and for a process that has it. */
+/** The rights mask that gives all rights on a keyring to its owner and to a process that possesses it. */
 const ALL_RIGHTS = "0x3f3f0000";
 /**
  * Removes the persistent keyring of the uid in `$1`. A process may change a persistent keyring only while the keyring is linked in the process's own
@@ -20,8 +20,9 @@ const ALL_RIGHTS = "0x3f3f0000";
 const REMOVE_PERSISTENT = 'id=$(keyctl get_persistent @s "$1") && keyctl clear "$id" && keyctl invalidate "$id"';
 
 /**
- * Removes the keys and keyrings that the kernel keeps for the tenant's uid after the last process of the tenant: the user keyring, the user's session
- * keyring, and for three days the persistent keyring, for example with Kerberos tickets. The next account with the uid would possess all of them.
+ * Removes the keys and keyrings that the kernel keeps for the tenant's uid after the tenant's last process has ended: the user keyring, the user's
+ * session keyring, and the persistent keyring, which lasts three days and may hold Kerberos tickets. The next account with the same uid would own
+ * every key that the removal leaves.
  */
 export async function removeKeyrings(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan, signal } = revocation;
@@ -52,7 +53,7 @@ export async function removeKeyrings(revocation: Revocation): Promise<RevokeStep
   return cleaningStep("keyrings", target, after === 0 ? "ok" : "failed", message, { keys, after });
 }
 
-/** The numbers of keys by uid, for the tenant's uid and its subordinate uids, or null if the host hides them. */
+/** The number of kernel keys for the tenant's uid and each of its subordinate uids, or null if the host hides the numbers. */
 async function tenantKeys(system: System, tenant: Tenant): Promise<ReadonlyMap<number, number> | null> {
   const text = await system.read(KEY_USERS);
   if (text === null && (await system.entry(KEY_SETTINGS)) !== null) return null;
@@ -69,14 +70,14 @@ interface Key {
 const isKeyring = ({ type }: Key): boolean => type === "keyring";
 
 /**
- * Removes the keys of one uid that `isChosen` chooses. Commands may fail, for example because the kernel removed a key meanwhile or the tenant gave up
- * the rights to it, so the counts of the kernel afterwards decide whether the removal succeeded.
+ * Removes the keys of one uid that `isChosen` chooses. A command such as `keyctl clear` may fail, for example because the kernel removed a key
+ * meanwhile or the tenant gave up the rights to it, so the kernel's counts of keys afterwards decide whether the removal succeeded.
  */
 async function removeOf(system: System, uid: number, isChosen: (key: Key) => boolean): Promise<void> {
   const id = String(uid);
   const asTenant = (...words: readonly string[]) =>
     system.run("setpriv", ["--reuid", id, "--regid", id, "--clear-groups", ...words], TOOL_TIMEOUT_MS);
-  // The tenant may have hidden its keyrings from the list of keys.
+  // The tenant may have made its keyrings unreadable, so that the list of keys does not show them.
   for (const keyring of ["@u", "@us"]) await asTenant("keyctl", "setperm", keyring, ALL_RIGHTS);
   await system.run("keyctl", ["session", "muster", "sh", "-c", REMOVE_PERSISTENT, "muster", id], TOOL_TIMEOUT_MS);
   // The file `/proc/keys` shows only the keys that the reader may view, so the tenant's uid reads it.
@@ -95,7 +96,10 @@ export function keysOf(text: string, uid: number): Key[] {
   });
 }
 
-/** The number of the tenant's keys, once it is zero or the time is over, because the kernel frees removed keys a moment later. */
+/**
+ * Returns the number of the tenant's keys as soon as it is zero, or else after `COLLECTED_WITHIN_MS`, because the kernel frees removed keys a moment
+ * later.
+ */
 async function keysAfterCollection(system: System, tenant: Tenant, signal: AbortSignal): Promise<number> {
   const deadline = performance.now() + COLLECTED_WITHIN_MS;
   for (;;) {

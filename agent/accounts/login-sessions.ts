@@ -26,8 +26,8 @@ export async function readSessions(system: System): Promise<LoginSession[]> {
 }
 
 /**
- * Returns the login sessions, and the terminals of users without a login session. For example, a terminal of the program `screen` stays open after
- * its user has logged out. Only a drain with `force` waits for terminals without a login session and ends their processes.
+ * Returns the login sessions, and the terminals of users without a login session. An example is a terminal of the program `screen`, which stays open
+ * after its user has logged out. Only a drain with `force` waits for terminals without a login session and ends their processes.
  */
 export async function readAllSessions(system: System): Promise<LoginSession[]> {
   const listed = await readSessions(system);

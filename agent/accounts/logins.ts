@@ -12,8 +12,8 @@ const TOOL_TIMEOUT_MS = 30_000;
 const LINGER_FOLDER = "/var/lib/systemd/linger";
 
 /**
- * Locks the tenant's account, and sets its expiry date into the past. A locked password does not prevent a login by SSH key, for which PAM checks
- * only the expiry of the account.
+ * Locks the tenant's account, and sets the account's expiry date to a date in the past. A locked password does not prevent a login by SSH key, for
+ * which PAM checks only the expiry of the account.
  */
 export async function lockAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const { loginUser, uid } = tenant;
@@ -112,7 +112,7 @@ export async function endTenantProcesses(revocation: Revocation, timing?: EndTim
   const ended: Ended = await endProcesses(system.processes, ownership, signal, timing);
   const evidence = { found: ended.found, killed: ended.killed, survivors: ended.survivors.length };
   if (ended.survivors.length === 0) {
-    // The FUSE mounts of ended servers would make the later steps fail, which name each mount that is left in their folders.
+    // FUSE mounts whose servers have ended would make later cleaning steps fail, because these steps name each mount that is left in their folders.
     const fuse = await unmountFuse(system, isOwnUid, signal);
     const faults = fuse.faults.length === 0 ? "" : ` FUSE mounts of the tenant are left: ${namesIn(fuse.faults, 3)}`;
     const message = `No process of the tenant runs.${faults}`;

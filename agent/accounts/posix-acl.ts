@@ -15,7 +15,7 @@ export interface AclLine {
   readonly bits: number;
 }
 
-/** Returns the access control list that has the meaning of a file's mode. */
+/** Returns the access control list that grants the same rights as a file's mode. */
 export const aclOfMode = (mode: number): AclLine[] => [
   { tag: "user", id: null, bits: (mode >> 6) & 7 },
   { tag: "group", id: null, bits: (mode >> 3) & 7 },
@@ -24,7 +24,7 @@ export const aclOfMode = (mode: number): AclLine[] => [
 
 const LINE = /^(user|group|mask|other):([0-9]{0,10}):([r-])([w-])([x-])(\s+#effective:[rwx-]{3})?$/;
 
-/** `parseAcl` returns null if the output has an unknown line, or lacks a line that every access control list has. */
+/** `parseAcl` returns null if the output of `getfacl` has an unknown line, or lacks a line that every access control list has. */
 export function parseAcl(text: string): AclLine[] | null {
   const lines: AclLine[] = [];
   for (const line of text.split("\n").filter((one) => one !== "" && !one.startsWith("default:"))) {
@@ -38,8 +38,8 @@ export function parseAcl(text: string): AclLine[] | null {
 }
 
 /**
- * True if the Linux kernel grants the right to the user, by the algorithm of `acl(5)`. The first class that the user belongs to decides: the owner,
- * the named users, the groups, the other users. The mask of an access control list limits the named users and all groups.
+ * True if the Linux kernel grants the right to the user, by the algorithm of `acl(5)`. In an access control list, the first class to which the user
+ * belongs decides: the owner, the named users, the groups, the other users. The mask of an access control list limits the named users and all groups.
  */
 export function mayUse(acl: readonly AclLine[], owner: Pick<Entry, "uid" | "gid">, user: User, right: Right): boolean {
   const grants = (bits: number | undefined): boolean => ((bits ?? 0) & RIGHTS[right]) !== 0;

@@ -9,10 +9,10 @@ const DEEPEST_SHARED_FOLDER = 16;
 const ALIVE_EVERY = 500;
 const MOST_LEFT = 1_000;
 
-/** The limits of one removal of POSIX IPC objects, because a tenant may have made millions of them. */
+/** The limits of one removal of POSIX IPC objects, which exist because a tenant may have made millions of such objects. */
 export interface PosixBounds {
   readonly objects: number;
-  /** The agent reads a folder with more than `namesAtOnce` names several times. */
+  /** The agent reads a folder with more than `namesAtOnce` names in several runs. */
   readonly namesAtOnce: number;
 }
 const BOUNDS: PosixBounds = { objects: 500_000, namesAtOnce: 20_000 };
@@ -40,7 +40,7 @@ class PosixRemoval {
   /** How many of the tenant's POSIX IPC objects the removal has found. A folder that the tenant made in `/dev/shm` counts as one object. */
   found = 0;
   readonly left = new Set<string>();
-  /** Why the removal stopped before it had read all POSIX IPC objects, or null. */
+  /** Why the removal of POSIX IPC objects stopped before it had read all objects, or null. */
   stopped: string | null = null;
   #looked = 0;
   readonly #revocation: Revocation;

@@ -3,9 +3,9 @@ import { isProcessOf } from "./logins.ts";
 import type { Tenant } from "./tenant.ts";
 
 /**
- * Returns the way to root by containers that run as the tenant, whoever started them. A container of another user says nothing about the tenant, for
- * example a privileged container of the site's monitoring. Containers that a tenant starts through an engine need the engine's socket, which
- * `waysByEngines` finds.
+ * Returns how containers that run as the tenant, whoever started them, can give the tenant the rights of root. A container of another user, for
+ * example a privileged container of the site's monitoring, gives the tenant no rights. Containers that a tenant starts through a container engine
+ * need the engine's socket, which `waysByEngines` finds.
  */
 export async function waysByContainers({ processes }: System, tenant: Tenant): Promise<string[]> {
   const own = (await processes.read()).filter(isProcessOf(tenant));

@@ -10,8 +10,8 @@ const TOOL_TIMEOUT_MS = 30_000;
 const SUDO = "/usr/bin/sudo";
 
 /**
- * Groups whose members can get the rights of root: through sudo, containers, virtual machines, raw disks, kernel memory or password hashes. The names
- * of the groups are those of Debian's and Ubuntu's packages.
+ * Groups whose members can get the rights of root: through sudo, containers, virtual machines, raw disks, kernel memory or password hashes. The
+ * groups have the names that the packages of Debian and Ubuntu give them.
  */
 const ROOT_GROUPS: ReadonlySet<string> = new Set([
   "root",
@@ -30,8 +30,9 @@ const ROOT_GROUPS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns how the tenant's account can get the rights of root now (decision C4), for example `group docker`. If the agent finds no way to root, or if
- * the account is gone, the list of ways is empty. A tenant with the rights of root can have hidden a way to root, so an empty list is no proof.
+ * Returns how the tenant's account can get the rights of root now (decision C4), for example `group docker`. If the agent finds no way to get the
+ * rights of root, or if the account is gone, the returned list is empty. A tenant with the rights of root can have hidden how it got them, so an
+ * empty list does not prove that the tenant could not get them.
  */
 export async function waysToRoot(system: System, tenant: Tenant): Promise<string[]> {
   const { loginUser, uid } = tenant;
@@ -47,7 +48,9 @@ export async function waysToRoot(system: System, tenant: Tenant): Promise<string
   return [...ways, ...(await waysByEngines(system, { uid, gids })), ...(await waysByContainers(system, tenant))];
 }
 
-/** Rules for the account that sudo cannot read count as a way to root, because they may have allowed everything. */
+/**
+ * If sudo cannot read the rules for the account, the account counts as able to get the rights of root, because the rules may have allowed everything.
+ */
 async function sudoRules(system: System, loginUser: string): Promise<"sudo rules" | "unreadable sudo rules" | null> {
   if ((await system.entry(SUDO)) === null) return null;
   const { stdout } = await system.run("sudo", ["-n", "-l", "-U", loginUser], TOOL_TIMEOUT_MS);
@@ -55,11 +58,11 @@ async function sudoRules(system: System, loginUser: string): Promise<"sudo rules
   return / is not allowed to run sudo /.test(stdout) ? null : "unreadable sudo rules";
 }
 
-/** Joins the ways to root that an earlier run of the revocation recorded with those that the present run found. */
+/** Joins the ways to get the rights of root that an earlier run of the revocation recorded with those that the present run found. */
 export const allWays = (before: readonly string[], now: readonly string[]): string[] =>
   [...new Set([...before, ...now])].slice(0, MOST_ROOT_WAYS);
 
-/** The step `root_access` changes nothing, so it also has a result with `plan: true`. */
+/** The cleaning step `root_access` changes nothing, so it also has a result with `plan: true`. */
 export function rootAccessStep({ loginUser }: Tenant, ways: readonly string[], plan: boolean): RevokeStep {
   const had = ways.length > 0;
   const message = had

@@ -3,7 +3,7 @@ import type { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
 import type { System } from "../system/system.ts";
 import type { SubIds } from "./account-files.ts";
 
-/** The tenant's account as the agent recorded it, because a tenant with root rights may have changed the host's own files. */
+/** The tenant's account as the agent recorded it; the agent uses its record because a tenant with root rights may have changed the host's own files. */
 export interface Tenant {
   readonly allocationId: string;
   readonly loginUser: string;
@@ -16,7 +16,7 @@ export interface Tenant {
 export interface Revocation {
   readonly system: System;
   readonly tenant: Tenant;
-  /** With `plan`, a step of the revocation changes nothing and says what it would do. */
+  /** With `plan`, a step of an account's revocation changes nothing and says what it would do. */
   readonly plan: boolean;
   readonly signal: AbortSignal;
   /** While a step of the task `allocation.revoke_user` takes long, a progress report renews the task's lease. */

@@ -13,7 +13,7 @@ export interface OpenTerminal {
   readonly terminal: number;
 }
 
-/** Some processes that run as root, for example after `sudo`, still belong to the user by their terminal. */
+/** Some processes that run as root, for example after `sudo`, still belong to a user because of the terminal that they use. */
 export const holdsTerminalOf =
   (isTheirs: (uid: number) => boolean) =>
   (process: HostProcess): boolean =>

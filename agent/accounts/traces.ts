@@ -16,7 +16,7 @@ export async function removeRuntimeFolder(revocation: Revocation): Promise<Revok
     (await system.mounts()).map(({ path }) => path).filter((path) => isWithin(path, folder));
   const mounts = await mountsThere();
   const evidence = { mounts: mounts.length };
-  // Root may not look at a FUSE mount of the tenant, and the look may never end. A folder with a mount exists.
+  // Even root may be refused access to a tenant's FUSE mount, and an access to it may hang forever. A folder with a mount in it exists without doubt.
   const has = mounts.length > 0 || (await system.entry(folder)) !== null;
   if (plan)
     return cleaningStep(

@@ -5,7 +5,7 @@ import { ownsUid, type Revocation } from "./tenant.ts";
 
 export interface RemovedJournals {
   readonly found: number;
-  /** The paths of journals that are left, each with the reason. */
+  /** The paths of journals that the agent could not remove, each with the reason. */
   readonly left: readonly string[];
 }
 

@@ -6,7 +6,7 @@ export interface AmdNode {
   readonly arch: string;
 }
 
-/** The UUID of an AMD GPU, as AMD's runtime forms it of the 64 bits of the GPU's unique id. */
+/** The UUID of an AMD GPU, as AMD's runtime forms it from the 64 bits of the GPU's unique id. */
 const amdUuid = (id: bigint): string | null => (id > 0n ? `GPU-${id.toString(16).padStart(16, "0")}` : null);
 
 /** The 64 bits in the amdgpu driver's file `unique_id`, which contains 16 hexadecimal digits. */
@@ -16,8 +16,8 @@ export function amdUuidOfFile(text: string | undefined): string | null {
 }
 
 /**
- * Parses the file `properties` of a node of amdkfd, whose lines are `<name> <decimal number>`. Returns null for a node that is no GPU, such as a
- * processor of the host.
+ * Parses the file `properties` of a node in the topology of amdkfd, whose lines are `<name> <decimal number>`. Returns null for a node in the
+ * topology of amdkfd that is no GPU, such as a processor of the host.
  */
 export function amdNode(properties: string): AmdNode | null {
   const value = (name: string): bigint => BigInt(new RegExp(`^${name} (\\d+)$`, "m").exec(properties)?.[1] ?? 0);
@@ -25,9 +25,10 @@ export function amdNode(properties: string): AmdNode | null {
   if (version === 0) return null;
   const place = Number(value("location_id"));
   const hex = (number: number, digits: number): string => number.toString(16).padStart(digits, "0");
-  // The number of a PCI place consists of eight bits for the bus, five bits for the device and three bits for the function.
+  // The number `location_id` of a PCI device consists of eight bits for the bus, five bits for the device and three bits for the function.
   const address = `${hex((place >> 8) & 0xff, 2)}:${hex((place >> 3) & 0x1f, 2)}.${place & 7}`;
-  // The version of the instruction set 9.4.2 is the number 90402, and the name gfx942. Minor version and step are hexadecimal in the name.
+  // The kernel reports the instruction set 9.4.2 as the number 90402, and its name is gfx942. In the name of an instruction set, for example gfx90a,
+  // the minor version and the step are hexadecimal.
   const [major, minor, step] = [Math.floor(version / 10_000), Math.floor(version / 100) % 100, version % 100];
   return {
     pciAddress: `${hex(Number(value("domain")), 4)}:${address}`,

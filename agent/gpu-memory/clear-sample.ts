@@ -1,8 +1,8 @@
 import { SAMPLE_BLOCK_BYTES, sampleBlocksIn } from "../../shared/gpu-memory.ts";
 
 /**
- * The numbers of the sample blocks that a worker process reads of cleared memory. The worker process divides the GPU's memory into parts of equal
- * size and draws one block of each part at random. `below(n)` returns a random integer from 0 to n - 1.
+ * Returns the numbers of the blocks of cleared GPU memory that a worker process reads as a sample. The worker process divides the GPU's memory into
+ * parts of equal size and draws one block of each part at random. `below(n)` returns a random integer from 0 to n - 1.
  */
 export function sampleBlocks(bytes: number, sampleBytes: number, below: (limit: number) => number): number[] {
   const blocks = sampleBlocksIn(bytes);

@@ -29,7 +29,7 @@ export interface ClearingDriver {
 export interface OpenedClearing {
   readonly driver: ClearingDriver;
   readonly totalBytes: number;
-  /** How much of the GPU's memory the host's processor can read, or null if the amdgpu driver does not tell. */
+  /** How much of the GPU's memory the host's processor can read, or null if the amdgpu driver does not report it. */
   readonly barBytes: number | null;
 }
 
@@ -39,9 +39,9 @@ interface ClearBuffer {
 }
 
 /**
- * True if a new buffer lies in the GPU's own memory. The amdgpu driver may put a buffer into the host's memory when the GPU's memory is full, or move
- * another buffer there. A buffer that the driver puts into host memory raises the driver's count of used host memory by at least the size of
- * the agent's smallest buffer. Any other growth of this count is smaller.
+ * True if a new buffer lies in the GPU's own memory. If the GPU's memory is full, the amdgpu driver may put a new buffer into the host's memory, or
+ * move another buffer there. A buffer that the driver puts into host memory raises the driver's count of used host memory by at least the size of the
+ * agent's smallest buffer. For any other reason, the driver's count of used host memory grows by less than the size of the agent's smallest buffer.
  */
 export const liesInVram = (bytes: number, before: UsedBytes, after: UsedBytes): boolean =>
   after.vram - before.vram >= bytes && !hasSpilled(before, after);
@@ -51,7 +51,7 @@ export const hasSpilled = (before: UsedBytes, after: UsedBytes): boolean =>
 
 /**
  * The amdgpu driver clears each buffer before anybody can read it. The worker process reads a sample of the buffers and then frees all buffers. The
- * result says how much memory the worker process held, and how much of it the worker process read.
+ * result of clearing a GPU's memory says how much memory the worker process held, and how much of it the worker process read.
  */
 export async function clearMemory(
   order: OverwriteOrder,
@@ -133,7 +133,10 @@ interface Sampled extends ClearBuffer {
   readonly offsets: readonly number[];
 }
 
-/** The blocks of the buffers that the worker process reads. The size of each buffer is a multiple of the size of a block. */
+/**
+ * The blocks of the buffers that the worker process reads as a sample. The size of each buffer of GPU memory is a multiple of the size of a sample
+ * block.
+ */
 function sampled(buffers: readonly ClearBuffer[]): Sampled[] {
   const places = sampleBlocks(sum(buffers), clearSampleOf(sum(buffers)), (limit) => randomInt(limit)).map(
     (block) => block * SAMPLE_BLOCK_BYTES,

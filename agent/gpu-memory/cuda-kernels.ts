@@ -101,8 +101,9 @@ const fill = (): string =>
   ]);
 
 /**
- * Each thread of the kernel `check` compares one block of the ChaCha20 stream with one block of GPU memory. The first 8 bytes of `found` count the
- * blocks of GPU memory that differ from the ChaCha20 stream. The next 8 bytes of `found` are the place of the first block of GPU memory that differs.
+ * Each thread of the GPU kernel `check` compares one block of the ChaCha20 stream with one block of GPU memory. The first 8 bytes of `found` count
+ * the blocks of GPU memory that differ from the ChaCha20 stream. The second 8 bytes of `found` hold the place of the first block of GPU memory that
+ * differs from the stream.
  */
 const check = (): string =>
   kernel("check", [
@@ -127,8 +128,8 @@ const check = (): string =>
   ]);
 
 /**
- * Each thread of the kernel `scan` reads four units of 16 bytes of GPU memory. The kernel `scan` counts the units that are not zero, and those that
- * consist of the random number `marker`.
+ * Each thread of the GPU kernel `scan` reads four units of 16 bytes of GPU memory. The GPU kernel `scan` counts the units that are not zero, and the
+ * units that consist of the random number `marker`.
  */
 const scan = (): string =>
   kernel("scan", [

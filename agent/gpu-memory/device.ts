@@ -36,11 +36,11 @@ export interface GpuFacts {
 export interface OpenedGpu {
   readonly device: GpuDevice;
   readonly facts: GpuFacts;
-  /** Why the GPU's driver did not compile the GPU kernels, so that the host's processor computes instead, or null. */
+  /** Why the GPU's driver did not compile the GPU kernels, in which case the host's processor computes instead; null if the driver compiled them. */
   readonly kernelsError: string | null;
   /**
-   * How many bytes of the GPU's own memory are in use according to the kernel, or null if the kernel does not tell. A driver without free GPU memory
-   * could give memory of the host to the worker process. An overwrite of host memory would show nothing about the GPU.
+   * How many bytes of the GPU's own memory are in use according to the kernel, or null if the kernel does not report it. A driver without free GPU
+   * memory could give memory of the host to the worker process. An overwrite of host memory would show nothing about the GPU.
    */
   usedBytes(): number | null;
 }

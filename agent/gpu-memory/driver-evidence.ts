@@ -11,7 +11,7 @@ const AMDGPU = "/sys/module/amdgpu";
 const DPKG_TIMEOUT_MS = 60_000;
 const MOST_TEXT = 256;
 
-/** What the kernel module of the GPUs says about itself. */
+/** What the GPUs' kernel module reports about its version and its settings. */
 export const driverEvidence = (system: System, vendor: GpuVendor): Promise<FillResult["driver"]> =>
   vendor === "amd" ? amdgpuEvidence(system) : nvidiaEvidence(system);
 
@@ -29,7 +29,7 @@ async function nvidiaEvidence(system: System): Promise<FillResult["driver"]> {
   };
 }
 
-/** Only an amdgpu module from AMD's own packages has a version. An amdgpu module of the kernel has the kernel's version. */
+/** Only an amdgpu module from AMD's own packages has a version. For an amdgpu module that belongs to the kernel, the kernel's version counts. */
 async function amdgpuEvidence(system: System): Promise<FillResult["driver"]> {
   if (!(await system.isPresent(AMDGPU))) return null;
   const own = (await system.read(`${AMDGPU}/version`))?.trim() ?? "of the kernel";

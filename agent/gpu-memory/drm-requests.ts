@@ -1,15 +1,18 @@
 /**
- * The requests to the kernel's DRM device files by which a worker process gets clearing buffers of the amdgpu driver. The layouts of the requests
- * are those of the structs in the kernel's public headers `drm.h` and `amdgpu_drm.h`.
+ * The requests to the kernel's DRM device files by which a worker process gets clearing buffers of the amdgpu driver. The ioctl requests have the
+ * layouts of the structs in the kernel's public headers `drm.h` and `amdgpu_drm.h`.
  */
 const WRITE = 1;
 const READ_AND_WRITE = 3;
-/** The letter `d` marks all requests to Linux's DRM drivers. */
+/** The letter `d` marks all ioctl requests to Linux's DRM drivers. */
 const DRM = 0x64;
-/** The requests of a single driver, such as amdgpu, have numbers from 0x40 on. */
+/** The ioctl requests of a single DRM driver, such as amdgpu, have numbers from 0x40 on. */
 const OF_DRIVER = 0x40;
 
-/** The number of a request consists of its direction, the size of its struct, and its number in the driver (asm-generic/ioctl.h). */
+/**
+ * The number of an ioctl request consists of the request's direction, the size of its struct, the letter `d`, and its number in the driver
+ * (asm-generic/ioctl.h).
+ */
 const request = (direction: number, bytes: number, number: number): number =>
   ((direction << 30) | (bytes << 16) | (DRM << 8) | number) >>> 0;
 
@@ -21,7 +24,7 @@ export const DRM_REQUESTS = {
 } as const;
 export type DrmRequest = keyof typeof DRM_REQUESTS;
 
-/** Each buffer may lie only in the GPU's own memory. */
+/** The amdgpu driver may place each of the worker process's buffers only in the GPU's own memory. */
 const DOMAIN_VRAM = 0x4n;
 /**
  * The flag by which the worker process asks the driver to clear a buffer. Newer amdgpu drivers set the flag for clearing by themselves for each
@@ -30,8 +33,8 @@ const DOMAIN_VRAM = 0x4n;
 const VRAM_CLEARED = 0x8n;
 
 /**
- * `union drm_amdgpu_gem_create`: size, alignment, domains and flags. In its answer, the driver replaces the first four bytes of the struct by the
- * buffer's handle.
+ * `union drm_amdgpu_gem_create`: size, alignment, domains and flags. In its answer to `gemCreate`, the driver replaces the first four bytes of the
+ * struct by the buffer's handle.
  */
 export function gemCreate(bytes: number): Buffer {
   const struct = Buffer.alloc(32);
@@ -49,7 +52,7 @@ export function gemWaitIdle(handle: number, until: bigint): Buffer {
   struct.writeBigUInt64LE(until, 8);
   return struct;
 }
-/** The first four bytes of the driver's answer are 0 if the GPU no longer works on the buffer. */
+/** The first four bytes of the driver's answer to `gemWaitIdle` are 0 if the GPU no longer works on the buffer. */
 export const isIdle = (struct: Buffer): boolean => struct.readUInt32LE(0) === 0;
 
 /** `union drm_amdgpu_gem_mmap` or `struct drm_gem_close`, which both begin with a buffer's handle. */

@@ -4,7 +4,7 @@ import type { System } from "../system/system.ts";
 import { isLeaderAlive, kernelBootId } from "../system/workers/processes.ts";
 import { END_FILE, EXCHANGE_FOLDER, type OverwriteOrder, WORKER_FILE, WorkerProcess } from "./exchange.ts";
 
-/** The passes `mark` and `overwrite` over a GPU have separate folders. */
+/** For each GPU, the exchange between agent and worker process has separate folders for the passes `mark` and `overwrite`. */
 export const exchangeFolder = (fillTaskId: string, uuid: string, pass: OverwriteOrder["pass"] = "overwrite"): string =>
   `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}${pass === "mark" ? "-mark" : ""}`;
 
@@ -26,7 +26,7 @@ export async function aliveWorker(system: System, folder: string): Promise<Worke
   return worker !== null && isWorkerAlive(worker) ? worker : null;
 }
 
-/** Whether the recorded worker process is still alive, which a process of an earlier boot is not. */
+/** Whether the recorded worker process is still alive; a worker process of an earlier boot is not. */
 const isWorkerAlive = (worker: WorkerProcess): boolean => worker.boot_id === kernelBootId() && isLeaderAlive(worker);
 
 export interface EndTiming {

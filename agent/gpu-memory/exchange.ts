@@ -32,7 +32,7 @@ export type OverwriteOrder = z.output<typeof OverwriteOrder>;
 
 /** Below the exchange folder, each task `node.gpu_fill` has a folder, with one folder in it for each GPU. */
 export const EXCHANGE_FOLDER = "/var/lib/muster/agent/gpu-memory";
-/** Either the agent or the worker process writes a file of the exchange, once and completely. */
+/** Each file of the exchange is written by either the agent or the worker process, once and completely. */
 export const WORKER_FILE = "worker.json";
 export const COMMITMENT_FILE = "commitment.json";
 export const CHALLENGE_FILE = "challenge.json";
@@ -41,7 +41,7 @@ export const ANSWER_FILE = "answer.json";
 export const END_FILE = "end.json";
 export const RELEASE_FILE = "release.json";
 
-/** The start time distinguishes the worker process from a later process with an equal pid. */
+/** The recorded start time distinguishes the worker process from a later process with the same pid. */
 export const WorkerProcess = z.strictObject({
   pid: z.int().min(1),
   start_ticks: z.string(),
@@ -62,8 +62,8 @@ export const GpuAnswers = z.strictObject({
 export type GpuAnswers = z.output<typeof GpuAnswers>;
 
 /**
- * How the work of a GPU's worker process ended. The end `released` means that the worker process freed the GPU's memory without answering a
- * challenge. The end `cleared` means that the kernel's driver cleared the GPU's memory, and that the worker process holds no memory.
+ * How the work of a worker process on a GPU's memory ended. The end `released` means that the worker process freed the GPU's memory without answering
+ * a challenge. The end `cleared` means that the kernel's driver cleared the GPU's memory, and that the worker process holds no memory.
  */
 export const OverwriteResult = z.discriminatedUnion("end", [
   z.strictObject({ end: z.literal("answered"), release: GpuRelease }),

@@ -25,8 +25,8 @@ export class DriverError extends Error {
 }
 
 /**
- * Turns a `DriverError` of a GPU into a `GpuFaultError` with a code from the closed set `GpuFault`. `asGpuFault` returns every error that is no
- * `DriverError` unchanged.
+ * Turns a `DriverError` of a GPU into a `GpuFaultError` with a code from the closed set `GpuFault`. `asGpuFault` returns every error unchanged that
+ * is no `DriverError`.
  */
 export const asGpuFault = (error: unknown, uuid: string): unknown =>
   error instanceof DriverError ? new GpuFaultError(error.fault, `GPU ${uuid}: ${error.message}`) : error;

@@ -18,8 +18,8 @@ export interface FillTiming extends EndTiming {
   readonly tellEveryMs: number;
 }
 /**
- * An outcome with a commitment and a fault means that the GPU's memory did not return the written bytes. An outcome with `clear` has no commitment,
- * because the kernel's driver cleared the GPU's memory and the worker process holds none.
+ * An outcome that has both a commitment and a fault means that the GPU's memory did not return the written bytes. An outcome with `clear` has no
+ * commitment, because the kernel's driver cleared the GPU's memory and the worker process holds none.
  */
 export interface FillOutcome {
   readonly commitment: GpuCommitment | null;
@@ -43,8 +43,8 @@ const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
 };
 
 /**
- * Why the agent stops following a worker process that overwrites a GPU's memory. `committed` means that the worker process has overwritten the GPU's
- * memory and still holds the memory. `too_late` means that the worker process missed its deadline, so the agent ends it.
+ * The reasons for which the agent stops following a worker process that overwrites a GPU's memory. `committed` means that the worker process has
+ * overwritten the GPU's memory and still holds the memory. `too_late` means that the worker process missed its deadline, so the agent ends it.
  */
 class Followed extends Error {
   override readonly name = "Followed";
@@ -74,7 +74,7 @@ export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   if (input.marker === null) return overwriteGpu(filling, null);
   const end = await follow(filling, "mark", async () => false);
   // The worker process that fills the GPU's memory with the marker writes its result before it ends. The GPU's driver takes the memory back only when
-  // that worker process has ended.
+  // the worker process with the marker has ended.
   const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid, "mark"), timing, run.signal);
   if (end instanceof Followed || left !== null) return tooLate(filling, "mark", null);
   return end.ok && end.result.end === "marked"
@@ -129,8 +129,8 @@ async function follow(
       throw error;
     })
     .finally(() => ended.abort());
-  // The worker process may fail while the agent still waits for `isEnough`. Without a handler, Node.js would end the agent for an unhandled
-  // rejection.
+  // The worker process may fail while the agent still calls `isEnough` to check whether the worker process has done enough. Without a handler for the
+  // rejected promise `work`, Node.js would end the agent for an unhandled rejection.
   work.catch(() => undefined);
   const until = performance.now() + input.deadline_seconds * 1000;
   while (!ended.signal.aborted && !stop.signal.aborted) {

@@ -4,8 +4,8 @@ const SYSTEM_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"] as const;
 const RELEASE = /^rocm-(\d+)[.](\d+)[.](\d+)$/;
 
 /**
- * Returns the folders in which a worker process looks for AMD's library HIP. The folder of the newest ROCm release comes first. A worker process
- * loads no library of AMD from any other folder.
+ * Returns the folders in which a worker process looks for AMD's library HIP. The returned list of folders begins with the folder of the newest ROCm
+ * release. A worker process loads AMD's libraries only from the folders that `hipFolders` returns.
  */
 export const hipFolders = (inOpt: readonly string[]): string[] => [
   ...inOpt
@@ -23,8 +23,8 @@ const compare = (a: readonly number[], b: readonly number[]): number =>
   a.map((one, index) => one - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
 
 /**
- * A folder of ROCm may contain two of AMD's libraries: HIP, and the library hiprtc, AMD's compiler of GPU programs, of HIP's major version. In
- * releases of ROCm before hiprtc became a library, HIP's library contains the compiler's calls. Returns null if the folder does not contain HIP.
+ * A ROCm folder may contain two of AMD's libraries: HIP, and hiprtc, AMD's compiler of GPU programs, in the same major version as HIP. In releases of
+ * ROCm before hiprtc became a library, HIP's library contains the compiler's calls. Returns null if the folder does not contain HIP.
  */
 export function hipLibraries(names: readonly string[]): { readonly hip: string; readonly hiprtc: string } | null {
   const versions = names.flatMap((name) => Number(/^libamdhip64[.]so[.](\d+)$/.exec(name)?.[1] ?? Number.NaN));

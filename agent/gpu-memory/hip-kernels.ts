@@ -4,8 +4,8 @@ import { CONSTANTS, DOUBLE_ROUNDS, KERNEL_NAMES, KERNEL_PARAMETERS, type KernelK
 const UNITS_OF_BLOCK = STREAM_BLOCK_BYTES / SCAN_UNIT_BYTES;
 
 /**
- * In the text of the GPU kernels, a `row` has 16 bytes: four words of ChaCha20's state, or one unit of the kernel `scan`. With single words in place
- * of rows, the compiler of ROCm 5.2 needed more than a minute for the GPU kernels.
+ * In the text of the GPU kernels, a `row` has 16 bytes: four words of ChaCha20's state, or one unit of the GPU kernel `scan`. With single words in
+ * place of rows of 16 bytes, the compiler of ROCm 5.2 needed more than a minute to compile the GPU kernels.
  */
 const TYPES = `#ifdef __cplusplus
 extern "C" {
@@ -28,7 +28,7 @@ const quarters = (): string[] => [
   ...step("a", "b", "d", 8),
   ...step("c", "d", "b", 7),
 ];
-/** A line of C that moves each word of a row by `places` places to the left, so that the state's diagonals become its columns. */
+/** A line of C that moves each word of a row by `places` places to the left, so that the diagonals of ChaCha20's state become its columns. */
 const turned = (name: string, places: number): string =>
   `${name} = (row){${words(4)
     .map((word) => `${name}[${(word + places) % 4}]`)
@@ -69,13 +69,13 @@ function kernel(kind: KernelKind, body: readonly string[]): string {
   return `__global__ void ${KERNEL_NAMES[kind]}(${parameters}) {\n${body.map((line) => `  ${line}`).join("\n")}\n}\n`;
 }
 
-/** Each thread of the kernel `fill` writes one block of the ChaCha20 stream into GPU memory. */
+/** Each thread of the GPU kernel `fill` writes one block of the ChaCha20 stream into GPU memory. */
 const fill = (): string =>
   kernel("fill", [...ownBlock(), ...streamBlock(), ...ROWS.map(([name], number) => `own[${number}] = ${name};`)]);
 
 /**
  * Each thread of the GPU kernel `check` compares one block of GPU memory with one block of the ChaCha20 stream. The first 8 bytes of `found` count
- * the blocks of GPU memory that differ from the ChaCha20 stream. The next 8 bytes of `found` hold the place of the first block of GPU memory that
+ * the blocks of GPU memory that differ from the ChaCha20 stream. The second 8 bytes of `found` hold the place of the first block of GPU memory that
  * differs from the stream.
  */
 const check = (): string =>
@@ -89,8 +89,8 @@ const check = (): string =>
   ]);
 
 /**
- * Each thread of the kernel `scan` reads four units of 16 bytes of GPU memory. The GPU kernel `scan` counts the units of 16 bytes that are not zero,
- * and the units that consist only of the random number `marker`.
+ * Each thread of the GPU kernel `scan` reads four units of 16 bytes of GPU memory. The GPU kernel `scan` counts the units of 16 bytes that are not
+ * zero, and the units that consist only of the random number `marker`.
  */
 const scan = (): string =>
   kernel("scan", [
@@ -108,8 +108,8 @@ const scan = (): string =>
   ]);
 
 /**
- * AMD's compiler library compiles the text of the three GPU kernels, which is HIP's C, on the host for the host's GPU. If HIP's own words are
- * defined, the text of the GPU kernels is also valid C, so the tests run it on the host's processor.
+ * AMD's compiler library compiles the text of the three GPU kernels, which is HIP's C, on the host for the host's GPU. With definitions for HIP's own
+ * keywords, the text of the GPU kernels is also valid C, so the tests run it on the host's processor.
  */
 export const kernelsHip = (): string =>
   [TYPES, fill(), check(), scan(), "#ifdef __cplusplus", "}", "#endif", ""].join("\n");

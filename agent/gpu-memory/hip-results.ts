@@ -3,8 +3,8 @@ import type { GpuFault } from "../../shared/gpu-faults.ts";
 export const HIP_OUT_OF_MEMORY = 2;
 
 /**
- * Each error number of AMD's library HIP (`hipError_t`) in the table stands for the code of a GPU fault. An error number of HIP that is not in the
- * list stands for the fault `driver_refused`.
+ * The code of the GPU fault for each error number of AMD's library HIP (`hipError_t`). Every error number of HIP that `FAULT_OF_HIP` does not contain
+ * stands for the fault `driver_refused`.
  */
 const FAULT_OF_HIP: Readonly<Record<number, GpuFault>> = {
   [HIP_OUT_OF_MEMORY]: "gpu_busy",

@@ -8,7 +8,7 @@ export function streamFrom(key: Buffer, nonce: Uint8Array, counter: number): Cip
   return createCipheriv("chacha20", key, Buffer.concat([begin, nonce]));
 }
 
-/** Returns how many blocks of 64 bytes differ between two buffers of equal length, and the number of the first one. */
+/** Returns how many blocks of 64 bytes differ between two buffers of equal length, and the number of the first block that differs. */
 export function differingBlocks(expected: Buffer, found: Buffer): { blocks: number; first: number | null } {
   const differing = { blocks: 0, first: null as number | null };
   if (expected.equals(found)) return differing;

@@ -1,4 +1,4 @@
-/** The three GPU kernels have the same calls for GPUs of all vendors. The GPU kernels' text is PTX for NVIDIA, and HIP's C for AMD. */
+/** The three GPU kernels have the same names and parameters for GPUs of all vendors. The GPU kernels' text is PTX for NVIDIA, and HIP's C for AMD. */
 export const KERNEL_NAMES = { fill: "muster_fill", check: "muster_check", scan: "muster_scan" } as const;
 export type KernelKind = keyof typeof KERNEL_NAMES;
 export const THREADS_PER_GROUP = 256;

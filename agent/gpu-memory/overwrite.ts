@@ -20,7 +20,10 @@ export interface OverwriteRun {
 
 const HEAR_EVERY_MS = 100;
 
-/** Runs passes over a GPU's memory, slice by slice. Between two slices of GPU memory, the worker process checks whether the agent has stopped it. */
+/**
+ * Runs the passes by which the worker process reads and writes a GPU's memory, slice by slice. Between two slices of GPU memory, the worker process
+ * checks whether the agent has stopped it.
+ */
 class Passes {
   readonly #device: GpuDevice;
   readonly #run: OverwriteRun;
@@ -62,9 +65,9 @@ async function timed(work: () => Promise<void>): Promise<number> {
 }
 
 /**
- * The worker process takes all GPU memory, reads it, fills it with the ChaCha20 stream, compares it, and commits to the result. After the answer to
- * the challenge, the worker process zeroes the GPU memory, reads it a last time and frees it. If the worker process ends at any moment, the GPU's
- * driver takes the GPU memory back.
+ * The worker process takes all GPU memory, reads it, fills it with the ChaCha20 stream, compares it with the stream, and commits to the result. After
+ * the answer to the challenge, the worker process zeroes the GPU memory, reads it a last time and frees it. Whenever the worker process ends, the
+ * GPU's driver takes the process's GPU memory back.
  */
 export async function overwrite(
   order: OverwriteOrder,
@@ -107,7 +110,7 @@ export async function overwrite(
     fill_ms: fillMs,
     check_ms: checked.ms,
   });
-  // GPU memory that does not return the written bytes has already failed, so no challenge is needed.
+  // GPU memory that does not return the written bytes has already failed the check, so the hub's challenge is not needed.
   const answerMs = checked.blocks === 0 ? await answered(order, passes.range, device, exchange, run) : null;
   const release = await released(passes, device, answerMs ?? 0);
   await exchange.release(release);
@@ -116,7 +119,7 @@ export async function overwrite(
 
 /**
  * Fills all memory of one GPU with `marker`, a random number from the task's order, and does not zero that memory afterwards. The GPU's driver takes
- * the GPU memory back when the worker process ends. A driver that clears freed GPU memory leaves no marker to the next process.
+ * the GPU memory back when the worker process ends. A driver that clears freed GPU memory leaves nothing of the hub's marker to the next process.
  */
 export async function mark(order: OverwriteOrder, { device }: OpenedGpu, run: OverwriteRun): Promise<OverwriteResult> {
   const passes = new Passes(device, run);

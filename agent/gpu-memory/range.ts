@@ -3,8 +3,8 @@ import { ALLOCATION_STEP_BYTES, CHUNK_BYTES, STREAM_BLOCK_BYTES } from "../../sh
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 /**
- * The sizes, in bytes, of the pieces of GPU memory that a worker process asks for. A piece of 4 GiB of GPU memory is safe on every NVIDIA driver. To
- * clear a piece larger than 4 GiB, NVIDIA's driver may need more than its own time limit.
+ * The sizes, in bytes, of the pieces of GPU memory that a worker process asks for. NVIDIA's drivers of all versions can clear a piece of 4 GiB within
+ * their time limit. To clear a piece of GPU memory larger than 4 GiB, NVIDIA's driver may need more time than its own time limit allows.
  */
 export const ALLOCATION_SIZES = [4 * GIB, GIB, 256 * MIB, 64 * MIB, 16 * MIB, ALLOCATION_STEP_BYTES] as const;
 
@@ -16,10 +16,10 @@ export interface Allocation {
 export interface Slice {
   readonly address: bigint;
   readonly bytes: number;
-  /** The distance in bytes from the start of the allocated GPU memory to the slice. */
+  /** The distance in bytes from the start of all allocated GPU memory to the start of this slice. */
   readonly offset: number;
   readonly chunk: number;
-  /** The number of the chunk's ChaCha20 block with which the slice begins, counted from 0. */
+  /** The number of the slice's first ChaCha20 block, counted from 0 at the start of the slice's chunk of GPU memory. */
   readonly counter: number;
 }
 

@@ -11,11 +11,11 @@ export interface FoundDrivers {
   readonly cuda: boolean;
   /** True if the host has AMD's library HIP. */
   readonly hip: boolean;
-  /** True if the host has the amdgpu driver's device file for the GPU, through which the kernel gives buffers that it clears. */
+  /** True if the host has the amdgpu driver's device file for the GPU, through which the kernel gives out buffers that it clears. */
   readonly renderNode: boolean;
 }
 
-/** For each vendor the techniques from the strongest to the weakest, each with the driver that it needs. */
+/** For each vendor the techniques of overwriting GPU memory, from the strongest to the weakest, each with the driver that it needs. */
 const TECHNIQUES: Readonly<Record<GpuVendor, readonly (readonly [keyof FoundDrivers, Technique])[]>> = {
   nvidia: [["cuda", "cuda"]],
   amd: [
@@ -25,8 +25,8 @@ const TECHNIQUES: Readonly<Record<GpuVendor, readonly (readonly [keyof FoundDriv
 };
 
 /**
- * Chooses the strongest technique whose driver the host has. If a technique fails, the worker process tries no weaker one, because an operator can
- * repair an installed driver.
+ * Chooses the strongest technique whose driver the host has. If the chosen technique fails, the worker process does not try a weaker technique of
+ * overwriting GPU memory, because an operator can repair an installed driver.
  */
 export const techniqueOf = (vendor: GpuVendor, found: FoundDrivers): Technique =>
   TECHNIQUES[vendor].find(([needs]) => found[needs])?.[1] ?? "reset_only";

@@ -10,8 +10,8 @@ const WHOLE: Readonly<Record<string, { readonly mode: string; readonly file: Amd
 };
 
 /**
- * Ends the partitions into which a tenant has divided AMD GPUs. The comparison after the GPU reset notices a partition that the driver refused to
- * end.
+ * Ends the partitions into which a tenant has divided AMD GPUs. The comparison of GPU states after the reset notices a partition that the driver
+ * refused to end.
  */
 export async function endPartitions({ system, timing, before }: Scrub): Promise<void> {
   for (const { pci, settings } of before)

@@ -1,13 +1,13 @@
 /**
- * The shapes of amd-smi's outputs in releases of ROCm, reduced to the fields that the agent reads. Each shape names its source: an output that an
- * operator published, a sample in public tests, or the source code of amd-smi. Most sources show only one or two of the four outputs. Where a source
- * shows no output of a kind, the fixture takes the shape of the nearest release of ROCm. Serial numbers, addresses and the counts of errors are made
- * up.
+ * The shapes of amd-smi's outputs in releases of ROCm, reduced to the fields that the agent reads. Each sample of amd-smi's outputs names its source:
+ * an output that an operator published, a sample in public tests, or the source code of amd-smi. Most sources show only one or two of the four
+ * outputs of amd-smi that the agent reads. If a source lacks one of the four outputs, the fixture takes the shape of this output in the nearest
+ * release of ROCm. The serial numbers, addresses and error counts in the samples of amd-smi's outputs are made up.
  */
 interface AmdSmiSample {
   readonly name: string;
   readonly source: "published output" | "public tests" | "source code of amd-smi";
-  /** amd-smi since ROCm 7 prints the rows of `static` and `metric` in an object. */
+  /** Since ROCm 7, amd-smi prints the rows of the commands `static` and `metric` within an object. */
   readonly isWrapped: boolean;
   readonly static: object;
   readonly metric: object;
@@ -75,7 +75,7 @@ export const AMD_SMI_SAMPLES: readonly AmdSmiSample[] = [
       serial: "0x7A9F",
       vbios: null,
       driver: "6.8.5",
-      // A GPU with error correction must have its list of bad pages.
+      // For a GPU with error correction, amd-smi must print the list of bad pages.
       faults: [
         "pages wait for their retirement",
         "pages could not be retired",

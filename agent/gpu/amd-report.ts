@@ -51,7 +51,7 @@ const Static = z.looseObject({
   vbios: Firmware.optional(),
   /** Since ROCm 7, amd-smi prints the facts about the firmware in the block `ifwi` instead of `vbios`. */
   ifwi: Firmware.optional(),
-  /** The amd-smi of ROCm 7.2 can name the version of the driver `driver_version`. */
+  /** The amd-smi of ROCm 7.2 may print the driver's version in the field `driver_version` instead of `version`. */
   driver: z.looseObject({ version: Text.optional(), driver_version: Text.optional() }).optional(),
   ras: z.union([z.looseObject({ ecc_block_state: z.unknown() }), z.string()]).optional(),
 });
@@ -69,7 +69,7 @@ function rowsOf(command: string, output: string): z.output<typeof Rows> {
   try {
     return Output.parse(JSON.parse(start < 0 ? output : output.slice(start)));
   } catch (error) {
-    // The message of a `SyntaxError` repeats a piece of the output, which may be a piece of a secret that the tool printed.
+    // The message of a `SyntaxError` repeats a piece of the parsed output, which may contain a piece of a secret that the tool printed.
     const why = error instanceof SyntaxError ? "it is not JSON" : messageOf(error);
     throw new UnreadableReport(`The output of amd-smi ${command} is not readable: ${why.slice(0, 200)}`);
   }
@@ -95,7 +95,7 @@ function hasErrorCorrection(ras: z.output<typeof Static>["ras"]): boolean {
   return typeof blocks === "object" && blocks !== null;
 }
 
-/** The faults in an AMD GPU's error counters. Counters of uncorrectable errors may be missing only on a GPU without error correction. */
+/** The faults that an AMD GPU's error counters show. Counters of uncorrectable errors may be missing only on a GPU without error correction. */
 function eccFaults(metric: z.output<typeof Metric>, hasEcc: boolean): string[] {
   return (["total_uncorrectable_count", "total_deferred_count"] as const).flatMap((name) => {
     const value = metric.ecc[name] ?? UNKNOWN;
@@ -105,7 +105,10 @@ function eccFaults(metric: z.output<typeof Metric>, hasEcc: boolean): string[] {
   });
 }
 
-/** The states of a GPU's links that mean no error. The amd-smi of ROCm 6 prints the whole name of the state. */
+/**
+ * The states of a GPU's links that mean no error. The amd-smi of ROCm 6 prints the whole name of a link's state, for example
+ * `AMDSMI_XGMI_STATUS_NO_ERRORS`.
+ */
 const NO_LINK_ERRORS: readonly unknown[] = [undefined, UNKNOWN, 0, "NO_ERRORS", "AMDSMI_XGMI_STATUS_NO_ERRORS"];
 
 function linkFaults(state: unknown): string[] {
@@ -175,7 +178,7 @@ export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<strin
   return { gpus: [...byAddress(gpus).values()] };
 }
 
-/** Joins the partitions of each GPU by PCI address, because amd-smi lists each partition as a GPU. One reset of a GPU resets all its partitions. */
+/** Merges the partitions of each GPU by PCI address, because amd-smi lists each partition as a GPU. One reset of a GPU resets all its partitions. */
 function byAddress(partitions: readonly GpuState[]): ReadonlyMap<string, GpuState> {
   const gpus = new Map<string, GpuState>();
   for (const one of partitions) {

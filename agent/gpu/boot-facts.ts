@@ -7,7 +7,10 @@ const LOCKDOWN = "/sys/kernel/security/lockdown";
 /** A file of efivars begins with four bytes of attributes. */
 const ATTRIBUTE_BYTES = 4;
 
-/** How the host's firmware started the present system. A fact that the agent could not read is null, which the hub reports as unknown. */
+/**
+ * Facts about how the host's firmware started the running operating system. A fact that the agent could not read is null, which the hub reports as
+ * unknown.
+ */
 export interface BootFacts {
   readonly secure_boot: "on" | "off" | null;
   readonly lockdown: string | null;
@@ -19,8 +22,8 @@ export async function bootFacts(system: System): Promise<BootFacts> {
 }
 
 /**
- * Secure Boot is on only if the firmware checks the boot loader, has its keys, and the boot loader `shim` checks the kernel: the owner of a host can
- * turn off shim's own checks. A host that started without UEFI has no Secure Boot.
+ * Secure Boot counts as on only if the firmware checks the boot loader and has its keys, and the boot loader `shim` checks the kernel: the owner of a
+ * host can turn off shim's own checks. A host that started without UEFI has no Secure Boot.
  */
 async function secureBoot(system: System): Promise<BootFacts["secure_boot"]> {
   const isUefi = await system.isPresent(`${FIRMWARE}/efi`);

@@ -3,7 +3,7 @@ import { gpuStep } from "./gpu-steps.ts";
 import { callDriver } from "./gpu-tool.ts";
 import type { Scrub } from "./scrub-state.ts";
 
-/** The partition whose local memory and registers the cleaner shader clears: a GPU in the partition mode SPX has only partition 0. */
+/** The partition whose local memory and registers the cleaner shader clears; a GPU in the partition mode SPX has only partition 0. */
 const PARTITION = "0\n";
 
 /**

@@ -9,7 +9,7 @@ import { whyNotReset } from "./gpu-verify.ts";
 import { resetGroups } from "./reset-groups.ts";
 import type { ResetResult, Scrub } from "./scrub-state.ts";
 
-/** Resets the host's GPUs with the allowed kinds of reset, from weak to strong, until all GPUs are well. */
+/** Resets the host's GPUs with the allowed kinds of reset, from weak to strong, until all GPUs are healthy. */
 export async function climb(scrub: Scrub): Promise<void> {
   const { input, run } = scrub;
   run.progress({ step: "gpu_reset" });
@@ -96,7 +96,7 @@ async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]>
   }
 }
 
-/** If the vendor's tool refuses to answer, for example because a reset left no GPU, no GPU counts as present. */
+/** If the vendor's tool prints no GPU state, for example because a reset left no GPU, no GPU counts as present. */
 async function readOrNone(scrub: Scrub): Promise<readonly GpuState[]> {
   try {
     return (await scrub.tools.read()).gpus;

@@ -53,7 +53,7 @@ async function quitMps({ system, timing }: Scrub): Promise<string | null> {
 
 /**
  * Names the processes that hold a GPU, and ends these processes if the task's order allows it. Returns false if a process still holds a GPU, or may
- * hold one because its open files are unreadable. The reset of a GPU that a process holds would fail, or harm the process.
+ * hold one because its open files are unreadable. The reset of a GPU that a process still uses would fail, or harm the process.
  */
 export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   const { system, timing, input, run } = scrub;
@@ -89,8 +89,8 @@ export async function kernelUsers(scrub: Scrub): Promise<string> {
 }
 
 /**
- * Unloads the kernel modules that use the GPU driver, and with `whole` also the driver's own module. Returns a reason for each kernel module that is
- * still loaded. Before each unload, the agent writes the name of the kernel module to the journal of the GPU cleaning.
+ * Unloads the kernel modules that use the GPU driver, and with `whole` also the driver's own module. Returns, for each kernel module that is still
+ * loaded, a text that says why. Before each unload, the agent writes the name of the kernel module to the journal of the GPU cleaning.
  */
 export async function unloadModules(scrub: Scrub, whole: boolean): Promise<string[]> {
   const { system, timing, tools } = scrub;
@@ -109,7 +109,7 @@ export async function unloadModules(scrub: Scrub, whole: boolean): Promise<strin
 
 /**
  * Turns off the persistence mode of NVIDIA GPUs, which the driver counts as a client of the GPU. The journal of the GPU cleaning says for which GPUs
- * the agent must turn persistence mode on later.
+ * the agent must turn persistence mode on after the cleaning.
  */
 export async function endPersistence(scrub: Scrub): Promise<void> {
   const { system, timing } = scrub;
@@ -117,7 +117,8 @@ export async function endPersistence(scrub: Scrub): Promise<void> {
   if (scrub.input.vendor !== "nvidia" || persistent.length === 0) return;
   scrub.journal = { ...scrub.journal, persistent: persistent.map(({ pci }) => pci) };
   await writeJournal(system, scrub.journal);
-  // The exit status of nvidia-smi does not matter here: if persistence mode prevents the reset, the reset's own message says so.
+  // The agent ignores the exit status with which nvidia-smi turns persistence mode off: if persistence mode prevents the reset, the reset's own
+  // message says so.
   for (const { pci } of persistent)
     await callDriver(system, "nvidia-smi", ["-i", pci, "-pm", "0"], {
       timeoutMs: timing.readMs,

@@ -3,8 +3,9 @@ import type { System } from "../system/system.ts";
 import { SCRUB_JOURNAL } from "./scrub-journal-path.ts";
 
 /**
- * Restores, at the agent's start, what a GPU cleaning of an earlier boot had stopped. A GPU cleaning of the present boot may still run, and its task
- * restores what the cleaning stopped. An agent without such a journal does not load the code of GPU cleanings, to save memory.
+ * Restores, at the agent's start, what a GPU cleaning of an earlier boot had stopped. If a GPU cleaning that began in the present boot is still
+ * running, its task restores what the cleaning stopped. If the host has no journal of a GPU cleaning, the agent does not load the code of GPU
+ * cleanings, to save memory.
  */
 export async function giveBackAfterBoot(system: System, log: Log): Promise<void> {
   try {

@@ -13,8 +13,9 @@ export const DRM_MAJOR = 226;
 const NVIDIA_DRIVER = /^nvidia/;
 
 /**
- * Finds the device numbers of a vendor's GPUs in the text of /proc/devices. The agent finds GPU devices by number, because a process with root rights
- * can make a device file of any name. Except for NVIDIA_MAJOR and DRM_MAJOR, the kernel chooses the major numbers of GPU drivers anew at each boot.
+ * Finds the device numbers of a vendor's GPUs in the text of /proc/devices. The agent finds GPU devices by their device numbers, because a process
+ * with root rights can make a device file of any name. Except for NVIDIA_MAJOR and DRM_MAJOR, the kernel chooses the major numbers of GPU drivers
+ * anew at each boot.
  */
 export function gpuDevices(vendor: GpuVendor, procDevices: string): readonly DeviceRange[] {
   const characters = procDevices.split(/^Block devices:/m, 1)[0] ?? "";

@@ -6,7 +6,7 @@ import { SCRUB_TIMING, type ScrubTiming } from "./scrub-timing.ts";
 
 export interface GivenBack {
   readonly services: readonly string[];
-  /** The reasons why services, kernel modules or persistence modes could not be restored, which keep the cleaning's journal on disk. */
+  /** The reasons why services, kernel modules or persistence modes could not be restored; while there are any, the cleaning's journal stays on disk. */
   readonly failures: readonly string[];
 }
 
@@ -77,9 +77,9 @@ async function keepPersistent(system: System, timing: ScrubTiming, journal: Scru
 }
 
 /**
- * Restores the kernel modules, services and persistence modes that a GPU cleaning stopped, and removes the cleaning's journal. Kernel modules and
- * services that already run stay as they are. Throws `DriverWedged` if the GPU driver hangs. After `DriverWedged`, the cleaning's journal stays on
- * disk, and the agent restores everything after the next boot.
+ * Restores the kernel modules, services and persistence modes that a GPU cleaning stopped, and removes the cleaning's journal. `giveBack` leaves
+ * kernel modules and services that already run as they are. Throws `DriverWedged` if the GPU driver hangs. After `DriverWedged`, the cleaning's
+ * journal stays on disk, and the agent restores what the cleaning stopped after the next boot.
  */
 export async function giveBack(system: System, timing: ScrubTiming, journal: ScrubJournal): Promise<GivenBack> {
   const modules = await loadModules(system, timing, journal.modules);

@@ -33,8 +33,8 @@ export const describe = (holders: readonly DeviceHolder[]): string =>
 const isUntouchable = ({ pid }: DeviceHolder): boolean => pid === 1 || pid === process.pid || pid === process.ppid;
 
 /**
- * Ends the processes that hold a GPU: with SIGTERM, and after `holderMs` with SIGKILL. Returns all processes that hold a GPU at the end, even those
- * that opened a GPU after the call.
+ * Ends the processes that hold a GPU: with SIGTERM, and after `holderMs` with SIGKILL. Returns the processes that still hold a GPU after the attempt
+ * to end them, even those that opened a GPU only after the call.
  */
 export async function endHolders(system: System, timing: ScrubTiming, find: () => Promise<Holders>): Promise<Holders> {
   let found = await find();

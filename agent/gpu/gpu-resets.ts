@@ -9,13 +9,16 @@ const Resets = z.strictObject({
   resets: z.array(z.strictObject({ pci: z.string().max(64), at_us: z.number() })).max(64),
 });
 
-/** A GPU that a cleaning has reset and found healthy, and the monotonic time from which the kernel's log has no fault of it. */
+/** A GPU that a cleaning has reset and found healthy, and the monotonic time since which the kernel's log has no fault of the GPU. */
 export interface GpuReset {
   readonly pci: string;
   readonly atUs: number;
 }
 
-/** The resets of this boot. A reset ends the earlier faults of its GPU. If the file is unreadable, no GPU counts as reset, and all faults are kept. */
+/**
+ * Returns the GPU resets since the host's boot. A reset ends the earlier faults of its GPU. If the file of GPU resets is unreadable, no GPU counts as
+ * reset, and all GPU faults are kept.
+ */
 export async function readResets(system: System): Promise<readonly GpuReset[]> {
   try {
     const { boot_id, resets } = Resets.parse(JSON.parse((await system.read(RESETS_FILE)) ?? "null"));
@@ -25,7 +28,7 @@ export async function readResets(system: System): Promise<readonly GpuReset[]> {
   }
 }
 
-/** Notes that GPUs were reset and are healthy, so that older faults in the kernel's log no longer count. */
+/** Records that GPUs were reset and are healthy, so that older faults of these GPUs in the kernel's log no longer count. */
 export async function noteResets(system: System, pcis: readonly string[], atUs: number): Promise<void> {
   const others = (await readResets(system)).filter(({ pci }) => !pcis.includes(pci));
   const resets = [...pcis.map((pci) => ({ pci, atUs })), ...others].slice(0, 64);

@@ -14,7 +14,7 @@ export const GPU_SCRUB_WORK = defineWork({
   mayBlock: true,
 });
 
-/** The kind of work that restores the services and kernel modules that a lost or cancelled GPU cleaning stopped. */
+/** The kind of worker process that restores the services and kernel modules that a lost or cancelled GPU cleaning stopped. */
 export const GPU_GIVE_BACK_WORK = defineWork({
   kind: "gpu.give_back",
   input: z.strictObject({}),

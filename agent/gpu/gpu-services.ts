@@ -2,9 +2,9 @@ import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
 /**
  * A pattern of unit names of services that may hold GPUs; the mark `fabric` means services that manage NVLink. The agent stops services in the order
- * of RULES, in which a service stands before the services that it uses. Services with the mark `fabric` run on during a reset of GPUs with NVSwitch,
- * because the reset needs no stop of the Fabric Manager. After a stop and start of the Fabric Manager without a GPU reset in between, NVLink is
- * unusable until a reboot.
+ * of RULES, in which a service stands before the services that it uses. Services with the mark `fabric` keep running during a reset of GPUs with
+ * NVSwitch, because the reset does not require a stop of the Fabric Manager. After a stop and start of the Fabric Manager without a GPU reset in
+ * between, NVLink is unusable until a reboot.
  */
 interface ServiceRule {
   readonly unit: RegExp;

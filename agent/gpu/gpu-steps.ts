@@ -5,7 +5,7 @@ import { cleaningStep } from "../accounts/step.ts";
 export type GpuStep = CleaningStep & { readonly step: GpuStepName };
 type Value = string | number | boolean | null;
 
-/** A cleaning step must fit its schema, because the hub would refuse the whole result otherwise. */
+/** Makes a cleaning step that fits its schema, because the hub would otherwise refuse the whole result of the task. */
 export const gpuStep = (
   step: GpuStepName,
   target: string,

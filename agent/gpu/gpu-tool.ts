@@ -55,5 +55,5 @@ export async function callDriver(
   return { exitCode: ran.exitCode, stdout: ran.stdout, said: lastWords(`${ran.stdout}\n${ran.stderr}`) };
 }
 
-/** A cut may remove the name before a secret, by which the secret is found, so the secrets go before the cut. */
+/** `lastWords` removes secrets before it cuts the text, because a cut may remove the name before a secret, by which the secret is found. */
 const lastWords = (text: string): string => withoutCredentials(text).trim().replace(/\s+/g, " ").slice(-MOST_SAID);

@@ -66,8 +66,8 @@ function identityFaults(before: GpuState, after: GpuState): string[] {
 }
 
 /**
- * Each GPU setting must have its value in REQUIRED, or, without one, its value from before the cleaning. A GPU setting that the vendor's tool does
- * not tell counts as a fault.
+ * After a GPU cleaning, each GPU setting must have its value in `REQUIRED`, or, if `REQUIRED` lacks the setting, its value from before the cleaning.
+ * A GPU setting that the vendor's tool does not report counts as a fault.
  */
 function settingFaults(before: GpuState, settled: GpuState): string[] {
   return Object.entries(settled.settings).flatMap(([name, value]) => {
@@ -78,7 +78,7 @@ function settingFaults(before: GpuState, settled: GpuState): string[] {
   });
 }
 
-/** Returns the faults of a GPU directly after a reset, for which the agent tries the next stronger kind of reset. */
+/** Returns the faults of a GPU directly after a reset; if there are any, the agent tries the next stronger kind of reset. */
 export function whyNotReset(idle: GpuState | undefined, after: GpuState | undefined): readonly string[] {
   if (idle === undefined || after === undefined) return ["the GPU is missing"];
   return [...after.faults, ...memoryFaults(idle, after), ...processFaults(after), ...fabricFaults(idle, after)];

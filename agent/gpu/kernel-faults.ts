@@ -30,15 +30,16 @@ export const presentMoment = (): Moment => ({
 });
 
 /**
- * The wall-clock time, in seconds, from which `journalctl --since` lists every entry after `start`. It is right even if the wall clock was stepped
- * since `start`. Entries before a step have times of the old wall clock, and entries after the step have times of the new one.
+ * The wall-clock time, in seconds, from which `journalctl --since` lists every entry after `start`. The computed start time for `journalctl --since`
+ * is right even if the wall clock was set since `start`. If the wall clock was set, earlier journal entries have times of the old wall clock, and
+ * later entries have times of the new one.
  */
 export const journalStart = (start: Moment, now: Moment): number =>
   Math.floor(Math.min(start.wallMs, now.wallMs - (now.monotonicUs - start.monotonicUs) / 1000) / 1000);
 
 /**
  * Reads the GPU faults since the monotonic time `sinceUs` from the output of `journalctl -k -o json`, which has one JSON object in each line. Throws
- * if a line is not an object with a message, because an unreadable log does not prove that the kernel reported no fault.
+ * if a line of journalctl's output is not an object with a message, because an unreadable log does not prove that the kernel reported no fault.
  */
 export function kernelFaults(vendor: GpuVendor, journal: string, sinceUs: number): readonly KernelFault[] {
   return journal.split("\n").flatMap((line) => {
@@ -49,7 +50,7 @@ export function kernelFaults(vendor: GpuVendor, journal: string, sinceUs: number
   });
 }
 
-/** Returns the GPU fault that a message of the kernel tells, or null for any other message. */
+/** Returns the GPU fault that a kernel message reports, or null for any other message. */
 export function kernelFaultIn(vendor: GpuVendor, text: string): KernelFault | null {
   const found = vendor === "nvidia" ? XID.exec(text) : AMD_FAULT.exec(text);
   if (found === null) return null;
@@ -57,7 +58,7 @@ export function kernelFaultIn(vendor: GpuVendor, text: string): KernelFault | nu
   return { pci: addressOf(pci), xid: vendor === "nvidia" ? Number(number) : null, text: text.slice(0, MOST_TEXT) };
 }
 
-/** True if an entry of the journal is older than a monotonic time. An entry without a readable monotonic time counts as new. */
+/** True if an entry of the systemd journal is older than the given monotonic time. A journal entry without a readable monotonic time counts as new. */
 function isBefore(entry: unknown, sinceUs: number): boolean {
   if (typeof entry !== "object" || entry === null || !("__MONOTONIC_TIMESTAMP" in entry)) return false;
   const at = entry.__MONOTONIC_TIMESTAMP;

@@ -9,15 +9,16 @@ import {
 import { childrenNamed, parseDocument, textAt, UnreadableXml, type XmlNode } from "./gpu-xml.ts";
 
 /**
- * Whether a text in nvidia-smi's output means that the GPU lacks the field. A text that is neither `N/A` nor a known value counts as an unknown
- * value.
+ * Whether a text in nvidia-smi's output means that the GPU lacks the field. A text of nvidia-smi that is neither `N/A` nor a known value counts as an
+ * unknown value.
  */
 const isAbsent = (text: string | null): boolean => text === null || text === "N/A" || text === "[N/A]";
 const known = (text: string | null): string | null => (isAbsent(text) || text === "" ? null : text);
 
 /**
  * The actions that NVIDIA's driver recommends for a GPU, by the text in nvidia-smi's output. NVIDIA's drivers have the field `gpu_recovery_action`
- * since R565, and up to R555 only `gpu_reset_status`. NVIDIA's driver also recommends more than a reset of the GPU, for example a reboot of the host.
+ * since R565, and up to R555 only `gpu_reset_status`. The action that NVIDIA's driver recommends can also be more than a reset of the GPU, for
+ * example a reboot of the host.
  */
 const ACTIONS: Readonly<Record<string, GpuAction>> = {
   None: "none",
@@ -43,7 +44,7 @@ function recommendation(gpu: XmlNode): { readonly action: GpuAction; readonly sa
   return { action: "unknown", said };
 }
 
-/** The names that different GPUs and drivers give to the counters of uncorrectable memory errors since the driver's last load. */
+/** The names of the counters of uncorrectable memory errors since the driver's last load, which differ between GPUs and drivers. */
 const VOLATILE = [
   "double_bit/total",
   "sram_uncorrectable",
@@ -54,8 +55,8 @@ const VOLATILE = [
 const REPAIRS = ["channel_repair_pending", "tpc_repair_pending"];
 
 /**
- * The faults in the GPU's counters of uncorrectable errors since the last load of the GPU driver. The GPU's error counters may be missing only if its
- * error correction is off or does not exist.
+ * The faults that the GPU's counters of uncorrectable errors show since the last load of the GPU driver. The GPU's error counters may be missing only
+ * if its error correction is off or does not exist.
  */
 function eccFaults(gpu: XmlNode): string[] {
   const mode = textAt(gpu, "ecc_mode/current_ecc");
@@ -76,8 +77,8 @@ function eccFaults(gpu: XmlNode): string[] {
 }
 
 /**
- * Repairs of the GPU's memory that wait for a reset or that failed. NVIDIA GPUs since Ampere remap rows of faulty memory, and older GPUs retire
- * pages.
+ * The fields about repairs of the GPU's memory that wait for a reset or that failed. NVIDIA GPUs since Ampere remap rows of faulty memory, and older
+ * GPUs retire pages.
  */
 function memoryFaults(gpu: XmlNode): string[] {
   const pending = textAt(gpu, "remapped_rows/remapped_row_pending");

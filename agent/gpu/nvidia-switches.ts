@@ -19,7 +19,7 @@ const SCRUB_OFF = "RMDisableScrubOnFree";
 
 /**
  * Reads the registry switches from the file `params` of NVIDIA's driver, for example `RMDisableScrubOnFree=1;RmX=2`. Returns null if `params` lacks
- * one of its two lines with registry switches, because a switch may be set unseen.
+ * one of its two lines with registry switches, because the missing line could hide a switch that is set.
  */
 export function switchesInParams(text: string): readonly DriverSwitch[] | null {
   const lines = [...text.matchAll(TEXT_LINE)];

@@ -11,8 +11,8 @@ export interface ResetGroup {
 }
 
 /**
- * Groups GPUs for resets: all GPUs on NVSwitches, the GPUs of each XGMI hive, and every other GPU alone. On an NVSwitch host, a GPU that does not
- * tell its fabric may still be linked, so it counts as a GPU on NVSwitches.
+ * Groups GPUs for resets: all GPUs on NVSwitches, the GPUs of each XGMI hive, and every other GPU alone. On an NVSwitch host, a GPU whose fabric is
+ * not reported may still be linked, so it counts as a GPU on NVSwitches.
  */
 export function resetGroups(gpus: readonly GpuState[]): readonly ResetGroup[] {
   const switched = gpus.some(({ group }) => group === "nvswitch");

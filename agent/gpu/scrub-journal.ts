@@ -6,10 +6,10 @@ import { SCRUB_JOURNAL } from "./scrub-journal-path.ts";
 
 const WEDGED = "/var/lib/muster/agent/gpu-wedged.json";
 
-/** The agent writes a journal entry before each stop, so that everything can be restored after a kill of the agent. */
+/** The agent writes a journal entry before each stop of a service or kernel module, so that everything can be restored after a kill of the agent. */
 const ScrubJournal = z.strictObject({
   task_id: z.string(),
-  /** The boot in which the GPU cleaning began. */
+  /** The id of the boot in which the GPU cleaning began. */
   boot_id: z.string(),
   vendor: z.enum(GPU_VENDORS),
   services: z.array(z.string()),
@@ -19,8 +19,8 @@ const ScrubJournal = z.strictObject({
 export type ScrubJournal = z.output<typeof ScrubJournal>;
 
 /**
- * Reads the journal of an unfinished GPU cleaning, or returns null if the host has none. Throws if the journal is unreadable, because the GPU
- * cleaning may have left services of the host stopped.
+ * Reads the journal of an unfinished GPU cleaning, or returns null if the host has no such journal. Throws if the journal is unreadable, because the
+ * GPU cleaning may have left services of the host stopped.
  */
 export async function readJournal(system: System): Promise<ScrubJournal | null> {
   const text = await system.read(SCRUB_JOURNAL);
@@ -37,7 +37,7 @@ export async function endJournal(system: System, journal: ScrubJournal): Promise
 
 const Wedged = z.object({ boot_id: z.string(), message: z.string() });
 
-/** The agent writes to disk that the GPU driver hangs, so that it starts no other work on the GPUs before a reboot. */
+/** The agent records on disk that the GPU driver hangs, so that it starts no other work on the GPUs before a reboot. */
 export async function markWedged(system: System, error: Error): Promise<void> {
   const place = error instanceof DriverWedged ? error.where : {};
   const mark = { boot_id: await system.bootId(), message: error.message, ...place };

@@ -93,8 +93,8 @@ async function reply(scrub: Scrub, steps: readonly GpuStep[], needs: ReturnType<
 }
 
 /**
- * Returns the error of a hanging GPU driver, otherwise null. With a hanging GPU driver, the agent restores nothing before the next boot, because
- * every program that uses the driver would hang.
+ * Returns the error if it says that the GPU driver hangs, and otherwise null. With a hanging GPU driver, the agent restores nothing before the next
+ * boot, because every program that uses the driver would hang.
  */
 async function clean(scrub: Scrub): Promise<DriverWedged | null> {
   let wedge: DriverWedged | null = null;

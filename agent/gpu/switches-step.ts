@@ -14,8 +14,8 @@ import type { Scrub } from "./scrub-state.ts";
 
 /**
  * Checks the registry switches of NVIDIA's driver, which AMD's driver does not have. The step `gpu_switches` fails if a switch keeps NVIDIA's driver
- * from zeroing freed GPU memory. Registry switches that do not concern freed memory are only evidence of the step `gpu_switches`, because operators
- * set them too.
+ * from zeroing freed GPU memory. Registry switches that do not concern freed memory do not fail the step `gpu_switches` and are only in its evidence,
+ * because operators set them too.
  */
 export async function switchesStep(scrub: Scrub): Promise<GpuStep | null> {
   if (scrub.input.vendor !== "nvidia") return null;

@@ -31,7 +31,7 @@ interface Seen {
   readonly wedge: DriverWedged | null;
 }
 
-/** Compares each GPU with its state before the cleaning, and makes a step `gpu_verify` even for a missing GPU. */
+/** Compares each GPU with its state before the cleaning, and reports a step `gpu_verify` for each GPU, even for a missing one. */
 export async function verify(scrub: Scrub, startedAt: Moment, earlier: DriverWedged | null): Promise<Ends> {
   scrub.run.progress({ step: "gpu_verify" });
   const seen = await look(scrub, startedAt, earlier);

@@ -1,6 +1,6 @@
 import { type Findings, fault, fine, type Judged, notObserved, worstOf } from "./judged.ts";
 
-/** Above the first difference from the hub's clock the host's clock is wrong; below the second it no longer is. */
+/** The host's clock becomes wrong at more than `WRONG_MS` of difference from the hub's clock, and is right again at `RIGHT_MS` or less. */
 const WRONG_MS = 5_000;
 const RIGHT_MS = 2_000;
 
@@ -10,7 +10,7 @@ export function parseTimedatectl(text: string): { readonly synchronized: boolean
   return { synchronized: value === undefined ? null : value === "yes" };
 }
 
-/** The agent compares its clock with the hub's as well, because a time server may be wrong too. */
+/** The agent also compares the host's clock with the hub's clock, because a time server may be wrong too. */
 export function judgeClock(synchronized: boolean | null, skewMs: number, wasWrong: boolean): Findings {
   const kernel: Judged =
     synchronized === null

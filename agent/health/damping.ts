@@ -1,21 +1,25 @@
 import { classOf, NOT_OBSERVED } from "../../shared/condition-types.ts";
 import type { HealthType, Judged } from "./judged.ts";
 
-/** A condition as the agent reports it, and what the looks since then say otherwise. */
+/** A condition as the agent reports it (`shown`), and what later checks found if they contradict it (`other`). */
 export interface Damped {
   readonly shown: Judged;
-  /** How many of the newest looks in a row agree with each other, and not with `shown`. */
+  /** How many of the newest checks in a row agree with each other on a result that contradicts `shown`. */
   readonly other: { readonly kind: string; readonly looks: number } | null;
 }
 
-/** A measured value may be over its bound for a moment, so a warning needs as many looks that agree. A fault that bars counts at once. */
+/**
+ * A measured value may exceed its bound for a moment, so a warning needs `LOOKS_TO_CHANGE` checks in a row that agree. A fault of a barring condition
+ * is reported at once.
+ */
 const LOOKS_TO_CHANGE = 2;
 
 const kindOf = ({ status, reason }: Judged): string => (reason === NOT_OBSERVED ? reason : status);
 
 /**
- * Takes one more look into account. A condition changes its status only when two looks in a row agree, so that a value at its bound, or one failed
- * read, does not make the condition flap. A fault of a barring condition counts at its first look, because a tenant must not get a broken host.
+ * Takes the result of one more check into account. A condition changes its status only when two checks in a row agree, so that a value at its bound,
+ * or one failed read, does not make the condition flap. A fault of a barring condition, which keeps tenants off the host, is reported after its first
+ * check, because a tenant must not get a broken host.
  */
 export function damp(type: HealthType, before: Damped | null, seen: Judged): Damped {
   if (before === null || kindOf(before.shown) === kindOf(seen)) return { shown: seen, other: null };

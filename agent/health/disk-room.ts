@@ -1,6 +1,6 @@
 import { type Findings, fault, fine, notObserved } from "./judged.ts";
 
-/** The room of one file system on a disk of the host. */
+/** The size and the free space of one file system on a disk of the host. */
 export interface Room {
   readonly path: string;
   readonly bytes: number;
@@ -9,13 +9,15 @@ export interface Room {
   readonly freeFiles: number;
 }
 
-/** Below the first share of free room a file system is full; above the second share it no longer is. */
+/** A file system becomes full below the share `FULL` of free space, and stays full until the share `ROOMY` is free. */
 const FULL = 0.05;
 const ROOMY = 0.08;
 
 const shareOf = (free: number, total: number): number => (total > 0 ? free / total : 1);
 
-/** `wasFull` is true if the look before found a full file system, so that a file system at its bound does not change the condition each time. */
+/**
+ * `wasFull` is true if the previous check found a full file system, so that a file system near the limit does not change the condition at each check.
+ */
 export function judgeRoom(rooms: readonly Room[], wasFull: boolean): Findings {
   if (rooms.length === 0) return { "health.disk_room": notObserved("The host shows no file system on a disk.") };
   const least = wasFull ? ROOMY : FULL;

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { type Findings, fault, fine, named, notObserved, unreadable } from "./judged.ts";
 
 /**
- * What a disk says about itself, from `smartctl --json -H -A` or from `nvme smart-log -o json`. A value that the disk does not tell is null.
+ * What a disk reports about its own health, from `smartctl --json -H -A` or from `nvme smart-log -o json`. A value that the disk does not report is
+ * null.
  */
 export interface DiskHealth {
   /** False if the disk predicts its own failure by its SMART status. */
@@ -83,7 +84,10 @@ export function parseSmartctl(text: string): DiskHealth | null {
   };
 }
 
-/** The bits of Critical Warning (NVM Express Base Specification, SMART / Health Information). Bit 1 is only a temperature. */
+/**
+ * The bits of the NVMe field Critical Warning (NVM Express Base Specification, SMART / Health Information), each with its meaning. Bit 1 of Critical
+ * Warning only reports a temperature.
+ */
 const CRITICAL: Readonly<Record<number, string>> = {
   0: "its spare blocks are below their threshold",
   2: "its reliability is degraded by media or internal errors",
@@ -96,13 +100,16 @@ const WORN_PERCENT = 90;
 
 export type SeenDisk = { readonly name: string } & (
   | { readonly health: DiskHealth }
-  /** A disk is silent if no tool is there or the disk has no SMART, and not if a tool hangs or prints what nobody can read. */
+  /**
+   * A disk is silent if no tool for its health is installed or the disk has no SMART; it is not silent if such a tool hangs or prints unreadable
+   * text.
+   */
   | { readonly health: null; readonly isSilent: boolean; readonly why: string }
 );
 
 function failuresOf({ passed, criticalWarning }: DiskHealth): string[] {
   const bits = Object.entries(CRITICAL).filter(([bit]) => ((criticalWarning ?? 0) & (1 << Number(bit))) !== 0);
-  // A disk's own prediction of its failure, without a bit that says why.
+  // True if the disk predicts its own failure, and no bit of Critical Warning says why.
   const predicted = passed === false && bits.length === 0 && (criticalWarning ?? 0) === 0;
   return [...bits.map(([, text]) => text), ...(predicted ? ["it predicts its own failure (SMART)"] : [])];
 }
@@ -119,7 +126,7 @@ function wearOf(disk: DiskHealth): string[] {
   ];
 }
 
-/** Judges all disks of the host. A disk that was not read makes the conditions Unknown, unless another disk has a fault. */
+/** Judges all disks of the host. A disk whose health was not read makes the conditions of the disks Unknown, unless another disk has a fault. */
 export function judgeDisks(disks: readonly SeenDisk[]): Findings {
   if (disks.length === 0) {
     const none = notObserved("The host shows no disks of its own.");

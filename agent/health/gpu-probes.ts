@@ -12,7 +12,7 @@ import { type Probe, type ProbeContext, RHYTHM, TOOL_TIME, type ToolTime } from 
 
 const TIMES = { timeoutMs: SCRUB_TIMING.readMs, graceMs: SCRUB_TIMING.graceMs };
 
-/** Keeps a hanging driver from getting one more program at each look. */
+/** After the GPU driver has hung, keeps each check from starting one more program that calls the driver. */
 class Patience {
   #wedge: { readonly error: DriverWedged; readonly at: number } | null = null;
 
@@ -32,7 +32,7 @@ class Patience {
 const addressesOf = async (system: System, vendor: "nvidia" | "amd"): Promise<readonly string[] | null> =>
   (await system.pciGpus())?.filter((gpu) => gpu.vendor === vendor).map(({ address }) => address) ?? null;
 
-/** A host without GPUs of one vendor says so only once, by the probe of NVIDIA's GPUs. */
+/** If the host has no GPU at all, only the probe of NVIDIA's GPUs reports the lack of GPUs. */
 async function withoutGpus(system: System): Promise<Findings> {
   const gpus = await system.pciGpus();
   if (gpus === null) return { "hardware.gpus": NO_PCI_BUS, "health.gpu": NO_PCI_BUS };
@@ -80,7 +80,10 @@ export function amdProbe(): Probe {
   return { name: "amd", everyMs: RHYTHM.amd, callsGpuDriver: true, look };
 }
 
-/** Reads the counters of RAS from the driver's files, which costs much less than amd-smi. A read may hang in the driver, so `grep` reads them. */
+/**
+ * Reads the RAS counters from the amdgpu driver's files, which costs much less than a run of amd-smi. The separate process `grep` reads the files of
+ * the RAS counters, because a read may hang in the driver.
+ */
 export function rasProbe(times: ToolTime = TOOL_TIME): Probe {
   const tools = new PatientTools();
   const look = async ({ system }: ProbeContext): Promise<Findings> => {

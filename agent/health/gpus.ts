@@ -3,10 +3,10 @@ import { DriverWedged, StateUnreadable, ToolMissing } from "../gpu/gpu-tool.ts";
 import type { KernelFault } from "../gpu/kernel-faults.ts";
 import { type Findings, fault, fine, type Judged, notObserved, unreadable } from "./judged.ts";
 
-/** What the vendor's tool says about the GPUs, or why it says nothing. */
+/** The report of the vendor's tool about the GPUs, or the error because of which there is no report. */
 export type GpuLook = { readonly report: GpuReport } | { readonly error: unknown };
 
-/** While NVLink connects the GPUs after a boot, a look says only that it is not yet ready. */
+/** The reason of the GPU condition while NVLink still connects the GPUs after a boot and is not yet ready. */
 export const FABRIC_STARTING = "FabricStarting";
 
 const NO_GPUS = fine("The PCI bus lists no GPU of NVIDIA or AMD", "NoGpus");
@@ -53,7 +53,7 @@ function judgeReport(onBus: readonly string[], gpus: readonly GpuState[]): Findi
   };
 }
 
-/** Compares the GPUs on the PCI bus with those of the driver, and judges each GPU by what the vendor's tool says about it. */
+/** Compares the GPUs on the PCI bus with the GPUs that the driver shows, and judges each GPU by what the vendor's tool says about it. */
 export function judgeGpus(onBus: readonly string[], look: GpuLook): Findings {
   if (onBus.length === 0) return { "hardware.gpus": NO_GPUS, "health.gpu": NO_GPUS };
   if ("report" in look) return judgeReport(onBus, look.report.gpus);
@@ -71,17 +71,17 @@ export function judgeGpus(onBus: readonly string[], look: GpuLook): Findings {
  * GPU off the bus, uncontained errors, and firmware that no longer answers.
  */
 const BARRING_XIDS: ReadonlySet<number> = new Set([48, 62, 64, 74, 79, 95, 109, 110, 119, 120, 123, 136, 140, 143]);
-/** Xids that say that the GPU's memory wears: remapped rows, many corrected errors, and errors that ended only one program. */
+/** Xids that show wear of the GPU's memory: remapped rows, many corrected errors, and errors that ended only one program. */
 const WEAR_XIDS: ReadonlySet<number> = new Set([63, 92, 94]);
 
 const told = ({ pci, xid, text }: KernelFault): string => `${pci ?? "a GPU"}: ${xid === null ? text : `Xid ${xid}`}`;
 
-/** True for a grave fault, after which the GPU needs a reset or a repair. Every fault that AMD's driver tells is one. */
+/** True for a grave fault, after which the GPU needs a reset or a repair. Every GPU fault that AMD's driver logs counts as grave. */
 export const isBarring = ({ xid }: KernelFault): boolean => xid === null || BARRING_XIDS.has(xid);
 
 /**
- * Judges the GPU faults in the kernel's log: serious faults that nothing has cleared yet, and signs of wear that are new since the previous check. All
- * other Xids are faults of a tenant's programs.
+ * Judges the GPU faults in the kernel's log: serious faults that nothing has cleared yet, and signs of wear that are new since the previous check.
+ * Xids that are neither grave nor signs of wear are faults of a tenant's programs.
  */
 export function judgeKernelFaults(barring: readonly KernelFault[], news: readonly KernelFault[]): Findings {
   const wear = news.filter(({ xid }) => xid !== null && WEAR_XIDS.has(xid));

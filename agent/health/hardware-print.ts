@@ -11,8 +11,8 @@ const textOf = (system: System, path: string): Promise<string> =>
   );
 
 /**
- * A short text that changes when the host gains or loses a GPU, memory, a disk, a link or an address of a link. Reading it costs much less than reading
- * the inventory, so the agent compares it every few minutes.
+ * A short text that changes when the host gains or loses a GPU, memory, a disk, a link or an address of a link. The agent compares `hardwarePrint`
+ * every few minutes to notice changed hardware, because reading the whole inventory costs much more.
  */
 export async function hardwarePrint(system: System, addressesOf = ipv4Addresses(system.root)): Promise<string> {
   const gpus = (await system.pciGpus())?.map(({ address }) => address) ?? null;

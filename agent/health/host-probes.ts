@@ -9,7 +9,7 @@ import { type BestSpeeds, bestSpeeds, judgeNics, type Nic } from "./nics.ts";
 import { PatientTools } from "./patience.ts";
 import { type Probe, RHYTHM, TOOL_TIME, type ToolTime } from "./probe.ts";
 
-/** The text of a file of the kernel, or null if the kernel has no answer; many files of sysfs fail to be read without a link or a device. */
+/** The text of a kernel file, or null if the file cannot be read; many files of sysfs are unreadable while a link or a device is missing. */
 const textOf = (system: System, path: string): Promise<string | null> =>
   system.read(path).then(
     (text) => text?.trim() ?? null,
@@ -54,7 +54,7 @@ export function nicsProbe(): Probe {
 }
 
 const EDAC = "/sys/devices/system/edac/mc";
-/** The folders of modules; older kernels have a folder for each row of chips instead. */
+/** The names of EDAC's folders of memory modules; older kernels have a folder for each row of memory chips (`csrow`) instead. */
 const MODULE = /^(dimm|rank|csrow)\d+$/;
 
 async function readController(system: System, name: string): Promise<MemoryController> {
@@ -93,7 +93,10 @@ export function memoryProbe(): Probe {
   };
 }
 
-/** File systems on disks of the host; a file system of a server may hang, and its room is the server's matter. */
+/**
+ * The types of file systems on the host's own disks. A file system of a server is not checked: it may hang, and the server is responsible for its
+ * free space.
+ */
 const DISK_FILE_SYSTEMS: readonly string[] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "zfs"];
 const MOST_ROOMS = 32;
 
@@ -130,7 +133,10 @@ export const clockProbe = (): Probe => ({
 
 const SMARTCTL = ["--json=c", "--nocheck=standby", "-H", "-A"];
 
-/** Reads a disk's health by smartctl, or by nvme-cli if smartctl does not tell it. smartctl ends with a status other than 0 for a failing disk, too. */
+/**
+ * Reads a disk's health by smartctl, or by nvme-cli if smartctl does not report it. For a failing disk, smartctl prints the health and also ends with
+ * a status other than 0.
+ */
 async function readDisk(
   system: System,
   tools: PatientTools,
@@ -147,7 +153,7 @@ async function readDisk(
     const [tool] = command;
     const ran = await tools.attempt(system, name, command, times);
     if (ran.kind === "missing") silent.push(ran.message);
-    // The disk hangs, so another tool would hang too.
+    // If one tool hangs on a disk, another tool would hang on the disk too.
     else if (ran.kind === "hung") return { name, health: null, isSilent: false, why: "it did not answer in time" };
     else {
       try {
@@ -186,7 +192,7 @@ function ownDisks(system: System) {
       .devices.filter((device) => isOwnDisk(device) && !device.isPath)
       .slice(0, MOST_DISKS);
   } catch {
-    // The host does not show its block devices.
+    // If the host's block devices cannot be listed, no disk is checked.
     return [];
   }
 }

@@ -1,10 +1,10 @@
 import { type ConditionTypeOf, NOT_OBSERVED } from "../../shared/condition-types.ts";
 import type { ConditionStatus } from "../../shared/readiness.ts";
 
-/** The types of the conditions that the agent's looks at its host report. */
+/** The types of the conditions that the agent's checks of its host report. */
 export type HealthType = Extract<ConditionTypeOf<"agent">, `hardware.${string}` | `health.${string}`>;
 
-/** What one look at the host says about one condition. */
+/** The result of one check of the host for one condition. */
 export interface Judged {
   readonly status: ConditionStatus;
   readonly reason: string;
@@ -23,21 +23,24 @@ export const fault = (reason: string, faults: readonly string[]): Judged => ({
   message: named(faults),
 });
 
-/** A tool, a file of the kernel or a part of the hardware is missing. What cannot be observed is information, and never counts as healthy. */
+/**
+ * The result of a check if a tool, a file of the kernel or a part of the hardware that the check needs is missing. A state that the agent cannot
+ * observe is reported as information, and never counts as healthy.
+ */
 export const notObserved = (message: string): Judged => ({
   status: "Unknown",
   reason: NOT_OBSERVED,
   message: message.slice(0, MOST_MESSAGE),
 });
 
-/** A tool that is there did not answer as it should, so nobody knows whether the hardware is healthy. */
+/** The result of a check if an installed tool did not answer as it should, so that nobody knows whether the hardware is healthy. */
 export const unreadable = (message: string): Judged => ({
   status: "Unknown",
   reason: "Unreadable",
   message: message.slice(0, MOST_MESSAGE),
 });
 
-/** Returns the first of several findings in one text, and the number of the others. */
+/** Joins the first `MOST_NAMED` findings in one text, and adds the number of the other findings. */
 export function named(all: readonly string[]): string {
   const more = all.length > MOST_NAMED ? `; and ${all.length - MOST_NAMED} more` : "";
   return `${all.slice(0, MOST_NAMED).join("; ").slice(0, MOST_MESSAGE)}${more}`;
@@ -46,6 +49,9 @@ export function named(all: readonly string[]): string {
 const badness = ({ status, reason }: Judged): number =>
   status === "False" ? 3 : status === "True" ? 0 : reason === NOT_OBSERVED ? 1 : 2;
 
-/** Several looks may each say a part of one condition, for example the GPU driver and the kernel's log. The worst of them is the condition. */
+/**
+ * Several probes, for example of the GPU driver and of the kernel's log, may each report a part of one condition. The worst of these parts becomes
+ * the condition.
+ */
 export const worstOf = (parts: readonly Judged[]): Judged | null =>
   parts.reduce<Judged | null>((worst, one) => (worst === null || badness(one) > badness(worst) ? one : worst), null);

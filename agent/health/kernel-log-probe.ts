@@ -11,7 +11,10 @@ import { judgeKernelLog, type KernelLine, type KernelLog, parseKernelLog } from 
 import { type Probe, RHYTHM, TOOL_TIME } from "./probe.ts";
 import { faultsIn, MOST_FAULTS, type StandingFault, standingFaults } from "./standing-faults.ts";
 
-/** Where the last look at the kernel's log ended, and the grave GPU faults up to there, so that a restart of the agent forgets no fault. */
+/**
+ * The place in the kernel's log at which the last check ended, and the grave GPU faults that the log reports up to this place, so that a restart of
+ * the agent forgets no fault.
+ */
 const LOG_FILE = `${STATE_DIR}/kernel-log.json`;
 const LogFile = z.strictObject({
   boot_id: z.string().max(64),
@@ -38,7 +41,7 @@ async function readKnown(system: System): Promise<Known> {
     const file = LogFile.parse(JSON.parse((await system.read(LOG_FILE)) ?? "null"));
     if (file.boot_id === (await system.bootId())) return { cursor: file.cursor, faults: file.faults };
   } catch {
-    // Without a readable file, the look begins at the boot, and finds the faults again.
+    // If the file `kernel-log.json` is unreadable, the probe reads the kernel's log of the whole boot, and finds the faults again.
   }
   return { cursor: null, faults: [] };
 }
@@ -61,7 +64,10 @@ const JOURNAL = [
   "5000",
 ];
 
-/** Reads what the kernel wrote after the cursor. The agent's unit may not read the kernel's own buffer, so it asks the journal. */
+/**
+ * Reads the entries of the kernel's log that the systemd journal holds after the cursor. The agent reads the kernel's log from the journal, because
+ * the agent's systemd unit may not read the kernel's own buffer.
+ */
 async function readLog(system: System, cursor: string | null): Promise<KernelLog | Judged> {
   const since = cursor === null ? [] : [`--after-cursor=${cursor}`];
   const ran = await system.attempt("journalctl", [...JOURNAL, ...since], TOOL_TIME);
@@ -77,7 +83,10 @@ async function readLog(system: System, cursor: string | null): Promise<KernelLog
   }
 }
 
-/** The kernel's log says something about the GPUs only on a host that has some. A GPU that has left the bus is no longer there. */
+/**
+ * A host without GPUs and without known GPU faults gets no GPU condition from the kernel's log. A known GPU fault is enough for a condition even if
+ * the PCI bus lists no GPU, because a GPU may have left the bus.
+ */
 async function judgeFaults(
   system: System,
   standing: readonly StandingFault[],
@@ -87,7 +96,7 @@ async function judgeFaults(
   return judgeKernelFaults(standing, faultsIn(lines));
 }
 
-/** Reads what the kernel wrote since the look before. */
+/** Reads what the kernel has logged since the previous check. */
 export const kernelLogProbe = (): Probe => ({
   name: "kernel log",
   everyMs: RHYTHM.kernelLog,
@@ -96,7 +105,7 @@ export const kernelLogProbe = (): Probe => ({
     const known = await readKnown(system);
     const log = await readLog(system, known.cursor);
     if ("status" in log) {
-      // A journal that was rotated away no longer has the entry of the cursor.
+      // If journald has deleted the entry of the stored cursor, journalctl fails, so the next check begins without a cursor.
       if (known.cursor !== null) await keepKnown(system, { ...known, cursor: null });
       const standing = standingFaults(known.faults, [], await readResets(system));
       return { ...(standing.length > 0 ? judgeKernelFaults(standing, []) : {}), "health.kernel": log };
@@ -108,7 +117,10 @@ export const kernelLogProbe = (): Probe => ({
   },
 });
 
-/** Looks for grave GPU faults of this boot at once, and leaves the lines since the last look to the other probe. */
+/**
+ * Checks at once for grave GPU faults of this boot, and leaves the stored place in the kernel's log unchanged, so that `kernelLogProbe` still reads
+ * the same lines.
+ */
 export const gpuFaultsProbe = (): Probe => ({
   name: "gpu faults",
   everyMs: RHYTHM.kernelLog,

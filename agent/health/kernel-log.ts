@@ -16,17 +16,17 @@ const Entry = z.looseObject({
 
 export interface KernelLine {
   readonly text: string;
-  /** The kernel's monotonic time in microseconds, or null if the journal does not tell it. */
+  /** The kernel's monotonic time of the log line in microseconds, or null if the journal does not have this time. */
   readonly atUs: number | null;
 }
 
 export interface KernelLog {
   readonly lines: readonly KernelLine[];
-  /** The place in the journal after which the next look begins; null if the journal has no entry. */
+  /** The place in the systemd journal after which the next check begins; null if the journal has no entry. */
   readonly cursor: string | null;
 }
 
-/** Throws for a line that is no entry, because an unreadable log does not prove that the kernel reported no fault. */
+/** Throws for a line that is no journal entry, because an unreadable log does not prove that the kernel reported no fault. */
 export function parseKernelLog(output: string): KernelLog {
   const entries = output
     .split("\n")
@@ -41,7 +41,10 @@ export function parseKernelLog(output: string): KernelLog {
   };
 }
 
-/** What the kernel says about its own hardware. The end of a tenant's program for want of memory is no trouble of the host. */
+/**
+ * The kinds of faults that the kernel logs about the host's hardware, file systems and the kernel itself, each with the pattern of its log lines. If
+ * the kernel kills a tenant's program for lack of memory, that is no fault of the host.
+ */
 const TROUBLES: readonly (readonly [string, RegExp])[] = [
   ["MachineCheck", /\[Hardware Error\]|Machine check events logged/i],
   ["PcieError", /PCIe Bus Error: severity=Uncorrect|AER: Uncorrected/i],
@@ -59,7 +62,7 @@ const TROUBLES: readonly (readonly [string, RegExp])[] = [
 ];
 const MOST_TEXT = 120;
 
-/** Judges the kernel's warnings and errors since the look before. */
+/** Judges the warnings and errors that the kernel has logged since the previous check. */
 export function judgeKernelLog(lines: readonly KernelLine[]): Findings {
   const found = lines.flatMap(({ text }) => {
     const kind = TROUBLES.find(([, pattern]) => pattern.test(text))?.[0];

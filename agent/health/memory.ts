@@ -5,7 +5,7 @@ export interface MemoryController {
   readonly name: string;
   readonly uncorrected: number;
   readonly corrected: number;
-  /** The labels of the modules that have errors, with their counts. */
+  /** The labels of the memory modules that have errors, each with its error counts. */
   readonly modules: readonly string[];
 }
 
@@ -14,15 +14,21 @@ export interface MemoryLook {
   readonly corrected: number;
 }
 
-/** More corrected errors within an hour say that a module is failing, and cost the processor time that tenants notice. */
+/**
+ * More than `MOST_CORRECTED_PER_HOUR` corrected memory errors in an hour mean that a memory module is failing, and cost so much processor time that
+ * tenants notice.
+ */
 const MOST_CORRECTED_PER_HOUR = 100;
 const HOUR_MS = 3_600_000;
 
 const rateOf = (before: MemoryLook, now: MemoryLook): number =>
-  // The counters begin anew when the driver of the memory controller is loaded again.
+  // The memory error counters restart at zero when the driver of the memory controller is loaded again.
   (Math.max(0, now.corrected - before.corrected) * HOUR_MS) / Math.max(1, now.atMs - before.atMs);
 
-/** Compares the counters with those of the look before. Uncorrected errors count since the boot, because the module that made them is still there. */
+/**
+ * Compares the memory error counters with their values at the previous check. Uncorrected memory errors count since the boot, because the memory
+ * module that made them is still in the host.
+ */
 export function judgeMemory(
   controllers: readonly MemoryController[],
   before: MemoryLook | null,

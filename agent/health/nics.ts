@@ -1,6 +1,6 @@
 import { type Findings, fault, fine, notObserved } from "./judged.ts";
 
-/** A network interface with hardware of its own, from the files below `/sys/class/net`. */
+/** A network interface of a hardware device, as the files below `/sys/class/net` describe it. */
 export interface Nic {
   readonly name: string;
   /** True if somebody has switched the interface on (IFF_UP). */
@@ -20,8 +20,8 @@ export function bestSpeeds(before: BestSpeeds, nics: readonly Nic[]): BestSpeeds
 }
 
 /**
- * An interface that nobody has switched on needs no link. Whether the host has as many links as its SKU asks for is a question for the hub, which
- * knows the SKU.
+ * An interface that nobody has switched on does not need a link. The agent does not check whether the host has as many links as its SKU requires,
+ * because only the hub knows the SKU.
  */
 export function judgeNics(nics: readonly Nic[], best: BestSpeeds): Findings {
   if (nics.length === 0) return { "hardware.nics": notObserved("The host shows no network interface with hardware.") };

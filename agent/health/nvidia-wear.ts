@@ -1,12 +1,12 @@
 import { childrenNamed, parseDocument, textAt, type XmlNode } from "../gpu/gpu-xml.ts";
 import { type Findings, fault, fine } from "./judged.ts";
 
-/** What `nvidia-smi -q -x` says about the wear and the temperature of one GPU. A value that the GPU does not tell is null. */
+/** What `nvidia-smi -q -x` says about the wear and the temperature of one GPU. A value that the GPU does not report is null. */
 export interface NvidiaWear {
   readonly pci: string;
-  /** Errors over the GPU's life that the GPU corrected. */
+  /** The number of memory errors over the GPU's life that the GPU corrected. */
   readonly corrected: number | null;
-  /** Errors over the GPU's life that the GPU could not correct. */
+  /** The number of memory errors over the GPU's life that the GPU could not correct. */
   readonly uncorrected: number | null;
   readonly remappedRows: number | null;
   /** The GPU is or was slowed down because it is too hot, or because its power is too low. */
@@ -20,7 +20,7 @@ const numberIn = (text: string | null, unit = ""): number | null => {
   return value === undefined ? null : Number(value);
 };
 
-/** The total of counters, of which different GPUs and drivers have different ones; null if the GPU tells none of them. */
+/** The sum of the named counters of one GPU; different GPUs and drivers have different counters. Null if the GPU reports none of them. */
 function total(gpu: XmlNode, block: string, names: readonly string[]): number | null {
   const told = names.flatMap((name) => numberIn(textAt(gpu, `${block}/${name}`)) ?? []);
   return told.length === 0 ? null : told.reduce((sum, one) => sum + one, 0);
@@ -33,7 +33,7 @@ const UNCORRECTED = [
   "dram_uncorrectable",
 ];
 
-/** The reasons for a slower clock that say that cooling or power is wrong. Drivers before R535 call the block `clocks_throttle_reasons`. */
+/** The reasons for a lowered GPU clock that indicate a fault of cooling or power. Drivers before R535 call the block `clocks_throttle_reasons`. */
 const REASONS = ["hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"];
 const REASON_BLOCKS = [
   ["clocks_event_reasons", "clocks_event_reason"],
@@ -57,13 +57,16 @@ export function parseNvidiaWear(text: string): NvidiaWear[] {
   }));
 }
 
-/** A GPU remaps rows of its memory for as long as it has spare rows. So many remapped rows say that they will not last. */
+/**
+ * A GPU remaps rows of its memory for as long as it has spare rows. With `MANY_REMAPPED_ROWS` remapped rows or more, a GPU will soon run out of spare
+ * rows.
+ */
 const MANY_REMAPPED_ROWS = 8;
-/** Below the first distance from its slowdown temperature a GPU is hot; above the second it no longer is. */
+/** A GPU becomes hot at less than `HOT_BELOW` °C below its slowdown temperature, and is hot until it is `COOL_ABOVE` °C below that temperature. */
 const HOT_BELOW = 2;
 const COOL_ABOVE = 5;
 
-/** `wasWorn` is true if the look before found a GPU hot or worn, so that a temperature at its bound does not change the condition each time. */
+/** `wasWorn` is true if the previous check found a GPU hot or worn, so that a temperature near the limit does not change the condition at each check. */
 export function judgeNvidiaWear(gpus: readonly NvidiaWear[], wasWorn: boolean): Findings {
   const distance = wasWorn ? COOL_ABOVE : HOT_BELOW;
   const faults = gpus.flatMap(({ pci, remappedRows, celsius, slowdownCelsius, slowedBy: reasons }) => [

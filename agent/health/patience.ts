@@ -1,14 +1,14 @@
 import type { Attempt, AttemptOptions } from "../system/attempt.ts";
 import type { System } from "../system/system.ts";
 
-/** A program that waits in a hanging driver or disk may stay until the host reboots, so the agent asks again rarely. */
+/** A program that waits in a hanging driver or disk may stay until the host reboots, so the agent starts another program there only after six hours. */
 export const AFTER_HANG_MS = 6 * 60 * 60_000;
 
-/** Keeps a disk or a driver that hangs from getting one more program at each look. */
+/** After a disk or a driver has hung, keeps each check from starting one more program on it. */
 export class PatientTools {
   readonly #hung = new Map<string, { readonly ran: Attempt; readonly at: number }>();
 
-  /** Runs a tool for the named part of the host, or returns the last end of a tool that hung for that part. */
+  /** Runs a tool on the named part of the host, or returns the result of an earlier tool that hung on this part less than six hours ago. */
   async attempt(
     system: System,
     part: string,

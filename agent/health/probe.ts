@@ -3,13 +3,13 @@ import type { Findings, HealthType } from "./judged.ts";
 
 export interface ProbeContext {
   readonly system: System;
-  /** By how many milliseconds the hub's clock is ahead of the host's. */
+  /** By how many milliseconds the hub's clock is ahead of the host's clock. */
   readonly skewMs: number;
-  /** True if the condition is now reported as False, for thresholds that differ for the way back. */
+  /** True if the agent now reports the condition as False; some conditions need a stricter value to become True again. */
   wasBad(type: HealthType): boolean;
 }
 
-/** One kind of look at the host, with a rhythm of its own. A probe may keep what it saw, to compare its next look with it. */
+/** One kind of check of the host, with an interval of its own. A probe may store what it observed, to compare its next observation with it. */
 export interface Probe {
   readonly name: string;
   readonly everyMs: number;
@@ -19,17 +19,17 @@ export interface Probe {
 }
 
 const MINUTE_MS = 60_000;
-/** The rhythms of the looks, by what a look costs. The figure `agent-health` of the benchmarks adds the costs up. */
+/** How often each kind of probe runs; a costly probe runs less often. The benchmark `agent-health` adds up the costs of all probes. */
 export const RHYTHM = {
   files: 5 * MINUTE_MS,
   kernelLog: 5 * MINUTE_MS,
   nvidia: 10 * MINUTE_MS,
   clock: 15 * MINUTE_MS,
   disks: 30 * MINUTE_MS,
-  /** amd-smi is a Python program and takes a second of processor time for each of its four commands. */
+  /** amd-smi is a Python program, and each of the four commands that the agent runs takes a second of processor time. */
   amd: 60 * MINUTE_MS,
 } as const;
 
-/** How long a tool of the host may take; `graceMs` is the time between SIGTERM, SIGKILL and giving the tool up. */
+/** The time limit of a tool that a probe runs; `graceMs` is the time from SIGTERM to SIGKILL, and from SIGKILL until the agent gives the tool up. */
 export const TOOL_TIME = { timeoutMs: 30_000, graceMs: 5_000 };
 export type ToolTime = typeof TOOL_TIME;

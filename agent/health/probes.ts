@@ -13,8 +13,8 @@ const partsProbes = (): readonly Probe[] => [
   rasProbe(),
 ];
 
-/** The probes of the present state of the hardware. Each call makes new probes, which know nothing of what earlier probes saw. */
+/** Makes the probes that read the present state of the hardware. Each call makes new probes, which do not know what earlier probes observed. */
 export const hardwareProbes = (): readonly Probe[] => [gpuFaultsProbe(), ...partsProbes()];
 
-/** All probes of the host's health. The probe of the kernel's log tells what has happened since the probe before it. */
+/** All probes of the host's health. The probe of the kernel's log reports only what the kernel has logged since the previous run of the probe. */
 export const healthProbes = (): readonly Probe[] => [clockProbe(), kernelLogProbe(), ...partsProbes()];

@@ -1,9 +1,9 @@
 /**
- * Outputs of the tools by which the agent looks at a host's health, in the forms that the tools print. Serial numbers and addresses are made up, and parts
- * that the agent does not read are left out.
+ * Recorded outputs of the tools by which the agent checks a host's health, in the forms that the tools print. In these recorded outputs, serial
+ * numbers and addresses are made up, and parts that the agent does not read are left out.
  */
 
-/** `nvidia-smi -q -x` of driver 575 for one H100, without the parts about processes and clocks. */
+/** An output of `nvidia-smi -q -x` of driver 575 for one H100, without the parts about processes and clocks. */
 export const NVIDIA_H100 = `<?xml version="1.0" ?>
 <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
 <nvidia_smi_log>
@@ -54,7 +54,7 @@ export const NVIDIA_H100 = `<?xml version="1.0" ?>
 </nvidia_smi_log>
 `;
 
-/** `smartctl --json=c -H -A /dev/sda` of smartmontools 7.4 for a SATA SSD. */
+/** The output of `smartctl --json=c -H -A /dev/sda` of smartmontools 7.4 for a SATA SSD. */
 export const SMARTCTL_ATA = `{"json_format_version":[1,0],"smartctl":{"version":[7,4],"exit_status":0},
 "device":{"name":"/dev/sda","info_name":"/dev/sda [SAT]","type":"sat","protocol":"ATA"},
 "smart_status":{"passed":true},
@@ -64,18 +64,18 @@ export const SMARTCTL_ATA = `{"json_format_version":[1,0],"smartctl":{"version":
 {"id":198,"name":"Offline_Uncorrectable","value":100,"worst":100,"thresh":0,"when_failed":"","raw":{"value":0,"string":"0"}}]},
 "temperature":{"current":31}}`;
 
-/** `smartctl --json=c -H -A /dev/nvme0n1` of smartmontools 7.4. */
+/** The output of `smartctl --json=c -H -A /dev/nvme0n1` of smartmontools 7.4. */
 export const SMARTCTL_NVME = `{"json_format_version":[1,0],"smartctl":{"version":[7,4],"exit_status":0},
 "device":{"name":"/dev/nvme0n1","info_name":"/dev/nvme0n1","type":"nvme","protocol":"NVMe"},
 "smart_status":{"passed":true,"nvme":{"value":0}},
 "nvme_smart_health_information_log":{"critical_warning":0,"temperature":38,"available_spare":100,"available_spare_threshold":10,
 "percentage_used":3,"data_units_read":48213211,"media_errors":0,"num_err_log_entries":12}}`;
 
-/** `nvme smart-log /dev/nvme0n1 -o json` of nvme-cli 2.8. */
+/** The output of `nvme smart-log /dev/nvme0n1 -o json` of nvme-cli 2.8. */
 export const NVME_LOG = `{"critical_warning":0,"temperature":311,"avail_spare":100,"spare_thresh":10,"percent_used":3,
 "endurance_grp_critical_warning_summary":0,"data_units_read":"48213211","media_errors":0,"num_err_log_entries":12}`;
 
-/** nvme-cli 2.11 prints the bits of the critical warning as an object with its option for verbose output. */
+/** With its option for verbose output, nvme-cli 2.11 prints the critical warning as an object with one field for each bit. */
 export const NVME_LOG_VERBOSE = `{"critical_warning":{"value":4,"available_spare":0,"temp_threshold":0,"reliability_degraded":1,"ro":0,
 "vmbu_failed":0,"pmr_ro":0},"avail_spare":71,"spare_thresh":10,"percent_used":97,"media_errors":"18"}`;
 
@@ -87,7 +87,7 @@ const entry = (cursor: string, message: string): string =>
     MESSAGE: message,
   });
 
-/** `journalctl -k -o json --output-fields=MESSAGE`, with lines of the kernel and of NVIDIA's driver as they appear in bug reports. */
+/** An output of `journalctl -k -o json --output-fields=MESSAGE`, with lines of the kernel and of NVIDIA's driver as they appear in bug reports. */
 export const JOURNAL = [
   entry("1", "NVRM: Xid (PCI:0000:18:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."),
   entry("2", "NVRM: Xid (PCI:0000:2a:00): 31, pid=41123, name=python3, Ch 0000000e, intr 00000000. MMU Fault"),

@@ -13,7 +13,7 @@ interface Seen {
   readonly parts: Readonly<Partial<Record<HealthType, Damped & { readonly at: Date }>>>;
 }
 
-/** After so many rhythms without a new look, what a probe saw no longer counts, and its conditions go stale at the hub. */
+/** After `MOST_RHYTHMS` of its intervals without a new check, a probe's last findings no longer count, and the hub marks their conditions as stale. */
 const MOST_RHYTHMS = 3;
 const MOST_MESSAGE = 1000;
 
@@ -21,13 +21,13 @@ export interface SamplerParts {
   readonly system: System;
   readonly log: Log;
   readonly skewMs: () => number;
-  /** True while a task works on the host, whose GPUs must then have no other user. */
+  /** True while a task works on the host; no probe may then call the GPU driver. */
   readonly isWorking: () => boolean;
 }
 
 /**
- * Looks at the host's health, one probe after another and each in its own rhythm, and keeps what the agent reports about it. A probe that has not
- * ended delays the others, and is never started a second time meanwhile.
+ * Checks the host's health by one probe after another, each at its own interval, and keeps the results that the agent reports. A probe that has not
+ * ended delays the other probes, and is not started a second time meanwhile.
  */
 export class HealthSampler {
   readonly #parts: SamplerParts;
@@ -41,7 +41,7 @@ export class HealthSampler {
     this.#probes = probes;
   }
 
-  /** Runs the probes that are due. A call during a turn waits for the end of the turn. */
+  /** Runs the health probes that are due. If a turn already runs, a call of `turn` waits for the end of that turn and starts no second one. */
   turn(nowMs = performance.now()): Promise<void> {
     this.#turn ??= this.#run(nowMs).finally(() => {
       this.#turn = null;
@@ -49,7 +49,7 @@ export class HealthSampler {
     return this.#turn;
   }
 
-  /** Resolves when no probe uses the GPU driver. A task waits for this moment before the task works on the host. */
+  /** Resolves when no probe uses the GPU driver. Before a task works on the host, it waits until no probe uses the GPU driver. */
   quiet(): Promise<void> {
     return this.#gpuLook;
   }
@@ -79,14 +79,15 @@ export class HealthSampler {
     const parts = (Object.entries(findings) as [HealthType, Judged][]).map(([type, judged]) => {
       const was = before[type];
       const damped = damp(type, was ?? null, judged);
-      // A value that the damping holds is as old as the look that saw it, so that it does not replace what a task has seen since.
+      // If damping keeps an older finding, the finding keeps the time of the check that made it, so that it does not replace what a task has observed
+      // since.
       const at = was !== undefined && damped.shown === was.shown ? was.at : new Date();
       return [type, { ...damped, at }] as const;
     });
     this.#seen.set(probe.name, { atMs: nowMs, parts: Object.fromEntries(parts) });
   }
 
-  /** Takes over what a task has just seen, without damping, so that an older look does not contradict it. */
+  /** Replaces older findings by those of a task that has just checked the host, without damping, so that the older findings do not contradict them. */
   adopt(seen: HealthSampler): void {
     for (const { name } of this.#probes) {
       const newer = seen.#seen.get(name);
@@ -94,7 +95,7 @@ export class HealthSampler {
     }
   }
 
-  /** The conditions of the host's health as the agent reports them now. Of several looks at one condition, the worst counts. */
+  /** The conditions of the host's health as the agent reports them now. If several probes report the same condition, the worst result counts. */
   conditions(nowMs = performance.now()): ConditionOf<"agent">[] {
     const current = this.#probes.flatMap((probe) => {
       const seen = this.#seen.get(probe.name);
@@ -121,8 +122,8 @@ const conditionOf = (type: HealthType, { status, reason, message }: Judged, at: 
 });
 
 /**
- * Looks at the hardware at once and without damping, for a task that must know its present state. A task that looks again passes the same probes, which do
- * not ask a part of the host again that hangs.
+ * Checks the hardware at once and without damping, for a task that must know the hardware's present state. A task that checks again passes the same
+ * probes, which skip a part of the host on which a tool has recently hung.
  */
 export async function lookNow(system: System, log: Log, probes = hardwareProbes()): Promise<HealthSampler> {
   const sampler = new HealthSampler({ system, log, skewMs: () => 0, isWorking: () => false }, probes);

@@ -5,18 +5,18 @@ import type { KernelLine } from "./kernel-log.ts";
 
 /** A grave fault of a GPU, which lasts until the GPU was reset or the host has booted. */
 export interface StandingFault extends KernelFault {
-  /** The kernel's monotonic time of the fault in microseconds, or null if the journal does not tell it. */
+  /** The kernel's monotonic time of the fault in microseconds, or null if the journal does not have this time. */
   readonly atUs: number | null;
 }
 
 export const MOST_FAULTS = 32;
-/** NVIDIA's driver writes this when it is loaded, and then initializes every GPU anew. */
+/** Matches the line that NVIDIA's driver writes to the kernel's log when it is loaded, after which it initializes every GPU anew. */
 const DRIVER_LOADED = /NVRM: loading NVIDIA UNIX/;
 
 const isSame = (a: KernelFault, b: KernelFault): boolean =>
   a.pci === b.pci && a.xid === b.xid && (a.xid !== null || a.text === b.text);
 
-/** Returns the GPU faults that the lines of the kernel's log tell, of any vendor. */
+/** Returns the GPU faults that the given lines of the kernel's log report, for GPUs of any vendor. */
 export const faultsIn = (lines: readonly KernelLine[]): StandingFault[] =>
   lines.flatMap(({ text, atUs }) => {
     const found = kernelFaultIn("nvidia", text) ?? kernelFaultIn("amd", text);
@@ -24,8 +24,8 @@ export const faultsIn = (lines: readonly KernelLine[]): StandingFault[] =>
   });
 
 /**
- * Returns the grave faults of this boot that still stand, the newest first, after the given new lines of the kernel's log. A GPU that has left the PCI
- * bus comes back only with a power cycle, and so with a boot.
+ * Returns the grave GPU faults of this boot that no GPU reset and no load of NVIDIA's driver has ended, the newest first, with the faults in the
+ * given new lines of the kernel's log. A GPU that has left the PCI bus comes back only with a power cycle, and thus with a new boot of the host.
  */
 export function standingFaults(
   before: readonly StandingFault[],

@@ -5,14 +5,14 @@ import { hardwarePrint } from "./hardware-print.ts";
 import type { HealthSampler, SamplerParts } from "./sampler.ts";
 
 export interface HealthTimes {
-  /** How long after its start the agent first looks, because the drivers of a host that boots are still starting. */
+  /** How long after its start the agent makes its first health check, because the drivers of a host that boots are still starting. */
   readonly firstMs: number;
   readonly everyMs: number;
   readonly hardwareEveryMs: number;
 }
 const TIMES: HealthTimes = { firstMs: 60_000, everyMs: 30_000, hardwareEveryMs: 300_000 };
 
-/** Looks at the host's health for as long as the agent runs, and notices when the host's hardware is no longer that of the last inventory. */
+/** Checks the host's health for as long as the agent runs, and notices when the host's hardware is no longer that of the last inventory. */
 export class HealthWatch {
   readonly #parts: SamplerParts;
   readonly #times: HealthTimes;
@@ -28,7 +28,10 @@ export class HealthWatch {
     return this.#sampler?.conditions() ?? [];
   }
 
-  /** Takes over what a task has just seen. A watch that has not begun to look will look for itself. */
+  /**
+   * Takes over what a task has just found out about the host's health. Before the agent's first health check, `adopt` does nothing, because the agent
+   * will soon check the host's health itself.
+   */
   adopt(seen: HealthSampler): void {
     this.#sampler?.adopt(seen);
   }
@@ -38,12 +41,15 @@ export class HealthWatch {
     await this.#sampler?.quiet();
   }
 
-  /** The agent calls `beforeInventory` just before it reads its inventory, so that a later change of the hardware is a change since then. */
+  /**
+   * The agent calls `beforeInventory` just before it reads its inventory, so that every later change of the hardware counts as a change since this
+   * inventory.
+   */
   async beforeInventory(): Promise<void> {
     this.#print = await hardwarePrint(this.#parts.system);
   }
 
-  /** An inventory with an unread part is sent again at the next comparison. */
+  /** If the agent could not read a part of the inventory, it sends the inventory again at the next comparison of the hardware. */
   afterInventory({ unread }: Pick<Inventory, "unread">): void {
     if (unread !== undefined) this.#print = "";
   }
@@ -55,13 +61,14 @@ export class HealthWatch {
       sleep(ms, undefined, { signal: stop, ref: false }).catch(() => undefined);
     await pause(firstMs);
     if (stop.aborted) return;
-    // An agent that starts does not load the code of the looks, to be connected soon.
+    // A starting agent does not load the code of the health checks at once, so that it connects to the hub sooner.
     const { HealthSampler: Sampler } = await import("./sampler.ts");
     this.#sampler = new Sampler(this.#parts);
     let comparedAt = performance.now();
     while (!stop.aborted) {
       await this.#turn(async () => this.#sampler?.turn());
-      // A task may take GPUs and disks off the bus for a moment, and no other program may use them meanwhile.
+      // The agent does not compare the hardware while a task works, because a task may take GPUs and disks off the bus, and no other program may use
+      // them meanwhile.
       if (performance.now() - comparedAt >= hardwareEveryMs && !this.#parts.isWorking()) {
         comparedAt = performance.now();
         await this.#turn(async () => {

@@ -51,7 +51,7 @@ export function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
     return identity.serial === device.serial ? identity : otherDisk(identity.serial, device.serial);
   };
   const clearPassword = async (): Promise<void> => {
-    // A SATA disk that no password locks refuses the command `--security-unlock`. The agent learns by `identify` whether the disk still has a
+    // A SATA disk that no password locks refuses the command `--security-unlock`. The function `identify` later shows whether the disk still has a
     // password.
     await hdparm([...USER, "--security-unlock", ERASE_PASSWORD, path]);
     await hdparm([...USER, "--security-disable", ERASE_PASSWORD, path]);

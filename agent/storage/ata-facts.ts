@@ -67,7 +67,7 @@ export function parseAtaIdentity(printed: string): AtaIdentity | null {
     isLocked: (at(128) & 0b110) !== 0,
     security: {
       isSupported: (at(128) & 1) !== 0,
-      // Bit 4 of word 128 says that the disk got too many wrong passwords, which also ends with a power cycle.
+      // Bit 4 of word 128 of IDENTIFY DEVICE says that the SATA disk got too many wrong passwords, a state that also ends with a power cycle.
       isFrozen: (at(128) & 0b11000) !== 0,
       hasEnhancedErase: (at(128) & 0b100000) !== 0,
       eraseSeconds: secondsOf(at(89)),

@@ -84,7 +84,10 @@ export const parseProbe = (text: string): Probe =>
 /** The tags by which a line of /etc/fstab names a file system, with the words of `blkid` for them. */
 const TAGS = { UUID: "UUID", LABEL: "LABEL", PARTUUID: "PART_ENTRY_UUID", PARTLABEL: "PART_ENTRY_NAME" } as const;
 
-/** Whether the source of a line names the device that `probe` describes. Null means that the source is the path of a device file. */
+/**
+ * Says whether the source in a line of /etc/fstab or in a mount unit names the device that `probe` (the output of `blkid`) describes. The result is
+ * null if the source in the line or mount unit is the path of a device file.
+ */
 export function isNamedBy(source: string, probe: Probe): boolean | null {
   const [, tag = "", value = ""] = /^([A-Z]+)=(.*)$/.exec(source) ?? [];
   const wanted = value.replace(/^"(.*)"$/, "$1");
@@ -94,9 +97,9 @@ export function isNamedBy(source: string, probe: Probe): boolean | null {
 }
 
 /**
- * Returns the tag by which a line of /etc/fstab could mount another device than that of the file system `uuid`, or null. `other` is what `blkid`
- * tells about the other device. Two file systems with one UUID are always a fault: the kernel refuses to mount both if they are XFS, and tools
- * confuse them.
+ * Returns the tag, for example UUID or LABEL, by which a line of /etc/fstab could mount another device in place of the file system `uuid`, or null if
+ * there is none. `other` is the output of `blkid` about another device, whose tags `sharedTag` compares. Two file systems with one UUID are always a
+ * fault: the kernel refuses to mount both if they are XFS, and tools confuse them.
  */
 export function sharedTag(source: string, uuid: string, other: Probe): keyof typeof TAGS | null {
   if (other.get("UUID")?.toLowerCase() === uuid.toLowerCase()) return "UUID";
@@ -160,7 +163,7 @@ export interface ToolCall {
 /** The new file system gets the type, label and UUID of the purged one. The tools of mkfs refuse a device in use unless they are forced. */
 export function makeCommand({ type, label, uuid }: DiskPart, device: string): ToolCall {
   const labelled = label === null ? [] : ["-L", label];
-  // With its option -f, mkfs.xfs replaces a file system that is not in use, for example a half-made one, but none that is in use.
+  // With its option -f, mkfs.xfs replaces an existing file system, for example a half-made one, but refuses a file system that is in use.
   return type === "ext4"
     ? { tool: "mkfs.ext4", args: ["-q", ...labelled, "-U", uuid, device] }
     : { tool: "mkfs.xfs", args: ["-q", "-f", ...labelled, "-m", `uuid=${uuid}`, device] };
@@ -173,9 +176,9 @@ const mountCommand = ({ mounted_by, path }: DiskPart): ToolCall =>
 const NOT_FOR_MOUNT = /^(nofail|noauto|auto|defaults|comment=.*|x-.*)$/i;
 
 /**
- * Returns the command that mounts `device` at `place`, the path of an open folder. With a device and a place, `mount` does not read /etc/fstab, so
- * the command names the type and the options. Without `--no-canonicalize`, `mount` would replace the path of the open folder by the folder's present
- * name. systemd mounts a mount unit at the unit's own path, so its command names no place.
+ * Returns the command that mounts `device` at `place`, the path of an open folder. If its arguments name a device and a mount point, `mount` does not
+ * read /etc/fstab, so the command also names the type and the options. Without `--no-canonicalize`, `mount` would replace the path of the open folder
+ * by the folder's present name. systemd mounts a mount unit at the unit's own path, so the command `systemctl start` names no mount point.
  */
 export function placedMount(part: DiskPart, device: string, place: string): ToolCall {
   if (part.mounted_by !== FSTAB) return mountCommand(part);
@@ -199,8 +202,8 @@ export const describeParts = (parts: readonly DiskPart[]): string =>
     .join(", ");
 
 /**
- * The mount options that Linux shows for each mount in /proc/self/mountinfo. Linux shows other mount options, such as `defaults` and `nofail`, under
- * another name or not at all.
+ * The mount options that Linux shows for each mount in /proc/self/mountinfo. Linux shows the mount options that are not in `SHOWN`, such as
+ * `defaults` and `nofail`, under another name or not at all.
  */
 const SHOWN = ["ro", "noatime", "relatime", "nodiratime", "nosuid", "nodev", "noexec"];
 

@@ -187,7 +187,7 @@ function judgeUse(picture: DiskPicture, device: BlockDevice, mayUnmount: readonl
   return { mayErase: true, device, mounts: mountsOf(picture, mounted) };
 }
 
-/** The kernel's names of volumes on disks begin with these words: The volumes are RAID, device mapper (LVM, encryption), and caches. */
+/** Matches the kernel's names of volumes on disks: RAID, device mapper (LVM, encryption), and caches. */
 const VOLUME = /^(md|dm-|bcache)\d/;
 const NO_VOLUMES =
   "Muster purges no disk below RAID, LVM, encryption or a cache, because it cannot make such a volume again.";

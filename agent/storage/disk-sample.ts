@@ -11,8 +11,8 @@ export const isDisk = ({ name, partitionOf, isPath, isVirtual }: BlockDevice): b
   partitionOf === null && !isPath && !isVirtual && !MEDIA_DRIVE.test(name);
 
 /**
- * True if the disk belongs to the host for good. A disk on another host, a USB disk and a virtual medium of the BMC do not belong to the host for
- * good.
+ * True if the disk is a permanent part of the host. A disk on another host, a USB disk and a virtual medium of the BMC are no permanent parts of the
+ * host.
  */
 export const isOwnDisk = (device: BlockDevice): boolean =>
   isDisk(device) && !device.removable && device.bus !== "network" && device.bus !== "usb";

@@ -90,7 +90,7 @@ const formatArguments = (technique: Technique, kept: NamespaceFormat | null, pat
   `--timeout=${patienceSeconds * 1000}`,
 ];
 
-/** The questions that the agent asks an NVMe controller. An answer of the NVMe controller that the agent cannot read is null. */
+/** The questions that the agent asks an NVMe controller. A fact that the agent cannot learn from the NVMe controller's answer is null. */
 function nvmeQuestions(path: string, namespaceId: number | null, attempt: AttemptTool) {
   const bytes = async (args: readonly string[]): Promise<Buffer | DriveRefusal> => {
     const end = endedOf(await attempt("nvme", args, { timeoutMs: ASK_TIMEOUT_MS, encoding: "latin1" }), "nvme");

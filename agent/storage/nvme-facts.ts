@@ -122,7 +122,7 @@ export interface NvmeFacts {
   readonly namespaceId: number | null;
   /** The format of the NVMe namespace that the order names; null if the controller does not tell it. */
   readonly format: NamespaceFormat | null;
-  /** The numbers of the NVMe disk's controllers; null if the controller that answers does not tell them. */
+  /** The numbers of the NVMe disk's controllers; null if the controller that the agent asks does not tell them. */
   readonly controllers: readonly number[] | null;
   /** The numbers of those controllers of the NVMe disk that this host has. */
   readonly ownControllers: readonly number[];

@@ -28,7 +28,7 @@ export function drawBlocks(seed: string, blocks: number): number[] {
 export const markerOf = (seed: string, block: number): Buffer =>
   createHash("shake256", { outputLength: BLOCK_BYTES }).update(`${seed}/marker/${block}`).digest();
 
-/** After a purge, a block shows the byte that fills it, `kept` for a part of the marker, `other`, or `unreadable`. */
+/** How a block reads after a purge: the byte that fills it, `kept` if a part of its marker is left, `other`, or `unreadable`. */
 export type BlockLook = number | "kept" | "other" | "unreadable";
 
 export function lookAt(bytes: Buffer | null, marker: Buffer): BlockLook {

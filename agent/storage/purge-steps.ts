@@ -24,8 +24,8 @@ type Run = TaskRun<"node.storage_cleanup">;
 const BEGIN_WITHIN_S = 240;
 
 /**
- * For each file system of the disk, a worker process may take one more minute for each of two questions, and two for its unmount. A worker process
- * reports no progress before it marks the disk, so that the agent ends a claim that hangs.
+ * For each file system of the disk, a worker process may take four more minutes: two for the tools that read the disk, and two for the unmount. A
+ * worker process reports no progress before it marks the disk, so that the agent ends a claim that hangs.
  */
 const UNMOUNT_WITHIN_S = 240;
 const MOST_PARTS = 16;
@@ -44,7 +44,8 @@ const isOwn = (picture: DiskPicture, serial: string): boolean =>
 
 /**
  * An order's disk pool, which lists disks of several hosts, is replaced by those of its disks that the host has. The agent stores the order with the
- * host's own disks, so that a restarted agent works on the same disks. The order keeps its disk pool if the host has no disk of it, or too many.
+ * host's own disks, so that a restarted agent works on the same disks. If the host has none of the order's disks, or more than MOST_DISKS, the order
+ * keeps its disk pool unchanged.
  */
 export function withOwnDisks<T extends Input>(input: T, picture: () => DiskPicture): T {
   const { disks, disk_pool: pool = [] } = input;
@@ -117,7 +118,10 @@ export async function purgeDisks(system: System, input: Input, run: Run): Promis
   return steps;
 }
 
-/** The error of a cancelled task. A cancel during a security erase leaves the password on the disk, and no step of the task tells of it. */
+/**
+ * The error of a cancelled task. A cancel during a security erase leaves the password on the disk. A cancelled task has no steps, so only the error's
+ * message names this password.
+ */
 async function cancelledPurge(system: System, { disks }: Input, { taskId }: Run, error: unknown): Promise<unknown> {
   const { passwordLeft, purgeJournal } = await import("../system/storage/purge-journal.ts");
   const left = disks.flatMap(
@@ -160,13 +164,13 @@ async function purgeOne(system: System, { serial, wwn }: OrderedDisk, input: Inp
 const fileSystemStep = (one: FileSystemEnd): Step =>
   cleaningStep("file_system", one.target, one.outcome, one.message, one.evidence);
 
-/** The ends of a worker process after which a file system of the disk may still be unmounted. */
+/** The faults with which a worker process can end while a file system of the disk is still unmounted. */
 const MAY_RESTORE: readonly string[] = ["deadline_passed", "driver_wedged", "worker_lost"];
 
 /**
- * If a purge's worker processes ended before the disk had its file systems again, the agent starts a last worker process. The last worker process
- * sends no purge command; it only makes or mounts the file systems that the state of the disk allows. Returns null if the last worker process left no
- * result.
+ * If a purge's worker processes ended before the disk had its file systems again, the agent starts a last worker process. The last worker process of
+ * a purge sends no purge command; it only makes or mounts the file systems that the state of the disk allows. Returns null if the worker process that
+ * restores the file systems after a lost purge left no result.
  */
 async function restoreAfterLoss(
   system: System,

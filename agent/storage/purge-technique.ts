@@ -57,7 +57,7 @@ export interface SanitizeStatus {
   readonly share: number;
   /** The status of the sanitize in the disk's own words or number, for the evidence. */
   readonly raw: string;
-  /** For each technique, the seconds that the disk expects it to take, as far as the disk says. */
+  /** For each purge technique, the seconds that it takes by the disk's own estimate; a technique without an estimate is missing. */
   readonly estimates: Readonly<Partial<Record<Technique, number>>>;
 }
 
@@ -80,7 +80,7 @@ export type TechniqueChoice =
   | { readonly ok: true; readonly technique: Technique }
   | { readonly ok: false; readonly reason: PurgeRefusal; readonly detail: string };
 
-/** The outcome is `unsupported` if the disk lacks the command or the host lacks the tool, and otherwise `failed`. */
+/** A purge that the agent cannot start ends as `unsupported` if the disk lacks the command or the host lacks the tool, and otherwise as `failed`. */
 export const outcomeOf = (reason: PurgeRefusal): "unsupported" | "failed" =>
   reason === "no_purge_command" || reason === "tool_missing" ? "unsupported" : "failed";
 
@@ -90,10 +90,9 @@ const MOST_SECONDS = 23 * 3_600;
 export const WAIT_WITHIN_S = STORAGE_LIMITS.disk.seconds - 3_600;
 
 /**
- * The agent waits for a purge without progress three times as long as the disk's own estimate, but at least two hours. Some disks report no progress,
- * or the same value until the end of the purge.
- * The overwrite of a SATA disk writes every block, and takes up to two days. For
- * such an overwrite of unknown time the agent waits for as long as it waits for any purge.
+ * The agent waits for a purge without progress three times as long as the disk's own estimate, but at least two hours. Some disks report no progress
+ * of a purge, or the same value until the end of the purge. The overwrite of a SATA disk writes every block, and takes up to two days. If a SATA disk
+ * does not tell how long its overwrite takes, the agent waits for the longest time that it waits for any purge (`WAIT_WITHIN_S`).
  */
 export function patienceOf(technique: Technique, status: SanitizeStatus | null): number {
   const estimate = status?.estimates[technique];
@@ -110,7 +109,10 @@ export interface Advance {
 }
 export const advanceFrom = (at: number, share = 0): Advance => ({ first: { at, share }, last: { at, share } });
 
-/** The first share that a worker process reads is the base of its estimate, because another worker process may have waited before it. */
+/**
+ * The worker process estimates the rest of a purge from the first share that it reads itself, because an earlier worker process may have waited for
+ * this purge before.
+ */
 export const advanced = (seen: Advance | null, at: number, share: number): Advance =>
   seen === null ? advanceFrom(at, share) : { ...seen, last: share > seen.last.share ? { at, share } : seen.last };
 

@@ -19,7 +19,7 @@ export interface AttemptOptions {
 }
 export type AttemptTool = (tool: string, args: readonly string[], options: AttemptOptions) => Promise<Attempt>;
 
-/** The agent ends a tool that writes more bytes than this, so that a broken tool does not fill the host's memory. */
+/** The agent ends a tool that writes more bytes than MOST_OUTPUT, so that a broken tool does not fill the host's memory. */
 const MOST_OUTPUT = 16_000_000;
 const MOST_STDERR = 4_000;
 const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin", "opt/rocm/bin"];

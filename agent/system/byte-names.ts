@@ -5,7 +5,7 @@ import { isUtf8 } from "node:buffer";
  * contains, so each text leads back to the bytes of its name.
  */
 const BYTES_FROM = 0xdc00;
-/** Matches the code units that stand for single bytes. */
+/** Matches the code units by which `textOfName` represents single bytes of a name that is not UTF-8. */
 const BYTE = /[\u{dc80}-\u{dcff}]/gu;
 
 /** Returns the name of a file as a text. File names are bytes, and a tenant may choose bytes that are not UTF-8. */

@@ -19,7 +19,8 @@ export interface RemovalLimits {
   /** The time when the removal gives up, as a value of `performance.now()`. */
   readonly deadline: number;
   /**
-   * The uid of a file's or folder's owner decides whether the agent may remove it. Without `mayRemove`, the agent may remove every file and folder.
+   * The uid of a file's or folder's owner decides whether the agent may remove the file or folder. Without the function `mayRemove`, the agent may
+   * remove the files and folders of every owner.
    */
   readonly mayRemove?: (uid: number) => boolean;
   readonly onProgress: (removed: number) => void;
@@ -111,7 +112,7 @@ class ConfinedRemoval {
     const folder = await parent.open(name);
     if (folder === null) return true;
     try {
-      // A file system that was mounted on the folder after `readMounts` gives the folder another mount number.
+      // If a file system was mounted on the folder after `readMounts`, the folder's mount has another number than the top folder's mount.
       if ((await folder.mountId()) !== this.#mountId) return this.#leave(path, "another file system is mounted there");
       const isTop = this.#top === null;
       if (isTop) this.#top = { folder, path };
@@ -125,7 +126,7 @@ class ConfinedRemoval {
       await this.#unlockAt(parent, [name]);
       code = await failureOf(rmdir(parent.entry(name)));
     }
-    // If a folder is not empty, `#left` already names the entries that could not be removed.
+    // If a folder cannot be removed because it is not empty, `#left` already names the entries that could not be removed.
     return code === "ENOTEMPTY" && this.#left.size > 0 ? false : this.#count(code, path);
   }
 

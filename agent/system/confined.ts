@@ -15,8 +15,8 @@ export class OpenFolder {
   }
 
   /**
-   * Opens a folder whose parent folder only root can change, for example `/home/ada` in `/home`. Symbolic links in the path of the parent folder may
-   * be an operator's, so the agent follows them. Returns null if nothing is at the path, and throws if the path is not a folder.
+   * Opens a folder whose parent folder only root can change, for example `/home/ada` in `/home`. An operator may have put symbolic links into the
+   * path of the parent folder, so the agent follows them. Returns null if nothing is at the path, and throws if the path is not a folder.
    */
   static async at(root: string, path: string): Promise<OpenFolder | null> {
     const real = await realParent(root, path);
@@ -136,7 +136,7 @@ export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
     if (inner === null) throw new Error(`${home}/${folder} was removed meanwhile.`);
     try {
       const stats = await inner.stat();
-      // If the folder is empty and belongs to root, this call or a killed agent made it.
+      // An empty folder that belongs to root was made by this call, or by an agent that was killed before it gave the folder to the user.
       if (stats.uid === 0 && (await readdir(inner.self)).length === 0) await handOver(inner, uid, gid);
       else if (stats.uid !== uid) throw new Error(`${home}/${folder} belongs to uid ${stats.uid} and not to ${uid}.`);
       await replaceFile(inner, file);

@@ -2,13 +2,16 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { isMissing } from "./files.ts";
 
-/** The bit of CAP_SYS_ADMIN in a set of capabilities. Container engines take it from every container that is not privileged. */
+/**
+ * The bit of CAP_SYS_ADMIN in a set of capabilities. Container engines take the capability CAP_SYS_ADMIN from every container that is not privileged.
+ */
 const SYS_ADMIN = 1n << 21n;
 
 /**
- * Tells whether a process runs in a container with the rights of the host's root: in a pid namespace of its own, but in the host's user namespace, and
- * without the limits that container engines set. Root in such a container can mount the host's disks. A container with a user namespace of its own, for
- * example one of rootless podman, has no such rights. Programs outside containers are no containers, although their limits are as wide.
+ * Tells whether a process runs in a container with the rights of the host's root: in a pid namespace of its own, but in the host's user namespace,
+ * and without the limits that container engines set. Root in a privileged container can mount the host's disks. A container with a user namespace of
+ * its own, for example one of rootless podman, does not have the rights of the host's root. A process outside containers does not count, although it
+ * has the same rights, because it is in the host's own pid namespace.
  */
 export function containerRights(proc: string, pid: number): "privileged" | "none" | "unreadable" {
   try {

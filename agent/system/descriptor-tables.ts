@@ -5,22 +5,23 @@ import { codeOf, isGone, mountIdOf, namesIfThere } from "./proc-files.ts";
 import { hasEnded, hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
 export interface DescriptorTable {
-  /** The folder of /proc with the descriptors, relative to the process's folder: `fd`, or `task/<tid>/fd`. */
+  /** The folder in /proc with a process's descriptors, relative to the process's folder: `fd`, or `task/<tid>/fd`. */
   readonly folder: string;
   readonly descriptors: readonly string[];
 }
 
 /**
- * By which facts two descriptors with the same number count as one. A path alone is not enough for a caller that looks at files, because a tenant may
- * mount a device over a file that another thread has open.
+ * The facts that must be equal so that two descriptors with the same number count as one: the path, or the path and the mount. A path alone is not
+ * enough for a caller that looks at files, because a tenant may mount a device over a file that another thread has open.
  */
 export type Sameness = "path" | "path_and_mount";
 
 /**
  * Lists the descriptors of a process from its folder in /proc. The threads of a process usually share one table of descriptors, but every thread may
  * leave the shared table by unshare(CLONE_FILES), and `fd` then lacks what the thread opens. The kernel does not tell Node.js which threads share a
- * table. `descriptorTables` therefore compares the tables, yields each different table once, and yields null for each thread whose table it has
- * already yielded, so that the caller can pause. If the first thread has ended, only the folders of the other threads list descriptors.
+ * table of descriptors. `descriptorTables` compares the threads' tables of descriptors, yields each different table once, and yields null for each
+ * thread whose table it has already yielded, so that the caller can pause. If the first thread has ended, only the folders of the other threads list
+ * descriptors.
  */
 export function* descriptorTables(process: string, sameness: Sameness): Generator<DescriptorTable | null> {
   const stat = parseStat(readFileSync(join(process, "stat"), "latin1"));
@@ -56,7 +57,10 @@ function digestOf(folder: string, descriptors: readonly string[], sameness: Same
   return createHash("sha256").update(facts.join("\0")).digest("hex");
 }
 
-/** A target of more than 4,095 bytes, which no link in /proc can show, is different in each table. */
+/**
+ * If a descriptor's target has more than 4,095 bytes, no link in /proc can show it, so `targetOf` returns a text that differs for each descriptor
+ * table.
+ */
 function targetOf(folder: string, fd: string): string {
   try {
     return readlinkSync(join(folder, fd));

@@ -127,8 +127,8 @@ function networkMounts(process: string): { ids: ReadonlySet<string>; devices: Re
 }
 
 /**
- * Returns one address range for each mapped file in the text of `/proc/<pid>/maps`, except for files of the file systems `left`. A process maps a
- * library at several addresses, and any of these address ranges gives the library's device number.
+ * Returns one address range for each mapped file in the text of `/proc/<pid>/maps`, but none for files on the file systems that `left` names. A
+ * process maps a library at several addresses, and any of these address ranges gives the library's device number.
  */
 function mappedFiles(maps: string, left: ReadonlySet<string>): string[] {
   const byFile = new Map<string, string>();
@@ -174,8 +174,8 @@ export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTER
 }
 
 /**
- * In a test, a pid below the folder that stands for /proc may be any process of the computer. `signalHolder` signals a process only if the process's
- * entry in that folder is a link into the real /proc.
+ * In a test, a pid below the folder that stands for /proc may be any process of the computer. In a test, `signalHolder` signals a process only if the
+ * process's entry in the test's folder is a link into the real /proc.
  */
 function refuseStranger(root: string, pid: number): void {
   const entry = join(root, "proc", String(pid));

@@ -16,8 +16,9 @@ const MAX_OUTPUT = 1_000_000;
 const MAX_STDERR = 2_000;
 
 /**
- * Returns the function that runs a tool without a shell, and throws an error if the tool does not end by itself. If a folder stands for the host, the
- * returned function runs only tools in this folder. `graceMs` is the time that a tool has to end after SIGTERM, and again after SIGKILL.
+ * Returns the function that runs a tool without a shell, and throws an error if the tool does not end by itself. If a folder stands for the host, for
+ * example in a test, the returned function runs only tools in this folder. `graceMs` is the time that a tool has to end after SIGTERM, and again
+ * after SIGKILL.
  */
 export function toolsOf(root: string, graceMs = GRACE_MS): RunTool {
   const resolve = async (tool: string): Promise<string> => {

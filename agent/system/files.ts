@@ -90,7 +90,7 @@ export async function isPresent(file: string): Promise<boolean> {
   );
 }
 
-/** Returns the sorted names in a folder. Bytes of a name that are not UTF-8 are in the text as `textOfName` tells. */
+/** Returns the sorted names in a folder. `textOfName` turns each name into a text, also a name whose bytes are not UTF-8. */
 export async function listFolder(folder: string): Promise<string[]> {
   try {
     return (await readdir(bytesOfName(folder), { encoding: "buffer" })).map(textOfName).sort();
@@ -100,7 +100,7 @@ export async function listFolder(folder: string): Promise<string[]> {
   }
 }
 
-/** Node.js gives the names of a folder as bytes for these options, although its types do not say so. */
+/** With the encoding `buffer`, `opendir` returns the names in a folder as bytes, although the types of Node.js do not say so. */
 const BUFFERS = { bufferSize: 512, encoding: "buffer" } as never;
 
 /** Returns the names of at most `most` entries of a folder, in the disk's order, and none for a missing folder. */
@@ -118,7 +118,7 @@ export async function listSome(folder: string, most: number): Promise<string[]> 
   return names;
 }
 
-/** How much room and how many inodes the file system of a folder has, and how many of them ordinary users may still use. */
+/** How many bytes and inodes the file system of a folder has, how many bytes ordinary users may still write, and how many inodes are free. */
 export async function roomOf(
   folder: string,
 ): Promise<{ readonly bytes: number; readonly freeBytes: number; readonly files: number; readonly freeFiles: number }> {

@@ -17,8 +17,8 @@ interface Details {
 }
 
 /**
- * Tells the model and the memory of each GPU on the PCI bus. The driver is asked once for each GPU, because a driver often hangs just when a GPU has left
- * the bus, and because no other program may use the GPUs while a task works on them.
+ * Tells the model and the memory of each GPU on the PCI bus. The agent asks the GPU driver only until it knows a GPU's memory, because a driver often
+ * hangs just when a GPU has left the bus, and because no other program may use the GPUs while a task works on them.
  */
 export class GpuDetails {
   readonly #root: string;
@@ -78,7 +78,10 @@ function parseLspci(output: string): Map<string, string> {
   return new Map([...lines].map(([, address = "", model = ""]) => [address.toLowerCase(), model.slice(0, 200)]));
 }
 
-/** Reads lines such as `00000000:18:00.0, NVIDIA H100 80GB HBM3, 81559, 1654422006434`. A GPU without a serial number has `[N/A]` in its place. */
+/**
+ * Reads lines such as `00000000:18:00.0, NVIDIA H100 80GB HBM3, 81559, 1654422006434`. For a GPU without a serial number, `nvidia-smi` prints `[N/A]`
+ * in place of the number.
+ */
 export function parseNvidiaList(output: string): Map<string, Details> {
   const lines = output.matchAll(/^\s*(?:0{4}(?=[0-9a-f]{4}:))?([0-9a-f]+:[0-9a-f:.]+), *(.*), *(\S+), *(\S+) *$/gim);
   return new Map(
@@ -95,7 +98,7 @@ export function parseNvidiaList(output: string): Map<string, Details> {
 
 const UNTOLD: Details = { model: "", memory_bytes: null, serial: null };
 
-/** Reads what the amdgpu driver states about a GPU in the folder of its device. Only the amdgpu driver has such files. */
+/** Reads what the amdgpu driver states about a GPU in the folder of its device. Of the GPU drivers, only amdgpu has these files. */
 async function amdDetails(device: string): Promise<Details> {
   const textOf = (file: string): Promise<string> =>
     readFile(join(device, file), "utf8").then(
@@ -107,7 +110,7 @@ async function amdDetails(device: string): Promise<Details> {
   return {
     model: "",
     memory_bytes: Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null,
-    // The driver writes zeros for a GPU that has no id.
+    // The amdgpu driver writes zeros into the file `unique_id` of a GPU that has no id.
     serial: /^[0-9a-f]{1,32}$/i.test(id) && !/^0+$/.test(id) ? id.toLowerCase() : null,
   };
 }

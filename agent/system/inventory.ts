@@ -13,9 +13,9 @@ const PROBE_TIMEOUT_MS = 20_000;
 type Part = NonNullable<Inventory["unread"]>[number];
 
 /**
- * Several probes read the host's hardware, each with its own time-out. The agent logs a failed probe. It reads what the hub compares with the SKU from the
- * kernel's files, so that no tool, driver or disk can hold the agent up, and it names a part that it could not read. The agent loads the library
- * `systeminformation` only here, so that an idle agent needs less memory.
+ * Several probes read the host's hardware, each with its own time-out. The agent logs a failed probe. The agent reads the values that the hub
+ * compares with the SKU from the kernel's files, so that no tool, driver or disk can block it. The inventory names each part that the agent could not
+ * read. The agent loads the library `systeminformation` only when it reads the inventory, so that an idle agent needs less memory.
  */
 export async function readInventory(
   root: string,

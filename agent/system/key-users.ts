@@ -3,12 +3,15 @@ export interface KeyUser {
   readonly uid: number;
   /** All keys and keyrings of the uid. */
   readonly keys: number;
-  /** The keys and keyrings that count against the quota of the uid. A persistent keyring does not count, but its keys do. */
+  /**
+   * The keys and keyrings that count against the quota of the uid. A uid's persistent keyring does not count against the quota, but the keys in this
+   * keyring do.
+   */
   readonly inQuota: number;
 }
 
 export const KEY_USERS = "/proc/key-users";
-/** A kernel with keyrings has this folder, also in a sandbox that hides `/proc/key-users`. */
+/** A kernel that supports keyrings has the folder /proc/sys/kernel/keys, also in a sandbox that hides `/proc/key-users`. */
 export const KEY_SETTINGS = "/proc/sys/kernel/keys";
 export const KEYS_HIDDEN = `The kernel has keyrings, but ${KEY_USERS} cannot be read here.`;
 

@@ -4,7 +4,10 @@ import { FSTAB, type MountLine, parseFstab } from "../storage/disk-layout.ts";
 import { isMissing } from "./files.ts";
 import { isNetworkMount, isWithin, type Mount, parseMounts } from "./mounts.ts";
 
-/** Matches how fstab names a device of the host. A drive for discs or floppies often has no medium. */
+/**
+ * Matches the name of a disk device of the host in a line of /etc/fstab, for example a UUID or a path in /dev. A drive for discs or floppies often
+ * has no medium.
+ */
 const DEVICE = /^([/]dev[/](?!sr\d|cdrom|dvd|fd\d)|UUID=|LABEL=|PARTUUID=|PARTLABEL=|ID=)/;
 const NO_FILES = /^(swap|ignore|squashfs|iso9660|udf)$/;
 /** Matches the mount points of the boot loader's disks, which only root can write to, and which an idle automount may unmount. */

@@ -11,7 +11,7 @@ export interface Mount {
   /** The mount point, with each byte as one character, because file names need not be UTF-8. */
   readonly path: string;
   readonly type: string;
-  /** The mounted device or server, with each byte as one character. */
+  /** The name of the mounted device or of the server's share, with each byte as one character. */
   readonly source: string;
   /** The options of the mount and of its file system, for example `noatime`. */
   readonly options: readonly string[];
@@ -65,8 +65,8 @@ export const isNetworkMount = (mount: Pick<Mount, "type"> | undefined): boolean 
   mount !== undefined && NETWORK.test(mount.type) && mount.type !== "fusectl";
 
 /**
- * The user who mounted a FUSE file system, or null for other file systems. `fuseblk`, the FUSE file system of a local disk, counts as a file system of
- * the site.
+ * The user who mounted a FUSE file system, or null for other file systems. `fuseUserOf` returns null for `fuseblk`, the FUSE file system of a local
+ * disk, which counts as the site's and not as a user's.
  */
 export function fuseUserOf({ type, options }: Pick<Mount, "type" | "options">): number | null {
   if (type !== "fuse" && !type.startsWith("fuse.")) return null;

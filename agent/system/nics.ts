@@ -14,22 +14,22 @@ const textOf = (path: string): Promise<string | null> =>
     () => null,
   );
 
-/** True for a port of a card in the host. A bond, a VLAN or a bridge has no device, and a virtual function is a part of its card's port. */
+/** True for a network port of a card in the host. A bond, a VLAN or a bridge has no device, and a virtual function is a part of its card's port. */
 export async function isPort(root: string, name: string): Promise<boolean> {
   const device = join(root, NET, name, "device");
-  // The folder also has files, such as `bonding_masters`, below which nothing can be.
+  // The folder /sys/class/net also contains files, such as `bonding_masters`, which are no interfaces.
   return (await isPresent(device).catch(() => false)) && !(await isPresent(join(device, "physfn")));
 }
 
-/** True for a bond and for a VLAN, which may have the addresses of ports. A container's interface is neither. */
+/** True for a bond and for a VLAN, which may have the addresses of ports. A container's interface is neither a bond nor a VLAN. */
 export async function isBondOrVlan(root: string, name: string): Promise<boolean> {
   const places = [join(root, NET, name, "bonding"), join(root, "proc/net/vlan", name)];
   return (await Promise.all(places.map((place) => isPresent(place).catch(() => false)))).includes(true);
 }
 
 /**
- * Returns a function that names the IPv4 addresses of an interface. They are those of the machine on which the agent runs, and not those of a folder that
- * stands for a host.
+ * Returns a function that names the IPv4 addresses of an interface. For a folder that stands for a host, the function knows no addresses, because
+ * Node.js tells only those of the machine on which the agent runs.
  */
 export function ipv4Addresses(root: string): (name: string) => string[] {
   const addresses = root === "/" ? networkInterfaces() : {};
@@ -37,8 +37,9 @@ export function ipv4Addresses(root: string): (name: string) => string[] {
 }
 
 /**
- * The host's ports, whether or not they are up or have an address, and then its virtual interfaces with an address. Only ports have a speed, so that a bond
- * or a VLAN never stands in for a lost port. Throws if the host does not show its interfaces.
+ * Returns the host's network ports, whether or not they are up or have an address, and then its virtual interfaces that have an address. In the
+ * inventory, only ports have a speed, so that the hub does not count a bond or a VLAN in place of a lost port. Throws if Linux does not list the
+ * host's network interfaces.
  */
 export async function readInterfaces(root: string): Promise<Inventory["interfaces"]> {
   const addressesOf = ipv4Addresses(root);
@@ -47,7 +48,7 @@ export async function readInterfaces(root: string): Promise<Inventory["interface
   for (const name of (await readdir(join(root, NET))).sort()) {
     const text = (file: string): Promise<string | null> => textOf(join(root, NET, name, file));
     const ipv4 = addressesOf(name);
-    // A port of a bond shows the address of the bond as its own.
+    // A network port in a bond shows the bond's MAC address as its own.
     const mac = (await text("bonding_slave/perm_hwaddr")) ?? (await text("address"));
     const one = { name, mac: (mac ?? "").slice(0, 200).toLowerCase(), ipv4: ipv4.slice(0, MOST_ADDRESSES) };
     const speed = Number((await text("speed")) ?? 0);

@@ -6,7 +6,7 @@ import { containerRights } from "./container-rights.ts";
 import { isGone, namesIfThere } from "./proc-files.ts";
 import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
-/** A process that /proc of the host shows may run in an inner namespace of processes or users. */
+/** A process in the host's /proc, which may run in a pid namespace or user namespace of its own, for example in a container. */
 export interface HostProcess {
   readonly pid: number;
   /**
@@ -26,7 +26,10 @@ export interface HostProcess {
 }
 
 export interface ProcessTable {
-  /** Reads all processes of the host except kernel threads. The agent's other work continues between the reads of single processes. */
+  /**
+   * Reads all processes of the host except kernel threads. While it reads the processes one by one, `read` pauses regularly for the agent's other
+   * work.
+   */
   read(): Promise<readonly HostProcess[]>;
   signal(process: HostProcess, signal: NodeJS.Signals): boolean;
   /** Sends SIGKILL to all processes of a uid in one step, so that no process can escape by starting another process. */
@@ -37,7 +40,7 @@ export interface ProcessTable {
    */
   killSlice(uid: number): boolean;
   containerRights(process: HostProcess): ReturnType<typeof containerRights>;
-  /** Returns a thread of a process that has not ended, or null if the process has ended. A thread that waits in the kernel goes first. */
+  /** Returns a thread of a process, if possible one that is blocked in the kernel (state D), or null if the process has ended. */
   stuckThread(pid: number): StuckThread | null;
 }
 
@@ -107,8 +110,8 @@ export function processTableOf(root: string): ProcessTable {
 }
 
 /**
- * A list of processes shows no single moment, because processes start and end while the agent reads the list. A caller that must know that no process
- * is left reads the list twice.
+ * A list of processes does not show the host at one moment, because processes start and end while the agent reads the list. A caller that must know
+ * that no process is left reads the list of processes twice.
  */
 async function readProcesses(proc: string): Promise<HostProcess[]> {
   const processes: HostProcess[] = [];

@@ -84,7 +84,10 @@ function startChild(
   });
 }
 
-/** The variables of the compile cache that the agent itself uses, if any: the child process then starts in half of the processor time. */
+/**
+ * The environment variables of Node.js's compile cache, if the agent uses the cache. With the cache, the child process starts in half of the
+ * processor time.
+ */
 function compiledCode(): Record<string, string> {
   const names = ["NODE_COMPILE_CACHE", "NODE_COMPILE_CACHE_PORTABLE"];
   return Object.fromEntries(

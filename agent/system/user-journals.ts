@@ -1,6 +1,6 @@
 /**
- * journald keeps the messages of a user's processes and services in files of their own, `user-UID.journal`. These files belong to root, and a user may
- * read the files of the user's own uid, so the next account with the same uid would read what a tenant's programs printed.
+ * journald keeps the messages of a user's processes and services in files of their own, `user-UID.journal`. The files `user-UID.journal` belong to
+ * root, and each user may read the files of the user's own uid, so the next account with the same uid would read what a tenant's programs printed.
  */
 export const JOURNAL_FOLDERS = ["/var/log/journal", "/run/log/journal"] as const;
 

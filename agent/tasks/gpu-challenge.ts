@@ -54,7 +54,8 @@ async function ask(system: System, input: Input, { uuid, blocks }: Gpu, asking: 
     await writeExchange(system, folder, CHALLENGE_FILE, challenge);
   const until = performance.now() + input.deadline_seconds * 1000;
   for (let hasAnswered = false; ; ) {
-    // The worker answers, then releases, then ends. Read in the opposite order, a later one of the three never hides an earlier one.
+    // The worker answers, then releases, then ends. The agent reads whether the worker process lives, then its release of the GPU, then its answer,
+    // so that a later event never hides an earlier one.
     const alive = await aliveWorker(system, folder);
     const release = await readExchange(system, folder, RELEASE_FILE, GpuRelease);
     const answer = await readExchange(system, folder, ANSWER_FILE, GpuAnswers);

@@ -64,7 +64,7 @@ async function giveBack(system: System, taskId: string): Promise<string | null> 
     work: GPU_GIVE_BACK_WORK,
     input: {},
     deadlineSeconds: GIVE_BACK_SECONDS,
-    // The signal never aborts, because the stopped services must run again even after the hub has cancelled the task.
+    // This abort signal never aborts, because the stopped services must run again even after the hub has cancelled the task.
     signal: new AbortController().signal,
     endsWith: () => false,
     progress: () => undefined,

@@ -82,8 +82,9 @@ function withFault(faultOf: FolderFault, one: Step): Step {
 }
 
 /**
- * A folder's step fails if its disk was not mounted. After the task has purged the disk and mounted its new file system, another step replaces the
- * failed one. An earlier task may have been interrupted between the purge of a disk and the mount of its new file system.
+ * The step that empties a folder fails if the folder's disk was not mounted. If the task later purges the disk and mounts its new file system, the
+ * failed step of the disk's folder becomes `skipped`. An earlier task may have been interrupted between the purge of a disk and the mount of its new
+ * file system.
  */
 const withoutPurgedFolders = (steps: readonly Step[]): Step[] =>
   steps.map((one) =>
@@ -145,7 +146,9 @@ const WORKS: Record<StorageWork["step"], (target: string) => Pick<PlannedStep, "
   }),
 };
 
-/** The cleanup skips a folder that could not be opened, or whose file system an earlier folder has covered. */
+/**
+ * The step that fills free space skips a folder that could not be opened, and a folder whose file system the step of an earlier folder already fills.
+ */
 function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
   if (one.step !== "free_space") return null;
   const emptied = earlier.filter(({ step }) => step !== "free_space");

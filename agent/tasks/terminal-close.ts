@@ -15,8 +15,8 @@ type Step = CleaningStep & { readonly step: (typeof TERMINAL_STEPS)[number] };
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
- * Ends login sessions by the login manager, and afterwards ends the processes that still have a terminal. A session that the login manager does not
- * list, for example a session of `su`, counts by its terminal.
+ * Ends login sessions by the login manager, and afterwards ends the processes that still have a terminal. A login session that the login manager does
+ * not list, for example a session of `su`, is found by its terminal.
  */
 export const terminalClose =
   (system: System, timing: EndTiming = END_TIMING): TaskHandlers["terminal.close"] =>

@@ -7,7 +7,7 @@ import type { System } from "../system/system.ts";
 const PROGRESS_EVERY_MS = 60_000;
 /**
  * The pause, in milliseconds, between two reads of a host state that changes by itself, for example of the list of processes. The pause between two
- * reads is longer than most jobs of cron.
+ * reads of the host's state is longer than most cron jobs run.
  */
 const PAUSE_MS = 3_000;
 

@@ -45,7 +45,7 @@ interface Found extends AdoptableMachine {
   readonly around: Surroundings;
 }
 
-/** What a request's machines are judged by, and the machines that the request selects. */
+/** The site, profile and policy by which the hub judges the machines of a request, and the machines that the request selects. */
 export interface Judging {
   readonly site: MaasSite;
   readonly profile: MaasSiteProfile;

@@ -21,7 +21,7 @@ export interface OrderedCommands {
 
 /**
  * Issues an enrollment token of its own for each host, bound to the MAC addresses of the host's machine (decision N8). The database stores only the
- * hashes of the tokens. A request that names a node that can get no command issues no token at all.
+ * hashes of the tokens. If a request names a node for which no enrollment command is possible, the hub issues no token for any node of the request.
  */
 export async function orderCommands(tx: Tx, siteId: SiteId, request: AdoptionCommandsCreate): Promise<OrderedCommands> {
   const named = request.node_ids ?? null;

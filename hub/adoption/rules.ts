@@ -30,7 +30,7 @@ export interface MachineToAdopt {
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
-  /** Null if the hub could not read the machine, or has not read it since an older hub did. */
+  /** Null if the hub could not read the machine from MAAS, or if an older hub wrote the stored row without these details. */
   readonly details: MachineDetails | null;
 }
 export interface Surroundings {

@@ -6,9 +6,10 @@ import { lockTenantKeys } from "../db/queries/ssh-keys.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Changes the stored keys or groups of a tenant, and makes the keys of all live allocations due that the change concerns. A change that would leave an
- * account without a key, or with too many keys, is refused: without a key nobody could log in, and the agent would refuse the order.
- * The allocations are those that name something before the change, because a deletion takes the last name out of an allocation too.
+ * Changes the stored keys or groups of a tenant, and marks each live allocation whose keys change, so that its account gets the new keys. A change
+ * that would leave an account without a key, or with too many keys, is refused: without a key nobody could log in, and the agent refuses too many
+ * keys. `changeTenantKeys` looks for the allocations that name keys or groups before the change, because the deletion of a key or group also removes
+ * it from each allocation.
  */
 export async function changeTenantKeys<T>(tx: Tx, tenant: string, change: () => Promise<T>): Promise<T> {
   await lockTenantKeys(tx, tenant);

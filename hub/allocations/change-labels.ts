@@ -7,8 +7,8 @@ import { tellChange } from "../node/allocation-moves.ts";
 import { lockBoth } from "./lock-both.ts";
 
 /**
- * Replaces the labels of an open allocation. Labels are notes, so no operation on the node is in the way. Returns null if the allocation has changed since
- * the version that the caller has seen.
+ * Replaces the labels of an open allocation. Labels are only notes, so an operation that holds the node does not prevent a change of the labels.
+ * Returns null if the allocation has changed since the version that the caller has seen.
  */
 export async function changeLabels(
   tx: Tx,

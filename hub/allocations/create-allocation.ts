@@ -38,7 +38,7 @@ export async function createAllocation(
   return await allocateNode(tx, request, createdBy, await nodeFor(tx, request, tolerates));
 }
 
-/** What a request says about an allocation, whatever node it gets. */
+/** The part of a request for an allocation that is independent of the node: all fields except `node_id`, `site_id` and `sku_id`. */
 export type AllocationTerms = Omit<AllocationCreate, "node_id" | "site_id" | "sku_id">;
 
 /** Allocates a free node that this transaction has locked. */
@@ -120,14 +120,17 @@ export async function mustEndLater(tx: Tx, endsAt: string | null): Promise<void>
   );
 }
 
-/** Says which obstacles a named node may have, for a caller that works on the node because of them. */
+/**
+ * Says which obstacles do not prevent the allocation of a named node, for a caller such as a repair, which allocates the node because of these
+ * obstacles.
+ */
 export interface Despite {
   readonly tolerates?: (obstacle: Obstacle) => boolean;
 }
 
 type Tolerates = NonNullable<Despite["tolerates"]>;
 
-/** The node of an allocation, and the sources of the health overrides that bar it and that the request overlooks. */
+/** The node of an allocation, and the sources of the health overrides that would forbid the allocation if the request did not overlook them. */
 interface Taken {
   readonly node: Node;
   readonly despite: string[];
@@ -157,8 +160,8 @@ export async function wantedNode(
 }
 
 /**
- * True for a health override that a request with `allow_unhealthy_machine` overlooks. Muster's own overrides stay in force for everybody, because nobody
- * knows whose data is on the host (decision H1).
+ * True for a health override that a request with `allow_unhealthy_machine` overlooks. No request can overlook a health override that Muster itself
+ * sets, because nobody knows whose data is on the host (decision H1).
  */
 const mayBeOverlooked = ({ kind, source }: Obstacle): boolean =>
   kind === "health_override" && source !== undefined && !isOwnOverride(source);

@@ -16,8 +16,8 @@ const SUFFIX = "abcdefghijkmnpqrstuvwxyz23456789";
 const suffix = (): string => Array.from(randomBytes(6), (byte) => SUFFIX[byte % SUFFIX.length]).join("");
 
 /**
- * Allocates several free nodes of one SKU and site to a tenant, all or none. If fewer nodes than asked are free, or no rack has as many where the
- * request wants one rack, `createAllocationBatch` throws the ApiError `no_free_node` and writes nothing.
+ * Allocates several free nodes of one SKU and site to a tenant, all or none. If fewer nodes are free than the request asks for, or if the request
+ * wants one rack and no rack has enough free nodes, `createAllocationBatch` throws the ApiError `no_free_node` and writes nothing.
  */
 export async function createAllocationBatch(
   tx: Tx,
@@ -26,7 +26,7 @@ export async function createAllocationBatch(
 ): Promise<AllocationRow[]> {
   await mustEndLater(tx, terms.ends_at);
   const wanted = await wantedNode(tx, { site_id, sku_id, root: terms.root });
-  // Of two batches at once, each of which holds a part of the free nodes, neither would get all it needs.
+  // Batches run one after the other: two simultaneous batches could each lock a part of the free nodes, and neither would get all it needs.
   await lockUntilCommit(tx, "allocation_batch", `${site_id}/${sku_id}`);
   const nodes = await takeFreeNodes(tx, wanted, count, same_rack);
   const rows: AllocationRow[] = [];

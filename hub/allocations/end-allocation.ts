@@ -24,9 +24,9 @@ import { lockBoth } from "./lock-both.ts";
 export interface EndRequest extends Ending, AuditSource {}
 
 /**
- * What a release that is not forced does with a reinstall of the instance, so that the turnover can begin without a person. A running reinstall goes on to
- * a system that can be cleaned. A failed one goes on if only the tenant's account is missing, and is else cancelled. What a person has stopped, or what
- * could not be undone, waits for a person.
+ * What a release that is not forced does with a reinstall of the instance, so that the turnover can begin without a person. A running reinstall
+ * continues until the host has a system that can be cleaned. A failed reinstall is resumed if only the tenant's account is missing, and is cancelled
+ * otherwise. A reinstall that a person has stopped, or that could not be undone, waits for a person.
  */
 function verbFor(reinstall: WorkflowRow | null): "resume" | "cancel" | null {
   if (reinstall === null || !isFailed(reinstall.status)) return null;
@@ -66,12 +66,12 @@ export async function releaseAllocation(
   return { prior, now: await continueEnding(tx, prior, request) };
 }
 
-/** What somebody wants to do with an allocation that takes its system from the tenant. */
+/** A request that takes the system of an allocation away from the tenant, such as a release or a reinstall. */
 interface Taking {
   readonly cannot: string;
-  /** What else the caller could ask for, after the advice of the refusal. */
+  /** The end of the refusal's text: what else the caller could ask for, for example a release by force. */
   readonly or: string;
-  /** True for who repairs the machine: the repair itself does not refuse the request. */
+  /** True if the caller itself repairs the machine, because then the repair does not prevent the request. */
   readonly isByRepairer: boolean;
 }
 const RELEASE: Taking = { cannot: "cannot be released", or: ", or release by force", isByRepairer: false };

@@ -75,7 +75,7 @@ export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   throw noneFree(wanted, [...census.values()]);
 }
 
-/** Reads the nodes of the SKU at the site by their hostnames: all, or those among `more`. */
+/** Reads the nodes of the SKU at the site, sorted by hostname: all of them, or only those that also fit the filter `more`. */
 export async function* pagesOf(
   tx: Tx,
   { siteId, sku }: WantedNode,

@@ -11,13 +11,13 @@ export interface InstanceFacts {
   readonly node: NodeStatus | null;
   /** Why the node's conditions do not let it take work; empty for a ready node. */
   readonly lacks: readonly Lack[];
-  /** True if a health override says that the node is repaired. */
+  /** True if a health override says that the node is under repair. */
   readonly isRepaired: boolean;
-  /** Why the host is away by request; null if nobody has asked for it. */
+  /** Why the host is switched off or restarts at somebody's request; null if nobody has requested it. */
   readonly power: PowerIntent["kind"] | null;
   /** True if the operation that clears the node of the tenant has failed. */
   readonly hasFailedTurnover: boolean;
-  /** The reinstall that holds the node; null without one. Its failure is told to operators alone, because it may name other hosts. */
+  /** The reinstall that holds the node; null without one. Only operators see why a reinstall failed, because the reason may name other hosts. */
   readonly reinstall: { readonly failed: boolean } | null;
   /** True if a reinstall has taken the account away and not brought it back. */
   readonly isLostToReinstall: boolean;
@@ -35,7 +35,7 @@ const says = (status: InstanceStatus, reason: string, nextAction: string | null 
   nextAction,
 });
 
-/** What a request for the power of the machine means for a tenant whose host does not report, or not for long any more. */
+/** What a tenant sees while a requested power action has stopped the host, or is about to stop the host. */
 const OF_POWER: Readonly<Record<PowerIntent["kind"], InstanceVerdict>> = {
   stopping: says("Stopped", "The host is being powered off, as requested"),
   off: says("Stopped", "The host is powered off, as requested", "Power it on with power-on-instance"),
@@ -67,12 +67,12 @@ const OF_NODE: Readonly<Record<NodeStatus, InstanceVerdict | null>> = {
   deleted: says("Error", "The host is removed"),
 };
 
-/** What was not reported yet in this provisioning may still come; everything else is a fault. */
+/** A condition that the node has not reported yet in this provisioning may still come; any other unmet condition is a fault. */
 const MAY_STILL_COME: ReadonlySet<Lack> = new Set(["missing", "older_generation"]);
 
 /**
- * Decides what the tenant of an allocation sees. Only a host whose conditions let it take work is Ready. As in NICo, a repair shows only where the
- * instance would otherwise be Ready, so it hides no fault.
+ * Decides what the tenant of an allocation sees. Only a host whose conditions let it take work is Ready. As in NICo, the status shows a repair only
+ * where the instance would otherwise be Ready, so a repair hides no fault.
  */
 export function instanceStatus(facts: InstanceFacts): InstanceVerdict {
   const { allocation, node, lacks, isRepaired, power, hasFailedTurnover, reinstall } = facts;

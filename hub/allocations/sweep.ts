@@ -119,8 +119,8 @@ async function settleGrant(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /**
- * Ends an allocation whose host is gone. If no turnover has written a sanitization record of the allocation, the hub writes one that says so in the
- * same transaction, so that no tenant's use ends without a record.
+ * Ends an allocation whose host is gone. If no operation has written a sanitization record of the allocation, the hub writes one in the same
+ * transaction, and the record says why there was no turnover. So no tenant's use ends without a record.
  */
 async function endOfGoneHost(tx: Tx, id: AllocationId, { countersign }: AllocationSweep): Promise<number> {
   const { allocation, node } = await lockBoth(tx, id);

@@ -7,16 +7,19 @@ import type { KeptHeads } from "./kept-heads.ts";
 import { checkPart } from "./verify.ts";
 
 const EVERY_MS = 30_000;
-/** Two hubs whose turns are close to each other check one part. */
+/** No hub begins to check a part of the audit chain within this time after the last part began, so that several hubs check no more than one does. */
 const REST_SECONDS = 20;
-/** With a part each half minute, a hub checks more than a million entries an hour. */
+/** With one part of this many entries each half minute, a hub checks more than a million audit entries an hour. */
 const MOST_ENTRIES = 10_000;
-/** A check that came to the end goes on with new entries for an hour, and then begins again at the first entry. */
+/** A check of the audit chain that reached the end goes on with new entries until it is an hour old; then a new check begins at the first entry. */
 const AGAIN_SECONDS = 3_600;
 
 type Where = Pick<ClaimedPart, keyof CheckProgress | "ageSeconds">;
 
-/** Where the next part of the check begins. A new check keeps the faults of the last one until it has come to the end itself. */
+/**
+ * Returns the place in the audit chain at which the next part of the check begins. A new check of the audit chain keeps the number of faults of the
+ * check before it until the new check has reached the end of the chain.
+ */
 function beginOf(last: Where): CheckProgress & { readonly isNew: boolean } {
   const { position, atEnd, faults, faultsBefore, verifiedThrough, head, ageSeconds } = last;
   if (!atEnd || ageSeconds < AGAIN_SECONDS)
@@ -25,8 +28,8 @@ function beginOf(last: Where): CheckProgress & { readonly isNew: boolean } {
 }
 
 /**
- * What a part that ended at the entry `through` leaves for the next part. A head that the chain has lost stays the head, so each later part finds the
- * loss again.
+ * The progress of the audit chain's check after a part that ended at the entry `through`, from which the next part continues. If the audit chain has
+ * lost the head that an earlier part reached, this head stays in the progress, so that each later part reports the loss again.
  */
 function progressOf(
   begin: CheckProgress,
@@ -75,7 +78,7 @@ export async function checkNext(options: CheckOptions): Promise<void> {
     });
 }
 
-/** Checks the chain part by part, one hub at a time, and counts the lost heads of this hub. */
+/** Checks the audit chain part by part, one hub at a time, and counts the lost heads in the state folder of this hub. */
 export function startChecker(options: CheckOptions & { readonly heads: KeptHeads }): {
   lostHeads(): number;
   close(): Promise<void>;

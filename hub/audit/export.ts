@@ -7,7 +7,7 @@ import { periodically } from "../timing/periodically.ts";
 
 /** A place outside the database to which the hub exports audit entries. */
 export interface Sink {
-  /** Resolves when the entries are safe at their place. */
+  /** Resolves when the destination has stored the audit entries safely. */
   write(entries: readonly SealedEntry[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -16,7 +16,7 @@ export interface ExportOptions {
   readonly db: Db;
   readonly log: Log;
   readonly hubId: string;
-  /** The name of the place, by which the hubs share one position in the chain. */
+  /** The name of the destination, under which all hubs share one position in the audit chain. */
   readonly destination: string;
   readonly sink: Sink;
 }
@@ -27,8 +27,9 @@ const AT_ONCE = 200;
 const REST_MS = 10_000;
 
 /**
- * Exports the entries after the destination's position. The position moves only after the entries are safe, so an entry may be exported twice and is
- * never lost. Of several hubs with the destination, one at a time exports, under a lease. A hub that stops exports no further part.
+ * Exports the entries after the destination's position. The destination's position moves only after the destination has stored the entries safely, so
+ * an entry may be exported twice and is never lost. If several hubs export to the same destination, only one at a time exports, under a lease. A hub
+ * that is stopping exports no further part of the audit chain.
  */
 export async function exportNext(
   { db, hubId, destination, sink }: ExportOptions,

@@ -22,7 +22,8 @@ export function openAuditFile(path: string): Sink {
         await handle.appendFile(entries.map(lineOf).join(""));
         await handle.datasync();
       } catch (error) {
-        // A full disk leaves a part of a line. `openAt` ends that line, so that the repeated entry gets a line of its own.
+        // A full disk leaves an incomplete last line in the audit file. `openAt` ends an incomplete last line, so that the repeated entry gets a line
+        // of its own.
         await close();
         throw error;
       }
@@ -47,7 +48,10 @@ async function openAt(path: string): Promise<FileHandle> {
   }
 }
 
-/** False if a hub was killed in the middle of a write, or the disk was full. The entry of the last line then follows again as a whole. */
+/**
+ * False if the audit file does not end with a complete line, because a hub was killed during a write or the disk was full. The hub writes the entry
+ * of an incomplete last line again, on a line of its own.
+ */
 async function endsLine(handle: FileHandle, size: number): Promise<boolean> {
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
   return buffer[0] === 0x0a;

@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { ChainPoint } from "../../shared/audit-chain.ts";
 
 const FILE = "audit-head.json";
-/** The name of a head that the chain of the database no longer has. Such a file stays until a person removes it. */
+/** The file name of a head that the audit chain in the database no longer has. The file of a lost head stays until a person removes it. */
 const LOST = /^audit-head[.]lost-\d+[.]json$/;
 
 const Head = z.strictObject({ sequence: z.int().min(1), entry_sha256: z.string().regex(/^[0-9a-f]{64}$/) });
@@ -33,21 +33,21 @@ export class KeptHeads {
     return heads;
   }
 
-  /** All kept heads: the present one, and those that the chain no longer had. */
+  /** Returns all heads of the audit chain that the hub keeps: the present head, and the heads that the chain has lost. */
   async list(): Promise<KeptHead[]> {
     const names = (await readdir(this.#folder)).filter((name) => name === FILE || LOST.test(name));
     const heads = await Promise.all(names.map(async (file) => ({ file, head: await this.#read(file) })));
     return heads.flatMap(({ file, head }) => (head === null ? [] : [{ ...head, file }]));
   }
 
-  /** The number of heads that the chain no longer had, and whose files no person has removed. */
+  /** The number of lost heads of the audit chain whose files no person has removed yet. */
   async countLost(): Promise<number> {
     return (await readdir(this.#folder)).filter((name) => LOST.test(name)).length;
   }
 
   /**
-   * Keeps the new end of the chain. If the chain no longer has the head that was kept before, the earlier head gets a file of its own, and `keep`
-   * returns it. `has` tells whether the database's chain has a head, or has removed it by retention.
+   * Keeps the new end of the chain. If the audit chain no longer has the head that was kept before, the earlier head gets a file of its own, and
+   * `keep` returns it. `has` returns true if the database's audit chain still contains the kept head, or if retention has removed this entry.
    */
   async keep(head: ChainPoint, has: (kept: ChainPoint) => Promise<boolean>): Promise<ChainPoint | null> {
     const kept = this.#head;
@@ -73,7 +73,7 @@ export class KeptHeads {
     await rename(next, join(this.#folder, FILE));
   }
 
-  /** Returns null if the file does not exist. An unreadable file is an error, because somebody may have damaged it on purpose. */
+  /** Returns null if the file does not exist. An unreadable head file is an error, because somebody may have damaged it on purpose. */
   async #read(name: string): Promise<ChainPoint | null> {
     try {
       return Head.parse(JSON.parse(await readFile(join(this.#folder, name), "utf8")));

@@ -5,7 +5,7 @@ import { periodically } from "../timing/periodically.ts";
 import type { KeptHeads } from "./kept-heads.ts";
 
 const EVERY_MS = 1_000;
-/** How many of the last seals a turn looks back for an entry whose transaction committed late; each sixtieth turn looks back further. */
+/** How far back, in seals, a turn of the sealer searches for an entry whose transaction committed late; each sixtieth turn searches further back. */
 const LOOK_BACK = 1_000;
 const LOOK_FAR_BACK = 100_000;
 
@@ -16,7 +16,7 @@ export interface SealerOptions {
   readonly heads: KeptHeads;
 }
 
-/** The first turn after a hub's start searches the whole table. */
+/** The first turn of the sealer after a hub's start searches the whole table of audit entries. */
 const lookBackOf = (turn: number): number | null => (turn === 0 ? null : turn % 60 === 0 ? LOOK_FAR_BACK : LOOK_BACK);
 
 /** Adds seals to the chain until no entry is left without one, and keeps the chain's end in the state folder. */
@@ -40,7 +40,7 @@ export async function sealAll({ db, inTx, log, heads }: SealerOptions, lookBack:
     });
 }
 
-/** Seals new audit entries about once a second. Of several hubs, one at a time seals. */
+/** Seals new audit entries about once a second. Of several hubs, only one at a time seals audit entries. */
 export function startSealer(options: SealerOptions): { close(): Promise<void> } {
   let turn = 0;
   return periodically({

@@ -5,7 +5,7 @@ const FACILITY = 13;
 const NOTICE = 5;
 const WARNING = 4;
 
-/** Where syslog's own fields come from; each field holds visible ASCII only, and has a largest length (RFC 5424, 6). */
+/** The values for the sender's fields in the header of a syslog message; each field holds visible ASCII, and has a largest length (RFC 5424, 6). */
 export interface SyslogSender {
   readonly hostname: string;
   readonly pid: number;
@@ -29,7 +29,10 @@ export const octetCounted = (message: string): string => `${Buffer.byteLength(me
 /** The largest message that fits into one datagram with room for the headers of IP and UDP. */
 export const MOST_DATAGRAM = 60_000;
 
-/** An entry that no datagram can hold goes out without its details. The verification of such a line shows that the line is not the whole entry. */
+/**
+ * An entry that no datagram can hold goes out without its details. The verification of a line without the details shows that the line is not the
+ * whole audit entry.
+ */
 export function datagramOf(entry: SealedEntry, sender: SyslogSender): string {
   const whole = syslogMessage(entry, sender);
   const bytes = Buffer.byteLength(whole);

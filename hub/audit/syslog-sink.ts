@@ -16,13 +16,13 @@ export type SyslogTarget =
 interface Waits {
   /** The longest time for one part. */
   readonly deadlineMs: number;
-  /** The time between the end of a part and the end of the hub's side, see `sendStream`. */
+  /** The time that the hub waits after it has sent a part to the syslog receiver, before it ends its side of the connection; see `sendStream`. */
   readonly momentMs: number;
 }
 const WAITS: Waits = { deadlineMs: 10_000, momentMs: 100 };
 const SYSLOG_PORT = 514;
 
-/** Reads `unix:///run/log.sock`, `tcp://host:601` or `udp://host:514`; null if the text is none of these. */
+/** Reads the address of a syslog receiver, such as `unix:///run/log.sock`, `tcp://host:601` or `udp://host:514`; null if it is no such address. */
 export function syslogTarget(text: string): SyslogTarget | null {
   const url = URL.parse(text);
   if (url === null || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") return null;
@@ -50,9 +50,10 @@ export function openSyslog(target: SyslogTarget, waits = WAITS): Sink {
 }
 
 /**
- * Syslog acknowledges no message. The hub therefore sends each part on a connection of its own and ends it. A receiver closes its side only after it
- * has read everything; a receiver that ends earlier makes an error. A receiver without room for a connection closes it at once, maybe before the part
- * arrives, so the hub ends its own side a moment later: whoever closes within this moment has not read the part.
+ * Syslog acknowledges no message. The hub therefore sends each part of the audit entries on a connection of its own, and then ends its side of the
+ * connection. A syslog receiver closes its side only after it has read everything; if the receiver closes it earlier, `sendStream` fails. A syslog
+ * receiver without room for another connection closes it at once, maybe before the part arrives. The hub therefore ends its own side a moment later:
+ * a receiver that closes within this moment has not read the part.
  */
 function sendStream(
   target: Exclude<SyslogTarget, { readonly by: "udp" }>,
@@ -92,7 +93,7 @@ async function sendDatagrams(
 ): Promise<void> {
   const { address, family } = await addressOf(host, deadlineMs);
   const socket = createSocket(family === 6 ? "udp6" : "udp4");
-  // A refused datagram makes an error of the socket, at the latest at the next datagram.
+  // A refused datagram causes an error of the UDP socket, at the latest when the hub sends the next datagram.
   const faults: Error[] = [];
   socket.on("error", (error) => faults.push(error));
   try {
@@ -109,7 +110,10 @@ async function sendDatagrams(
   }
 }
 
-/** A name server that does not answer must not hold the export for longer than a receiver may. */
+/**
+ * The look-up of the receiver's address has the same deadline as the receiver, so that a name server that does not answer does not delay the export
+ * for longer.
+ */
 async function addressOf(host: string, deadlineMs: number): Promise<LookupAddress> {
   const found = await within(deadlineMs, lookup(host));
   if (found === null) throw new Error(`no name server told the address of ${host} in time`);

@@ -3,17 +3,17 @@ import { chainHead, countUnsealed, firstSeal, prunedThrough, readChain, sealAt }
 import { sha256Hex } from "../db/queries/audit-logs.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 
-/** How many entries the hub reads and checks before it handles other work. */
+/** How many audit entries the hub reads and verifies at once, before it handles other work. */
 const AT_ONCE = 1_000;
 
 export interface VerifyRequest {
-  /** The number of the entry after which the verification begins; 0 for the begin of the chain. */
+  /** The number of the audit entry after which the verification begins; 0 for the begin of the chain. */
   readonly after: number;
   readonly limit: number;
   readonly heads: readonly ChainPoint[];
 }
 
-/** Each part is read in one snapshot of the database, so that retention and the sealer do not disturb the verification. */
+/** The hub reads each part of the audit chain in one snapshot of the database, so that retention and the sealer do not disturb the verification. */
 const SNAPSHOT = { isolation: "repeatable read", readOnly: true } as const;
 
 /** Verifies a part of the chain. At the end of the chain, counts the entries that wait for their seals. */
@@ -24,13 +24,14 @@ export const verifyPart = (inTx: InTx, request: VerifyRequest) =>
   }, SNAPSHOT);
 
 export interface CheckRequest extends Pick<VerifyRequest, "after" | "limit"> {
-  /** The newest entry that a check has reached; null before the first check. */
+  /** The newest audit entry that a check of the chain has reached; null before the first check. */
   readonly head: ChainPoint | null;
 }
 
 /**
- * Verifies a part of the chain as `verifyPart` does, without the count of unsealed entries, which reads the whole table. `lost` says what is wrong with
- * the head, wherever the part is. If the chain ends before the part, the part begins at the first entry.
+ * Verifies a part of the chain as `verifyPart` does, without the count of unsealed entries, which reads the whole table. `lost` says what is wrong
+ * with the entry `head`, even if this entry is outside the verified part. If the chain ends before the entry `after`, the verification begins at the
+ * first entry.
  */
 export const checkPart = (inTx: InTx, { after, limit, head }: CheckRequest) =>
   inTx(async (tx) => {
@@ -74,7 +75,7 @@ async function verifyIn(tx: Tx, { after, limit, heads }: VerifyRequest) {
   return { through, read, complete, faults, faultCount };
 }
 
-/** Returns the entry before the first one that is verified; null if nothing says which entry that is. */
+/** Returns the entry before the first entry to verify; null if the database does not say which entry that is. */
 async function startOf(tx: Tx, after: number, first: ChainPoint | undefined): Promise<ChainPoint | null> {
   if (first === undefined) return START;
   if (after >= first.sequence) return (await sealAt(tx, after)) ?? null;

@@ -23,8 +23,9 @@ export interface Held {
 }
 
 /**
- * Makes an older database fit for hosts, programs and people that have gone on since the backup. `afterRestore` runs in the transaction that loads the
- * backup, so no hub ever sees the older database without these changes. `afterRestore` returns what it holds back.
+ * Adapts the older database of a backup to hosts, programs and people, which have gone on with their work since the backup. `afterRestore` runs in
+ * the transaction that loads the backup, so no hub ever sees the restored database without the changes of `afterRestore`. `afterRestore` returns what
+ * it holds back.
  */
 export async function afterRestore(
   tx: Tx,
@@ -59,8 +60,8 @@ export async function afterRestore(
 }
 
 /**
- * Between the backup and the restore, a host may have got a tenant, or another tenant. So no host gets a new tenant, no operation cleans or releases a
- * host, and no task that waits since the backup changes a host or its accounts, before a person has looked at the host.
+ * Between the backup and the restore, a host may have got a tenant, or another tenant. Until a person has looked at a host after a restore, the host
+ * gets no new tenant, no operation cleans or releases the host, and no task that waits since the backup changes the host or its accounts.
  */
 async function holdBack(tx: Tx, takenAt: string): Promise<Held> {
   const since = `The database was restored from a backup of ${takenAt}, and does not know who got this host later`;

@@ -33,7 +33,7 @@ export function askedFor(words: readonly string[]): Asked | null {
   }
 }
 
-/** Runs `backup` or `restore`. Both commands print what they did, and throw the reason why they changed nothing. */
+/** Runs `backup` or `restore`. `backup` and `restore` print what they did, and throw the reason if they changed nothing. */
 export async function runBackupCommand(asked: Asked, settings: Settings): Promise<void> {
   const log = createLog("warn");
   const closers: (() => unknown)[] = [];

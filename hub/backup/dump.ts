@@ -16,7 +16,7 @@ export type Dumped = Pick<Manifest, "taken_at" | "migrations" | "tables" | "sequ
 
 /**
  * Copies all tables of Muster as they were at one moment, while hubs go on working. The connection has a transaction whose snapshot all copies use.
- * `inSnapshot` runs in the same transaction, after the copies.
+ * `inSnapshot` runs after the copies, in the same transaction as the copies.
  */
 export async function dumpTables<T>(
   client: Client,
@@ -34,7 +34,8 @@ export async function dumpTables<T>(
     `select created_at::text as when from ${MIGRATIONS_TABLE} order by id`,
   );
   const found = await inSnapshot();
-  // No snapshot holds the numbers of a sequence, so they are read last: each number in the copied rows was given out before.
+  // A snapshot of PostgreSQL does not cover the values of sequences, so the backup reads these values last: each number in the copied rows was given
+  // out before.
   const sequences = await sequencesOf(client);
   await client.query("commit");
   const takenAt = rows[0]?.taken_at;

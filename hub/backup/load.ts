@@ -31,7 +31,10 @@ export const tablesOf = (client: Client): Promise<string[]> =>
 export const foreignTables = (present: readonly string[], manifest: Manifest): string[] =>
   present.filter((name) => !TABLES.includes(name) && !manifest.tables.some((table) => table.name === name));
 
-/** Removes Muster's tables and functions, with all rows. The caller's transaction makes the removal undone if a later step fails. */
+/**
+ * Removes Muster's tables and functions, with all rows. If a later step fails, the caller's transaction undoes the removal of the tables and
+ * functions.
+ */
 export async function dropAll(client: Client): Promise<void> {
   const drops = await list(
     client,
@@ -68,7 +71,10 @@ async function apply(client: Client, { statements }: { readonly statements: read
   for (const statement of statements) await client.query(statement);
 }
 
-/** Foreign keys and triggers are taken off for the load, because the rows were consistent in their snapshot and already had the triggers' effects. */
+/**
+ * While the rows of a backup are loaded, foreign keys are dropped and triggers are disabled, because the rows were consistent in their snapshot and
+ * already had the triggers' effects.
+ */
 async function loadRows(client: Client, folder: string, manifest: Manifest): Promise<void> {
   const keys = await client.query<{ off: string; on: string }>(
     `select format('alter table %s drop constraint %I', conrelid::regclass, conname) as off,
@@ -89,7 +95,8 @@ async function loadRows(client: Client, folder: string, manifest: Manifest): Pro
 
 async function loadTable(client: Client, folder: string, table: Manifest["tables"][number]): Promise<void> {
   const { name, rows, columns } = table;
-  // A migration may have put rows into the new table, which are also in the backup.
+  // A migration may have put rows into a new table, so the table is emptied before the backup's rows are loaded, which include the rows of the
+  // migration.
   await client.query(`delete from ${name}`);
   const copy = client.query(copyFrom(`copy ${name} (${columns.map((one) => `"${one}"`).join(", ")}) from stdin`));
   await pipeline(createReadStream(join(folder, fileOfTable(name))), createGunzip(), copy);

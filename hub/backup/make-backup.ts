@@ -30,8 +30,8 @@ interface Source {
 }
 
 /**
- * Makes a folder below `parent` with the database of one moment, and with the sealed files of its secrets. The folder has its name only when it is
- * whole, so an interrupted backup looks like none.
+ * Makes a folder below `parent` with the database of one moment, and with the sealed files of its secrets. The folder of a backup gets its final name
+ * only when the backup is complete, so nobody takes an interrupted backup for a complete one.
  */
 export async function makeBackup(source: Source, parent: string): Promise<Backup> {
   const work = join(parent, `.muster-backup-${process.pid}.partial`);
@@ -78,7 +78,7 @@ async function fill({ client, db, store, secrets }: Source, work: string): Promi
   return { manifest, sealedFiles, missing: await missingSecrets(secrets, found.named) };
 }
 
-/** A program of another version could leave out tables that it does not know. */
+/** Refuses a database with the schema of another version of Muster, because this program could leave out tables that it does not know. */
 function mustHaveOurSchema(had: readonly number[]): void {
   const known = KNOWN_MIGRATIONS.map(({ when }) => when);
   if (had.length === known.length && fitOf(had, known).fits) return;

@@ -11,7 +11,7 @@ const Column = z.string().regex(/^[a-z_0-9]{1,63}$/);
 export const Manifest = z.strictObject({
   format: z.literal(1),
   hub_version: z.string().max(100),
-  /** The time on the database's clock of which the backup shows the database. */
+  /** The time, by the database's clock, of the snapshot that the backup contains. */
   taken_at: z.iso.datetime(),
   /** The numbers of the migrations that the database had, in their order. */
   migrations: z.array(z.int().positive()).min(1).max(10_000),
@@ -21,7 +21,10 @@ export const Manifest = z.strictObject({
     .max(1_000),
   /** The id of the secret store that belongs to the database. */
   store_id: z.uuid(),
-  /** A backup contains the sealed files of a secret store of that kind, and nothing of Vault. */
+  /**
+   * The kind of the secret store: for `sealed_file`, the backup contains the sealed files of the secrets; for `vault`, the backup contains no
+   * secrets.
+   */
   secrets: z.enum(["sealed_file", "vault"]),
 });
 export type Manifest = z.output<typeof Manifest>;

@@ -53,7 +53,7 @@ interface Target {
 
 /**
  * Replaces the content of the database by that of the backup, in one transaction. If the command is killed, or if any step fails, the database keeps
- * its former content. The lock of migrations makes a hub that starts meanwhile wait.
+ * its former content. A hub that starts during a restore waits for the lock of migrations.
  */
 export async function restoreBackup(
   { client, tx, store, openStore }: Target,
@@ -78,9 +78,9 @@ export async function restoreBackup(
     await loadTables(client, folder, manifest);
     const held = await afterRestore(tx, manifest, options);
     const missing = await missingSecrets(secrets, await namedSecrets(tx));
-    // A hub that had lost its connection may have connected again during the load.
+    // A hub that had lost its connection to the database may have connected again while the backup was loaded.
     await refuseWhileHubsRun(tx);
-    // Without statistics PostgreSQL takes tables of any size for small ones, until its own analysis comes minutes later.
+    // Without fresh statistics, PostgreSQL plans its queries as if large tables were small, until its own analysis comes minutes later.
     await client.query("analyze");
     await client.query("commit");
     return { manifest, addedSecrets, missing, held };

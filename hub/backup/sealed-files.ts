@@ -46,8 +46,8 @@ const refuse = (detail: string): SecretError =>
   new SecretError("secret_store_misconfigured", SECRET_PATHS.storeId, detail);
 
 /**
- * Adds the backup's sealed files that the secret store lacks. A file that the store has stays, because the store's secrets are the newer ones. Before
- * the first file, the store's key must open the backup's files.
+ * Adds the backup's sealed files that the secret store lacks. A file that the secret store already has stays, because the store's secrets are newer
+ * than those of the backup. Before `giveBackSealedFiles` adds any secret, it checks that the store's key opens the backup's files.
  */
 export async function giveBackSealedFiles(backup: string, store: string, storeId: string): Promise<number> {
   if (!(await isThere(join(store, "key"))))

@@ -139,7 +139,7 @@ function contentOf(text: string, read: (file: string) => string): string {
   return text.startsWith("@") ? read(text.slice(1)).replace(/\r?\n$/, "") : text;
 }
 
-/** A field that takes any JSON value takes a text that is no JSON as that text. */
+/** A field that takes any JSON value takes a text that is not valid JSON as a string. */
 function anyJson(text: string): unknown {
   try {
     return JSON.parse(text);

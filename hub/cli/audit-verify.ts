@@ -109,7 +109,7 @@ async function verifyHub(ask: Ask, heads: readonly ChainPoint[]): Promise<Found>
   const end = await follow({});
   const total = entries;
   for (const { sequence, entry_sha256: hash } of heads) {
-    // Only the part with the head's entry tells whether the chain still has the head.
+    // Only the verification of the part that contains a head's entry tells whether the audit chain still has this head.
     const part = await ask({
       after: String(Math.max(0, Math.min(sequence, end.through.sequence) - 1)),
       head: `${sequence}:${hash}`,
@@ -155,7 +155,8 @@ async function verifyFiles(
   const all = [...faults, ...ofHeads].map(({ code, message }) => `${code}: ${message}`);
   const lines = [
     `Files: ${entries} entries, ${first} to ${end}${repeated === 0 ? "" : `, ${repeated} of them exported twice`}.`,
-    // The hub writes an entry again after a crash in the middle of a line. A line that hides a removed entry shows as a missing entry.
+    // The hub writes an entry again after a crash in the middle of a line. If a line of an exported file is no whole entry and hides a removed entry,
+    // the verification reports a missing entry.
     ...unreadable.map((one) => `Note: ${one}`),
     `Head: ${end}:${last?.entry_sha256}`,
     ...all,
@@ -183,7 +184,7 @@ function entryOf(line: string): SealedEntry | null {
     const parsed = SealedEntry.safeParse(JSON.parse(line.slice(Math.max(0, line.indexOf("{")))));
     return parsed.success ? parsed.data : null;
   } catch {
-    // The caller reports a line that is no JSON.
+    // The caller of `entryOf` reports a line that is not JSON.
     return null;
   }
 }

@@ -31,7 +31,7 @@ export class Changes {
         await followEvents(hub, types, { heard: raise, lost: raise, signal });
         changes.answered = true;
       } catch (error) {
-        // The hub serves a limited number of streams, and not every role may read events.
+        // The hub serves a limited number of event streams, and not every role may read events.
         if (!(error instanceof Refused) || ![403, 429, 502, 503, 504].includes(error.httpStatus ?? 0)) throw error;
         changes.answered = true;
         changes.#againMs = WITHOUT_EVENTS_MS;
@@ -44,7 +44,7 @@ export class Changes {
     this.#wake?.();
   }
 
-  /** Waits for the next reason to read again, at most `atMostMs`. */
+  /** Waits until the command should read the state again, at most `atMostMs`. */
   async next(atMostMs: number, signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);

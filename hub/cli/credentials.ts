@@ -9,7 +9,7 @@ import { privateText, writePrivate } from "./private-file.ts";
 
 const EMPTY: Credentials = { version: 1, hubs: {} };
 
-/** An access token is renewed this long before its end, so that it does not end on its way to the hub. */
+/** How long before its end an access token is renewed, so that the token does not end on its way to the hub. */
 const EARLY_MS = 30_000;
 export const isFresh = ({ expires_at }: ProviderLogin): boolean => Date.now() < expires_at - EARLY_MS;
 
@@ -20,7 +20,7 @@ export const credentialsFile = (env: Readonly<Record<string, string | undefined>
 async function readCredentials(file: string): Promise<Credentials> {
   const text = privateText(file, "Remove the file, have its tokens revoked, and log in again.");
   if (text === null) return EMPTY;
-  // Without logins a command does not load the schemas, which take longer than the rest of the program.
+  // A user without logins does not need the schemas of the file of logins, which take longer to load than the rest of the program.
   const { Credentials } = await import("./login-forms.ts");
   try {
     return Credentials.parse(JSON.parse(text));
@@ -44,7 +44,7 @@ const LOCK_LOOK_MS = 50;
 
 /**
  * Runs the work while no other command of this user changes the logins. A provider may accept each refresh token only once, so two commands must not
- * use one at the same time. The lock of a command that was killed ends after a minute.
+ * use one at the same time. If a command was killed, its lock on the file of logins ends after a minute.
  */
 export async function withLock<T>(file: string, work: () => Promise<T>): Promise<T> {
   const lock = `${file}.lock`;

@@ -42,7 +42,7 @@ export async function writeDiagnostics(argv: readonly string[], operations: read
   process.stdout.write(plain(reportOf(file, Buffer.byteLength(content), document)));
 }
 
-/** Creates a file that only its owner can read. `create` never overwrites a file and never follows a link. */
+/** Creates a file that only its owner can read. `create` never overwrites a file and never follows a symbolic link. */
 function create(file: string, content: string): void {
   try {
     writeFileSync(file, content, { mode: 0o600, flag: "wx" });

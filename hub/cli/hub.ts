@@ -59,7 +59,7 @@ export class Hub {
     return (await this.ask(id, request)) as Item;
   }
 
-  /** Reads one object with its version, which a change of the object names. */
+  /** Reads one object with its version, which a request to change the object has to name. */
   async versioned(id: string, request: Request): Promise<{ readonly item: Item; readonly version: string }> {
     const operation = this.operation(id);
     const invocation = await this.#invocation(operation, request);

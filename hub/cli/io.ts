@@ -8,7 +8,7 @@ export interface Io {
   /** True if a person reads standard output on a terminal. */
   readonly isTerminal: boolean;
   readonly now: () => number;
-  /** The signal of the operator's Ctrl-C. A command that never asks for the signal ends at once, as every program does. */
+  /** The signal of the operator's Ctrl-C. A command that never calls `interrupted` ends at once after Ctrl-C, as every program does. */
   readonly interrupted: () => AbortSignal;
 }
 

@@ -24,8 +24,8 @@ interface Place {
   readonly mayBeOver: boolean;
   readonly put: (id: string) => void;
   /**
-   * The id of the place's object, once the command line has begun to look the id up. Several arguments and flags of one command may share one look-up
-   * of an id.
+   * The id of the object that the argument or flag names, once the command line has begun to look the id up. Several arguments and flags of one
+   * command may share one look-up of an id.
    */
   id?: Promise<string>;
 }
@@ -68,7 +68,7 @@ function placesOf(
     const by = namedBy(field.schema);
     return by === undefined || typeof text !== "string" ? [] : [{ label, by, text, mayBeOver, put }];
   };
-  /** Returns a place for each object that a field of the request body names; a field may name one object or several. */
+  /** Returns a `Place` for each object that a field of the request body names; a field may name one object or several. */
   const ofBody = (field: Field): Place[] => {
     const [label, value, { items }] = [`--${flag(field)}`, fields[field.name], field.schema];
     if (items === undefined || !Array.isArray(value))
@@ -130,8 +130,8 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // The request for an API list also asks for items that no longer own their name, for example deleted nodes. If a list item no longer owns its name,
-  // the error can say why the hub refuses the name.
+  // The request for an API list also asks for items that no longer own their name, for example deleted nodes. If a listed object no longer owns the
+  // name that the operator gave, the error can say why the hub refuses the name.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);
@@ -148,7 +148,8 @@ function newestOver(
   const { unless } = by;
   const named = items.filter((item) => item[by.name] === text);
   if (unless === undefined || !named.every((item) => unless.values.includes(String(item[unless.field])))) return null;
-  // Lists of operations begin with the newest one. The list of nodes is in the order of the hostnames, so the time decides.
+  // Lists of operations begin with the newest one. The list of nodes is sorted by hostname, so the time of creation decides which object is the
+  // newest.
   const [newest] = named.toSorted(
     (a, b) => Date.parse(String(b["created_at"])) - Date.parse(String(a["created_at"])) || 0,
   );

@@ -2,10 +2,10 @@ import type { Operation } from "./description.ts";
 import { Away } from "./errors.ts";
 import { fetchFrom, hubOf } from "./request.ts";
 
-/** An unknown command waits only so long for the description of a hub, because the command may be mistyped. */
+/** How long an unknown command waits for the API description of a hub; the wait is short, because the command may be mistyped. */
 const DEADLINE_MS = 10_000;
 
-/** Reads the operations from a hub's own API description; without an answer there are none. */
+/** Reads the operations from a hub's own API description; returns an empty list if the hub does not answer. */
 export async function operationsOfHub(values: Readonly<Record<string, unknown>>): Promise<readonly Operation[]> {
   try {
     const signal = AbortSignal.timeout(DEADLINE_MS);

@@ -17,5 +17,5 @@ export function operationNamed(id: string, operations: readonly Operation[]): Op
   return operation;
 }
 
-/** A flag of a verb has the name of the API's field without the ending `_id`, because a name of an object does as well as its id. */
+/** A verb's flag has the name of the API's field without the ending `_id`, because the flag takes the name of an object as well as its id. */
 export const verbFlag = ({ name }: Pick<Field, "name">): string => dashed(name.replace(/_id$/, ""));

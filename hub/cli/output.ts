@@ -94,7 +94,7 @@ function tableOf(rows: readonly Row[], inner: (row: Row) => string = () => ""): 
   return `${[head, ...lines.map((line, index) => line + inner(rows[index] ?? {}))].join("\n")}\n`;
 }
 
-/** A row may have a list of its own, for example the hosts of a failure. The list follows the row's line, as a table that is moved to the right. */
+/** A row of a table may contain a list, for example the hosts of a failure. The list inside a row follows the row's line, as an indented table. */
 const innerTables = (row: Row): string =>
   Object.values(row)
     .filter((value) => isRows(value) && value.length > 0)

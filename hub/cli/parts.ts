@@ -2,7 +2,10 @@ import type { Io } from "./io.ts";
 import { plain } from "./output/plain.ts";
 import { endOf, STATUS, type Status } from "./statuses.ts";
 
-/** The parts in which a command sends many hosts or rows. A failure of a part hides nothing of what became of the others. */
+/**
+ * Sends the hosts or rows of a command in several requests, which are called parts. If one part of a command's hosts or rows fails, the command still
+ * says what became of the other parts.
+ */
 export class Parts {
   readonly #io: Io;
   #sent = 0;
@@ -12,7 +15,10 @@ export class Parts {
     this.#io = io;
   }
 
-  /** Sends all parts. After a refusal the next part is sent; without a connection to the hub none is. An error of which nothing was sent is thrown. */
+  /**
+   * Sends all parts. After the hub has refused a part, `send` continues with the next part; without a connection to the hub, `send` stops. If no part
+   * could be sent, `send` throws the first error.
+   */
   async send<T>(parts: readonly (readonly T[])[], send: (part: readonly T[]) => Promise<void>): Promise<Status> {
     let from = 1;
     for (const part of parts) {

@@ -25,7 +25,7 @@ export function privateText(file: string, advice: string): string | null {
   );
 }
 
-/** Writes a file that only its owner may use. A reader sees either the old or the new file. */
+/** Writes a file that only its owner may use. A program that reads the file during the write sees either the old or the new file. */
 export function writePrivate(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const fresh = `${file}.${process.pid}`;

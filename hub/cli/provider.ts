@@ -53,7 +53,7 @@ export async function logInByDevice(of: ProviderOfHub, tell: (text: string) => v
     const { verification_uri: uri, verification_uri_complete: whole, user_code: code } = started;
     const direct = whole === undefined ? "" : `\nOr open this address, which contains the code:\n  ${plain(whole)}`;
     tell(`Open ${plain(uri)} in a browser and enter the code\n  ${plain(code)}${direct}\nWaiting for the browser...\n`);
-    // The library waits as long as the provider asks, and longer after each answer slow_down (RFC 8628).
+    // The library openid-client waits between its requests as long as the provider asks, and longer after each answer slow_down (RFC 8628).
     const tokens = await client.pollDeviceAuthorizationGrant(config, started, resource);
     return loginOf(of, tokens, null);
   });

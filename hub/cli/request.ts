@@ -20,9 +20,9 @@ export interface Target {
   readonly noToken: string | null;
   /** The file with the logins of this user. */
   readonly logins: string;
-  /** The name of the hub's login in that file: the hub's address, or its context. */
+  /** The name of the hub's login in the file of logins: the hub's address, or its context. */
   readonly loginName: string;
-  /** Tells the operator something while the command goes on. */
+  /** Shows a note to the operator while the command goes on. */
   readonly note: (text: string) => void;
 }
 

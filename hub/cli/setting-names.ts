@@ -15,7 +15,8 @@ const SETTINGS = [
 
 /**
  * Refuses a name that is nearly the name of a setting of the command line, because the command would otherwise run with another token or hub than the
- * operator named. Other names pass: they are settings of a hub, perhaps of a newer one than this program, which runs in the same shell.
+ * operator named. Every other name that begins with `MUSTER_` is accepted, because it may be a setting of a hub in the same shell, perhaps of a hub
+ * newer than this program.
  */
 export function refuseMistyped(env: Readonly<Record<string, string | undefined>>): void {
   const given = Object.keys(env).filter((name) => name.startsWith("MUSTER_") && !isSetting(name));

@@ -37,7 +37,8 @@ export function endOf(error: unknown): readonly [Status, string] {
   if (error instanceof UsageError) return [STATUS.usage, error.message];
   if (error instanceof Refused) return [OF_HTTP[error.httpStatus ?? 0] ?? STATUS.failed, error.message];
   if (!(error instanceof Error)) return [STATUS.failed, String(error)];
-  // The class of the error would load the code of the log-in, which most commands do not need.
+  // The name of the error is compared, because an import of the class `LoginError` would load the code of the log-in, which most commands do not
+  // need.
   if (error.name === "LoginError") return [STATUS.notAllowed, error.message];
   if (error instanceof Away) return [STATUS.unreachable, error.message];
   const cut = error.name === "TimeoutError" || error instanceof TypeError;
@@ -49,7 +50,10 @@ export function endOf(error: unknown): readonly [Status, string] {
     : [STATUS.failed, `The answer could not be read: ${error.message}`];
 }
 
-/** The exit status for an error of a command that calls one operation of the API. These commands had only the statuses 1, 2 and 3 from the start. */
+/**
+ * The exit status for an error of a command that calls one operation of the API. Commands that call one operation of the API have had only the exit
+ * statuses 1, 2 and 3 for errors since the first version, so their errors get no other status.
+ */
 export function endOfOperation(error: unknown): readonly [Status, string] {
   const [status, message] = endOf(error);
   if (error instanceof UsageError) return [STATUS.usage, message];

@@ -8,12 +8,12 @@ const PROGRAM = fileURLToPath(new URL("./build/main.ts", import.meta.url));
 const DEADLINE_MS = 180_000;
 const MOST_OUTPUT = 16_384;
 const LAST_LINES = 20;
-/** Builds of earlier sources that stay in the folder, for other hubs of the checkout and for a return to an earlier commit. */
+/** The number of builds of earlier sources that stay in the folder, for other hubs of the checkout and for a return to an earlier commit. */
 const KEPT_BUILDS = 3;
 const UNFINISHED = "unfinished-";
 const UNFINISHED_FOR_MS = 3_600_000;
 
-/** A build that failed, with the last lines of its output for the operator. */
+/** The error of a failed console build, with the last lines of the build's output for the operator. */
 export class BuildError extends Error {
   readonly lines: readonly string[];
   constructor(message: string, output: string) {
@@ -44,7 +44,7 @@ export async function buildInChild(folder: string, version: string, signal: Abor
 
 function runBuild(out: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    // React's build for production and the one for development differ by NODE_ENV, so the build does not take the hub's own environment.
+    // React's production and development builds differ by NODE_ENV, so the build gets `NODE_ENV=production` and not the hub's own environment.
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/", NODE_ENV: "production" };
     const child = spawn(process.execPath, [PROGRAM, out], {
       env,

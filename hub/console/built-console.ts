@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { ASSETS, CONTENT_TYPES, INDEX, NONCE_MARK } from "./built-form.ts";
 
-/** The encodings in the order in which the hub prefers them. */
+/** The content encodings of the console's files, in the hub's order of preference. */
 const ENCODINGS = { br: ".br", gzip: ".gz" } as const;
 type Encoding = keyof typeof ENCODINGS;
 
@@ -14,7 +14,10 @@ export interface BuiltFile {
   readonly encoded: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
 }
 
-/** A console that is ready for browsers. The hub holds it in memory, so a request names an entry of a map and never a path of the file system. */
+/**
+ * A console that is ready for browsers. The hub keeps the built console in memory, so the path of a request names an entry of a map and never a path
+ * of the file system.
+ */
 export interface BuiltConsole {
   readonly document: (nonce: string) => string;
   readonly assets: ReadonlyMap<string, BuiltFile>;
@@ -41,7 +44,10 @@ async function readAsset(file: string, extension: string): Promise<BuiltFile> {
   };
 }
 
-/** Returns the encoding for a client's header Accept-Encoding, or null for the plain file. A client may refuse an encoding by the weight 0. */
+/**
+ * Returns the content encoding for a client's Accept-Encoding header, or null for the uncompressed file. A client refuses an encoding by giving it
+ * the weight 0 (`q=0`) in the Accept-Encoding header.
+ */
 export function encodingFor(accepted: string | undefined): Encoding | null {
   const offers = (accepted ?? "").split(",").map((offer) => offer.trim().toLowerCase());
   const takes = (name: string): boolean =>

@@ -1,6 +1,6 @@
-/** The form of a built console, which its build writes and the hub reads. */
+/** The layout of the built console's folder, which the build writes and the hub reads. */
 
-/** The document of the console. The hub sends a new nonce in place of `NONCE_MARK` in each answer. */
+/** The document of the console. In each answer with the console's document, the hub replaces `NONCE_MARK` by a new nonce. */
 export const INDEX = "index.html";
 export const NONCE_MARK = "MUSTER-CONSOLE-NONCE";
 
@@ -8,7 +8,7 @@ export const NONCE_MARK = "MUSTER-CONSOLE-NONCE";
 export const ASSETS = "assets";
 export const LICENSES = "licenses.json";
 
-/** The content types of the files of a build, by the ends of their names. A build with another kind of file fails. */
+/** The content types of the files of a build, by the ends of their names. A build of the console that contains a file with any other extension fails. */
 export const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",

@@ -6,10 +6,13 @@ import { BuildError, buildInChild } from "./build-in-child.ts";
 import { type BuiltConsole, readBuiltConsole } from "./built-console.ts";
 import { sourceVersion } from "./source-version.ts";
 
-/** A package carries the built console in this folder. A source checkout has no such folder, and builds the console when somebody asks for it. */
+/**
+ * A Muster package contains the built console in the folder `built`. A source checkout has no folder `built`, so the hub builds the console when
+ * somebody requests it.
+ */
 const PACKAGED = fileURLToPath(new URL("./built/", import.meta.url));
 const CHECKOUT_CACHE = fileURLToPath(new URL("../../node_modules/.cache/muster-console/", import.meta.url));
-/** Within this time the hub does not look again whether the sources have changed. */
+/** After a check whether the console's sources have changed, the hub does not check again within this time. */
 const FRESH_MS = 1_000;
 const TRY_AGAIN_AFTER_MS = 10_000;
 
@@ -19,14 +22,14 @@ export type ConsoleState =
   | { readonly kind: "failed"; readonly lines: readonly string[] };
 
 export interface ConsoleOptions {
-  /** The folder for builds if the checkout's own folder is read-only. */
+  /** The hub's state folder, in which the hub builds the console if the checkout's own folder is read-only. */
   readonly stateDir: string;
   readonly log: Log;
-  /** The folder for builds; tests give one of their own. */
+  /** The folder for builds of the console in place of the usual folders; only tests set it. */
   readonly cache?: string;
 }
 
-/** The console of a hub. `look` never waits for a build, which a child process does, so the API stays as fast as without a console. */
+/** The console of a hub. `look` never waits for a build of the console, which runs in a child process, so the API stays as fast as without a console. */
 export class Console {
   readonly #options: ConsoleOptions;
   readonly #closing = new AbortController();
@@ -55,7 +58,7 @@ export class Console {
     return { kind: "building" };
   }
 
-  /** The files of the console that `look` has found last, or of a console that is ready when a browser asks for a file first. */
+  /** Returns the files of the newest built console that `look` has found; if `look` has found none yet, calls `look` first. */
   async assets(): Promise<BuiltConsole["assets"]> {
     if (this.#ready !== null) return this.#ready.built.assets;
     const state = await this.look();

@@ -7,7 +7,7 @@ const CONSOLE = fileURLToPath(new URL("./", import.meta.url));
 const LOCKFILE = fileURLToPath(new URL("../../package-lock.json", import.meta.url));
 const NOT_BUILT = /([.]test[.]ts|[.]md|tsconfig[.]json)$/;
 
-/** Returns a name for the present sources of the console: equal sources and an equal lockfile have equal names. */
+/** Returns a hash that names the present sources of the console: equal sources and an equal lockfile give equal names. */
 export async function sourceVersion(): Promise<string> {
   const hash = createHash("sha256").update(process.version);
   for (const file of [...(await sources("app")), ...(await sources("build")), join(CONSOLE, "built-form.ts"), LOCKFILE])

@@ -10,12 +10,13 @@ import type { Tx } from "./tx.ts";
 
 /**
  * The key of each lock in `LOCK_CLASSES` is a pair of numbers, and PostgreSQL releases the lock when the transaction ends. The second number of a
- * lock's key is a hash of the locked thing's name. Two transactions wait for each other if the names of the things that they lock have the same hash.
+ * lock's key is a hash of the locked thing's name. If two names have the same hash, a transaction that locks one name waits for a transaction that
+ * locks the other name.
  */
 export const LOCK_CLASSES = {
   /**
-   * The lock `manual_node_name` protects the name of a node whose agent somebody installs by hand. No index prevents a duplicate name of two nodes
-   * without a site, as nodes installed by hand may be.
+   * The lock `manual_node_name` protects the name of a node whose agent somebody installs by hand. No unique index prevents two nodes without a site
+   * from having the same name, and a node installed by hand may have no site.
    */
   manual_node_name: 74_103,
   deploy_slots: 74_104,
@@ -45,13 +46,13 @@ export const LOCK_CLASSES = {
   sanitization_chain: 74_112,
   /** The lock `audit_chain` protects the end of the chain of audit entries. One hub at a time seals audit entries. */
   audit_chain: 74_113,
-  /** The lock `fleet_sample` lets one hub take the sample of a time. */
+  /** The lock `fleet_sample` lets only one hub record the fleet's sample for each time. */
   fleet_sample: 74_114,
-  /** Automatic requests for repair at one site run one after the other, because the breaker counts those that stand. */
+  /** Automatic repair requests at one site run one after the other, because the repair breaker counts the earlier requests that are still open. */
   repair_breaker: 74_122,
   /** Batches of allocations of one SKU at one site run one after the other, so that no two of them wait for each other's nodes. */
   allocation_batch: 74_128,
-  /** The lock `probe_plan` lets one hub at a time compare the probes of the profiles with those that the hubs make. */
+  /** The lock `probe_plan` lets one hub at a time compare the probes that the profiles ask for with the probes that the hubs run. */
   probe_plan: 74_127,
   /** Requests that adopt machines run one after the other, so that no two of them adopt one machine (decision N8). */
   machine_adoption: 74_120,
@@ -70,7 +71,7 @@ export async function lockUntilCommit(tx: Tx, lock: keyof typeof LOCK_CLASSES, o
   await tx.execute(sql`select pg_advisory_xact_lock(${LOCK_CLASSES[lock]}, hashtext(${of}))`);
 }
 
-/** Takes the advisory lock until the transaction ends if no other transaction holds it, and returns whether it did. */
+/** Takes the advisory lock until the transaction ends if no other transaction holds it, and returns whether it took the lock. */
 export async function tryLockUntilCommit(tx: Tx, lock: keyof typeof LOCK_CLASSES): Promise<boolean> {
   const { rows } = await tx.execute<{ taken: boolean }>(
     sql`select pg_try_advisory_xact_lock(${LOCK_CLASSES[lock]}, hashtext('')) as taken`,
@@ -82,7 +83,8 @@ export async function tryLockUntilCommit(tx: Tx, lock: keyof typeof LOCK_CLASSES
 export const MIGRATION_LOCK = 0x6d7573746572n;
 /**
  * The upper 16 bits of the advisory lock keys that mark running writers of domain events (`recordDomainEvent`). The lower 48 bits of an event
- * writer's lock key are a sequence number. The lock key of the schema migrations has other upper bits than the lock keys of event writers.
+ * writer's lock key are a sequence number. The schema migrations' lock key differs from the event writers' lock keys in the upper 16 bits, so the
+ * keys never collide.
  */
 export const EVENT_LOCK_SPACE = 0x4d45;
 

@@ -17,7 +17,7 @@ export type DatabaseOptions = {
   applicationName: string;
   log: Log;
   timeouts?: Partial<DatabaseTimeouts>;
-  /** Gets what each committed transaction has changed. An observer must not throw, because the changes are committed. */
+  /** Gets what each committed transaction has changed. An observer must not throw, because the transaction is already committed. */
   onCommitted?: OnCommitted;
 };
 
@@ -61,8 +61,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     idleTimeoutMillis: 60_000,
-    // PostgreSQL's JIT compilation takes longer than any of the hub's statements runs. Without `jit=off`, the cost estimate of a large table alone
-    // would start the JIT compilation.
+    // PostgreSQL's JIT compilation would take longer than any of the hub's statements takes to run. Without `jit=off`, the cost estimate of a large
+    // table alone would start the JIT compilation.
     options: "-c TimeZone=UTC -c jit=off",
   });
   surviveLostConnections(pool, options.log);

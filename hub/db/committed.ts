@@ -27,7 +27,7 @@ interface OfWorkflow {
   readonly host: { readonly hostname?: string | undefined; readonly node_id?: string | undefined };
 }
 
-/** An attempt of a workflow's stage ended, or the stage did. */
+/** The change that ended an attempt of a workflow's stage, or ended the stage. */
 export interface StageEnded extends OfWorkflow {
   readonly what: "stage_ended";
   readonly stage: string;
@@ -35,13 +35,13 @@ export interface StageEnded extends OfWorkflow {
   readonly outcome: Exclude<StageEventStatus, "started" | "waiting">;
   readonly reason: string;
   readonly failure: { readonly class: FailureClass; readonly code: string } | null;
-  /** The stage at which the workflow goes on; the workflow's own stage if it goes on there or has ended. */
+  /** The stage at which the workflow continues; its present stage if it repeats that stage or has ended. */
   readonly nextStage: string;
   readonly status: WorkflowStatus;
-  /** When the workflow entered the stage, and when the attempt ended, by the database's clock; null if the caller does not know the entry. */
+  /** When the workflow entered the stage (null if the caller does not know), and when the attempt ended, by the database's clock. */
   readonly enteredAt: Date | null;
   readonly endedAt: Date;
-  /** True if a run of the stage ended the attempt; false if an operator's verb did. */
+  /** True if the stage's own run ended the attempt; false if an operator's verb, such as retry, ended it. */
   readonly byRun: boolean;
 }
 
@@ -71,7 +71,10 @@ export interface Asker {
 
 export type OnCommitted = (changes: readonly Change[], asker: Asker | null) => void;
 
-/** The transaction of `inTx` whose changes are kept. The type `Tx` is in the file that uses this one. */
+/**
+ * A transaction of `inTx` whose changes the hub collects for the observers. `Transaction` is only `object`, because the real type `Tx` is in a file
+ * that imports this file.
+ */
 type Transaction = object;
 
 interface Noted {
@@ -80,7 +83,7 @@ interface Noted {
 }
 const noted = new WeakMap<Transaction, Noted>();
 
-/** Begins to keep the changes of a transaction. Without `keepChanges`, `noteChange` does nothing. */
+/** Begins to collect the changes of a transaction that `noteChange` reports. Without `keepChanges`, `noteChange` does nothing. */
 export function keepChanges(tx: Transaction): void {
   noted.set(tx, { changes: [], asker: null });
 }
@@ -101,7 +104,7 @@ export function markChanges(tx: Transaction): () => void {
   return () => void kept?.changes.splice(length);
 }
 
-/** Hands the transaction's changes to the observer, once. */
+/** Passes the transaction's collected changes to the observer, at most once. */
 export function tellChanges(tx: Transaction, onCommitted: OnCommitted): void {
   const kept = noted.get(tx);
   noted.delete(tx);

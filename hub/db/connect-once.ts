@@ -2,8 +2,9 @@ import type { Client } from "pg";
 import { Servers } from "./servers.ts";
 
 /**
- * Opens one connection outside the pool, for a caller whose work needs one database session from its begin to its end. `connectOnce` tries each server
- * of the URL once. If none can be used, the error is that of the first server, which is the primary server in most URLs.
+ * Opens one connection outside the pool, for a caller whose work needs one database session from its begin to its end. `connectOnce` tries each
+ * server of the URL once. If no server of the URL can be used, `connectOnce` throws the error of the first server, which is the primary server in
+ * most URLs.
  */
 export async function connectOnce(url: string, applicationName: string): Promise<Client> {
   const servers = Servers.of(url);
@@ -23,7 +24,7 @@ export async function connectOnce(url: string, applicationName: string): Promise
     } catch (error) {
       if (isFirst) faults.unshift(error);
       else faults.push(error);
-      // The connection failed, so a failure to close it says nothing more.
+      // The connection to this server has already failed, so an error while closing it is ignored.
       await client.end().catch(() => undefined);
     }
   }

@@ -4,7 +4,7 @@
  */
 export const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");
 
-/** Reads the content of a cursor without a check, or returns undefined if the text is no cursor. */
+/** Decodes the content of a cursor without checking it, or returns undefined if the text is no cursor. */
 export function cursorContent(cursor: string): unknown {
   try {
     return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));

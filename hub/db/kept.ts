@@ -6,14 +6,14 @@
 export const KEPT_OF_A_NODE = {
   /** A healthy agent sends a readiness signal every two minutes, so 200 signals of one source cover about seven hours for an operator to read. */
   signals: 200,
-  /** The newest signals of external systems that name the node themselves, of all senders together. */
+  /** The number of newest signals from external systems about a node that the hub keeps, all senders together. */
   receivedSignals: 200,
   /**
    * The largest number of a node's conditions whose types an external system defined. Muster's own condition types need no limit, because their
    * number is fixed.
    */
   ownConditions: 64,
-  /** The limits, by event type, for events that a host can cause without bound. */
+  /** For each type of event that a host can cause without limit, the number of newest events that the hub keeps for a node. */
   hostEvents: {
     enrolled: 50,
     certificate_renewed: 100,
@@ -28,19 +28,19 @@ export const KEPT_OF_A_NODE = {
   },
   /** After the hub deletes the record of a replaced certificate, the hub refuses the certificate as unknown. */
   certificates: 200,
-  /** The newest attempts of external systems to provision the node's host. */
+  /** The number of newest attempts of external systems to provision a node that the hub keeps for the node. */
   externalAttempts: 50,
   /** The largest number of a node's tasks that the agent has not finished yet. */
   openTasks: 50,
 } as const;
 
-/** The limits of signals for which the hub has found no node, or none at the sites of their sender. */
+/** The limits for signals for which the hub has found no node, or no node at the sites of their sender. */
 export const KEPT_WITHOUT_NODE = {
-  /** The largest number of signals of one sender that wait for a node, and of all senders together. */
+  /** The largest number of signals that wait for their node to appear: of one sender, and of all senders together. */
   parkedOfSender: 500,
   parked: 5_000,
-  /** After a day a signal is given up, because its sender can send it again. */
+  /** After a day, the hub stops keeping a signal for a node that has not appeared, because the sender can send the signal again. */
   parkedSeconds: 86_400,
-  /** The newest signals of one sender that never found a node. */
+  /** The number of newest signals that the hub keeps of one sender although their node never appeared. */
   homelessOfSender: 500,
 } as const;

@@ -25,12 +25,12 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
   }
 }
 
-/** The database lacks migrations, and the hub's role may not apply them. The message says what a person does next. */
+/** The database lacks migrations, and the hub's role may not apply them. The message of the error `SchemaBehind` says what a person must do next. */
 export class SchemaBehind extends Error {}
 
 /**
- * Applies the pending migrations at a hub's start. A hub whose role may not change the schema starts on a schema that is current, so that the role
- * need not own the tables (decision L3).
+ * Applies the pending migrations at a hub's start. A hub whose role may not change the schema can still start if the schema is current, so that the
+ * role need not own the tables (decision L3).
  */
 export async function migrateAtStart(url: string): Promise<void> {
   const client = await connectOnce(url, "muster-migrate");
@@ -53,7 +53,9 @@ export async function migrateAtStart(url: string): Promise<void> {
 const Rights = z.tuple([z.object({ role: z.string(), mayMigrate: z.boolean(), maySee: z.boolean() })]);
 const Newest = z.tuple([z.object({ newest: z.coerce.number().nullable() })]);
 
-/** What the role may do, and the newest migration; `newest` is null if there is none, or if the role may not see it. */
+/**
+ * What the hub's database role may do, and the newest applied migration; `newest` is null if no migration was applied, or if the role may not see it.
+ */
 async function schemaState(client: Client) {
   const rights = await client.query(`
     select current_user as role, has_database_privilege(current_database(), 'create') as "mayMigrate",

@@ -1,6 +1,7 @@
 /**
- * A database server that hangs, or whose machine has lost its power, closes no connection. Each statement would wait for its own time limit. The watch
- * asks the server on a connection of its own, so that a slow statement of the hub does not count as a silent server.
+ * A database server that hangs, or whose machine has lost its power, closes no connection. Each statement on a connection to a silent server would
+ * wait for its own time limit. The server watch queries the database server on a connection of its own, so that a slow statement of the hub does not
+ * count as a silent server.
  */
 import type { Client } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -12,7 +13,7 @@ export type ServerWatchOptions = {
   readonly applicationName: string;
   readonly log: Log;
   readonly askEveryMs?: number;
-  /** The server is silent if it has not answered for `PATIENCE` ticks. */
+  /** The database server counts as silent if it has not answered a query for `PATIENCE` ticks of `tickMs`. */
   readonly tickMs?: number;
 };
 
@@ -49,7 +50,7 @@ async function watchUntil(signal: AbortSignal, options: ServerWatchOptions): Pro
         await pause(askEveryMs, signal);
       }
     } catch {
-      // The server refused or ended the connection. The users of other connections have learnt so in the same way.
+      // The server refused or ended the connection. The users of other connections to the server notice the same failure on their own connections.
     } finally {
       // A connection that has failed may also fail to close.
       await client.end().catch(() => undefined);
@@ -59,8 +60,9 @@ async function watchUntil(signal: AbortSignal, options: ServerWatchOptions): Pro
 }
 
 /**
- * Returns false if the server has not answered within `PATIENCE` ticks. The ticks are single pauses, because an answer may wait in the socket while
- * this process is stopped or busy. Between two pauses the process reads its sockets.
+ * Returns false if the database server has not answered a query within `PATIENCE` ticks. The wait for the server's answer consists of several short
+ * ticks, because an answer may wait in the socket while this process is stopped or busy. Between two ticks of the wait, the process reads its sockets
+ * and finds an answer that has arrived.
  */
 async function answers(client: Client, tickMs: number, signal: AbortSignal): Promise<boolean> {
   const asked = client.query("select 1").then(() => true);

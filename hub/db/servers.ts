@@ -6,7 +6,7 @@ import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig } fro
  */
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)((?:\/[^?#]*)?)(\?[^#]*)?$/;
 const TARGET = "target_session_attrs";
-/** Other values ask for a server that may refuse writes. */
+/** The values of `target_session_attrs` that ask for a server that takes writes; the other values ask for a server that may refuse writes. */
 const WRITABLE_TARGETS = ["read-write", "primary"];
 const MOST_SERVERS = 16;
 
@@ -41,8 +41,9 @@ class StandbyError extends Error {
 const ONE_OF_SEVERAL_MS = 5_000;
 
 /**
- * Chooses the server for new connections. After a failed connection, the next connection tries the next server, so a hub whose server is gone finds the
- * new primary server by itself. All users of one DATABASE_URL in a process share what one of them has found.
+ * Chooses the server for new connections. After a failed connection, the next connection tries the next server, so a hub whose server is gone finds
+ * the new primary server by itself. If one user of a DATABASE_URL finds that a server has failed, all other users of that DATABASE_URL in the process
+ * also connect to the next server.
  */
 export class Servers {
   readonly #urls: readonly string[];
@@ -67,7 +68,10 @@ export class Servers {
     return this.#at === 0;
   }
 
-  /** Returns the class of connections for a pool, or for one connection. Each new connection goes to the server of the moment. */
+  /**
+   * Returns a subclass of pg's class `Client`, for a pool or for one connection. Each new connection goes to the database server that `Servers` has
+   * chosen by then.
+   */
   connections(): typeof Client {
     const servers = this;
     return class extends Client {
@@ -78,8 +82,9 @@ export class Servers {
         const limit = servers.count > 1 ? { connectionTimeoutMillis: ONE_OF_SEVERAL_MS } : {};
         super({ ...given, ...limit, connectionString: url });
         this.#url = url;
-        // The server may end a session with the packet that accepts the login, or while `#mustTakeWrites` asks. At that moment no user of the connection
-        // listens yet, and pg's event 'error' without a listener ends the hub's process. The next statement on such a connection fails.
+        // The database server may end a session with the packet that accepts the login, or during the query of `#mustTakeWrites`. Until the new
+        // connection has a user, nobody listens to its event 'error', and an event 'error' without a listener ends the hub's process. If the server
+        // has ended the session, the next statement on the connection fails.
         this.on("error", () => undefined);
       }
       override connect(): Promise<Client>;
@@ -110,7 +115,7 @@ export class Servers {
       async #mustTakeWrites(): Promise<void> {
         const { rows } = await this.query<{ transaction_read_only: string }>("show transaction_read_only");
         if (rows[0]?.transaction_read_only === "off") return;
-        // A pool forgets a connection that it could not use, and would leave it open.
+        // A pool forgets a new connection that has failed and does not close it, so the failed connection closes itself here.
         void this.end().catch(() => undefined);
         throw new StandbyError("The server takes no writes, because it is a standby server or read-only.");
       }
@@ -119,7 +124,7 @@ export class Servers {
 
   /**
    * Ends all connections to the server of `silent`, a connection on which the server has not answered, so that their users connect again, if need be
-   * to another server. Without `drop`, each user would wait for its own time limit.
+   * to another server. Without `drop`, each user of a connection to the silent server would wait for its own time limit.
    */
   drop(silent: Client): void {
     const url = this.#open.get(silent);
@@ -129,12 +134,18 @@ export class Servers {
     for (const [client, of] of this.#open) if (of === url) client.connection.stream.destroy(error);
   }
 
-  /** True if the error says that no connection to a server was made. A pool whose connections are all in use fails with another error. */
+  /**
+   * True if the error says that no connection to a server was made. `couldNotConnect` is false for the error of a pool whose connections are all in
+   * use.
+   */
   couldNotConnect(error: unknown): boolean {
     return error instanceof Error && (this.#faults.has(error) || this.couldNotConnect(error.cause));
   }
 
-  /** The next connection goes to the server after `url`, unless another failed connection has already chosen a server. */
+  /**
+   * After a failed connection to the server `url`, the next connection goes to the next server in the list, unless another failed connection has
+   * already chosen a server.
+   */
   #leave(url: string): void {
     if (this.#urls[this.#at] === url) this.#at = (this.#at + 1) % this.#urls.length;
   }

@@ -42,8 +42,8 @@ export interface KeptLog {
 }
 
 /**
- * Creates a log whose lines of `level` and above go to `sink`. The ring in memory keeps every line of the level info and above, even if `level` is
- * higher.
+ * Creates a log whose lines of `level` and above go to `sink`. The log's ring in memory keeps every line of the level info and above, even if the
+ * log's `level` is higher.
  */
 export function createKeptLog(level: LogLevel, sink: LogSink): KeptLog {
   const ring = new LogRing();

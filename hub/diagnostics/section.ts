@@ -16,8 +16,8 @@ interface About<S extends z.ZodType> {
   /** The description of a section of the diagnostics in the API document. */
   readonly about: string;
   /**
-   * The schema of all data of a section of the diagnostics. A field that the schema does not describe makes the section fail, so that no other data
-   * leaves the hub.
+   * The schema of all data of a section of the diagnostics. A field that the section's schema does not describe makes the section of the diagnostics
+   * fail, so that no other data leaves the hub.
    */
   readonly data: S;
 }
@@ -28,8 +28,8 @@ interface HubSection<S extends z.ZodType> extends About<S> {
 }
 
 /**
- * A section of the diagnostics that the hub reads in one read-only transaction. The number of SQL statements and the number of rows that the section
- * reads do not grow with the number of nodes.
+ * A section of the diagnostics that the hub reads in one read-only transaction. The number of SQL statements for a section of the diagnostics, and
+ * the number of rows that they read, do not grow with the number of nodes.
  */
 interface DatabaseSection<S extends z.ZodType> extends About<S> {
   read(tx: Tx): Promise<Reading<z.input<S>>>;

@@ -12,8 +12,8 @@ import { SECTIONS } from "./sections/index.ts";
 
 /**
  * The errors of a section of the diagnostics. `database_away`: the database does not answer, so the hub does not query the database for later
- * sections. `too_slow`: the database answers, but the section was not ready in time. `section_failed`: the hub could not read the section for any
- * other reason.
+ * sections. `too_slow`: the database answers, but the hub could not read the section of the diagnostics in time. `section_failed`: the hub could not
+ * read the section of the diagnostics for another reason than `database_away` and `too_slow`.
  */
 const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });
@@ -49,8 +49,8 @@ const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
 /**
- * Takes one diagnostics document at a time. Every request that arrives meanwhile gets the document under way, so simultaneous requests use only one
- * database connection.
+ * Takes one diagnostics document at a time. A request that arrives while the hub takes a diagnostics document gets that document, so simultaneous
+ * requests use only one database connection.
  */
 export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience) => Promise<Diagnostics> {
   let underWay: Promise<Diagnostics> | null = null;
@@ -82,7 +82,7 @@ async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Di
   return { schema_version: 1, taken_at: takenAt, hub_id: hubId, version, sections };
 }
 
-/** A section that the hub has begun to read, and whether the database has answered yet. */
+/** A section of the diagnostics that the hub has begun to read, and whether the database has answered yet. */
 interface Begun {
   readonly reading: Promise<Reading<unknown>>;
   readonly answers: () => boolean;

@@ -1,6 +1,6 @@
 /**
- * The delays in seconds between two attempts to deliver an event. The first delays are short, for a receiver that only restarts. The last delays are
- * long, so that a receiver that was down for a day still gets the event.
+ * The delays in seconds between two attempts to deliver an event. The first delays are short, for a receiver that only restarts. The last delays
+ * between attempts are long, so that a receiver that was down for a day still gets the event.
  */
 const SCHEDULE = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000] as const;
 export const MOST_ATTEMPTS = SCHEDULE.length + 1;

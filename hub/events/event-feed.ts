@@ -5,7 +5,7 @@ import { WakeSignal } from "../timing/wake-signal.ts";
 
 const LOOK_EVERY_MS = 250;
 
-/** Wakes all listeners on this hub that wait for new events. One database query serves any number of listeners. */
+/** Wakes all listeners on this hub that wait for new events. One database query for new events serves any number of listeners. */
 export class EventFeed {
   readonly #db: Db;
   readonly #log: Log;

@@ -64,8 +64,8 @@ export function eventStream(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // An event stream does not wait at its end until its client takes more data. A client that has stopped reading would keep the stream open for
-        // ever.
+        // The hub ends an event stream at once, even if the stream's client has not yet taken all data. If an event stream waited for its client
+        // before it ended, a client that has stopped reading would keep the stream open for ever.
         const end = (): void => {
           if (!open) return;
           close();

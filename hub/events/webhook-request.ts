@@ -53,7 +53,7 @@ export class WebhookClient {
       const headers = { ...options.headers, "content-length": String(Buffer.byteLength(body)) };
       const looked = refusing(this.#resolve, target);
       const asked = send(target, { ...options, headers, method: "POST", agent, lookup: looked });
-      // The webhook client ignores errors after the answer's status, for example in an answer that never ends, because the status is enough.
+      // After the webhook client has got the status of the receiver's answer, it ignores errors, for example in an answer that never ends.
       asked.on("error", reject);
       asked.on("response", (answer) => {
         answer.on("error", () => undefined);

@@ -16,9 +16,9 @@ export function signingKeys(data: SecretData, now: Date): Secret[] {
 }
 
 /**
- * Returns the stored value after a rotation to a new webhook secret. If an operator sends the present secret as the new secret, the present secret
- * does not become the previous one, so a repeated request changes nothing. If a repeated request asks for a shorter overlap of the two secrets, the
- * previous secret ends earlier.
+ * Returns the value that the secret store holds after a webhook has got a new secret. If an operator sends the present secret as the new secret, the
+ * present secret does not become the previous one, so a repeated request changes nothing. If a repeated request asks for a shorter overlap of the two
+ * secrets, the previous secret ends earlier.
  */
 export function rotated(data: SecretData, secret: Secret, overlapSeconds: number, now: Date): SecretData {
   const kept = Kept.parse(data);

@@ -47,8 +47,8 @@ interface Sending extends WebhookSenderOptions {
 /**
  * Delivers domain events to webhooks, each at least once (decision P5). Any number of hubs share the work of delivering events. If a hub is killed
  * during an attempt to deliver an event, another hub repeats the attempt with the same `webhook-id`. One loop writes the rows of deliveries, and
- * another loop sends the deliveries. Because two loops share the work, neither a flood of events nor one webhook's backlog delays the sending of
- * deliveries.
+ * another loop sends the deliveries. Because the webhook sender writes and sends deliveries in two separate loops, neither a flood of events nor one
+ * webhook's backlog delays the sending of deliveries.
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;

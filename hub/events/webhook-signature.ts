@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Secret } from "../../shared/secret.ts";
 
-/** The signature of one secret, as Standard Webhooks defines it. */
+/** Returns the signature of a text with one webhook secret, as Standard Webhooks defines it. */
 function macOf(secret: Secret, text: string): Buffer {
   const key = Buffer.from(secret.reveal().replace(/^whsec_/, ""), "base64");
   return createHmac("sha256", key).update(text).digest();
@@ -23,7 +23,10 @@ export function signatureOf(
 /** The largest number of signatures that the hub compares of one request. */
 const MOST_SIGNATURES = 8;
 
-/** True if one of the signatures in the header `webhook-signature` is that of one of the secrets. The duration of the comparison tells nothing. */
+/**
+ * True if one of the signatures in the header `webhook-signature` was made from the message with one of the given secrets. The duration of the
+ * comparison tells nothing about the secrets.
+ */
 export function isSigned(
   secrets: readonly Secret[],
   message: { readonly id: string; readonly sentAt: string; readonly body: string },

@@ -50,7 +50,7 @@ export class AddressBudgets {
 
 /**
  * The key under which `AddressBudgets` keeps the request budgets of a client's IP address. An IPv6 client owns a whole /64 network, so all addresses
- * of one /64 network have one key.
+ * of one /64 network share one request budget.
  */
 export function addressKey(address: string): string {
   const [plain = ""] = plainAddress(address).split("%");

@@ -28,8 +28,8 @@ export interface AuthenticatedNode {
    */
   readonly replaced: boolean;
   /**
-   * Set for a certificate that the hub issued between a backup and its restore. The certificate counts only after the hello or the renewal of the
-   * agent has named the node's present generation (decision I10).
+   * Set only for a client certificate that the hub issued between a backup of the database and the restore of that backup. A certificate that the hub
+   * issued between a backup and its restore counts only after the agent's hello or renewal has named the node's present generation (decision I10).
    */
   readonly lost?: LostCertificate;
 }
@@ -97,8 +97,8 @@ export async function authenticate(
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
-  // If a client renews a replaced certificate, the key in the request shows whether a second host uses the node's identity. `authenticate` has not
-  // parsed the renewal's request, so the function `renew` judges the key later.
+  // If a client renews a replaced certificate, the key in the request shows whether a second host uses the node's identity. The body of the renewal
+  // request is not parsed yet when `authenticate` runs, so the function `renew` checks the new key later.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (found?.lost !== undefined) return { ...caller, replaced: false, lost: found.lost };
@@ -120,7 +120,7 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 
 /**
  * If a replaced certificate proves that two hosts use one node's identity, the hub refuses both hosts from now on (decision I1). `judgeReplaced`
- * returns the error with which the hub refuses the request.
+ * returns the error with which the hub refuses a request with a replaced certificate.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

@@ -2,8 +2,8 @@ import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
  * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit in this
- * file, even on a bad network or at a first boot. A thousand healthy agents behind one NAT also stay below the limits. Each hub counts only the
- * requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
+ * file, even on a bad network or at a first boot. A thousand healthy agents behind one NAT also stay below the limits that the hub sets for one
+ * address. Each hub counts only the requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
  */
 
 /**
@@ -132,7 +132,7 @@ export const LIMITS = {
 export interface Bucket {
   /** A negative number of tokens means that the sender took more tokens than its bucket had, so the sender must wait. */
   readonly tokens: number;
-  /** The time when `tokens` was computed, in milliseconds of a monotonic clock. */
+  /** The time when the bucket's number of tokens was computed, in milliseconds of a monotonic clock. */
   readonly at: number;
 }
 

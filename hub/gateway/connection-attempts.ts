@@ -31,7 +31,7 @@ export class ConnectionAttempts {
     this.#noted.set(key, { address, kind, detail, tokenSha256, count: count + (known?.count ?? 0) });
   }
 
-  /** Notes a connection that the client ended before its handshake began, with the code that TLS uses for a reset connection. */
+  /** Notes a connection that the client ended before its TLS handshake began, with the error code ECONNRESET of a reset connection. */
   noteCutShort(remoteAddress: string | undefined): void {
     agentHandshakes.add({ outcome: "handshake_failed" });
     const address = plainAddress(remoteAddress);
@@ -88,7 +88,8 @@ export class ConnectionAttempts {
 
 /**
  * Returns the kind of a failed TLS handshake, by OpenSSL's name of the TLS alert (RFC 8446, 6.2). OpenSSL clients report a certificate that is not
- * valid yet as a bad certificate. An alert about a bad certificate means that the hub's certificate is not valid yet by the host's clock.
+ * valid yet as a bad certificate. The hub takes a client's TLS alert about a bad certificate as a sign that the hub's certificate is not valid yet by
+ * the host's clock.
  */
 function kindOfFailure(
   code: string,

@@ -167,8 +167,8 @@ export class Dispatcher {
   }
 
   /**
-   * Acknowledges the result of a task that an agent sent. If the task's effect depends on the result, the acknowledgement says whether the hub
-   * accepted the result.
+   * Acknowledges the result of a task that an agent sent. If a task takes effect only after the hub has accepted its result, the acknowledgement says
+   * whether the hub accepted the result.
    */
   async #takeResult(task: Task, epoch: number, reply: WireReply): Promise<HubFrame> {
     const ending = endingOf(task.type, task.attempts, reply);
@@ -185,8 +185,8 @@ export class Dispatcher {
   }
 
   /**
-   * Each delivery of a task has a new epoch, which is a rising number. A reply with an old epoch changes nothing, because the delivery with this
-   * epoch is over.
+   * Each delivery of a task has a new epoch, which is a rising number. A task reply with an old epoch does not change the task, because the delivery
+   * with this epoch is over.
    */
   async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {
@@ -257,7 +257,7 @@ export class Dispatcher {
     const resolve = this.#deps.resolveInput[type] as
       | ((input: TaskInput<T>, task: Task) => Promise<TaskInput<T>>)
       | undefined;
-    // A plan uses no secret, so the hub sends none.
+    // A task that only plans uses no secret, so the hub adds no secret to the task's input.
     const input = resolve === undefined || asksForPlan(stored) ? stored : await resolve(stored, task);
     return TASKS[type].input.parse(input) as Json;
   }

@@ -2,7 +2,7 @@ import type { AgentFrame } from "../../shared/protocol/frames.ts";
 import type { NodeKind } from "./budgets.ts";
 
 /**
- * The budget to which the hub charges each type of frame. A hello message has null instead of a budget, because the hub has already charged the
+ * The budget to which the hub charges each type of frame. The frame `hello` has no budget of its own (null), because the hub has already charged the
  * agent's new session to a budget.
  */
 const KINDS: Readonly<Record<AgentFrame["type"], NodeKind | null>> = {

@@ -280,7 +280,8 @@ export class Gateway {
   async closeVoid(sessions: readonly Session[]): Promise<void> {
     for (const { nodeId, why } of await findVoidSessions(this.#deps.db, sessions)) {
       const session = this.#deps.sessions.get(nodeId);
-      // `closeVoid` skips sessions that were opened after its query, because the hub checks each session when it opens the session.
+      // `closeVoid` skips sessions that were opened after its query for invalid sessions, because the hub checks each session when it opens the
+      // session.
       if (session === undefined || !sessions.includes(session)) continue;
       this.#deps.log.info("agent session closed", { node_id: nodeId, reason: why });
       session.channel.close(why);

@@ -38,7 +38,7 @@ interface Turn {
 /**
  * Starts TLS for a few connections at a time. A TLS handshake costs half a millisecond of the event loop, more than any other work that an unknown
  * client can cause. Thousands of TLS handshakes at once would delay all other work of the hub. A connection whose first TLS record has arrived waits
- * only behind connections of its own address. A connection that has sent no TLS record is not in the queue and delays nothing.
+ * only behind connections of its own address. A connection that has sent no TLS record is not in the handshake queue and delays no other connection.
  */
 export class HandshakeQueue {
   readonly #begin: (socket: Socket) => void;
@@ -113,9 +113,9 @@ export class HandshakeQueue {
   }
 
   /**
-   * Starts the TLS handshakes of waiting connections, one of each address after the other. Between two ticks of the queue's timer, `#work` starts at
-   * most `limits.perAddress` handshakes of one address and `limits.inAll` in all. Connections above the two limits wait for the next tick of the
-   * queue's timer.
+   * Starts the TLS handshakes of waiting connections, with one connection of each client address in turn. Between two ticks of the queue's timer,
+   * `#work` starts at most `limits.perAddress` handshakes of one address and `limits.inAll` in all. Connections above the two limits wait for the
+   * next tick of the queue's timer.
    */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {

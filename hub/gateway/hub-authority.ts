@@ -57,7 +57,7 @@ export class HubAuthority {
    */
   #askedAt: number;
   /**
-   * The time when the hub last finished reading the statements about its keys. The database computed the age of each statement at the time
+   * The time when the hub last finished reading the statements about its keys. The database computed the age of each key statement at the time
    * `#answeredAt` or earlier.
    */
   #answeredAt = performance.now();
@@ -143,7 +143,10 @@ export class HubAuthority {
     } satisfies TaskSigner;
   })();
 
-  /** Reads from the database the signed statements by which each key of the hub names its successor. Returns true if the hub had not read one of them. */
+  /**
+   * Reads from the database the signed statements by which each key of the hub names its successor. Returns true if the database has statements about
+   * the hub's keys that the hub had not read before.
+   */
   async refresh(): Promise<boolean> {
     const askedAt = performance.now();
     const chain = await readStatements(this.#db);
@@ -189,7 +192,7 @@ export class HubAuthority {
   }
 
   /**
-   * Adds a signed statement about the hub's next keys to the chain of key statements, in the transaction `tx`. A new key statement names only keys
+   * Adds a signed statement about the hub's next keys to the chain of key statements, in the transaction `tx`. The new key statement names the keys
    * that the caller of `state` has read before. If the hub's keys have changed since the caller read them, `state` refuses the statement.
    */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
@@ -249,8 +252,8 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * `openNamed` throws if the secret store lacks the keys that the key statement names. The secret store may have other keys after a restore to an
- * earlier state. Hosts would refuse keys that the hub has not announced to them.
+ * `openNamed` throws if the secret store lacks the keys that the key statement names. After a restore of the secret store to an earlier state, the
+ * secret store may hold other keys than those that the hub has announced. Hosts would refuse keys that the hub has not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");

@@ -44,13 +44,13 @@ export interface LostCertificate {
 
 type Found = KnownCertificate & { readonly lost?: LostCertificate };
 
-/** How much the clocks of hub and database may differ. */
+/** The largest difference between the hub's clock and the database's clock that the hub tolerates. */
 const SKEW_MS = 5 * 60_000;
 
 /**
- * Returns what counts as the row of a lost certificate; null if the certificate stays unknown. The caller has checked that the hub's CA issued the
- * certificate for the node. The row of an accepted certificate is stored later by `fitsGeneration`, because only the agent's hello or renewal says to
- * which generation of the node the certificate belongs.
+ * Returns the row of a certificate that the hub issued between a backup and its restore, or what stands for the row; null if the certificate stays
+ * unknown. The caller has checked that the hub's CA issued the certificate for the node. The row of an accepted certificate is stored later by
+ * `fitsGeneration`, because only the agent's hello or renewal says to which generation of the node the certificate belongs.
  */
 export async function findLostCertificate(
   { db, inTx, ca, log }: LostDependencies,
@@ -75,8 +75,9 @@ export async function findLostCertificate(
 }
 
 /**
- * True if what the agent names, in its hello or its renewal, is the node and the generation of the client certificate. If the host of a lost
- * certificate got another generation after the backup, the hub accepts nothing, and the node says that its host must enroll again.
+ * True if the agent's hello or renewal names the node and the generation of the client certificate. If an agent with a certificate from between a
+ * backup and its restore names another generation than the restored node has, the hub refuses the certificate, and a condition of the node says that
+ * its host must enroll again.
  */
 export async function fitsGeneration(
   { inTx, log }: Pick<LostDependencies, "inTx" | "log">,
@@ -149,7 +150,10 @@ const asRow = ({ certificate }: LostCertificate, { generation }: Node): KnownCer
   revokeReason: null,
 });
 
-/** An accepted certificate proves an enrollment that the database has lost, so a node that waited for its host goes on as after the enrollment. */
+/**
+ * A certificate that the hub accepts although the restored database lacks it proves an enrollment, so a node that waits for its host goes on as it
+ * does after an enrollment.
+ */
 async function keep(tx: Tx, node: Node, { certificate }: LostCertificate, verdict: LostVerdict): Promise<void> {
   const { id: nodeId, generation } = node;
   const { serial, publicKeySha256 } = certificate;
@@ -175,7 +179,10 @@ async function keep(tx: Tx, node: Node, { certificate }: LostCertificate, verdic
 
 const OTHER_GENERATION = "OtherGeneration";
 
-/** The agent asks again and again, so the history gets one event, and the condition stays. */
+/**
+ * An agent of another generation tries to connect again and again, so the hub writes only one event to the node's history, and keeps the node's
+ * condition.
+ */
 async function tellOtherGeneration(tx: Tx, node: Node, generation: number): Promise<false> {
   const message = `The host enrolled again after the backup from which the database was restored: its agent has generation ${generation}, and the node has generation ${node.generation}. The agent cannot connect. Look at the host first, because a tenant may use it. ${enrollAgain(node)}`;
   const before = (await readConditions(tx, node.id, node.generation)).find(({ type }) => type === "agent.connected");

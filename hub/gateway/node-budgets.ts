@@ -74,8 +74,8 @@ export class NodeBudgets {
   }
 
   /**
-   * Returns which nodes have become noisy or are no longer noisy since the last call of `sweep`. `sweep` forgets a node that is not noisy if all of
-   * its budgets are full.
+   * Returns which nodes have become noisy, which means over a budget for a long time, or are no longer noisy, since the last call of `sweep`. `sweep`
+   * forgets a node that is not noisy if all of its budgets are full.
    */
   sweep(): NoiseChange[] {
     const now = this.#now();
@@ -91,7 +91,8 @@ export class NodeBudgets {
   }
 
   /**
-   * Takes back changes of nodes between noisy and not noisy that the caller of `sweep` could not store, so that the next `sweep` returns them too.
+   * Takes back the changes that the caller of `sweep` could not store, so that the next `sweep` again returns which nodes have become noisy or are no
+   * longer noisy.
    */
   retell(changes: readonly NoiseChange[]): void {
     this.#changes = [...changes, ...this.#changes];

@@ -59,8 +59,8 @@ export class PollChannels {
   }
 
   /**
-   * A session belongs to the certificate that opened it. A certificate of the lost time counts only after a hello (decision I10), so the number of
-   * another certificate's session, which is easy to guess, must not be enough.
+   * A session belongs to the certificate that opened it. A certificate that the hub issued between a backup and its restore counts only after a hello
+   * (decision I10), so a client with such a certificate must not get in by the number of another certificate's session, which is easy to guess.
    */
   #live({ nodeId, serial }: Caller, epoch: number): { session: Session; channel: PollChannel } {
     const open = this.#open.get(nodeId);
@@ -74,7 +74,10 @@ export class PollChannels {
     return open;
   }
 
-  /** Reports each long-poll channel that has ended to the gateway. The hub calls `sweep` every second, and once when the hub stops. */
+  /**
+   * Reports each long-poll channel that has ended to the gateway. The hub calls `sweep` of the long-poll channels every second, and once when the hub
+   * stops.
+   */
   async sweep(): Promise<void> {
     for (const [nodeId, { session, channel }] of this.#open) {
       if (channel.closed === null) continue;

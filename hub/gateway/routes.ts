@@ -39,7 +39,7 @@ type Env = { Bindings: HttpBindings };
 
 const SessionRequest = z.strictObject({ hello: Hello });
 const FramesRequest = z.strictObject({ session_epoch: z.int().min(1), frames: z.array(AgentFrame).max(100) });
-/** The generation is in the query, because a hub of an older version refuses a body with a member that it does not know. */
+/** A renewal request names the node's generation in the query string, because an older hub refuses a body with a field that it does not know. */
 const RenewQuery = z.object({ generation: z.coerce.number().pipe(Int4).nullable().default(null) });
 const WaitQuery = z.object({
   session_epoch: z.coerce.number().int().min(1),
@@ -183,7 +183,10 @@ function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
   throw validationFailed("request", fieldErrors(parsed.error), LIMITS);
 }
 
-/** Returns the path of a request as answers and logs show the path. `shownPath` hides a part of the path that is long enough to be a token. */
+/**
+ * Returns the path of a request in the form in which answers and logs show it. `shownPath` hides a part of the path that is long enough to be a
+ * token.
+ */
 const shownPath = (path: string): string => path.replace(/[^/]{32,}/g, "{...}");
 
 function problem(

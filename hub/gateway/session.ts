@@ -24,7 +24,7 @@ export interface Session {
   heardAt: number;
   /**
    * True after the hub has compared the agent's journal of received tasks with the deliveries of former sessions. If the hub offered a task before it
-   * has compared the journal, the comparison would treat the task's delivery as lost.
+   * has compared the agent's journal, the comparison would treat the delivery of this task as lost.
    */
   settled: boolean;
   /** The number of statements about the hub's keys that the hub has sent to the session's agent. */

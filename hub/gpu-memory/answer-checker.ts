@@ -18,7 +18,7 @@ interface Waiting {
 
 /**
  * Checks the answers of hosts in one thread, one challenge after the other, so that the checks use at most one processor of the hub. The checking
- * thread starts with a challenge, and ends after a while without work.
+ * thread starts when the hub has a challenge to check, and ends after a while without a challenge.
  */
 export class AnswerChecker {
   readonly #waiting = new Map<number, Waiting>();

@@ -13,7 +13,7 @@ export interface ClaimingHost {
 
 export interface GpuClaim {
   readonly text: string;
-  /** The kinds of memory about which the claim about a GPU says nothing. */
+  /** The kinds of memory that the claim about a GPU's cleaned memory does not cover. */
   readonly not_covered: readonly string[];
 }
 
@@ -25,8 +25,9 @@ const NEVER_COVERED = [
 ];
 
 /**
- * Words a claim about one GPU's memory for the sanitization record. The claim says of each statement that the software of the host made it.
- * The text of a claim never says that anything is proven, certified or securely erased, because a compromised host can compute every answer.
+ * Writes the claim about one GPU's memory for the sanitization record. The claim about a GPU's memory attributes each of its statements to the
+ * software of the host. The text of a claim never says that anything is proven, certified or securely erased, because a compromised host can compute
+ * every answer.
  */
 export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: GpuVerdict, seed: string): GpuClaim {
   const who = `At ${host.at.toISOString()}, Muster's agent ${host.agentVersion} (boot ${host.bootId}, image ${host.image ?? "unknown"}, Secure Boot ${host.secureBoot})`;

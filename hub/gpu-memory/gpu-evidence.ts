@@ -20,13 +20,13 @@ export interface Challenged {
 export interface ExpectedGpu {
   readonly uuid: string;
   readonly address: string;
-  /** The size of the GPU's memory as the host stated it with the reset. */
+  /** The size of the GPU's memory in bytes, as the host reported it with the GPU reset; null without such a report. */
   readonly bytes: number | null;
   readonly isReset: boolean;
 }
 
 /**
- * Returns the GPUs that a host's GPU reset reported. The order of a fill task names the GPUs that the reset reported, and the verdict expects
+ * Returns the GPUs that a host's GPU reset reported. The order of a fill task names the GPUs that the host's GPU reset reported, and the hub expects
  * evidence of each of these GPUs. Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
  */
 export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
@@ -57,8 +57,8 @@ export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
 }
 
 /**
- * Returns one GPU for the order of a fill task; the form of the UUID tells the GPU's vendor. `orderOf` returns null if the reset did not name the
- * GPU.
+ * Returns one GPU for the order of a fill task; the form of the UUID tells the GPU's vendor. `orderOf` returns null if the GPU reset reported no
+ * valid UUID or no valid PCI address for the GPU.
  */
 function orderOf(uuid: unknown, target: string): TaskInput<"node.gpu_fill">["gpus"][number] | null {
   const address = PciAddress.safeParse(target);
@@ -70,9 +70,9 @@ function orderOf(uuid: unknown, target: string): TaskInput<"node.gpu_fill">["gpu
 }
 
 /**
- * Makes the input of the task by which the hub asks a host for random blocks of overwritten GPU memory. `challengeOf` asks about each GPU whose
- * memory the fill task has overwritten without a mismatch, and returns null without such a GPU. `below(n)` returns a random integer from 0 to n - 1,
- * and `nonce` is 16 random bytes in hex.
+ * Makes the input of the task by which the hub asks a host for random blocks of overwritten GPU memory. `challengeOf` asks for blocks of each GPU
+ * whose memory the fill task has overwritten without a mismatch, and returns null if there is no such GPU. `below(n)` returns a random integer from 0
+ * to n - 1, and `nonce` is 16 random bytes in hex.
  */
 export function challengeOf(
   { taskId, result }: Filled,
@@ -89,8 +89,8 @@ export function challengeOf(
 }
 
 /**
- * Returns the questions and answers that the hub checks by its own computation. The hub takes each GPU's number from the fill task's order, because
- * the host must not choose this number.
+ * Returns the memory blocks that a challenge asked for and the host's answers, which the hub checks by its own computation. The hub takes each GPU's
+ * number from the fill task's order, because the host must not choose this number.
  */
 export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersToCheck => ({
   fill_task_id: filled.taskId,

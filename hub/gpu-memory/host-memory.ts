@@ -25,13 +25,13 @@ export interface HostMemory {
   readonly gpus: readonly RecordGpu[];
   readonly statements: readonly Statement[];
   /**
-   * The reasons why the cleaning of the host's GPU memory does not reach what the profile requires, as texts for an operator (decision C2). The list
-   * `unmet` is empty if each GPU's claim has the required level, and enough of each GPU's memory was overwritten.
+   * The reasons why the cleaning of the host's GPU memory does not meet the profile's requirement, as texts for an operator (decision C2). The list
+   * `unmet` is empty if the claim about each GPU has the required level, and enough of each GPU's memory was overwritten.
    */
   readonly unmet: readonly string[];
 }
 
-/** Judges each GPU that the reset named, and words the claim about its memory (decision C2). */
+/** Decides for each GPU that the host's GPU reset named which level its cleaning reached, and writes the claim about its memory (decision C2). */
 export function judgeHostMemory(facts: HostMemoryFacts): HostMemory {
   const { scrub, filled, challenged, checked, required, host, sizes } = facts;
   const { expected } = gpusOfScrub(scrub);
@@ -53,7 +53,10 @@ export function judgeHostMemory(facts: HostMemoryFacts): HostMemory {
   };
 }
 
-/** Returns a GPU's entry in the sanitization record. A requirement of the level `reset_only` demands no overwritten share. */
+/**
+ * Returns a GPU's entry in the sanitization record. If a profile requires only the level `reset_only`, no share of the GPU's memory must be
+ * overwritten.
+ */
 const recordGpu = (
   { uuid, commitment, clear, library }: GpuEvidence,
   { level, share, ofBytes }: GpuVerdict,

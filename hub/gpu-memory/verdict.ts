@@ -11,17 +11,17 @@ export interface GpuEvidence {
    * The size of the GPU's memory in bytes according to the hub's inventory from before the tenant's use; null if the hub does not know the size.
    */
   readonly expectedBytes: number | null;
-  /** The size that the GPU's reset reported after the tenant's use; null if it reported none. */
+  /** The size of the GPU's memory that the GPU's reset reported after the tenant's use, in bytes; null if the reset reported no size. */
   readonly reportedBytes: number | null;
   readonly isReset: boolean;
   readonly commitment: GpuCommitment | null;
   readonly answers: CheckedAnswers | null;
   readonly release: GpuRelease | null;
-  /** The report of a host whose kernel driver cleared the GPU's memory, in place of a commitment, answers and a release. */
+  /** The report of a host whose kernel driver cleared the GPU's memory; such a host sends no `commitment`, `answers` or `release`. */
   readonly clear: GpuClear | null;
   /**
-   * Whether the library of the GPU driver, through which the worker overwrote the memory, has the bytes of its package. A clear by the kernel's driver
-   * does not use the library.
+   * Says whether the library of the GPU driver, through which the worker overwrote the memory, has the same bytes as in its package. A clear of GPU
+   * memory by the kernel's driver does not use the library of the GPU driver.
    */
   readonly library: DriverLibrary;
 }
@@ -35,8 +35,8 @@ export interface GpuVerdict {
   /** The overwritten share of the GPU's memory, from 0 to 1. */
   readonly share: number;
   /**
-   * The size in bytes of the memory of which `share` is a part. The hub takes the largest size that inventory, reset, management library and driver
-   * state.
+   * The size in bytes of the GPU's whole memory, of which `share` is the overwritten part. The hub takes the largest of the memory sizes that the
+   * inventory, the GPU reset, the management library and the driver report.
    */
   readonly ofBytes: number;
   /** The reasons why the claim about the GPU's memory has no higher level (decision C2), as texts for a person. */
@@ -49,8 +49,8 @@ export interface GpuRequirement {
 }
 
 /**
- * The smallest number of questions about a GPU's memory. If a host has not overwritten 10 % of the memory, 64 questions miss the fault with a
- * probability of 0.1 %.
+ * The smallest number of random blocks of a GPU's memory that one challenge asks for. If a host has not overwritten 10 % of a GPU's memory, a
+ * challenge of 64 random blocks misses the fault with a probability of 0.1 %.
  */
 export const LEAST_QUESTIONS = 64;
 
@@ -85,8 +85,8 @@ export function statedBytes({
 }
 
 /**
- * The part of its known memory that a GPU must state at least. Error correction takes up to 7 % of the memory of some GPUs, and another version of the
- * driver may count its own memory differently.
+ * After the tenant's use, the host must state at least the part `LEAST_STATED` of the memory size that the GPU had before. Error correction takes up
+ * to 7 % of the memory of some GPUs, and another version of the driver may count its own memory differently.
  */
 const LEAST_STATED = 0.9;
 const whyTooSmall = ({ uuid, expectedBytes: expected }: GpuEvidence, stated: number): string[] =>
@@ -102,7 +102,7 @@ function whyNotOverwritten({ uuid, commitment, release, answers, library }: GpuE
   if (commitment === null) return [`GPU ${uuid} was not overwritten.`];
   const reasons: string[] = [];
   const say = (isSo: boolean, reason: string) => void (isSo && reasons.push(reason));
-  // A changed library can report an overwrite that never was, and compute each answer from the seed.
+  // A changed library of the GPU driver can report an overwrite that never happened, and compute each answer to the challenge from the seed.
   say(library === "changed", libraryChanged(uuid));
   say(commitment.uuid !== uuid, `The worker of GPU ${uuid} named another GPU, ${commitment.uuid}.`);
   say(commitment.allocated_bytes === 0, `The driver gave no memory of GPU ${uuid} to the worker.`);
@@ -165,8 +165,8 @@ function whyNotVerified({ answers, uuid, expectedBytes }: GpuEvidence): string |
 }
 
 /**
- * Returns the reasons why the GPUs of a host do not meet the requirement of its profile. The list of reasons is empty if the GPUs meet the
- * requirement.
+ * Returns the reasons why the GPUs of a host do not meet the requirement of its profile. `unmetRequirement` returns an empty list if all GPUs of the
+ * host meet the profile's requirement.
  */
 export function unmetRequirement(
   verdicts: readonly GpuVerdict[],
@@ -189,5 +189,5 @@ export function unmetRequirement(
   return [...missing, ...unmet];
 }
 
-/** `percent` rounds a share down, so that a text never claims more than was overwritten. */
+/** `percent` rounds the overwritten share of a memory down, so that a text never claims more than was overwritten. */
 export const percent = (share: number): string => `${(Math.floor(share * 10_000) / 100).toFixed(2)} %`;

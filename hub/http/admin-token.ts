@@ -9,13 +9,16 @@ import type { InTx, Tx } from "../db/tx.ts";
 import { newToken } from "../people/token-text.ts";
 
 const hash = (token: string): string => createHash("sha256").update(token).digest("hex");
-/** An operator creates this file beside the file of the admin token to bring a retired admin token back at the hub's next start. */
+/**
+ * An operator creates the file with the suffix `.restore` beside the file of the admin token to bring a retired admin token back at the hub's next
+ * start.
+ */
 const restoreFileOf = (file: string): string => `${file}.restore`;
 
 /**
  * The hub's first start creates the admin token in a file that only the file's owner can read; the database holds the token's hash. If the token's
  * file is lost, the hub's next start creates a new admin token, and the old admin token becomes invalid. A retired admin token stays retired, unless
- * the file of `restoreFileOf` exists.
+ * an operator has created the file that `restoreFileOf` names.
  */
 export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> {
   await inTx(async (tx) => {
@@ -51,7 +54,7 @@ async function tellRestored(tx: Tx): Promise<void> {
   await recordAudit(tx, { ...audit, requestId: null, details: { name } });
 }
 
-/** Removes the file of a retired admin token, by which the hub would know the token without its database. */
+/** Removes the file of a retired admin token, because by this file the hub would accept the token even without its database. */
 export const forgetAdminToken = (file: string): Promise<void> => rm(file, { force: true });
 
 /**

@@ -28,7 +28,7 @@ const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The id that the client gave the request. It is no request id of the hub, because two clients may choose the same id. */
+/** The id that the client gave the request. The hub does not use the client's id as its own request id, because two clients may choose the same id. */
 function clientRequestId(c: Context<Env>): string | null {
   const given = c.req.header("x-request-id");
   return given !== undefined && CLIENT_REQUEST_ID.test(given) ? given : null;

@@ -14,7 +14,7 @@ import { type Call, type Route, sourceOf } from "./route.ts";
 
 const DEFAULT_HOURS = 24;
 
-/** The request could be carried out, and waits for a second person. */
+/** Says that the hub could carry out the request, but that the request waits for a second person's approval. */
 export class NeedsApproval extends Error {
   readonly asked: Asked;
   readonly fixed: Fixed | null;
@@ -25,17 +25,17 @@ export class NeedsApproval extends Error {
   }
 }
 
-/** What the transaction of a write does about a second person: before the write, and after it. */
+/** The result of the check for a second person before a route's write, and the check to make after the write. */
 export interface SecondPersonCheck {
   readonly approvalId: ApprovalId | null;
   /**
-   * Throws `NeedsApproval` after the write, which the transaction then undoes. So a request that the hub would refuse anyway asks nobody for an
-   * approval. `touched` are the objects that the write concerned.
+   * Throws `NeedsApproval` after the write, which the transaction then undoes. Because `mustBeApproved` comes after the write, the hub asks nobody to
+   * approve a request that it would refuse anyway. `touched` are the ids of the objects that the route's write concerned.
    */
   mustBeApproved(touched: readonly string[] | undefined): void;
 }
 
-/** Uses the approval that the request names, and finds out whether the request needs one. `named` is the value of the header. */
+/** Uses the approval that a header of the request names, and finds out whether the request needs an approval. `named` is the value of the header. */
 export async function checkSecondPerson(
   tx: Tx,
   route: Route,
@@ -75,7 +75,7 @@ function mustBeSame({ of, ids }: Fixed, touched: readonly string[]): void {
   );
 }
 
-/** Stores the request for a second person, and returns the error that says so. */
+/** Stores the request until a second person decides about it, and returns the error that tells this to the client. */
 export const askSecondPerson = (route: Route, call: Call, { asked, fixed }: NeedsApproval): Promise<ApiError> => {
   const { actor, deps } = call;
   const by = { actor, source: sourceOf(call), hours: deps.approvalHours ?? DEFAULT_HOURS };

@@ -23,7 +23,7 @@ export type Env = {
     requestId: string;
     /** The address from which the request came. */
     address: string | null;
-    /** The client and the object of the request, as soon as the hub knows the client. */
+    /** The client and the object of the request, for the audit of a refusal; set as soon as the hub knows the client. */
     audited?: AuditedRequest;
   };
   Bindings: Partial<HttpBindings>;
@@ -39,7 +39,7 @@ export interface ApiGuard {
 
 const COSTS = { read: ["request"], write: ["request", "write"] } as const satisfies Record<string, TokenKind[]>;
 
-/** What decides whether a caller may send a request: a route of Muster's API, or an endpoint in another system's form. */
+/** The properties of a route of Muster's API, or of an endpoint in another system's form, that decide whether a caller may send a request. */
 type Asked = Pick<Route, "permission" | "right" | "place" | "operationId" | "path"> & {
   readonly media?: unknown;
   readonly withoutDatabase?: true;
@@ -67,10 +67,11 @@ export async function authorize(
       : await identify(credential, { withoutDatabase: route.withoutDatabase === true }, deps);
   if (credential === null || found.kind === "refused") {
     if (credential !== null) {
-      // A token that was valid before and has ended costs no budget, and keeps no name in the hub's memory.
+      // The hub's memory keeps neither a budget nor a name for a token that was valid before and has ended.
       budgets.forget(credential.tokenSha256);
       const address = c.get("address") ?? "unknown";
-      // The tabs of a browser go on asking for a moment after their session has ended, so an ended session is no attempt to guess.
+      // A browser's tabs send requests for a moment after their session has ended, so the hub does not count a request with an ended session as a
+      // failed login.
       if (credential.kind !== "session") {
         loginsRefused.add({});
         failed.note({ address, operationId, requestId: c.get("requestId") });
@@ -95,8 +96,8 @@ function noteAudited(c: Context<Env>, { operationId, path }: Asked, actor: Actor
 }
 
 /**
- * Returns the sender of a signed request. Only requests with a right signature count against the sender's budget: everybody who knows the sender's id
- * can send wrong ones, which count as failed logins of their address.
+ * Returns the sender of a signed request. Only requests with a right signature count against the sender's budget. Everybody who knows the sender's id
+ * can send requests with a wrong signature, which count as failed logins of the client's address.
  */
 async function authorizeSigned(
   c: Context<Env>,

@@ -1,4 +1,7 @@
-/** The interval in which the hub reports events of one kind at most once. Otherwise a client could fill the log and the audit. */
+/**
+ * The interval in which the hub reports events with the same key, e.g. the same client address, at most once. Without this interval between reports,
+ * a client could fill the log and the audit.
+ */
 const TELL_EVERY_MS = 60_000;
 /** The largest number of keys whose events the hub counts separately. The keys above `MOST_KEYS` share one counter. */
 const MOST_KEYS = 1_000;
@@ -12,13 +15,13 @@ interface Account {
 }
 
 interface Options<T> {
-  /** Reports the last of `count` events; `key` is `OTHERS` for the keys that share one counter. */
+  /** Reports the last one of `count` events with the same key; `key` is `OTHERS` for all keys that share one counter. */
   readonly tell: (key: string, last: T, count: number) => void;
   readonly now?: (() => number) | undefined;
   readonly tellEveryMs?: number | undefined;
 }
 
-/** Reports the first event of a key at once, and the next events of the key together after an interval. */
+/** Reports the first event with a given key at once, and the next events with the same key together after an interval. */
 export class BoundedReports<T> {
   readonly #accounts = new Map<string, Account>();
   readonly #tell: Options<T>["tell"];

@@ -5,7 +5,7 @@ import { encodingFor } from "../console/built-console.ts";
 import type { Env } from "./authorize.ts";
 
 const JSON_TYPE = /^application\/json\b/;
-/** A smaller answer fits into one packet of the network anyway. */
+/** A JSON answer with fewer than `SMALLEST_BYTES` bytes fits into one network packet, so the hub does not compress it. */
 const SMALLEST_BYTES = 1_024;
 const GZIP_LEVEL = 5;
 const BROTLI_QUALITY = 4;
@@ -14,9 +14,10 @@ const asGzip = promisify(gzip);
 const asBrotli = promisify(brotliCompress);
 
 /**
- * Compresses the JSON answers of reading requests, for clients that ask for it. The length of a compressed answer tells something about its content to
- * somebody who can choose a part of it (BREACH). So answers to changes, which alone may have a secret, and the answers of the sign-in stay as they are. No
- * answer contains a token against forged requests. An answer keeps its `etag`, which names the version of an object and not the bytes.
+ * Compresses the JSON answers of reading requests, for clients that ask for it. The length of a compressed answer tells something about its content
+ * to somebody who can choose a part of it (BREACH). Because of BREACH, the hub does not compress the answers of the sign-in, and the answers to
+ * changes, which alone may have a secret. No answer contains a token against forged requests. A compressed answer keeps its `etag`, because the
+ * `etag` names the version of an object and not the answer's bytes.
  */
 export const compressAnswers: MiddlewareHandler<Env> = async (c, next) => {
   await next();
@@ -32,7 +33,7 @@ export const compressAnswers: MiddlewareHandler<Env> = async (c, next) => {
   const given = new Headers(headers);
   if (!small) given.set("content-encoding", encoding);
   given.delete("content-length");
-  // Without this, the framework would add the headers of the plain answer to the new one.
+  // If `c.res` were not cleared first, the Hono framework would add the headers of the uncompressed answer to the new answer.
   c.res = undefined;
   c.res = new Response(encoded, { status, headers: given });
 };

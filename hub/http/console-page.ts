@@ -25,7 +25,10 @@ const POLICY = (nonce: string): string =>
     "frame-ancestors 'none'",
   ].join("; ");
 
-/** Serves the operators' console. Everything below `/console` but an asset is the console's document, which reads the address itself. */
+/**
+ * Serves the operators' console. The answer to each path below `/console`, except an asset, is the console's HTML document, whose script reads the
+ * path from the browser's address.
+ */
 export function registerConsole(app: Hono<Env>, console: Console): void {
   app.get("/console/assets/:name", (c) => serveAsset(c, console));
   app.get("/console", (c) => c.redirect(CONSOLE, 302));

@@ -10,7 +10,7 @@ const marksOf = (c: Context, publicOrigin: string | null): Omit<RequestMarks, "c
   publicOrigin,
 });
 
-/** Throws unless the hub's own page sent the request, for a request that may have no session yet. */
+/** Throws unless the hub's own page sent the request. `mustBeOfPage` is for requests that may have no session yet. */
 export function mustBeOfPage(c: Context, publicOrigin: string | null): void {
   refuse(pageVerdict(marksOf(c, publicOrigin)), publicOrigin);
 }

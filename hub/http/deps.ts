@@ -30,8 +30,8 @@ export type ProbeMaas = (about: {
 }) => Promise<SiteProbe>;
 
 /**
- * Compares the MAAS region at an address with the region that Muster knows. Returns the differences between the two regions; an empty list means that
- * both addresses lead to one region. `CompareRegion` reports a MAAS error as a difference and never throws it.
+ * Compares the MAAS region at an address with the region that Muster knows. Returns the differences between the MAAS region at the address and the
+ * region that Muster knows; an empty list means that both are one region. `CompareRegion` reports a MAAS error as a difference and never throws it.
  */
 export type CompareRegion = (about: {
   readonly address: string;
@@ -63,7 +63,7 @@ export interface ApiDependencies {
   /** `authority` throws `SecretError` until the secret store has provided the hub's CA and task-signing key. */
   readonly authority: () => HubAuthority;
   readonly log: Log;
-  /** The ends of the audit chain that this hub keeps outside the database. */
+  /** The newest entries of the audit chain that the hub has noted in files outside the database. */
   readonly auditHeads: () => Promise<readonly KeptHead[]>;
   readonly secretStore: () => StoreState;
   readonly metrics: Metrics;
@@ -72,7 +72,7 @@ export interface ApiDependencies {
   readonly isAdminToken: (token: string) => Promise<boolean>;
   /** Removes the file with the admin token, after the admin token was retired. */
   readonly forgetAdminToken: () => Promise<void>;
-  /** The proxies whose header X-Forwarded-For the hub believes; without them the source of a request is its socket. */
+  /** The proxies whose header X-Forwarded-For the hub believes; without such proxies, the source of a request is the address of its socket. */
   readonly proxies?: BlockList | null;
   /** The hours after which the approval of a second person expires, by default a day. */
   readonly approvalHours?: number | undefined;

@@ -7,8 +7,9 @@ import type { Metrics } from "../metrics/metrics.ts";
 const LEAST_CHARACTERS = 16;
 
 /**
- * The metrics on a listener of their own, which serves nothing else. With a token file, a client must send the file's text as a bearer token. The hub
- * reads the file at each request, so that a new token needs no restart. Without the file's text, the listener refuses every request.
+ * The metrics on a listener of their own, which serves nothing else. If the hub has a file with a metrics token, a client must send the file's text
+ * as a bearer token. The hub reads the file of the metrics token at each request, so that a new token needs no restart. If the hub cannot read the
+ * text of the metrics token's file, the metrics listener refuses every request.
  */
 export function metricsApp(metrics: Metrics, tokenFile: string | null, log: Log): Hono {
   const app = new Hono();

@@ -9,7 +9,7 @@ import { isUniqueViolation } from "./routes/rows.ts";
 
 const LIMITS = { errors: 50, levels: 64 };
 
-/** Maps any error to the API error that the client gets (decision P4). The answer never contains the text of an unexpected error. */
+/** Maps any error to the API error that the client gets (decision P4). The answer to the client never contains the text of an unexpected error. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isUniqueViolation(error))
@@ -52,7 +52,7 @@ export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?
  */
 export const isStorable = (text: string): boolean => !text.includes("\u0000") && text.isWellFormed();
 
-/** Returns the texts that PostgreSQL would change, and the values that are nested so deeply that the hub does not look into them. */
+/** Returns an error for each text that PostgreSQL would change, and for each value that is nested so deeply that the hub does not look into it. */
 function unstorableTexts(value: unknown, path: readonly PropertyKey[] = []): FieldError[] {
   if (typeof value === "string")
     return isStorable(value)

@@ -3,7 +3,7 @@ import { type AuditSource, recordAudit } from "../db/queries/audit-logs.ts";
 import { BoundedReports } from "./bounded-reports.ts";
 import type { ApiDependencies } from "./deps.ts";
 
-/** A request of a known client, as far as the hub needs it to audit a refusal. */
+/** The facts about a known client's request that the hub needs to audit a refusal of the request. */
 export interface AuditedRequest {
   readonly source: AuditSource;
   /** True if the client reaches only some sites, or one tenant. */
@@ -18,13 +18,16 @@ interface Refusal extends AuditedRequest {
 
 /** The hub audits that a client was not allowed to act, and that the state of an object refused an act. */
 const AUDITED_STATUSES: readonly number[] = [403, 409];
-/** For a client with a limit, an object of another site or tenant does not exist. The hub audits such a request too. */
+/**
+ * A client that is limited to sites or to a tenant gets the error `not_found` for an object of another site or tenant. The hub audits such a refusal
+ * too, and every other `not_found` to such a client.
+ */
 const isAudited = ({ isLimited }: AuditedRequest, code: ApiErrorCode): boolean =>
   AUDITED_STATUSES.includes(API_ERRORS[code].status) || (isLimited && code === "not_found");
 
 const VALUE = /^[\w.:-]{1,128}$/;
 
-/** The kinds of objects that the audit names otherwise than their paths do. */
+/** The kinds of objects that have another name in the audit than in the paths of their routes. */
 const KINDS: Readonly<Record<string, string>> = {
   "readiness/senders": "signal-senders",
   "readiness/signals": "readiness-signals",

@@ -112,8 +112,8 @@ class KeyTaken extends Error {}
 
 async function answerWrite(c: Context<Env>, route: Route, call: Call, key: string | null): Promise<Response> {
   const { deps } = call;
-  // The hash of a stored request is keyed with the client's token or session. From a plain hash in the database somebody could guess a password in the request's
-  // body.
+  // The hub stores an HMAC of a request with an Idempotency-Key, keyed with the client's token or session. From a plain hash in the database,
+  // somebody could guess a password that the request's body contains.
   const proof =
     c.req.header("authorization") ?? cookieValue(c.req.header("cookie") ?? null, deps.signIn.cookies.session);
   const requestSha256 = createHmac("sha256", proof ?? "")
@@ -133,8 +133,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
 }
 
 /**
- * Carries out the action of a route that writes, with its audit, and asks a second person where the action needs one. The routes in another system's
- * form call it too, so that one action has one set of rules.
+ * Carries out the action of a route that writes, records the action in the audit, and asks a second person for an approval if the action needs one.
+ * The routes in another system's form of the API also call `carryOut`, so that each action has only one set of rules.
  */
 export async function carryOut(
   route: Route,
@@ -168,8 +168,8 @@ export async function carryOut(
     await tidy(route, call, route.after?.(call, prepared));
     return body;
   } catch (error) {
-    // If the outcome of a request's commit is unknown, the rows of the request may exist in the database. The hub keeps the secrets to which the rows
-    // of such a request may refer.
+    // If the outcome of a request's commit is unknown, the rows of the request may exist in the database. After such a commit with an unknown
+    // outcome, the hub keeps the secrets to which the rows of the request may refer.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (error instanceof NeedsApproval) throw await askSecondPerson(route, call, error);
     throw error;

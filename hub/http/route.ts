@@ -13,7 +13,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly query: Q;
   readonly body: B;
   readonly actor: Actor;
-  /** The address from which the request came; null if the request came without a network. */
+  /** The address from which the request came; null if the hub does not know the address. */
   readonly address: string | null;
   readonly requestId: string;
   /** The value of the request's If-Match header without its quotes; null if the request has no If-Match header. */
@@ -66,7 +66,10 @@ export interface Audit {
 export interface Written<R> {
   readonly body: R | Versioned<R>;
   readonly audit: Audit;
-  /** The ids of the objects that the write concerned, if the route has `fixes`. They must be those that a second person has seen. */
+  /**
+   * The ids of the objects that the write concerned; set if the route has the function `fixes`, which finds the objects of an approval. The ids in
+   * `touched` must be those of the objects that the second person has seen.
+   */
   readonly touched?: readonly string[];
 }
 
@@ -80,21 +83,24 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   readonly query?: Q;
   readonly body?: B;
   readonly status: 200 | 201 | 202 | 204;
-  /** Where the object of the route's requests is: the hub answers 404 for an object outside of the caller's sites. */
+  /** Which objects the route's requests concern, so that the hub answers 404 for an object outside of the caller's sites. */
   readonly place: Place;
-  /** The media type of the route's answer; the default is JSON. A route with HTML answers serves a page without a script. */
+  /** The media type of the route's answer; the default is JSON. A route that produces `text/html` answers with a page without a script. */
   readonly produces?: "text/html" | "text/csv" | "text/plain" | "application/yaml";
   readonly response: R;
-  /** For a route that takes its body also in other media types than JSON. */
+  /** Set for a route that accepts its body also in other media types than JSON. */
   readonly media?: Media;
 }
 
-/** The further media types of a route's body. A request to a route with media may be signed by a signal sender, in place of a token. */
+/**
+ * The media types besides JSON in which a route accepts its body. A request to a route that accepts further media types may have the signature of a
+ * signal sender in place of a token.
+ */
 export interface Media {
   readonly types: readonly string[];
-  /** The schema of the body for the API description, where `body` decides by the content and has no shape of its own. */
+  /** The schema of the body for the API description, because the route's schema `body` checks the content by a function and describes no fields. */
   readonly shown: z.ZodType;
-  /** Returns the body as plain JSON has it, whatever the media type of the request is. */
+  /** Returns the request's body in the form that it has as plain JSON, whatever the request's media type is. */
   read(request: {
     readonly contentType: string;
     readonly header: (name: string) => string | undefined;
@@ -122,13 +128,13 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   readonly permission: "write";
   readonly right: Right;
   /**
-   * Says why this request needs a second person, by the facts before the change; null if it needs none (decision I11). The hub stores the body of such a
-   * request, so no route with `secondPerson` takes a secret.
+   * Says why this request needs a second person, by the facts before the change; null if it needs none (decision I11). The hub stores the body of a
+   * request that needs a second person, so no route with `secondPerson` takes a secret.
    */
   secondPerson?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, fixed: Fixed | null): Promise<Asked | null>;
   /**
-   * Finds and locks what the request does not name, such as the nodes of a filter, so that an approval is for exactly these objects; null if the request
-   * names everything.
+   * Finds and locks the objects that the request concerns but does not name, such as the nodes of a filter, so that an approval is for exactly these
+   * objects. Returns null if the request names all its objects.
    */
   fixes?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx): Promise<Fixed | null>;
   /**
@@ -166,7 +172,7 @@ interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodT
   stream(call: Call<z.output<P>, z.output<Q>>, about: StreamCall): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** A route without its type parameters, which the compiler has checked where the route is defined. */
+/** A route without its type parameters, because the compiler has checked the route's types where the route is defined. */
 export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
   readonly permission: "public" | "read" | "write";
   readonly right: Right | "none";

@@ -21,7 +21,7 @@ import { readJson } from "./json-body.ts";
 import { asApiError, parse } from "./problem.ts";
 import { servePage } from "./serve-page.ts";
 
-/** Each sign-in by the provider costs the hub requests to the provider, so one address may not begin them without a limit. */
+/** Each sign-in by the identity provider costs the hub requests to the provider, so one address may not begin sign-ins without a limit. */
 const RATE = { burst: 100, perMinute: 60 };
 const RATES = { connection: RATE, refusal: RATE, open: RATE };
 
@@ -36,8 +36,8 @@ const TokenBody = z.strictObject({ token: z.string().min(1).max(512) });
 const SignOutBody = z.strictObject({ everywhere: z.boolean().default(false) });
 
 /**
- * The addresses that only browsers use: the way to the provider and back, the sign-in with a token, and the sign-out. They are no routes of the API,
- * because they answer with cookies and redirections.
+ * The addresses that only browsers use: the way to the identity provider and back, the sign-in with a token, and the sign-out. The sign-in addresses
+ * are not routes of the API, because they answer with cookies and redirects.
  */
 export function registerSignIn(app: Hono<Env>, deps: ApiDependencies, failed: FailedLogins): void {
   const { signIn } = deps;
@@ -56,7 +56,7 @@ export function registerSignIn(app: Hono<Env>, deps: ApiDependencies, failed: Fa
   };
   app.get("/sign-in", (c) => withPage(c, deps, () => toProvider(c, deps, oidc(c))));
   app.get("/sign-in/callback", (c) => withPage(c, deps, () => fromProvider(c, deps, oidc(c))));
-  // The page asks before it calls the API, so that a browser without a session causes no refused request.
+  // The console asks whether the browser has a session before it calls the API, so that a browser without a session causes no refused request.
   app.get("/sign-in/state", async (c) => {
     const cookie = cookieOf(c, deps);
     const { db, log } = deps;
@@ -104,8 +104,8 @@ async function toProvider(c: Context<Env>, { signIn }: ApiDependencies, { provid
 }
 
 /**
- * Ends the way over the provider. The browser must bring the cookie of the sign-in that it began, so nobody can sign another person's browser in to
- * the own account by a link. The cookie is deleted whatever happens.
+ * Ends the way over the provider. The browser must bring the cookie of the sign-in that it began, so that nobody can use a link to sign another
+ * person's browser in to a foreign account. The cookie is deleted whatever happens.
  */
 async function fromProvider(c: Context<Env>, deps: ApiDependencies, oidc: Oidc): Promise<Response> {
   const { signIn, db, inTx } = deps;
@@ -127,7 +127,7 @@ async function fromProvider(c: Context<Env>, deps: ApiDependencies, oidc: Oidc):
   return c.redirect(`/${kept.place}`, 303);
 }
 
-/** A browser shows the answer to a person, so a failure is a page and no JSON. */
+/** A person reads the answer to a sign-in in a browser, so a failed sign-in answers with a page and not with JSON. */
 async function withPage(c: Context<Env>, deps: ApiDependencies, answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();

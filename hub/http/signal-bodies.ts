@@ -24,8 +24,8 @@ const Event = z.looseObject({
 });
 
 /**
- * Returns the body of a request as plain JSON has it: one signal, or an object with a list of signals. The attributes of a CloudEvent become the fields
- * of a signal: `source` and `id` its id, `subject` its node, and `time` the time of conditions that name none.
+ * Converts the body of a request to the plain JSON form: one signal, or an object with a list of signals. The attributes of a CloudEvent become the
+ * fields of a signal: `source` and `id` become the signal's id, `subject` its node, and `time` the time of each condition that names no time.
  */
 export function toPlainBody({ contentType, header, text }: Parameters<Media["read"]>[0]): unknown {
   const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
@@ -75,7 +75,7 @@ function toSignal(value: unknown): unknown {
   throw new ApiError("validation_failed", "The body is not a CloudEvent 1.0 with an object as its data.", { errors });
 }
 
-/** One wrong event of a list stays as it is, so that its result says that it is no signal. */
+/** A wrong event in a batch stays as it is, so that the result for this event says that it is not a signal. */
 function toSignalOrFault(value: unknown): unknown {
   const parsed = Event.safeParse(value);
   return parsed.success ? signalOf(parsed.data) : value;
@@ -92,14 +92,14 @@ function signalOf({ id, source, subject, time, data }: z.output<typeof Event>): 
 }
 
 /**
- * The id of an event's signal. Two events never have one id: the parts are percent-encoded, so they hold no `#`, and an id that would be too long
- * becomes a hash, which holds none either.
+ * The id of an event's signal. Two different events never get the same signal id: the percent-encoded `source` and `id` contain no `#`, and an id
+ * that would be too long becomes a hash, which contains none either.
  */
 function signalIdOf(source: string, id: string): string {
   const whole = `${encodeURIComponent(source)}#${encodeURIComponent(id)}`;
   return whole.length <= SIGNAL_ID_LENGTH ? whole : `sha256:${createHash("sha256").update(whole).digest("hex")}`;
 }
 
-/** A subject is `nodes/` and the id of a node, or a hostname. */
+/** The `subject` of a CloudEvent is `nodes/` and the id of a node, or a hostname. */
 const namedBy = (subject: string): Record<string, unknown> =>
   subject.startsWith("nodes/") ? { id: subject.slice("nodes/".length) } : { hostname: subject };

@@ -9,7 +9,7 @@ import { isSigned } from "../events/webhook-signature.ts";
 import type { Actor } from "../people/actor.ts";
 import { SECRET_PATHS, type SecretStore } from "../secrets/port.ts";
 
-/** How far the time of a signed request may be from the hub's time. An older request may be one that somebody has recorded. */
+/** How far the time of a signed request may be from the hub's time. An older signed request may be a recording that somebody sends again. */
 const WINDOW_SECONDS = 300;
 
 /** The parts of a request that the specification Standard Webhooks signs. */
@@ -22,7 +22,7 @@ export interface SignedRequest {
   readonly body: () => Promise<string>;
 }
 
-/** The hub counts the requests of a sender by this hash, as it counts those of a token. */
+/** The hub limits the requests of a sender by the hash of the sender's id, as it limits the requests of a token by the token's hash. */
 export const senderHash = (sender: string): string => createHash("sha256").update(`sender:${sender}`).digest("hex");
 
 const isInWindow = (timestamp: string, now: Date): boolean =>
@@ -35,8 +35,9 @@ interface Proof {
 }
 
 /**
- * Returns the sender of a signed request, or the reason why the hub refuses the request. The hub reads the body only for a known sender within the
- * window, so that others cost it little. A recorded request that somebody sends again within the window repeats known signals, and changes nothing.
+ * Returns the sender of a signed request, or the reason why the hub refuses the request. The hub reads the body only if the sender is known and the
+ * time is within the window, so that other requests cost the hub little. A recorded request that somebody sends again within the window repeats known
+ * signals, and changes nothing.
  */
 export async function signedSender(
   { sender, id, timestamp, signature, body }: SignedRequest,
@@ -63,8 +64,8 @@ export async function signedSender(
 }
 
 /**
- * Refuses a signed request with the attributes of a CloudEvent in headers. The signature does not cover these headers, so somebody who has recorded
- * the request could send its body again as another event, with a new id, time or node.
+ * Refuses a signed request with the attributes of a CloudEvent in headers. The signature of a request does not cover the `ce-*` headers, so somebody
+ * who has recorded the request could send its body again as another event, with a new id, time or node.
  */
 export function mustHaveNoEventHeaders(headers: Readonly<Record<string, string>>): void {
   const given = Object.keys(headers).filter((name) => name.toLowerCase().startsWith("ce-"));

@@ -18,7 +18,7 @@ export function addressSet(text: string): BlockList | null {
 const contains = (set: BlockList, address: string): boolean =>
   set.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 
-/** The longest header that the hub reads, so that a client cannot make the hub work. */
+/** The largest number of addresses that the hub reads in the header X-Forwarded-For, so that a long header costs the hub little. */
 const MOST_HOPS = 32;
 
 /**

@@ -1,4 +1,4 @@
-/** The error for a received text that is not a JSON array, or only the beginning of one. */
+/** The error for a received text that is not a JSON array, or that is only the beginning of one. */
 export class BrokenArray extends Error {
   constructor(reason: string) {
     super(reason);
@@ -11,9 +11,9 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const isBlank = (text: string): boolean => /^[ \t\n\r]*$/.test(text);
 
 /**
- * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. `ArrayElements` only finds the end of
- * each element of the JSON array; The parser `ArrayElements` leaves the check of each element to `JSON.parse`. Together with `JSON.parse`, the class
- * `ArrayElements` accepts exactly the arrays that `JSON.parse` alone would accept.
+ * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. `ArrayElements` finds only the end of
+ * each element of the JSON array, and leaves the check of the element to `JSON.parse`. Together with `JSON.parse`, the class `ArrayElements` accepts
+ * exactly the arrays that `JSON.parse` alone would accept.
  */
 export class ArrayElements {
   readonly #take: (element: unknown) => void;

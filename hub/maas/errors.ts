@@ -28,7 +28,7 @@ const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
  */
 const BMC_LOGIN_TEXT =
   /\bincorrect (user ?name|password|k_g key)\b|\baccess denied\b|\b(un|not )authorized\b|\bauthentication failed\b/i;
-/** "BMC task queue" means that MAAS knows no rack that reaches the BMC (version 3.6 and later). */
+/** The text "BMC task queue" in MAAS's answer means that MAAS knows no rack that reaches the BMC (version 3.6 and later). */
 const RACK_TEXT = /rack controller|BMC task queue/i;
 
 /**
@@ -96,10 +96,7 @@ function codeOf403(answer: BadAnswer): MaasErrorCode {
   return /\bIP address\b|\brange\b/i.test(answer.body) ? "rejected_input" : "forbidden";
 }
 
-/**
- * MAAS answers 404 with "already in use" to a request for an IP address that is taken (maas 2.11). MAAS's 404 with "already in use" means that the
- * requested IP address is taken, and not that a machine is missing.
- */
+/** MAAS's 404 with "already in use" means that the requested IP address is taken, and not that a machine is missing (maas 2.11). */
 function codeOf404(answer: BadAnswer): MaasErrorCode {
   if (/already in use/i.test(answer.body)) return "state_conflict";
   return isHtml(answer) || /Unknown API endpoint/.test(answer.body) ? "bad_answer" : "not_found";

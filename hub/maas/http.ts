@@ -19,7 +19,9 @@ export interface MaasRequest {
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   readonly form?: Readonly<Record<string, FormValue>>;
   readonly slow?: boolean;
-  /** The number of machines in MAAS's answer, because MAAS needs time for each machine in it (maas 6). */
+  /**
+   * The number of machines that MAAS's answer will contain; each machine makes the request's deadline later, because MAAS needs time for it (maas 6).
+   */
   readonly machines?: number;
 }
 
@@ -55,7 +57,10 @@ export interface Transport {
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
-/** The time that the hub waits in addition for each machine of a list. MAAS runs queries for each machine before it sends the first byte (maas 6). */
+/**
+ * The additional time that the hub waits for MAAS's answer for each machine of a requested list. MAAS runs queries for each machine before it sends
+ * the first byte (maas 6).
+ */
 const MS_PER_MACHINE = 100;
 /** The largest size of one machine in MAAS's answer; even a host with many network cards and disks needs only tens of kilobytes. */
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
@@ -72,8 +77,8 @@ function secondsAhead(date: string | null, now: number): number | null {
 }
 
 /**
- * The only function that sends requests to MAAS, with one attempt, a deadline, and a closed set of errors. The function follows no redirects, because
- * MAAS redirects to plain HTTP (maas 1.1).
+ * The only function that sends requests to MAAS, with one attempt, a deadline, and a closed set of errors. The MAAS client follows no redirects,
+ * because MAAS redirects to plain HTTP (maas 1.1).
  */
 export function createTransport(options: TransportOptions): Transport {
   const base = apiBase(options.baseUrl);
@@ -168,7 +173,7 @@ async function exchangeArray(call: Call, take: (element: unknown) => void): Prom
     array.push(part);
   };
   const answer = await httpCall({ ...call, consume }).catch((error: unknown) => {
-    // MAAS or the network cut the answer short, because the request ended neither by its deadline nor by a cancel.
+    // If the request ended neither by its deadline nor by a cancel, MAAS or the network cut the answer short.
     if (begun && !call.signal.aborted && error instanceof NoAnswer) array.end();
     throw error;
   });

@@ -56,9 +56,12 @@ export interface MaasPort {
     input: { userDataBase64: Secret; distroSeries: string; enableHwSync: boolean; comment: string },
   ): Promise<MaasMachine>;
   release(systemId: string, input: { comment: string; erase?: "quick" | "secure" | "full" }): Promise<MaasMachine>;
-  /** With `soft`, MAAS asks the host's system to shut down, if the machine's power type can; without it the power goes at once (maas 2.13). */
+  /** With `soft`, MAAS asks the host's system to shut down, if the machine's power type can; without `soft`, MAAS cuts the power at once (maas 2.13). */
   powerOff(systemId: string, how?: { readonly soft: boolean }): Promise<void>;
-  /** MAAS powers a machine on only if the machine has an owner. MAAS forgets the machine's user data then (maas 2.13). */
+  /**
+   * MAAS powers a machine on only if the machine has an owner. When MAAS powers a machine on without new user data, MAAS forgets the machine's user
+   * data (maas 2.13).
+   */
   powerOn(systemId: string): Promise<void>;
   queryPowerState(systemId: string): Promise<string>;
   overrideFailedTesting(systemId: string): Promise<MaasMachine>;
@@ -66,8 +69,8 @@ export interface MaasPort {
   getMachineToken(systemId: string): Promise<MachineToken | null>;
 
   /**
-   * Tells how MAAS's release script erased each disk in the newest release of the machine with release scripts. Returns null if MAAS stored no output
-   * of its release script. MAAS before 3.5 has no release scripts and answers with `rejected_input` (maas 2.9).
+   * Tells how MAAS's release script erased each disk when the machine was last released with that script. Returns null if MAAS stored no output of
+   * its release script. MAAS before 3.5 has no release scripts and answers with `rejected_input` (maas 2.9).
    */
   wipedDisks(systemId: string): Promise<readonly WipedDisk[] | null>;
   blockDevices(systemId: string): Promise<readonly MaasBlockDevice[]>;

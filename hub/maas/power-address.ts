@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 
 /**
- * Returns the one spelling of a BMC's address that the hub compares. The spelling has lower case, no scheme of a Redfish address, and the URL
- * parser's form of IPv6.
+ * Returns the one spelling of a BMC's address that the hub compares. The hub's spelling of a BMC's address has lower case, no `http://` or
+ * `https://`, and the URL parser's form of IPv6.
  */
 export function normalAddress(address: string): string {
   const given = address.trim().toLowerCase();
@@ -11,7 +11,7 @@ export function normalAddress(address: string): string {
   return bare.includes(":") && URL.canParse(`http://[${bare}]`) ? new URL(`http://[${bare}]`).hostname : bare;
 }
 
-/** True unless the two BMC addresses show that two machines differ. An empty address is an unknown one, which shows nothing. */
+/** True unless the two BMC addresses show that two machines differ. An empty BMC address is unknown, so it does not show that two machines differ. */
 export const mayBeOneBmc = (a: string, b: string): boolean =>
   [a, b].map(normalAddress).includes("") || sameAddress(a, b);
 

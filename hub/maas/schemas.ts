@@ -40,7 +40,10 @@ const time = z
     return z.NEVER;
   });
 
-/** The largest numbers of tags of a machine, and of characters in one of its words, that the hub keeps. */
+/**
+ * The largest number of tags that the hub keeps of a machine, and the largest number of characters that it keeps of a short text, such as a tag or a
+ * serial number.
+ */
 const [MOST_TAGS, LONGEST_WORD] = [256, 256];
 /**
  * Fields that only an adoption uses have a value for "not known" if they are missing or have an unknown form. A strange tag must not hide the
@@ -100,7 +103,7 @@ function interfaceAddressesOf({ boot_interface: boot, interface_set: interfaces 
   );
 }
 
-/** The only field that the hub reads of a machine in MAAS's answer that does not match the schema. */
+/** The only field that the hub reads of a machine whose data in MAAS's answer does not match the schema. */
 export const MachineIdentity = z.object({ system_id: systemId });
 
 export const Machine = z

@@ -26,7 +26,8 @@ const SETTING = "hardware_sync_interval";
 
 /**
  * MAAS gives a machine the interval of hardware sync at the machine's next deploy. MAAS has one interval for the whole region, and each machine keeps
- * the interval of its deploy (maas 4.6). `assertSyncInterval` returns MAAS's previous value if the hub has changed the value, else null.
+ * the interval of its deploy (maas 4.6). `assertSyncInterval` sets MAAS's interval, and returns the interval that MAAS had before; it returns null if
+ * MAAS already had the wanted interval.
  */
 export async function assertSyncInterval(maas: MaasPort, seconds: number): Promise<{ before: unknown } | null> {
   const before = await maas.getConfig(SETTING);

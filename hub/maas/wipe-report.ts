@@ -4,14 +4,17 @@ import type { MaasPort, WipedDisk, WipeMethod } from "./port.ts";
 
 const SCRIPT = "wipe-disks";
 /**
- * The largest number of characters that the parser reads of the output of MAAS's release script. A host with a hundred disks causes some ten thousand
- * characters.
+ * The largest number of characters that the parser reads of the output of MAAS's release script. For a host with a hundred disks, the script's output
+ * has some ten thousand characters.
  */
 const MAX_OUTPUT = 256 * 1024;
 const MAX_DISKS = 512;
 
 const LISTED = /^(\S+(?:, \S+)*) to be wiped\.$/;
-/** The last words of the script about a disk. The release script also prints success after a quick erase of which one half failed. */
+/**
+ * The last message of MAAS's release script about a disk, and the erase method that the message proves. The release script also prints success after
+ * a quick erase of which one half failed.
+ */
 const LAST_WORDS: readonly (readonly [words: RegExp, method: WipeMethod])[] = [
   [/^(\S+): successfully securely erased\.$/, "secure"],
   [/^Secure erase was successful on NVMe drive (\S+)$/, "secure"],
@@ -22,7 +25,8 @@ const LAST_WORDS: readonly (readonly [words: RegExp, method: WipeMethod])[] = [
 const FAILED = /^(\S+): (?:wipefs failed|OS error while wiping|failed to be quickly wiped)/;
 
 /**
- * From the output of MAAS's release script, the parser reads how the script erased each disk. A disk without known last words has the method `none`.
+ * From the output of MAAS's release script, the parser reads how the script erased each disk. A disk has the method `none` if the script's output
+ * contains no known last message about the disk.
  */
 export function parseWipe(output: string): readonly WipedDisk[] {
   const methods = new Map<string, WipeMethod>();

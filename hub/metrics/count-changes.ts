@@ -23,7 +23,7 @@ function countChange(change: Change): void {
   }
 }
 
-/** An operator's verb ends a stage that may have failed days ago, so the time until the verb is no time that the stage took. */
+/** An operator's command may end a stage that failed days ago, so the time until the command does not count as the stage's duration. */
 function countStage({
   kind,
   stage,

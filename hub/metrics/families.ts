@@ -34,7 +34,7 @@ import { taskGauges } from "./gauges/tasks.ts";
 import { unprovenNodeGauges } from "./gauges/unproven-nodes.ts";
 import { workflowGauges } from "./gauges/workflows.ts";
 
-/** What each hub counts of its own work. */
+/** The metrics in which each hub counts its own work. */
 export const COUNTED: readonly Family[] = [
   workflowClaims,
   workflowClaimSeconds,
@@ -61,7 +61,7 @@ export const COUNTED: readonly Family[] = [
   collectErrors,
 ];
 
-/** What a hub reads from the database, one SQL statement a group. */
+/** The groups of gauges that a hub reads from the database, with one SQL statement for each group. */
 export const GAUGE_GROUPS: readonly GaugeGroup[] = [
   nodeGauges,
   unprovenNodeGauges,

@@ -32,12 +32,12 @@ export interface MetricsOptions {
 const FRESH_MS = 5_000;
 const STATEMENT_MS = 2_000;
 const CONNECT_MS = 3_000;
-/** After `READ_WITHIN_MS`, the read skips the groups that it has not read yet. A scraper waits ten seconds by default. */
+/** After `READ_WITHIN_MS`, the hub skips the groups of gauges that it has not read yet. A scraper waits ten seconds by default. */
 const READ_WITHIN_MS = 6_000;
 
 /**
  * The metrics have a database connection of their own, so that a scrape neither waits for the hub's pool nor takes a connection from the hub's work.
- * The connection's own limit of statements ends a slow statement.
+ * The connection's own statement time-out ends a slow SQL statement.
  */
 export function openMetrics(options: MetricsOptions): Metrics {
   const { freshMs = FRESH_MS, statementMs = STATEMENT_MS, log } = options;
@@ -60,7 +60,7 @@ export function openMetrics(options: MetricsOptions): Metrics {
   };
 }
 
-/** Prometheus names both formats in its header Accept, OpenMetrics first. */
+/** A Prometheus server names OpenMetrics and the older text format in its header Accept, OpenMetrics first. */
 const asksOpenMetrics = (accept: string | undefined): boolean =>
   /\bapplication\/openmetrics-text\b/i.test(accept ?? "");
 
@@ -80,8 +80,9 @@ function makeRegistries() {
   const names = plain.getMetricsAsArray().map(({ name }) => name);
   const metrics = names.map((name) => plain.getSingleMetric(name)).filter((metric) => metric !== undefined);
   for (const metric of metrics) open.registerMetric(metric);
-  // To write OpenMetrics, prom-client removes the end `_total` from the names of its counters, and leaves them so. Without their right names, the next
-  // answer in the text format would lack `_total`. One answer is written after the other, so that no answer sees the names of another.
+  // To write OpenMetrics, prom-client removes the end `_total` from the names of its counters, and leaves them so. Unless the hub restores the
+  // counters' names, the next answer in Prometheus's text format lacks the ending `_total`. The hub writes the answers to two scrapes one after the
+  // other, so that no answer uses the names that another answer has changed.
   const write = async (format: "plain" | "open"): Promise<Scrape> => {
     metrics.forEach((metric, index) => void Reflect.set(metric, "name", names[index]));
     const registry = format === "open" ? open : plain;
@@ -124,7 +125,10 @@ class GaugeReader {
     return this.#running;
   }
 
-  /** The failure of one group leaves the other groups as they are. After a failed read of the sites' names, no group can name its sites. */
+  /**
+   * If the hub cannot read one group of gauges, it still reads the other groups. If the read of the sites' names has failed, no group of gauges can
+   * name its sites.
+   */
   async #readAll(): Promise<void> {
     const { db, groups } = this.#about;
     const until = performance.now() + READ_WITHIN_MS;
@@ -147,7 +151,7 @@ class GaugeReader {
     this.#fail(group.name, error);
   }
 
-  /** The log gets one line at the first failure of a group, not one for each scrape. */
+  /** For each group of gauges, the log gets one line at the first failed read, not one line for each scrape. */
   #fail(group: string, error: unknown): null {
     collectErrors.add({ group });
     if (!this.#failed.has(group)) this.#about.log.warn("metrics could not be read", { group, error });

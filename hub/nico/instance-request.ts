@@ -2,7 +2,10 @@ const INSTALLED =
   "asks for an installation, and Muster gives a tenant a host that is installed already, by the profile of its site";
 const NETWORK = "asks for a network, and Muster changes no network";
 
-/** What Muster cannot do for an instance, with the reason. A request that asks for it is refused, and never half carried out. */
+/**
+ * What Muster cannot do for an instance, with the reason. The hub refuses the whole request if it asks for a feature of an instance that Muster
+ * lacks, and never carries out only a part of the request.
+ */
 const CANNOT: Readonly<Record<string, string>> = {
   operatingSystemId: INSTALLED,
   ipxeScript: INSTALLED,

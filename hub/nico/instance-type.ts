@@ -13,7 +13,10 @@ function capabilitiesOf({ gpuVendor, gpuModel, gpusTotal, hardware }: SkuAtSite[
   ];
 }
 
-/** Muster has no quotas of tenants, so all machines of an SKU count as allocated to whoever asks, and all usable ones can be given. */
+/**
+ * Muster has no quotas, so NICo's statistics tell every tenant that all machines of an SKU are assigned to the tenant, and that all usable ones can
+ * be allocated.
+ */
 function statsOf(stocks: readonly SkuStock[]) {
   const sum = (of: "machines" | "used" | "usable") => stocks.reduce((all, stock) => all + stock[of], 0);
   const [machines, used, usable] = [sum("machines"), sum("used"), sum("usable")];
@@ -28,8 +31,8 @@ function statsOf(stocks: readonly SkuStock[]) {
 }
 
 /**
- * Translates an SKU with machines at some sites into NICo's InstanceType. `siteId` is null for machines at several sites, and `stocks` is null if nobody asks
- * for the numbers of machines.
+ * Translates an SKU with machines at some sites into NICo's InstanceType. `siteId` is null for machines at several sites, and `stocks` is null if
+ * nobody asks for the numbers of machines.
  */
 export function toInstanceType(
   sku: SkuAtSite["sku"],

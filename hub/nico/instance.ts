@@ -2,10 +2,13 @@ import type { InstanceStatus } from "../../shared/api/instances.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
 import { stableId } from "./stable-id.ts";
 
-/** The one flat network of a tenant at a site. Muster changes no network, so the id only says which machines share their tenant and site. */
+/**
+ * The one flat network of a tenant at a site. Muster changes no network, so the id of a tenant's network only says which machines share their tenant
+ * and site.
+ */
 export const vpcOf = (siteId: string | null, tenant: string): string => stableId("vpc", `${siteId}/${tenant}`);
 
-/** NICo has no status for an instance that is off. Its clients take `Pending` for what is neither usable nor broken. */
+/** NICo has no status for an instance that is off. NICo's clients read the status `Pending` as neither usable nor broken. */
 const inWords = (status: InstanceStatus): Exclude<InstanceStatus, "Stopped"> =>
   status === "Stopped" ? "Pending" : status;
 

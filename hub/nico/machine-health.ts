@@ -21,12 +21,12 @@ export interface MachineHealth {
   readonly alerts: readonly MachineAlert[];
 }
 
-/** The reasons against new work that are no matter of health: who uses the node, and what its status and cordon say anyway. */
+/** The obstacles to new work that are not alerts of their own, because the machine's tenant, cordon or health overrides already show them. */
 const NO_ALERT = new Set(["allocated", "cordoned", "health_override"]);
 
 /**
  * Joins the alerts of the node's health overrides, the conditions that keep it from being ready, and the other obstacles to new work, in the form of
- * NICo's aggregate. Each true condition of the node's present generation is a success.
+ * NICo's aggregate. A True condition of the node's present generation is a success, unless the node lacks it for readiness.
  */
 export function machineHealthOf(row: NodeRow): MachineHealth {
   const { node, conditions, overrides } = row;

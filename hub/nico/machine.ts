@@ -42,7 +42,7 @@ function statusOf(
   });
 }
 
-/** The parts of the host that its agent has seen. GPUs are those of the host, not those that its SKU promises. */
+/** The parts of the host that its agent has seen. The listed GPUs are those that the host has, not those that its SKU promises. */
 function capabilitiesOf(inventory: Inventory) {
   const gpus = new Map<string, number>();
   for (const { model } of inventory.gpus) gpus.set(model, (gpus.get(model) ?? 0) + 1);

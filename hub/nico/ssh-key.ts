@@ -2,7 +2,7 @@ import type { KeySyncStatus } from "../../shared/key-sync.ts";
 import type { SshKeyGroupRow, SshKeyRow } from "../db/schema/index.ts";
 import { stableId } from "./stable-id.ts";
 
-/** NICo never shows the key itself, and the fingerprint without the name of its hash. */
+/** NICo's form of an SSH key contains no key text, and contains the fingerprint without the hash's name (`SHA256:`). */
 export const toSshKey = (row: SshKeyRow, org: string) => ({
   id: row.id,
   name: row.name,
@@ -18,7 +18,7 @@ const STATUS = { synced: "Synced", syncing: "Syncing", error: "Error" } as const
   string
 >;
 
-/** What a group in NICo's form shows besides its own row. */
+/** What NICo's form of an SSH key group shows besides the group's own row. */
 export interface GroupParts {
   readonly org: string;
   readonly version: string;
@@ -27,7 +27,7 @@ export interface GroupParts {
   readonly sites: readonly { readonly siteId: string; readonly status: KeySyncStatus }[];
 }
 
-/** The hub computes the status of a group and records no changes of it, so the group has no history of its status. */
+/** The hub computes the status of an SSH key group and records no changes of it, so the group has no history of its status. */
 export function toSshKeyGroup(row: SshKeyGroupRow, { org, version, keys, status, sites }: GroupParts) {
   const times = { created: row.createdAt.toISOString(), updated: row.updatedAt.toISOString() };
   return {

@@ -18,8 +18,9 @@ import { compareGpus, otherHostBecause } from "./same-host.ts";
 /**
  * The enrollment of an adopted host makes its node `enrolling`. The hub forgets the stored inventory, because an earlier agent of the node may have
  * run on another host. A node in service whose host enrolls again stays in service, and its host has to prove anew that it is the machine. An
- * operation that makes the token, such as a reimage, has deployed the machine itself, which is the proof. An operation that only holds the node while
- * the host enrolls by a person's command proves nothing, so `admitAdoptedNode` judges the host when the operation has ended.
+ * operation that makes the enrollment token, such as a reimage, has deployed the machine itself, which proves that the host is the node's machine. If
+ * a person's command enrolls the host while an operation holds the node, the operation proves nothing about the host, so `admitAdoptedNode` judges
+ * the host after the operation has ended.
  */
 export async function enrollAdoptedNode(
   tx: Tx,
@@ -56,10 +57,10 @@ async function isUnproven(tx: Tx, { id, generation }: Node): Promise<boolean> {
 }
 
 /**
- * Makes an adopted node `active` when its agent is healthy and runs on the host of the node's machine (decision N8). If the agent runs on another host,
- * the hub revokes the agent's certificate, and the node waits for the agent of the right host. The hub calls `admitAdoptedNode` after each inventory
- * and each readiness signal, because either may come first. A node that was in service when its host enrolled again is judged in the same way, and
- * keeps its status.
+ * Makes an adopted node `active` when its agent is healthy and runs on the host of the node's machine (decision N8). If the agent runs on another
+ * host, the hub revokes the agent's certificate, and the node waits for the agent of the right host. The hub calls `admitAdoptedNode` after each
+ * inventory and each readiness signal, because either may come first. `admitAdoptedNode` also judges a node in service whose host has enrolled again,
+ * and leaves the node's status as it is.
  */
 export async function admitAdoptedNode(tx: Tx, known: Node): Promise<void> {
   if (known.onboardingMode !== "adopted") return;

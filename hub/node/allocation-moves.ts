@@ -17,7 +17,10 @@ export const ALLOCATION_MOVES = {
 } as const satisfies Readonly<Record<AllocationStatus, readonly AllocationStatus[]>>;
 
 type Moves = typeof ALLOCATION_MOVES;
-/** A change of an allocation's status that `ALLOCATION_MOVES` allows. Code with any other change of an allocation's status does not compile. */
+/**
+ * A change of an allocation's status that `ALLOCATION_MOVES` allows. Code that changes an allocation's status in a way that `ALLOCATION_MOVES` does
+ * not allow does not compile.
+ */
 export type AllocationMove = {
   [F in AllocationStatus]: { readonly from: F; readonly to: Moves[F][number] };
 }[AllocationStatus];

@@ -41,7 +41,7 @@ export function certificateVerdict({ revoked, replaced, seenForMs, asks }: Certi
 
 /**
  * Facts about two sessions of one node that were alive at once. When a node's new session begins, the hub closes the node's old session. If the agent
- * of the old session still answers the hub's close message, both sessions were alive at once.
+ * of the old session still answers the hub's close message, the old and the new session were alive at once.
  */
 export interface SessionFacts {
   readonly boot: "same" | "other";

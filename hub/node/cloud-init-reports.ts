@@ -18,8 +18,8 @@ export const phoneHomeCondition = (form: URLSearchParams): Said => ({
 });
 
 /**
- * The last of about eighty events that cloud-init posts during a boot, which is the only event that says how cloud-init ended. No earlier event of a
- * boot matches the schema `LastEvent`.
+ * The last of about eighty events that cloud-init posts during a boot, which is the only event that says how cloud-init ended. The schema `LastEvent`
+ * matches no earlier event of the boot.
  */
 const LastEvent = z.object({
   name: z.literal("modules-final"),

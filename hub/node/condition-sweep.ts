@@ -33,11 +33,11 @@ const AT_ONCE = 500;
 const MOST_STEPS = 20;
 
 /**
- * Finds expired conditions and passed time limits of readiness policies, reports each of them once, and wakes the workflows that wait on the node of an expired condition. Code that
- * reads a condition compares the condition's expiry with the clock, and does not rely on the sweep. An outage of the hubs must keep no work off a
- * node (decision F2). After an outage of the hubs, the sweep extends conditions that were valid before the outage, so that agents can repeat their
- * reports. Conditions that had expired before an outage of the hubs stay expired. Each step of the sweep of conditions is a transaction of its own,
- * so any hub can continue after the last committed step.
+ * Finds expired conditions and passed time limits of readiness policies, reports each of them once, and wakes the workflows that wait on the node of
+ * an expired condition. Code that reads a condition compares the condition's expiry with the clock, and does not rely on the sweep. An outage of the
+ * hubs must keep no work off a node (decision F2). After an outage of the hubs, the sweep extends conditions that were valid before the outage, so
+ * that agents can repeat their reports. Conditions that had expired before an outage of the hubs stay expired. Each step of the sweep of conditions
+ * is a transaction of its own, so any hub can continue after the last committed step.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;

@@ -3,7 +3,7 @@ import type { GPU_LEVELS } from "../../shared/sanitization-record.ts";
 
 /** The facts about a host's GPUs from which the hub tells whether the agent can overwrite their memory. */
 export interface GpuClaimFacts {
-  /** The claim level that the node's profile requires, or null for a node without a profile. */
+  /** The level of GPU memory cleaning that the node's profile requires, or null for a node without a profile. */
   readonly level: (typeof GPU_LEVELS)[number] | null;
   /** The vendor that the node's SKU names, or null if the hub does not know the SKU. */
   readonly vendor: "amd" | "nvidia" | "none" | null;
@@ -11,9 +11,9 @@ export interface GpuClaimFacts {
 }
 
 /**
- * Returns the reason why no host of this kind can reach the level of GPU memory cleaning that its profile requires (decision C2).
- * `whyClaimImpossible` returns null if a host can reach the level. The level `reset_only` requires no overwrite, and a host without GPUs has no GPU
- * memory.
+ * Returns the reason why no host with these GPUs can reach the level of GPU memory cleaning that its profile requires (decision C2).
+ * `whyClaimImpossible` returns null if a host can reach the required level of GPU memory cleaning. Every host can reach the level `reset_only`, which
+ * requires no overwrite, and a host without GPUs has no GPU memory to clean.
  */
 export function whyClaimImpossible({ level, vendor, gpus }: GpuClaimFacts): string | null {
   if (level === null || level === "reset_only" || gpus === 0) return null;

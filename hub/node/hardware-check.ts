@@ -53,11 +53,14 @@ export async function judgeInventory(tx: Tx, node: Node, inventory: Inventory): 
 
 export interface HardwareCheck {
   readonly sku: HardwareVerdict;
-  /** The barring conditions of the host's health that do not hold now. */
+  /** The health conditions that keep work off the node and that the agent has observed as not True. */
   readonly faults: readonly string[];
 }
 
-/** Judges what the task `node.check_hardware` found: the host must be as its SKU says, and no barring condition of its health may be wrong. */
+/**
+ * Judges the result of the task `node.check_hardware`: the host must be as its SKU says, and no health condition that keeps work off a node may be
+ * wrong.
+ */
 export function judgeCheck(
   node: Pick<Node, "gpusTotal">,
   sku: Pick<Sku, "gpuVendor" | "hardware">,
@@ -70,7 +73,10 @@ export function judgeCheck(
   return { sku: compareHardware(result.inventory, wanted, result.gpus_counted ? "counted" : "some"), faults };
 }
 
-/** Stores what the task found. If the hub has a newer inventory of the host, the hub has judged that one, and the conditions about it stay. */
+/**
+ * Stores the result of the task `node.check_hardware`. If the hub has a newer inventory of the host, the hub has compared that inventory already, and
+ * the conditions about the host's hardware stay.
+ */
 export async function storeCheck(
   tx: Tx,
   node: Pick<Node, "id" | "generation">,
@@ -85,7 +91,10 @@ export async function storeCheck(
   await judgeAddresses(tx, node, result.inventory, await readConditions(tx, node.id, node.generation));
 }
 
-/** The failure of the stage `check_hardware`; null for a host that is as it must be. An uncounted host does not count as complete. */
+/**
+ * The failure of the stage `check_hardware`; null for a host that is as it must be. A host whose inventory lists no GPUs fails this check if its SKU
+ * has GPUs, even if the agent did not count the GPUs on the PCI bus.
+ */
 export function checkFailure(
   hostname: string,
   skuId: string,

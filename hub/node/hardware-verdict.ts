@@ -11,9 +11,8 @@ export type SeenHardware = Pick<Inventory, "gpus" | "memory_bytes" | "disks" | "
   readonly interfaces: readonly Pick<Inventory["interfaces"][number], "speed_mbps">[];
 };
 /**
- * How far an inventory's list of GPUs can be believed. The agent has `counted` the PCI bus, or the inventory lists `some` GPUs, or an earlier
- * comparison has `known` them. An agent of an older version does not say whether it counted the bus, and may leave out GPUs that are no display
- * controllers.
+ * How far an inventory's list of GPUs can be believed. `counted`: the agent has counted the GPUs on the PCI bus; `known`: an earlier comparison could
+ * already judge the host's GPUs; `some`: the inventory of an older agent, which does not list GPUs that are no display controllers.
  */
 export type GpuCount = "counted" | "known" | "some";
 
@@ -45,7 +44,7 @@ function gpuFaults(gpus: SeenHardware["gpus"], { gpuVendor, gpusTotal }: WantedH
   });
 }
 
-/** Gives each part of the host to one row of the SKU, the largest first, and returns for each row how many parts it lacks. */
+/** Gives the largest parts of the host to the first rows of the SKU, and returns each row that lacks parts, with the number of parts that it has. */
 function lacking(rows: readonly { readonly count: number; readonly least: number }[], sizes: readonly number[]) {
   const left = sizes.toSorted((a, b) => b - a);
   return rows
@@ -53,7 +52,7 @@ function lacking(rows: readonly { readonly count: number; readonly least: number
     .flatMap((row) => {
       const own = left.splice(0, row.count);
       const good = own.filter((size) => size >= row.least);
-      // A part that is too small for this row may fit the next one.
+      // A part of the host that is too small for this row of the SKU may be large enough for the next row.
       left.unshift(...own.slice(good.length));
       return good.length < row.count ? [{ ...row, has: good.length }] : [];
     });
@@ -89,8 +88,8 @@ const gbOf = (rows: readonly { readonly min: number; readonly least: number }[],
   rows.find((row) => row.least === least)?.min ?? 0;
 
 /**
- * Compares the inventory of a host with what its SKU says that a host has (decision H2). A host with fewer or more GPUs, or with GPUs of another vendor,
- * is another host than its SKU says. It may have more memory, disks and links.
+ * Compares the inventory of a host with what its SKU says that a host has (decision H2). A host with fewer or more GPUs, or with GPUs of another
+ * vendor, is another host than its SKU says. A host may have more memory, disks and links than its SKU says.
  */
 export function compareHardware(seen: SeenHardware, wanted: WantedHardware, gpus: GpuCount): HardwareVerdict {
   const gpusSeen = countOf(seen.gpus, "nvidia") + countOf(seen.gpus, "amd");

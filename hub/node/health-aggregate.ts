@@ -1,12 +1,12 @@
 import { type Classification, type HealthAlert, isOwnOverride, type OverrideMode } from "../../shared/health-report.ts";
 
-/** The part of a health override that decides about its node. */
+/** The facts of a health override that decide what it does to its node. */
 export interface OverrideFacts {
   readonly source: string;
   readonly mode: OverrideMode;
   readonly reason: string;
   readonly since: Date;
-  /** The alerts that a person gave; null for an override of Muster's own, which stands for one alert. */
+  /** The alerts that a person gave; null for an override that Muster set itself, which raises exactly one alert. */
   readonly alerts: readonly HealthAlert[] | null;
 }
 
@@ -29,8 +29,9 @@ const ownAlert = ({ source, reason }: OverrideFacts): HealthAlert => ({
 export const alertsOf = (override: OverrideFacts): readonly HealthAlert[] => override.alerts ?? [ownAlert(override)];
 
 /**
- * Returns the overrides that count: all of them, or, if one of them has the mode `replace`, that one alone and Muster's own overrides. An override that
- * Muster has set because it does not know whose data is on the host is beyond any replacement. Only evidence, or a person who removes it, ends it.
+ * Returns the overrides that count: all of them, or, if one of them has the mode `replace`, that one alone and Muster's own overrides. An override of
+ * the mode `replace` never sets aside an override that Muster has set because it does not know whose data is on the host. Only evidence about the
+ * host, or a person who removes it, ends an override of Muster's own.
  */
 export function overridesInForce<T extends OverrideFacts>(overrides: readonly T[]): T[] {
   const isReplaced = overrides.some(({ mode }) => mode === "replace");

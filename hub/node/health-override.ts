@@ -32,7 +32,7 @@ export async function setHealthOverride(tx: Tx, override: NewHealthOverride): Pr
   return written;
 }
 
-/** Returns the members of an event that name the node. */
+/** Returns the fields of a domain event that name the node. */
 const about = async (tx: Tx, nodeId: NodeId) => ({
   node_id: nodeId,
   hostname: (await readNode(tx, nodeId))?.hostname ?? "",
@@ -52,7 +52,7 @@ interface Said {
 
 /**
  * Removes the node's health override with the given source, and records the removal in the node's history. `removeHealthOverride` returns null if the
- * node has no such override.
+ * node has no health override with this source.
  */
 export async function removeHealthOverride(
   tx: Tx,
@@ -66,8 +66,8 @@ export async function removeHealthOverride(
 }
 
 /**
- * Ends the overrides whose time is over, `most` at once, and records it in the histories of their nodes. The argument `of` limits this to one node.
- * Returns the number of ended overrides.
+ * Ends the overrides whose time is over, `most` at once, and records it in the histories of their nodes. The argument `of` limits the function to the
+ * overrides of one node. Returns the number of ended overrides.
  */
 export async function endExpiredOverrides(tx: Tx, most: number, of: NodeId | null = null): Promise<number> {
   const ended = await takeExpiredOverrides(tx, most, of);
@@ -120,8 +120,8 @@ export async function liftUnerased(tx: Tx, nodeId: NodeId, done: EraseKind, said
 
 /**
  * Moves the health overrides that deleted nodes left for a machine to the machine's present node, with their reasons, authors and times. Of two
- * overrides about an erase of disks, the node keeps the override that needs the stronger erase. If the node already has an override of another
- * source, the node keeps its own override of that source.
+ * overrides about an erase of disks, the node keeps the override that needs the stronger erase. If the node already has its own override of any other
+ * source, the node keeps its own and does not get the inherited one.
  */
 export async function inheritHealthOverrides(tx: Tx, heir: HeirMachine): Promise<void> {
   const { nodeId, maasSystemId: target } = heir;

@@ -133,8 +133,8 @@ export async function returnCleanNode(
 }
 
 /**
- * If the cancelled cleaning had begun, the hub quarantines the node; `then` says why. A person or a later successful cleaning ends the quarantine after a
- * cancelled cleaning.
+ * If the cancelled cleaning had begun, the hub quarantines the node; `then` says why. A person or a later successful cleaning ends the quarantine
+ * after a cancelled cleaning.
  */
 export async function leaveCleaning(
   tx: Tx,

@@ -1,6 +1,7 @@
 /**
  * Decides about a certificate of the hub's CA that the database does not have (decision I10). After a restore of an older backup, the hosts have
- * certificates that the hub has issued between the backup and the restore. Without these certificates a running host would be locked out.
+ * certificates that the hub has issued between the backup and the restore. If the hub refused the certificates that a restore removed from its
+ * database, running hosts would be locked out.
  */
 export interface LostFacts {
   /** True if the certificate begins between the backup and the restore of one of the database's restores. */
@@ -11,14 +12,14 @@ export interface LostFacts {
   readonly generationSince: boolean;
   /** True if a certificate of the node's present generation was revoked, or if two hosts have used the identity of the generation. */
   readonly revoked: boolean;
-  /** True if the node uses a certificate that was issued later. */
+  /** True if the node uses a certificate that was issued later than the lost certificate. */
   readonly laterInUse: boolean;
 }
 export type LostVerdict = "unknown" | "accepted" | "replaced";
 
 /**
- * A lost certificate counts as one of the node's certificates. If the node already uses a later certificate, the lost certificate counts as replaced,
- * so that a second host with the node's identity is found.
+ * A lost certificate, which a restore removed from the database, counts as one of the node's certificates. If the node already uses a later
+ * certificate, the lost certificate counts as replaced, so that a second host with the node's identity is found.
  */
 export function lostVerdict({ inLostTime, byCaInForce, generationSince, revoked, laterInUse }: LostFacts): LostVerdict {
   if (!inLostTime || !byCaInForce || generationSince || revoked) return "unknown";

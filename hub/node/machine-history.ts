@@ -15,13 +15,13 @@ const cleaningOf = ({ operation, beganAt, endedAt, recordId, verdict }: Cleaning
   record: recordId === null || verdict === null ? null : { id: recordId, verdict },
 });
 
-/** Returns the entries of a machine's history that the records tell, oldest first. */
+/** Returns the history of a machine's status from the records of its node, oldest entry first. */
 export function historyOf(nodeId: string, records: NodeHistories): StatusEntry[] {
   const mine = <T extends { readonly nodeId: string }>(rows: readonly T[]): T[] =>
     rows.filter((one) => one.nodeId === nodeId);
   const changes = mine(records.changes);
-  // The oldest events of a node may be gone or be too many, so the history begins with the status before the oldest one that is left. What the hub still
-  // knows from before that, such as an old allocation, is left out: without the node's status of that time it would tell something wrong.
+  // The oldest events of a node may be gone or be too many, so the history begins with the status before the oldest one that is left. Older records,
+  // such as an old allocation, are left out, because without the node's status of their time they would give a wrong history.
   const first = changes.find(({ toStatus }) => toStatus !== null);
   const before: Change[] =
     first === undefined || first.fromStatus === null

@@ -58,8 +58,9 @@ export interface SweepResult {
 
 /**
  * Sets active nodes that were silent for too long to `offline`, and offline nodes that report again to `active`. An unreachable host may still work,
- * so the sweep changes only the node's status and a condition. The breaker first decides about all silent nodes together. After the breaker's
- * decision, the sweep checks each node a second time in the transaction that changes the node's status.
+ * so the sweep changes only the node's status and a condition. The breaker first decides about all silent nodes together, and so keeps a mass of
+ * nodes from becoming offline at once. After the breaker's decision, the sweep checks each node a second time in the transaction that changes the
+ * node's status.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
@@ -101,7 +102,7 @@ async function intentsOf(tx: Tx, silent: readonly SilentNode[]): Promise<Readonl
   );
 }
 
-/** Returns the active nodes whose silence is no request of anybody. Only these count for the breaker. */
+/** Returns the silent active nodes whose silence nobody has requested, for example by a power-off. Only these count for the breaker. */
 async function withoutIntended(tx: Tx, silent: readonly SilentNode[]): Promise<SilentNode[]> {
   const intents = await intentsOf(tx, silent);
   return silent.filter((node) => isActive(node) && !intents.has(node.id));

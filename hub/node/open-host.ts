@@ -12,8 +12,8 @@ export const AGENT_MAY_RETURN_SECONDS = 7 * 86_400;
 
 /**
  * Lets users log in to a host again: cancels the host's open drain tasks, and queues an undrain unless an undrain is already open. On a host that
- * already lets users log in, an undrain changes nothing. The caller of `openHost` holds the node or its operation, so no other transaction can queue
- * a drain meanwhile.
+ * already lets users log in, an undrain changes nothing. The caller of `openHost` has locked the node's row or works for the operation that holds the
+ * node, so no other transaction can queue a drain meanwhile.
  */
 export async function openHost(
   tx: Tx,

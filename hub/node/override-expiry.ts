@@ -7,7 +7,7 @@ const EVERY_MS = 15_000;
 /** The largest number of overrides that one transaction ends; the next turn ends further ones. */
 const AT_ONCE = 200;
 
-/** Ends health overrides whose time is over. An expired override counts for nothing already before its end is recorded. */
+/** Ends health overrides whose time is over. An expired override has no effect, even before the hub records its end. */
 export const startOverrideExpiry = ({ inTx, log }: { inTx: InTx; log: Log }) =>
   periodically({
     everyMs: EVERY_MS,

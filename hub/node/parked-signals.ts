@@ -13,7 +13,7 @@ import { apply, hasRoom, isOfSender, judgeNow } from "./take-signals.ts";
 
 /** The largest number of waiting signals that one transaction looks at. */
 const AT_ONCE = 500;
-/** The largest number of transactions in one turn, which together look at as many signals as may wait. */
+/** The largest number of transactions in one turn; together they look at the largest number of signals that may wait for a node. */
 const MOST_STEPS = KEPT_WITHOUT_NODE.parked / AT_ONCE;
 
 /**
@@ -36,7 +36,7 @@ export async function applyParked(inTx: InTx): Promise<number> {
 
 interface Step {
   readonly found: number;
-  /** The place of the last signal that the step has looked at; null if no signal comes after it. */
+  /** The position of the last waiting signal that the step has looked at; null if no waiting signal comes after it. */
   readonly last: WaitingPlace | null;
 }
 
@@ -60,7 +60,7 @@ async function oneStep(tx: Tx, after: WaitingPlace | null): Promise<Step> {
   return { found, last: waiting.length < AT_ONCE ? null : [end.at, end.signal.id] };
 }
 
-/** A node of generation 0 has not begun its first installation, which would void what a signal without a generation says about the node. */
+/** A node of generation 0 has not begun its first installation, which would void a signal without a generation, so such a signal waits. */
 const isBefore = ({ generation }: ReceivedSignalRow, node: FittingNode): boolean =>
   generation === null && node.generation === 0;
 

@@ -41,7 +41,7 @@ export interface Turnover
     | "unsigned_reason"
   > {
   readonly nodeId: NodeId;
-  /** What the hub knows of the node without the node's row, which the retention removes long after the node; absent if the row must be there. */
+  /** What the hub knows of a node whose row the retention has removed, which happens long after the node's end; absent if the row must still exist. */
   readonly withoutRow?: RecordSubject;
   readonly startedAt: Date;
   /** The turnover's tasks on the host, in the order in which the hub queued them. */
@@ -75,7 +75,7 @@ export function recordTaskOf(task: Task): RecordTask {
   };
 }
 
-/** The vendors of GPUs that tenants compute on. A BMC shows a display controller of another vendor. */
+/** The vendors of GPUs that tenants compute on. A display controller of another vendor, such as that of a BMC, is not a GPU that computes. */
 const COMPUTES = /nvidia|\bamd\b|advanced micro devices/i;
 
 /** Returns the media that the host's inventory names: disks by their serial numbers, and the memory of each GPU or display. */

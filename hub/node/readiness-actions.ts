@@ -48,7 +48,7 @@ const FOREIGN: Readonly<Record<Exclude<Lack, "flapping">, string>> = {
 
 const PROBE_BEGINS =
   "See that the node's profile lists the probe, and that the host is in service or, with an external system, that its provisioning is completed";
-/** What an operator does about a condition with the results of a probe of the hub. */
+/** The operator's next actions for a condition that holds the results of the hub's probes. */
 const OF_PROBE: typeof FOREIGN = {
   missing: PROBE_BEGINS,
   older_generation: PROBE_BEGINS,

@@ -12,8 +12,8 @@ interface Told {
 }
 
 /**
- * Records that a time limit of a readiness policy has passed for a node, in the node's history and as a domain event. A limit in a group `any` of which
- * another condition is met changes nothing, and is not recorded. Returns the number of recorded lapses.
+ * Records that a time limit of a readiness policy has passed for a node, in the node's history and as a domain event. A passed limit in a group `any`
+ * is not recorded if another condition of the group is met, because the node then lacks nothing of the group. Returns the number of recorded lapses.
  */
 export async function tellLapses(tx: Tx, lapses: readonly Lapse[]): Promise<number> {
   const rows = await readReadiness(tx, [...new Set(lapses.map(({ nodeId }) => nodeId))]);
@@ -45,7 +45,7 @@ export async function tellLapses(tx: Tx, lapses: readonly Lapse[]): Promise<numb
   return told.length;
 }
 
-/** Returns what a node lacks because of one of the lapses, each condition once. */
+/** Returns what a node lacks because of the time limits that have passed, each condition once. */
 function toldAbout(row: ReadinessRow, lapses: readonly Lapse[]): Told[] {
   const found = new Map<string, Told>();
   for (const lacking of readinessOf(readinessFactsOf(row), row.conditions).lacking) {

@@ -19,7 +19,7 @@ export interface ConditionFacts {
   readonly receivedAt: Date;
   /** The time, by the database's clock, at which the condition got its present status in its generation. */
   readonly changedAt: Date;
-  /** The time since which the condition changes its status too often; null if it does not, or did not lately. */
+  /** The time since which the condition has changed its status too often; null if it has not done so lately. */
   readonly flappingSince: Date | null;
   /**
    * True if the condition has expired, because nobody has reported the condition again in time. An expired condition counts as Unknown, whatever the
@@ -43,12 +43,12 @@ export interface Lacking {
   readonly type: string;
   readonly wants: "True" | "False";
   readonly kind: Lack;
-  /** The place of the requirement's group in the policy, from 0 on; null for Muster's own rule about the condition. */
+  /** The position of the requirement's group in the readiness policy, counted from 0; null if Muster's own rule bars the node. */
   readonly group: number | null;
-  /** The kind of the requirement's group; null for Muster's own rule about the condition. */
+  /** The kind of the requirement's group in the readiness policy; null if Muster's own rule bars the node. */
   readonly of: "all" | "any" | null;
   readonly said: Pick<ConditionFacts, "status" | "reason"> | null;
-  /** The time since which the condition keeps the node from being ready in this way. */
+  /** The time since which the condition keeps the node from being ready for the reason in `kind`. */
   readonly since: Date;
   /** The time after which a missing condition is overdue, or a flapping one counts again; null if nothing will change without a report. */
   readonly until: Date | null;
@@ -61,8 +61,8 @@ export interface Verdict {
 }
 
 /**
- * Decides whether a node is ready: whether Muster's own rules for conditions let it take work, and whether its conditions meet the readiness policy. Of
- * a group `any` of which one requirement is met, nothing is lacking.
+ * Decides whether a node is ready: whether Muster's own rules for conditions let it take work, and whether its conditions meet the readiness policy.
+ * A group `any` in the policy lacks nothing if one of its requirements is met.
  */
 export function readinessOf(facts: ReadinessFacts, conditions: readonly ConditionFacts[]): Verdict {
   const said = new Map(conditions.map((one) => [one.type, one]));
@@ -119,7 +119,8 @@ function lackOf(
   if (condition.status !== status) return { kind: "wrong_status", since: changedAt, until: null };
   const oldAt = max_age_seconds === null ? null : after(receivedAt, max_age_seconds);
   if (oldAt !== null && oldAt <= now) return { kind: "too_old", since: oldAt, until: null };
-  // Only a status that lets something happen has to hold. A status that keeps work off has counted above, at once.
+  // Only a condition with the required status must keep this status for some time before it counts as met. A condition whose status is not the
+  // required one has already counted as lacking, without any wait.
   if (condition.flappingSince === null || !isFlapping(condition, now)) return null;
   return { kind: "flapping", since: condition.flappingSince, until: heldFrom(changedAt) };
 }

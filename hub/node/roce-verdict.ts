@@ -12,9 +12,9 @@ const NAMED = 16;
 const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.addresses"].tolerates;
 
 /**
- * Compares the addresses of a host's interfaces with the RoCE addresses of its last deploy (decision H3). Null if Muster set no RoCE address, and if no
- * inventory of the node's generation has ever shown an IPv4 address: the agent of such a host reached the hub by an address that no inventory shows.
- * `known` is true if an earlier inventory has shown addresses.
+ * Compares the addresses of a host's interfaces with the RoCE addresses of its last deploy (decision H3). Returns null if Muster set no RoCE address,
+ * or if no inventory of the node's generation has ever shown an IPv4 address: the agent of such a host reached the hub by an address that no
+ * inventory shows. `known` is true if an earlier inventory has shown addresses.
  */
 export function compareAddresses(
   { interfaces, unread }: Seen,

@@ -106,7 +106,10 @@ const INCOMPLETE_BASELINE =
 
 const toldWithAction = (one: Lacking): string => `${toldLacking(one)}. ${one.nextAction}`;
 
-/** A group `any` is one obstacle, because one of its conditions is enough. Each other condition is an obstacle of its own. */
+/**
+ * A readiness group `any` is one obstacle to new work, because one of its conditions is enough. Each lacking condition outside of a group `any` is an
+ * obstacle of its own.
+ */
 function obstaclesOfReadiness(lacking: readonly Lacking[]): Obstacle[] {
   const single = lacking.filter(({ of }) => of !== "any");
   const groups = [...new Set(lacking.flatMap(({ of, group }) => (of === "any" && group !== null ? [group] : [])))];

@@ -19,7 +19,7 @@ export type Judged =
   | { readonly outcome: "applied"; readonly conditions: readonly ReportedCondition[]; readonly detail: null }
   | { readonly outcome: "stale" | "early" | "late" | "conflicting"; readonly conditions: []; readonly detail: string };
 
-/** The worse of two reports about one moment counts, as in `writeConditions`. */
+/** Of two reports about one condition at the same moment, the worse one counts, as in `writeConditions`. */
 const BADNESS: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
 
 const kept = (outcome: "stale" | "early" | "late" | "conflicting", detail: string): Judged => ({

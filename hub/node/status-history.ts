@@ -27,8 +27,9 @@ const BEGIN: MachineFacts = {
 };
 
 /**
- * Replays the recorded changes of a node, and returns each change of its machine's status, oldest first. The history has no alerts, because an
- * alert's past is not recorded with what it prevented. Changes of the same moment count as one, so that the history has no status of no duration.
+ * Replays the recorded changes of a node, and returns each change of its machine's status, oldest first. The history of a machine's status ignores
+ * alerts, because the hub does not record which alerts prevented allocations in the past. Several changes at one moment count together as one, so
+ * that each status in the history lasts for some time.
  */
 export function statusHistory(changes: readonly Change[]): StatusEntry[] {
   const entries: StatusEntry[] = [];
@@ -55,8 +56,8 @@ export interface Cleaning {
 }
 
 /**
- * A cleaning that is over counts only if a sanitization record says that the host is clean. Any other operation leaves no `Reset` in the history, so
- * that a client which asks for evidence of a cleaning finds none.
+ * A cleaning that is over counts only if a sanitization record says that the host is clean. A finished cleaning without a record that says `clean`
+ * leaves no `Reset` in the history, so that a client which looks for evidence of a cleaning finds none.
  */
 export function changesOfCleaning({ operation, beganAt, endedAt, record }: Cleaning): Change[] {
   if (endedAt !== null && record?.verdict !== "clean") return [];
@@ -72,7 +73,7 @@ export interface Use {
   readonly id: string;
   readonly tenant: string;
   readonly beganAt: Date;
-  /** When the operation that cleans the node after the use was ordered; null before that. */
+  /** When the operation was ordered that cleans the node after the tenant's use; null if it is not ordered yet. */
   readonly endingAt: Date | null;
   readonly endedAt: Date | null;
 }

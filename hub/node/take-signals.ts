@@ -32,7 +32,7 @@ export const isOfSender = ({ siteId }: Pick<FittingNode, "siteId">, sites: Sende
 
 const hashOf = (signal: Signal): string => createHash("sha256").update(canonicalJson(signal)).digest("hex");
 
-/** A signal that is about to be taken, with the facts that its request has read for all its signals at once. */
+/** A signal that the hub is about to accept, with the facts that the hub has read once for all signals of the request. */
 interface Taking {
   readonly signal: Signal;
   readonly sender: Sender;
@@ -101,7 +101,7 @@ const told = (
   detail,
 });
 
-/** A signal about a node elsewhere waits as a parked one, and counts in the same limits. */
+/** A signal about a node at a site that is not the sender's waits like a parked signal, and counts in the limits of parked signals. */
 const isWaiting = (stored: Taken["stored"]): boolean => stored === "parked" || stored === "foreign";
 
 async function takeOne(tx: Tx, taking: Taking, waiting: { sender: number; all: number }): Promise<Taken> {

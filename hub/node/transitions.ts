@@ -51,8 +51,8 @@ type Items<L> = L extends readonly (infer O)[] ? O : never;
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
 /**
- * A change of a node's status that `NODE_TRANSITIONS` allows, with an owner that may make the change. Code with any other change of a node's status
- * does not compile.
+ * A change of a node's status that `NODE_TRANSITIONS` allows, with an owner that may make the change. Code that changes a node's status in a way that
+ * `NODE_TRANSITIONS` does not allow does not compile.
  */
 export type NodeTransition = {
   [F in NodeStatus]: {

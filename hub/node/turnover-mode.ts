@@ -23,14 +23,14 @@ export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFac
 
 /**
  * True if a soft reset must not clean the node after its tenant (decision C4). The tenant could get root rights, and the profile does not explicitly
- * allow a soft reset after root. A node without a profile has no rule that allows a soft reset after root.
+ * allow a soft reset after a tenant with root rights. Without a profile, no rule allows a soft reset after a tenant with root rights.
  */
 export const isSoftResetBarred = ({ grantsRoot, policy }: TurnoverFacts): boolean =>
   grantsRoot && policy?.softResetAfterRoot !== true;
 
 /**
- * True if a tenant with root rights may get the node. A reimage must be able to clean the node afterwards, or the node's profile must allow a soft
- * reset.
+ * True if a tenant with root rights may get the node. The node's profile must allow a soft reset after a tenant with root rights, or a reimage must
+ * be able to clean the node.
  */
 export const mayGrantRoot = (facts: Omit<TurnoverFacts, "grantsRoot">): boolean =>
   facts.policy?.softResetAfterRoot === true || turnoverMode({ ...facts, grantsRoot: true }) === "reimage";

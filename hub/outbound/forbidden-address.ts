@@ -45,9 +45,9 @@ const isForbidden = (address: string): boolean => {
 };
 
 /**
- * True if no probe may connect to the address, which is the host's own or one behind its name. A host is never on the hub's machine, so all addresses and
- * names of this machine are forbidden at every port, as other services of the hub's operator may listen there. A text that is no plain IP address, such
- * as one with a zone, is forbidden.
+ * True if no probe may connect to `address`, which is the host's own address or one to which its name resolves. A host is never on the hub's machine,
+ * so all addresses and names of this machine are forbidden at every port, as other services of the hub's operator may listen there. A text that is no
+ * plain IP address, such as one with a zone, is forbidden.
  */
 export const isForbiddenToProbes = (address: string, host: string): boolean =>
   isIP(address) === 0 ||

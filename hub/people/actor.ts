@@ -14,7 +14,7 @@ export interface Actor extends Reach {
   readonly tokenId: string | null;
   /** The id of the person who signed in; null for a program. */
   readonly personId: string | null;
-  /** The provider's name of the holder of an access token that may be of anybody (`isOfPerson`). */
+  /** The identity provider's id (`sub`) of the holder of an access token that may not be a person's (`isOfPerson` is false). */
   readonly machineId?: string;
   /** What the access token of the request says about the person, as far as roles depend on it, and when the access token ends. */
   readonly accessToken?: { readonly claims: Readonly<Record<string, unknown>>; readonly until: Date };

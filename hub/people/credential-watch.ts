@@ -2,7 +2,7 @@ import type { Credential } from "./credential.ts";
 
 const LOOK_EVERY_MS = 1_000;
 
-/** What an open event stream asks about the credential of its client. */
+/** How an open event stream learns whether the credential of its client is still valid. */
 export interface Holds {
   isValid(): Promise<boolean>;
   /** Calls `ended` when the credential is no longer valid. The returned function ends the watch. */
@@ -10,8 +10,8 @@ export interface Holds {
 }
 
 /**
- * Watches the credentials of open event streams, because a stream outlives the check at its request. One look each second checks each credential
- * once, however many streams use it. A credential that cannot be checked, because the database does not answer, stays as it is.
+ * Watches the credentials of open event streams, because a stream outlives the check at its request. Once each second the hub checks each credential
+ * once, however many event streams use it. If the database does not answer, the hub cannot check a credential, and keeps its event streams open.
  */
 export class CredentialWatch {
   readonly #isValid: (credential: Credential) => Promise<boolean>;

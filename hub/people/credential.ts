@@ -3,7 +3,10 @@ import { type Cookies, cookieValue, hasCookie, isSessionId } from "../sign-in/se
 
 /** What a request proves its sender with. The hub counts requests by the hash of the token, before it knows whether the token is valid. */
 export interface Credential {
-  /** `token` is an API token, `access_token` a JWT of the provider, and `session` the cookie of a session on the page. */
+  /**
+   * The kinds of credentials: `token` is an API token, `access_token` a JWT of the identity provider, and `session` the cookie of a session in the
+   * console.
+   */
   readonly kind: "token" | "access_token" | "session";
   readonly token: string;
   readonly tokenSha256: string;
@@ -24,7 +27,7 @@ export interface CredentialHeaders {
 export const hasSessionCookie = (headers: CredentialHeaders, cookies: Cookies): boolean =>
   hasCookie(headers.cookie ?? null, cookies.session);
 
-/** The caller has refused a request with both headers. */
+/** The caller has already refused a request with both a session cookie and the header Authorization. */
 export function credentialOf({ authorization, cookie }: CredentialHeaders, cookies: Cookies): Credential | null {
   if (authorization === undefined) {
     const id = cookieValue(cookie ?? null, cookies.session);

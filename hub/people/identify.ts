@@ -51,8 +51,8 @@ export type Identified =
 
 /**
  * The only function that makes an actor from a request. `identify` throws `no_role` for a person who has signed in and has no role, and `unavailable`
- * if the hub needs the provider and the provider does not answer. With `look`, the credential is checked and not used: a page's session comes no
- * further from its idle limit.
+ * if the hub needs the identity provider and the provider does not answer. With `look`, `identify` checks a credential without counting this as a
+ * use, so the check does not extend the idle limit of a console session.
  */
 export async function identify(
   credential: Credential,

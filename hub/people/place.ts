@@ -13,8 +13,8 @@ type Named = { readonly of: ObjectKind; readonly param: string } | { readonly of
  * - `everywhere`: the route shows nothing that belongs to a site or a tenant, so every caller with the route's right may call it.
  * - `hub`: the route concerns the whole hub, so only a caller without a limit of sites and tenant may call it.
  * - `list`: the route's query leaves out what is outside of the caller's reach.
- * - a named object, or several: each object that the request names must be within the caller's reach. If the request names none of the objects, the
- *   request concerns the whole hub.
+ * - a named object, or several: each object that the request names must be within the caller's reach. If the request names none of the objects that
+ *   its route may name, the request concerns the whole hub.
  */
 export type Place = "everywhere" | "hub" | "list" | Named | readonly Named[];
 
@@ -65,8 +65,8 @@ const limitOf = ({ sites, tenant }: Actor): string =>
     : `for the tenant ${tenant}${sites === null ? "" : ` at ${sites.length} sites`}`;
 
 /**
- * Throws `not_found` if the request names an object outside of the caller's reach. The error has the same text for an object that does not exist, so
- * a caller cannot find out which objects exist elsewhere.
+ * Throws `not_found` if the request names an object outside of the caller's reach. The error for an object that does not exist has the same text, so
+ * a caller cannot find out which objects exist outside of the caller's reach.
  */
 export async function mustBeWithin(
   db: Db,

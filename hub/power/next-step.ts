@@ -2,17 +2,19 @@ import type { PowerError, PowerVerb } from "../../shared/power.ts";
 
 /** The time that the host's system gets to shut down before its power is switched off. */
 const SHUTDOWN_SECONDS = 300;
-/** A cycle leaves the machine off for this time, so that its power supplies lose their charge and every part starts cold. */
+/** A power cycle leaves the machine off for this time, so that its power supplies lose their charge and every part starts cold. */
 const REST_SECONDS = 60;
-/** If a machine has not followed a command after this time, the hub gives it again, because MAAS may have lost it. */
+/** If a machine has not followed a power command after this time, the hub gives the command again, because MAAS may have lost it. */
 const AGAIN_SECONDS = 120;
 const LOOK_SECONDS = 15;
 /** A BMC that does not answer is asked less often, because it may lock an account after several refused logins (decision M19). */
 const UNKNOWN_LOOK_SECONDS = 60;
-/** The hub only waits for the host's agent, which wakes nothing here, and asks the BMC no more often than needed. */
+/**
+ * The pause before the next look while a power action only waits for the host's agent, because the agent's connection does not wake the power action.
+ */
 const BOOT_LOOK_SECONDS = 10;
 
-/** The time within which each verb must come to its end. A GPU host with large memory may need a quarter of an hour to boot. */
+/** The time in seconds within which each kind of power action must end. A GPU host with large memory may need a quarter of an hour to boot. */
 export const DEADLINE_SECONDS: Readonly<Record<PowerVerb, number>> = { on: 1800, off: 900, cycle: 2700, reboot: 2700 };
 
 export interface PowerProgress {
@@ -28,9 +30,9 @@ export interface PowerProgress {
   readonly offSeenAt: Date | null;
 }
 
-/** What the hub sees of the host now. */
+/** What the hub sees of the host before it decides the next step of a power action. */
 export interface HostSeen {
-  /** The power state that MAAS has just read from the BMC, e.g. `on`, `off`, `unknown` or `error`. */
+  /** The power state that MAAS has just read from the BMC, for example `on`, `off`, `unknown` or `error`. */
   readonly power: string;
   /** The open session of the node's agent; null if the agent is away. */
   readonly agent: { readonly bootId: string; readonly lastSeenAt: Date; readonly connectedAt: Date } | null;
@@ -60,8 +62,8 @@ const ask = (command: PowerCommand, reason: string, offSeen = false): PowerStep 
 });
 
 /**
- * Decides the next step of a power action from its record and from what the hub sees, without any call. An action asks for a command at most once until the
- * machine has had time to follow, and ends only by evidence: the BMC's answer `off`, or the host's agent after another boot.
+ * Decides the next step of a power action from its record and from what the hub sees, without any call. A power action repeats a command only after
+ * the machine has had time to follow, and ends only by evidence: the BMC's answer `off`, or the host's agent after another boot.
  */
 export function nextStep(action: PowerProgress, seen: HostSeen): PowerStep {
   if (isBack(action, seen)) return { kind: "done" };
@@ -75,7 +77,10 @@ export function nextStep(action: PowerProgress, seen: HostSeen): PowerStep {
   return wait("The agent of the host to connect", BOOT_LOOK_SECONDS);
 }
 
-/** A machine that is on proves no restart: the agent must speak from another boot than at the request, or, without one known, after the command. */
+/**
+ * A machine that is on does not prove a restart: the agent must report another boot id than at the request, or, if that boot id is unknown, must have
+ * connected after the command to power on.
+ */
 function isBack(action: PowerProgress, { agent, power }: HostSeen): boolean {
   const { verb, requestedAt, bootId, shutdownAskedAt, offAskedAt, onAskedAt, offSeenAt } = action;
   if (agent === null || verb === "off" || power === "off") return false;
@@ -85,13 +90,16 @@ function isBack(action: PowerProgress, { agent, power }: HostSeen): boolean {
     const isAfterOn = onAskedAt !== null && agent.connectedAt > onAskedAt;
     return isOtherBoot || isAfterOn || agent.lastSeenAt.getTime() >= mayGoOffUntil(action);
   }
-  // A host that came back by itself after its shutdown has rebooted, although no look saw it off.
+  // A host that came back by itself with another boot id after its shutdown has rebooted, even if the hub never saw it off.
   if (verb === "reboot" && isOtherBoot && (shutdownAskedAt !== null || offAskedAt !== null)) return true;
   if (offSeenAt === null || onAskedAt === null) return false;
   return bootId === null ? agent.connectedAt > onAskedAt : isOtherBoot;
 }
 
-/** Until this time a host that is on may still follow an earlier command to go off, which an `on` for a cleaning took over. */
+/**
+ * The time until which a host that is on may still follow an earlier command to power off, if an `on` for a cleaning has taken over the action that
+ * gave the command.
+ */
 function mayGoOffUntil({ shutdownAskedAt, shutdownAcceptedAt, offAskedAt }: PowerProgress): number {
   const end = (at: Date | null, seconds: number): number => (at === null ? 0 : at.getTime() + seconds * 1000);
   return Math.max(end(shutdownAcceptedAt ?? shutdownAskedAt, SHUTDOWN_SECONDS), end(offAskedAt, AGAIN_SECONDS));
@@ -100,7 +108,8 @@ function mayGoOffUntil({ shutdownAskedAt, shutdownAcceptedAt, offAskedAt }: Powe
 function switchOff(action: PowerProgress, now: Date): PowerStep {
   const { verb, immediate, shutdownAskedAt, shutdownAcceptedAt, offAskedAt } = action;
   const isHard = immediate || verb === "cycle";
-  // Only a shutdown that MAAS has accepted gives the host its time. Without one the power is never cut: the action fails at its deadline.
+  // The time for the host's shutdown begins only when MAAS has accepted the shutdown. If MAAS accepts no shutdown, the hub does not cut the power,
+  // and the power action fails at its deadline.
   if (!isHard && shutdownAcceptedAt === null)
     return isOlder(shutdownAskedAt, AGAIN_SECONDS, now)
       ? ask("shutdown", "The host's system to shut down")
@@ -132,7 +141,7 @@ function tooLate(action: PowerProgress, { power }: HostSeen): PowerStep {
   return failed("power_action_failed", `The machine was still ${power} at the deadline`);
 }
 
-/** What a person does after a power action has failed with the code. */
+/** What a person does after a power action has failed with each error code. */
 export const AFTER_POWER_ERROR: Readonly<Record<PowerError, string>> = {
   power_action_failed:
     "Check the machine's BMC and MAAS's events about it, then ask again; off and reboot may be asked with immediate.",

@@ -14,9 +14,9 @@ import { mustKnowTenant, mustNotBeRepairedByOther } from "./request-power.ts";
 const AGENT_WAIT_SECONDS = 900;
 
 /**
- * Orders that the host of an instance is installed anew and given back to its tenant (decision N11). What keeps an instance from being released also keeps
- * its system; a repair does not keep it from the one who repairs the machine. If `reinstallInstance` refuses the request, it throws ApiError and writes
- * nothing.
+ * Orders that the host of an instance is installed anew and given back to its tenant (decision N11). What prevents the release of an instance also
+ * prevents its reinstall, except that a repair does not prevent a reinstall by the one who repairs the machine. If `reinstallInstance` refuses the
+ * request, it throws ApiError and writes nothing.
  */
 export async function reinstallInstance(
   tx: Tx,

@@ -18,7 +18,7 @@ import { DEADLINE_SECONDS } from "./next-step.ts";
 import { hasUnknownTenant } from "./standing.ts";
 import { tellPower } from "./tell.ts";
 
-/** A host that is switched more often than this is worn out, and its tenant gets nothing done. */
+/** The largest number of power actions of one node in `WITHIN_SECONDS`, because more of them would wear the host out and disturb its tenant's work. */
 const MOST_ACTIONS = 6;
 const WITHIN_SECONDS = 3600;
 
@@ -29,7 +29,7 @@ export interface PowerAsked {
   readonly by: Claimant;
 }
 
-/** Asks for the power of an instance's machine. If `requestInstancePower` refuses the request, it throws ApiError and writes nothing. */
+/** Requests a power action for the machine of an instance. If `requestInstancePower` refuses the request, it throws ApiError and writes nothing. */
 export async function requestInstancePower(tx: Tx, id: AllocationId, asked: PowerAsked): Promise<PowerAction> {
   const { allocation, node } = await lockBoth(tx, id);
   if (allocation.status === "ending" || allocation.status === "ended" || node === null)
@@ -41,7 +41,7 @@ export async function requestInstancePower(tx: Tx, id: AllocationId, asked: Powe
   return requestPower(tx, node, allocation, asked);
 }
 
-/** Asks for the power of a node's machine, also of one with a tenant if the request says that it knows of the tenant. */
+/** Requests a power action for a node's machine; if the node has a tenant, the request must say that it knows of the tenant. */
 export async function requestNodePower(
   tx: Tx,
   nodeId: NodeId,
@@ -109,8 +109,8 @@ async function mustHaveMachine(
 }
 
 /**
- * While somebody repairs the machine, only that one switches its power or installs its host anew. Returns true if the caller is the one who repairs the
- * machine, and false if nobody does.
+ * While somebody repairs the machine, nobody else may switch its power or install its host anew. Returns true if the caller repairs the machine, and
+ * false if nobody repairs it.
  */
 export async function mustNotBeRepairedByOther(
   tx: Tx,

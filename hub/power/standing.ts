@@ -11,7 +11,10 @@ import type { AgentSession, PowerAction } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { isClaimant } from "../repair/claim-repair.ts";
 
-/** The session of the host's agent, or the reason why an action does not continue: what it was asked for is over. */
+/**
+ * Says whether a power action may continue: the session of the host's agent, or the reason why the action is over, for example that the instance has
+ * ended.
+ */
 export type Standing =
   | { readonly stands: true; readonly session: AgentSession | null }
   | { readonly stands: false; readonly why: string };
@@ -24,9 +27,9 @@ export async function hasUnknownTenant(tx: Tx, nodeId: NodeId): Promise<boolean>
 }
 
 /**
- * Checks before each step that the action still concerns the host and tenant of its request. While the allocation ends or an operation holds the node,
- * only the action by which the hub switches a host on for its cleaning continues. The function locks the node, so that no operation begins on it and no
- * tenant gets it before the transaction ends.
+ * Checks before each step of a power action that the action still concerns the host and the tenant for which it was requested. While the allocation
+ * ends or an operation holds the node, the only power action that continues is the one by which the hub switches the host on for its cleaning.
+ * `standingOf` locks the node, so that no operation begins on it and no tenant gets it before the transaction ends.
  */
 export async function standingOf(tx: Tx, action: PowerAction): Promise<Standing> {
   const node = await lockNode(tx, action.nodeId);

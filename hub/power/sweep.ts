@@ -28,13 +28,13 @@ import { standingOf } from "./standing.ts";
 import { tellPower } from "./tell.ts";
 
 const EVERY_MS = 2_000;
-/** A hub works on this many actions at once, each of which waits for a BMC. */
+/** The number of power actions on which a hub works at once. Each running power action waits for a BMC. */
 const AT_ONCE = 16;
-/** All hubs together work on this many actions of one site at once, because a site's region serves only a few BMCs at a time. */
+/** The number of power actions of one site on which all hubs together work at once, because a MAAS region serves only a few BMCs at a time. */
 const AT_ONCE_OF_SITE = 8;
-/** A step that takes longer is given up, and the next step looks at the machine again. */
+/** The time limit of one step of a power action; after this time the hub gives the step up, and the next step reads the machine again. */
 const STEP_MS = 150_000;
-/** The claim outlasts the step, so that no second hub works on the action meanwhile. */
+/** A hub's claim on a power action lasts longer than one step, so that no second hub works on the action during the step. */
 const LEASE_SECONDS = 200;
 const AFTER_ERROR_SECONDS = 30;
 const BY = "muster";
@@ -47,8 +47,8 @@ export interface PowerSweep {
 }
 
 /**
- * Begins a step of each action that is due, `most` at once, and returns the running steps. Any hub may do it at any time, because an action is claimed
- * before each step.
+ * Begins the next step of each power action that is due, but of at most `most` actions, and returns the running steps. Any hub may call `beginSteps`
+ * at any time, because a hub claims a power action before each step.
  */
 export async function beginSteps(sweep: PowerSweep, most = AT_ONCE): Promise<Promise<void>[]> {
   if (most <= 0) return [];
@@ -66,8 +66,8 @@ export async function beginSteps(sweep: PowerSweep, most = AT_ONCE): Promise<Pro
 }
 
 /**
- * Powers on the host of an allocation that ends, because the host's agent must remove what the tenant left. The action takes the place of the newest one, and
- * keeps the times of its commands, because the host may still follow them.
+ * Powers on the host of an allocation that ends, because the host's agent must remove what the tenant left. The new power action replaces the node's
+ * newest one and keeps the times of its commands, because the host may still follow those commands.
  */
 const switchOnForCleaning = ({ inTx }: PowerSweep, nodeId: NodeId): Promise<void> =>
   inTx(async (tx) => {
@@ -109,7 +109,10 @@ async function step(sweep: PowerSweep, claimed: ClaimedPowerAction): Promise<voi
   }
 }
 
-/** The answers of MAAS that a repetition does not change. A BMC may lock an account after refused logins (decision M19). */
+/**
+ * The MAAS errors after which the hub does not repeat a power command, because a repetition would get the same error. A BMC may lock an account after
+ * refused logins (decision M19).
+ */
 const ENDING: Partial<Record<MaasErrorCode, PowerError>> = {
   power_login_refused: "bmc_login_refused",
   forbidden: "maas_refused",
@@ -169,7 +172,7 @@ async function end({ inTx }: PowerSweep, action: PowerAction, how: PowerEnd): Pr
   });
 }
 
-/** Returns the reason why Muster must not switch the machine, and null if it may. */
+/** Returns the reason why Muster must not switch the machine's power, or null if Muster may do so. */
 function cannotSwitch(machine: MaasMachine | null, us: string, { maasSystemId, hostname }: PowerAction): string | null {
   const name = `Machine ${maasSystemId} of node ${hostname}`;
   if (machine === null) return `${name} is not in MAAS any more.`;
@@ -181,8 +184,8 @@ function cannotSwitch(machine: MaasMachine | null, us: string, { maasSystemId, h
 }
 
 /**
- * Runs the sweep of power actions every two seconds. A step that waits for a BMC delays no other action while the hub has
- * a free place for a step (`AT_ONCE`).
+ * Runs the sweep of power actions every two seconds. A power action that waits for a BMC does not delay other power actions while the hub has a free
+ * place for a step (`AT_ONCE`).
  */
 export function startPowerSweep(sweep: PowerSweep): { close(): Promise<void> } {
   const running = new Set<Promise<void>>();

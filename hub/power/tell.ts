@@ -3,7 +3,10 @@ import { recordNodeEvent } from "../db/queries/node-events.ts";
 import type { PowerAction } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** Records the new state of a power action in the node's history, and as an event; the event of an instance belongs to its tenant. */
+/**
+ * Records the new state of a power action in the node's history and as a domain event; an event about an instance belongs to the tenant of the
+ * instance.
+ */
 export async function tellPower(tx: Tx, action: PowerAction, by: string, message: string): Promise<void> {
   const { id, nodeId, hostname, siteId, allocationId, tenant, verb, state, errorCode } = action;
   await recordNodeEvent(tx, {

@@ -16,7 +16,8 @@ import type { Finding } from "./rules.ts";
 
 /**
  * The largest numbers of actions that the reconciler takes in one pass. `reseeds` is the number of hosts that may still get a task that rewrites the
- * files of MAAS's hardware sync. `enablings` is the number of machines whose hardware sync the reconciler may still enable.
+ * files of MAAS's hardware sync. `enablings` is the number of machines for which the reconciler may still repeat its request to MAAS to enable the
+ * hardware sync.
  */
 export interface SyncBudget {
   reseeds: number;
@@ -90,8 +91,8 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // Updating the stored address of the node's host ends the drift of the address. If the drift of the address is not the node's most urgent
-      // drift, operators still see the most urgent drift.
+      // Updating the stored address of the node's host ends the drift `host_changed`. If the node also has a more urgent drift than `host_changed`,
+      // operators still see the more urgent drift.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }
@@ -121,8 +122,8 @@ const RESEED_DEADLINE_SECONDS = 600;
 /**
  * Orders the agent to repair the host's hardware sync, at most once in each interval of the hardware sync. Without a limit, a host whose hardware
  * sync cannot be repaired would get tasks for ever (lifecycle 9.1). While MAAS reports the host's hardware sync as disabled, the hub repeats its
- * request that MAAS enables the hardware sync. An earlier request to enable the sync may have had no effect, because a hub died or MAAS refused the
- * request.
+ * request that MAAS enables the hardware sync. An earlier request to MAAS to enable the hardware sync may have had no effect, because a hub died or
+ * MAAS refused the request.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

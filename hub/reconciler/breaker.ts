@@ -1,8 +1,8 @@
 const LEAST = 5;
 const SHARE = 0.2;
 /**
- * The breaker adds the changes of status in the last BREAKER_WINDOW_SECONDS to the present changes. Many small sweeps of a site therefore have the
- * same limit as one large sweep.
+ * A breaker stops too many changes of node status at one site: it adds the changes in the last BREAKER_WINDOW_SECONDS to the present changes. Because
+ * the breaker also counts earlier changes, many small sweeps of a site have the same limit as one large sweep.
  */
 export const BREAKER_WINDOW_SECONDS = 600;
 export const ACCEPT_SECONDS = 900;
@@ -12,8 +12,8 @@ export const moveLimit = (inService: number): number => Math.max(LEAST, Math.flo
 
 /**
  * True if the breaker must open, because too many nodes would change their status. `wouldMove` is the number of nodes whose status would change now,
- * and `moved` the number whose status changed within `BREAKER_WINDOW_SECONDS`. `inService` is the number of nodes in service before the status of the
- * `wouldMove` nodes changes.
+ * and `moved` the number whose status changed within `BREAKER_WINDOW_SECONDS`. `inService` is the number of the site's nodes in service before the
+ * changes that `wouldMove` counts.
  */
 export const breakerTrips = (counts: { wouldMove: number; moved: number; inService: number }): boolean =>
   counts.wouldMove > 0 && counts.wouldMove + counts.moved > moveLimit(counts.inService);

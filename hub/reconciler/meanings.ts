@@ -9,7 +9,7 @@ type Meaning =
   | "recommissioned_outside"
   | "rescue_mode";
 
-/** The table has a meaning for each of MAAS's 23 status codes (decision M2). */
+/** `MEANINGS` has a meaning for each of the 23 status codes of a MAAS machine (decision M2). */
 export const MEANINGS = {
   [S.new]: "released_outside",
   [S.commissioning]: "recommissioned_outside",

@@ -13,7 +13,7 @@ import { moveNode } from "../node/move-node.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { conflict, vouchFor } from "./resolve.ts";
 
-/** `prior` is the node's status before the action. */
+/** `prior` is the node's status before the operator quarantined the node or lifted the quarantine. */
 export interface Moved {
   readonly prior: NodeStatus;
   readonly status: NodeStatus;

@@ -173,7 +173,7 @@ export class Reconciler {
         windowSeconds: BREAKER_WINDOW_SECONDS,
         besides,
       });
-      // The watcher needs several polls to confirm that machines are gone. The number of changes includes machines whose absence is not confirmed
+      // The watcher needs several polls to confirm that machines are gone. `wouldMove` therefore also counts machines whose absence is not confirmed
       // yet, so that the breaker sees all machines that vanish together.
       const unconfirmed = await countUnconfirmed(tx, poll.siteId, poll.unconfirmed);
       const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
@@ -192,8 +192,8 @@ export class Reconciler {
   async #apply(poll: SitePoll, some: readonly Judged[], options: ApplyOptions): Promise<void> {
     const { inTx, log } = this.#services;
     const { followUps, budget } = await inTx(async (tx: Tx) => {
-      // The transaction may be repeated, so it counts down a copy of `budget`, the limits of hardware sync actions, until the transaction is
-      // committed.
+      // The database may repeat the transaction, so the transaction counts down a copy of `budget` (the limits of hardware sync actions), and the
+      // copy replaces `budget` after the commit.
       const own = { ...options.budget };
       const asked: FollowUp[] = [];
       if (!(await holdsFence(tx, poll.siteId, poll.fence))) return { followUps: asked, budget: own };

@@ -120,7 +120,8 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
   if (broken !== null) return [broken];
   const findings: Finding[] = [];
   const name = nameOf(node, machine);
-  // A host that is away by request has no drift: neither its power, nor its silence, nor its sync (decision N10).
+  // If somebody has asked for the host to be off or to restart, the reconciler reports no drift of its power, its silent agent or its hardware sync
+  // (decision N10).
   const isAway = node.awayByRequest && !saysItIsOn(node, machine);
   if (isAway) return findings;
   if (machine.powerState === "off" && !saysItIsOn(node, machine))
@@ -154,8 +155,9 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
 }
 
 /**
- * The host of an adopted node runs from the first minute, so the rules of a node in service apply to its machine (decision N8). The reconciler only
- * reports the drift: it quarantines no node that takes no work anyway, and changes nothing on a host that has not proven which host it is.
+ * The host of an adopted node runs from the first minute, so the rules of a node in service apply to its machine (decision N8). For an adopted node
+ * without an accepted agent, the reconciler only reports drift: it quarantines no node that takes no work anyway, and changes nothing on a host that
+ * has not proven which host it is.
  */
 const awaiting = (node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] =>
   inService(node, machine, policy).map((finding) =>
@@ -169,13 +171,13 @@ const awaiting = (node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): 
 const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentConnected && isSameSystem(node, machine);
 
-/** A quarantine follows from the drift, so the text names the service before it. */
+/** A quarantine follows from the drift, so the message about a quarantined node says that the node was in service before. */
 const though = ({ status, awaitsAgent }: NodeFacts): string =>
   awaitsAgent
     ? "although its node was adopted from it"
     : `although its node ${status === "quarantined" ? "was in service and is quarantined because of this" : `is ${status}`}`;
 
-/** What takes the node out of the fleet: a node whose host never enrolled has nothing to drain (`MAY_BEGIN`). */
+/** Returns the words that tell an operator to take the node out of the fleet: a node whose host never enrolled needs no drain (`MAY_BEGIN`). */
 const takeOut = ({ status }: NodeFacts): string =>
   status === "bootstrap_issued" ? "remove the node" : "drain and remove the node";
 const atStart = (words: string): string => words.replace(/^./, (letter) => letter.toUpperCase());
@@ -359,7 +361,8 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
     expected: `hardware sync every ${wanted} s`,
   } as const;
   const is = `${nameOf(node, machine)} syncs its hardware to MAAS every ${runs} s instead of every ${wanted} s`;
-  // If the hub has already ordered the agent to set the wanted interval of the hardware sync, the agent could not set it.
+  // If the hub has already ordered the agent to set the wanted interval of the hardware sync, and the host still has another one, the agent could not
+  // set it.
   const why =
     node.syncSeed?.asked === wanted
       ? "Its agent could not change that: no agent replaces an operator's own maas_hardware_sync.timer in /etc/systemd/system, and an agent older than this hub cannot replace MAAS's timer either. Remove the operator's timer, or upgrade the agent."

@@ -7,7 +7,7 @@ import { BREAKER_WINDOW_SECONDS } from "./breaker.ts";
 /** The largest number of nodes that the breaker's row in the database names. */
 const NODES_NAMED = 50;
 
-/** Opens the breaker and raises one critical alert for the breaker (decision F1). A breaker that is already open raises no second alert. */
+/** Opens a site's breaker and raises one critical alert about it (decision F1). A breaker that is already open raises no second alert. */
 export async function reportTrip(
   tx: Tx,
   trip: Omit<Trip, "nodeIds">,

@@ -8,10 +8,13 @@ import { MARK_TEMPLATES, type MarkTemplate, marksOf } from "./case-moves.ts";
 const MOST_MESSAGE = 1024;
 const MOST_TENANT_MESSAGE = 512;
 const OUT_FOR_REPAIR = HEALTH_TEMPLATES.OutForRepair.source;
-/** The author of a case's marks begins so. A mark of another case is a case's too, for example one that the node has inherited. */
+/**
+ * The author of each health override that a repair case sets begins with `repair:`. A health override that another repair case has set, for example
+ * one that the node has inherited, also counts as set by a repair case.
+ */
 const BY_REPAIR = "repair:";
 
-/** Returns the alert of a mark. The words for tenants are NICo's. */
+/** Returns the health alert of a repair mark. The text for tenants is that of NVIDIA NICo. */
 function alertOf(template: MarkTemplate, { category, summary, finding }: RepairCase): HealthAlert {
   const { id, target, classifications } = HEALTH_TEMPLATES[template].alert;
   const message = `${category}: ${summary}${finding === null ? "" : `. ${finding}`}`;
@@ -29,8 +32,9 @@ function alertOf(template: MarkTemplate, { category, summary, finding }: RepairC
 }
 
 /**
- * Makes the node's repair marks those of its case, whatever they were before. A mark that a person has set for the same fault becomes the case's. Only
- * an override `out-for-repair` that a person has set stays as it is, because it may have another cause; only a person removes it.
+ * Gives the node exactly the repair marks (health overrides) that its repair case requires, whatever repair marks the node had before. If a person
+ * has already set one of the required repair marks, the repair case takes that mark over. Only a health override `out-for-repair` that a person has
+ * set stays as it is, because it may have another cause; only a person removes it.
  */
 export async function applyMarks(
   tx: Tx,
@@ -56,6 +60,6 @@ export async function applyMarks(
   }
 }
 
-/** True for the sources of repair marks, which only the verbs of an open case change. */
+/** True for the sources of health overrides that are repair marks; while a repair case is open, only the case's verbs change its marks. */
 export const isRepairMark = (source: string): boolean =>
   MARK_TEMPLATES.some((template) => HEALTH_TEMPLATES[template].source === source);

@@ -28,8 +28,9 @@ const WORK_ENDS = {
 } as const;
 
 /**
- * All moves of a repair case. An attempt ends as `failed` unless somebody reports its success, so an unknown outcome never frees the machine. Only
- * `close` frees it. `become_full` makes an online case a full one, when its tenant has given the machine up.
+ * All moves of a repair case. A repair attempt whose outcome nobody reports ends as `failed`, so an unknown outcome never returns the machine to
+ * service. Only the move `close` returns a machine to service. The move `become_full` makes an online repair case a full one, when the tenant has
+ * given the machine up.
  */
 export const CASE_MOVES: Readonly<Record<RepairMode, Moves>> = {
   full: {
@@ -90,7 +91,7 @@ export const CASE_MOVES: Readonly<Record<RepairMode, Moves>> = {
   },
 };
 
-/** Returns the state after the move; null if the state does not allow it. */
+/** Returns the state of a repair case after the move, or null if the present state does not allow the move. */
 export const afterMove = (mode: RepairMode, from: RepairState, move: RepairMove): RepairState | null =>
   CASE_MOVES[mode][from][move] ?? null;
 
@@ -104,19 +105,19 @@ const VERBS: Readonly<Partial<Record<RepairMove, string>>> = {
   refute: "validate-repair",
   close: "close-repair",
 };
-/** Returns the verbs with which a person can continue the case, as the command line names them. */
+/** Returns the verbs with which a person can continue the repair case, as the command line names them. */
 export const verbsFrom = (mode: RepairMode, from: RepairState): string[] =>
   allowed(mode, from).flatMap((move) => VERBS[move as RepairMove] ?? []);
 
 export const isRequestOpen = (state: RepairState): boolean => state === "requested" || state === "claimed";
 
-/** The health overrides by which a case marks its node, each by its template. */
+/** The templates of the health overrides with which a repair case marks its node. */
 export const MARK_TEMPLATES = ["TenantReportedIssue", "RequestRepair", "RequestOnlineRepair", "OutForRepair"] as const;
 export type MarkTemplate = (typeof MARK_TEMPLATES)[number];
 
 /**
- * Returns the marks of a node whose case is in the state; null if the case leaves the marks as they are. The marks of a removed node stay, so that the
- * next node of the host inherits them.
+ * Returns the repair marks that a node has while its repair case is in the given state; null if the case leaves the node's marks as they are. The
+ * repair marks of a removed node stay, so that the next node of the same host inherits them.
  */
 export function marksOf(mode: RepairMode, state: RepairState): readonly MarkTemplate[] | null {
   if (state === "abandoned") return null;

@@ -17,12 +17,12 @@ export interface Claimant {
 }
 
 const HOUR_MS = 3_600_000;
-/** The longest time of one attempt with all its extensions, so that no claim keeps a machine out of service for ever. */
+/** The longest time of one repair attempt with all its extensions, so that no claim keeps a machine out of service for ever. */
 const LONGEST_ATTEMPT_DAYS = 14;
 
 /**
- * Claims a machine for its repair, which begins an attempt. Who has claimed it already may extend the claim. A machine may be claimed in every status of
- * its node, also after a failed cleaning (decision R1); only access to the host needs a node in service.
+ * Claims a machine for its repair, which begins a repair attempt. The claimant of a machine may extend the claim. A machine may be claimed in every
+ * status of its node, also after a failed cleaning (decision R1); only access to the host needs a node in service.
  */
 export async function claimRepair(tx: Tx, id: RepairId, by: Claimant, body: RepairClaim): Promise<RepairCase> {
   const { node, row } = await lockNodeAndCase(tx, id);
@@ -76,13 +76,14 @@ export async function claimRepair(tx: Tx, id: RepairId, by: Claimant, body: Repa
 }
 
 /**
- * A repair team works on the machine because of its case and its marks. Every other override stays in force, e.g. the one for disks that were perhaps
- * not erased, so that no repair team sees a former tenant's data.
+ * A repair team may get access to the machine despite the repair case and its marks, because these are the reason for the team's work. Every health
+ * override that is no repair mark still keeps the repair team away, e.g. the override for disks that were perhaps not erased, so that no repair team
+ * sees a former tenant's data.
  */
 const isOfRepair = ({ kind, source }: Obstacle): boolean =>
   kind === "in_repair" || (source !== undefined && isRepairMark(source));
 
-/** A claim belongs to who made it, and to every repair system of the same tenant. */
+/** A claim on a machine belongs to the person or program that made it, and to every repair system of the same tenant. */
 export const isClaimant = ({ claimedBy, repairTenant }: RepairCase, by: Claimant): boolean =>
   claimedBy === by.name || (by.tenant !== null && by.tenant === repairTenant);
 

@@ -32,7 +32,10 @@ interface By {
   readonly reason: string;
 }
 
-/** Takes a repaired machine out of its repair. Throws `conflict` with every check that it has not passed, and what to do about it (repair 5.1). */
+/**
+ * Takes a repaired machine out of its repair. Throws `conflict` with every check that the machine has not passed, and what to do about each of them
+ * (repair 5.1).
+ */
 export async function closeRepair(tx: Tx, id: RepairId, { actor, reason }: By): Promise<RepairCase> {
   const { row } = await lockNodeAndCase(tx, id);
   if (row.state !== "repaired") throw notAllowed(row, "close");

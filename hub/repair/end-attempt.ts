@@ -9,14 +9,14 @@ import type { Tx } from "../db/tx.ts";
 import { moveCase } from "./move-case.ts";
 import { requestAutomatically } from "./request-repair.ts";
 
-/** How an attempt ended, and who said so. */
+/** How a repair attempt ended, and who reported its end. */
 export interface AttemptEnd {
   readonly outcome: RepairOutcome;
   readonly actor: string;
   readonly message: string;
-  /** A new issue of the machine, which the one that repaired it found; it also makes a completed repair a failed one. */
+  /** A new issue of the machine that the repair team found; a new issue also makes a completed repair a failed one. */
   readonly issue: HealthIssue | null;
-  /** What a report without success and without an issue leaves in the mark. */
+  /** The text that the node's repair mark shows if the report of the attempt names neither a success nor a new issue. */
   readonly finding: string;
 }
 
@@ -29,8 +29,8 @@ const MOVES = {
 } as const satisfies Readonly<Record<RepairOutcome, object>>;
 
 /**
- * Ends the attempt of a locked case: its claim, its access to the host, and, if an online repair fails and its tenant agreed to that, the tenant's
- * allocation. Only the outcome `completed` without a new issue counts as a success.
+ * Ends the repair attempt of a locked repair case: its claim, its access to the host, and, if an online repair fails and the tenant agreed to that,
+ * the tenant's allocation. A repair attempt counts as a success only with the outcome `completed` and without a new issue.
  */
 export async function endAttempt(tx: Tx, row: RepairCase, end: AttemptEnd): Promise<RepairCase> {
   const { outcome, actor, message, issue } = end;
@@ -47,7 +47,7 @@ export async function endAttempt(tx: Tx, row: RepairCase, end: AttemptEnd): Prom
   return gives ? giveUpMachine(tx, moved, actor) : moved;
 }
 
-/** Ends the allocation by which the claim gave access to the host, so that the host is cleaned of what the repair left. */
+/** Ends the allocation by which a repair claim gave access to the host, so that the host is cleaned of what the repair team left. */
 export async function endAccess(
   tx: Tx,
   row: RepairCase,
@@ -73,11 +73,11 @@ export interface Becoming {
   readonly actor: string;
   readonly message: string;
   readonly issue: HealthIssue | null;
-  /** True if the site's automatic repair applies. */
+  /** True if the hub may request the full repair automatically, as the site's setting `auto_repair` says. */
   readonly mayRequest: boolean;
 }
 
-/** Makes an online case, which is not under way, a full one, because its tenant has given the machine up. */
+/** Makes an online repair case that is not under way a full one, because the tenant has given the machine up. */
 export async function becomeFull(
   tx: Tx,
   row: RepairCase,

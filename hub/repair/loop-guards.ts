@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type { HealthIssue, Hold } from "../../shared/repair.ts";
 
-/** The attempts of this time count towards the limit of a machine, whichever case they belong to. */
+/** The number of days in which a repair attempt counts towards its machine's limit, whichever repair case the attempt belongs to. */
 export const ATTEMPT_WINDOW_DAYS = 30;
-/** The limit of attempts for a node without a site; a site has its own. */
+/** The limit of repair attempts for a node without a site; each site has a limit of its own. */
 export const DEFAULT_ATTEMPT_LIMIT = 3;
 
-/** Two texts are one piece of evidence if they differ only in case, spaces and punctuation. */
+/** Two texts count as the same evidence of a fault if they differ only in case, spaces and punctuation. */
 export const evidenceDigest = (text: string): string =>
   createHash("sha256")
     .update(
@@ -18,22 +18,22 @@ export const evidenceDigest = (text: string): string =>
     )
     .digest("hex");
 
-/** The evidence that an issue is; the category alone says nothing new. */
+/** Returns the digest of the evidence in a reported issue: the summary and the details, because the issue's category alone says nothing new. */
 export const evidenceOfIssue = ({ summary, details }: Pick<HealthIssue, "summary" | "details">): string =>
   evidenceDigest(`${summary} ${details ?? ""}`);
 
 export interface LoopFacts {
-  /** The attempts at the machine within ATTEMPT_WINDOW_DAYS. */
+  /** The number of repair attempts at the machine within ATTEMPT_WINDOW_DAYS. */
   readonly attempts: number;
   readonly limit: number;
   readonly evidence: string;
-  /** The digests of all evidence that earlier attempts at the machine knew. */
+  /** The digests of all evidence that earlier repair attempts at the machine knew. */
   readonly known: readonly string[];
 }
 
 /**
- * Says what keeps a machine from another attempt, so that nobody claims and releases one unhealthy machine for ever (repair 7.3). Before the first
- * attempt at a machine all evidence is new.
+ * Returns what keeps a machine from another repair attempt, so that nobody claims and releases one unhealthy machine for ever (repair 7.3). Before
+ * the first repair attempt at a machine all evidence is new.
  */
 export function heldByLoop({ attempts, limit, evidence, known }: LoopFacts): Exclude<Hold, "breaker"> | null {
   if (attempts >= limit) return "attempts_spent";

@@ -37,8 +37,9 @@ const EVENT_OF = {
 } as const satisfies Readonly<Record<RepairEntry, EventType & keyof typeof REPAIR_EVENTS>>;
 
 /**
- * A case with this many entries takes no more of those that may be repeated at will, so that no timeline grows for ever. Every other entry fits always,
- * because a case must be able to go on and to end; their number has other limits, for example the limit of attempts.
+ * A repair case with MOST_ENTRIES timeline entries takes no more entries of the kinds that may be repeated at will (`REPEATABLE`), so that no
+ * timeline grows for ever. A change whose timeline entry is not in `REPEATABLE` is always allowed, because a repair case must be able to go on and to
+ * end; other limits bound such changes, for example the limit of attempts.
  */
 const MOST_ENTRIES = 500;
 const REPEATABLE: readonly RepairEntry[] = ["claim_extended", "request_withdrawn"];
@@ -50,7 +51,7 @@ export interface Told {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Locks the node and its case; the node is null if it has no row any more. */
+/** Locks a node and its repair case; the node is null if it has no row any more. */
 export async function lockNodeAndCase(
   tx: Tx,
   id: RepairId,
@@ -66,7 +67,10 @@ export const contextOf = ({ id, nodeId }: { readonly id: RepairId; readonly node
   context: { repair_id: id, node_id: nodeId },
 });
 
-/** Moves a locked case by CASE_MOVES, with its entry, its events and the node's marks. Throws `verb_not_allowed` if the case's state does not allow it. */
+/**
+ * Moves a locked repair case to its next state by CASE_MOVES, and writes its timeline entry, its events and the node's repair marks. Throws
+ * `verb_not_allowed` if the state of the repair case does not allow the move.
+ */
 export async function moveCase(
   tx: Tx,
   row: RepairCase,
@@ -79,7 +83,7 @@ export async function moveCase(
   return write(tx, row, to, told, change);
 }
 
-/** Changes a locked case that stays in its state. */
+/** Changes a locked repair case that stays in its state. */
 export const noteOnCase = (tx: Tx, row: RepairCase, told: Told, change: CaseChange = {}): Promise<RepairCase> =>
   write(tx, row, row.state, told, change);
 
@@ -118,7 +122,10 @@ async function mustHaveRoom(tx: Tx, row: RepairCase, entry: RepairEntry): Promis
 
 const hasRoom = async (tx: Tx, id: RepairId): Promise<boolean> => (await countRepairEvents(tx, id)) < MOST_ENTRIES;
 
-/** Tells a change of a case. A repeated report of a fault always has its effect, so in a full timeline only its entry is missing. */
+/**
+ * Records a change of a repair case. A repeated report of a fault always changes the repair case; if the timeline is full, only the report's timeline
+ * entry is left out.
+ */
 async function tell(tx: Tx, row: RepairCase, told: Told): Promise<void> {
   const { entry, actor } = told;
   const message = withoutCredentials(told.message);
@@ -152,7 +159,10 @@ export interface NewCase {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Opens a case of a locked node: a full one as `reported`, an online one as `requested`. Throws `conflict` if the node has an open case. */
+/**
+ * Opens a repair case of a locked node: a full repair begins as `reported`, an online repair as `requested`. Throws `conflict` if the node already
+ * has an open repair case.
+ */
 export async function openCase(tx: Tx, given: NewCase): Promise<RepairCase> {
   const { node, mode, issue, actor, allocation, releaseOnFailure = false, details = {} } = given;
   const row = await insertCase(tx, {

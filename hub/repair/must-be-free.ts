@@ -5,7 +5,7 @@ import type { Tx } from "../db/tx.ts";
 
 /**
  * Throws `conflict` while a tenant uses the machine of a full repair. Only an online repair has the tenant's consent to work on the machine (decision
- * R2). An allocation that is ending does not count, because its tenant has given the machine up.
+ * R2). An allocation that is `ending` does not prevent a full repair, because its tenant has given the machine up.
  */
 export async function mustBeFree(
   tx: Tx,

@@ -13,7 +13,10 @@ import { mustBeFree } from "./must-be-free.ts";
 import { underWay } from "./release-for-repair.ts";
 import { loopError, loopHold, requestByPerson } from "./request-repair.ts";
 
-/** Opens a full repair for a person who knows of a fault without a tenant's report. The node may have a tenant, who then keeps it until its release. */
+/**
+ * Opens a full repair for a person who knows of a fault without a tenant's report. A node with a tenant can have a full repair case that is not
+ * requested yet; the tenant then keeps the node until the release of the allocation.
+ */
 export async function openByOperator(tx: Tx, body: RepairCreate, actor: string): Promise<RepairCase> {
   const { node_id: nodeId, machine_health_issue: issue, request, reason } = body;
   const node = await mustLockNode(tx, nodeId);

@@ -8,19 +8,19 @@ export interface CheckFacts {
   readonly nodeStatus: NodeStatus | null;
   /** The operation that holds the node. */
   readonly heldBy: string | null;
-  /** An allocation of the node that has not ended. */
+  /** The id of the node's allocation that has not ended; null if there is none. */
   readonly allocation: string | null;
-  /** What keeps the node from being ready, each with what to do. */
+  /** The reasons why the node is not ready, each with what to do about it. */
   readonly lacking: readonly string[];
-  /** The newest sanitization record whose cleaning began after the work; null without one. */
+  /** The newest sanitization record whose cleaning began after the end of the repair work; null if there is none. */
   readonly record: {
     readonly id: string;
     readonly verdict: RecordVerdict;
-    /** True if the person who validated the record last has rejected it. */
+    /** True if the last person who validated the sanitization record has rejected it. */
     readonly isRejected: boolean;
     readonly at: Date;
   } | null;
-  /** The time of the newest passed validation of the present attempt. */
+  /** The time of the newest passed validation of the machine in the present repair attempt. */
   readonly validatedAt: Date | null;
 }
 
@@ -47,8 +47,9 @@ const CLEAN =
 const VALIDATE = "test the machine, then validate-repair with the result passed or failed";
 
 /**
- * Returns all checks that the machine has not passed, in the order in which a person has to see to them. A machine is out of repair only without one: it
- * was cleaned after the work, is ready, and was validated after the cleaning (repair 5.1). A tenant who kept the machine needs no cleaning.
+ * Returns all checks that the repaired machine has not passed, in the order in which a person has to see to them. A machine leaves its repair only
+ * without a failed check: it was cleaned after the work, is ready, and was validated after the cleaning (repair 5.1). After an online repair, in
+ * which the tenant kept the machine, the machine needs no cleaning.
  */
 export function failedChecks(facts: CheckFacts): FailedCheck[] {
   const { nodeStatus, heldBy, lacking } = facts;

@@ -16,7 +16,7 @@ export function redactedChange<T extends CaseChange | HealthIssue>(change: T): T
   };
 }
 
-/** Redacts all texts in the details of an entry, which are plain JSON. */
+/** Redacts credentials in all texts of a timeline entry's details, which are plain JSON. */
 export function redactedDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, redacted(value)]));
 }

@@ -1,6 +1,6 @@
 /**
- * What NVIDIA NICo's label `repair_status` says, and `missing` without it. In Muster the status is a part of the request that ends the repair, so a
- * status of an earlier attempt never counts (decision R1).
+ * The values of NVIDIA NICo's label `repair_status`; `missing` stands for a missing label. In Muster the repair status is a part of the request that
+ * ends the repair, so the status of an earlier repair attempt never counts (decision R1).
  */
 export const REPAIR_STATUSES = ["completed", "failed", "in_progress", "unknown", "missing"] as const;
 export type RepairStatus = (typeof REPAIR_STATUSES)[number];
@@ -17,7 +17,7 @@ export const repairStatusOf = (label: string | undefined): RepairStatus =>
 
 /** The facts of a release that decide what becomes of the node's repair marks. */
 export interface ReleaseFacts {
-  /** True if the one that repairs the machine gives it back; false for any other tenant. */
+  /** True if the released allocation is the repair team's access to the machine; false for any other tenant's allocation. */
   readonly isRepairTenant: boolean;
   /** True if the release names an issue of the machine. */
   readonly namesIssue: boolean;
@@ -26,13 +26,14 @@ export interface ReleaseFacts {
   readonly status: RepairStatus;
   /** The site's setting `auto_repair`. */
   readonly autoRepair: boolean;
-  /** True while the machine is repaired with its tenant on it. */
+  /** True while the machine has an online repair, in which its tenant keeps the machine. */
   readonly isOnlineUnderWay: boolean;
 }
 
 /**
- * What a release does to the two marks of a full repair. `clear_after_checks` keeps the mark until the case is closed, because a machine leaves its
- * repair only with a passed validation and a sanitization record (repair 5.1).
+ * What the release of an allocation does to the two marks of a full repair: the mark of the issue and the mark of the repair request.
+ * `clear_after_checks` keeps the issue's mark until the repair case is closed, because a machine leaves its repair only with a passed validation and
+ * a sanitization record (repair 5.1).
  */
 export type ReleaseDecision =
   | { readonly refused: "online_repair_under_way" }
@@ -44,7 +45,10 @@ export type ReleaseDecision =
 
 const KEEP = { refused: null, issue: "keep", request: "keep" } as const;
 
-/** NICo's decisions about a release, with the corrections of decisions R1 and R2. A release by the repair tenant never adds a repair request. */
+/**
+ * NVIDIA NICo's rules for the release of a faulty or repaired machine, with the corrections of decisions R1 and R2. A release by the repair tenant
+ * never adds a repair request.
+ */
 export function decideRelease(facts: ReleaseFacts): ReleaseDecision {
   const { isRepairTenant, namesIssue, isRequested, status, autoRepair, isOnlineUnderWay } = facts;
   if (isOnlineUnderWay) return { refused: "online_repair_under_way" };

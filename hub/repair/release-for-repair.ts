@@ -13,7 +13,7 @@ import { contextOf, moveCase, openCase } from "./move-case.ts";
 import { decideRelease, type ReleaseDecision, type RepairStatus, repairStatusOf } from "./release-decision.ts";
 import { requestAutomatically } from "./request-repair.ts";
 
-/** What a release says about the machine, in NICo's words. */
+/** What a request for a release says about the machine, in the terms of NVIDIA NICo. */
 export interface SaidAtRelease {
   readonly issue: HealthIssue | null;
   readonly isRepairTenant: boolean | undefined;
@@ -26,8 +26,9 @@ export interface Released {
 }
 
 /**
- * Ends an allocation at an operator's request, and does about the machine's repair what NICo's table says (repair 1). All of it is one transaction, so
- * no machine returns to the pool between its release and its mark. If `releaseForRepair` refuses the request, it throws ApiError and writes nothing.
+ * Ends an allocation at an operator's request, and changes the machine's repair case as NVIDIA NICo's table says (repair 1). The release of the
+ * machine and the change of its repair marks are one transaction, so no faulty machine returns to the pool without its mark. If `releaseForRepair`
+ * refuses the request, it throws ApiError and writes nothing.
  */
 export async function releaseForRepair(
   tx: Tx,
@@ -82,7 +83,7 @@ interface About {
   readonly reason: string;
 }
 
-/** The release by a tenant for whom the machine was not given out for its repair. */
+/** Changes the repair case after a release by a tenant who did not get the machine for its repair. */
 async function afterTenant(
   tx: Tx,
   decision: ReleaseDecision,
@@ -125,7 +126,7 @@ const OUTCOMES = {
   missing: "unknown",
 } as const satisfies Readonly<Record<RepairStatus, RepairOutcome>>;
 
-/** The release of the access that a claim gave: it ends the attempt, if the attempt has not ended yet. */
+/** Changes the repair case after the release of the access that a claim gave: this release ends the repair attempt, if the attempt has not ended yet. */
 async function afterRepair(
   tx: Tx,
   decision: ReleaseDecision,
@@ -142,6 +143,6 @@ async function afterRepair(
   return moveCase(tx, open, "report_again", told, { ...issue, finding: null });
 }
 
-/** NICo's words for a repair without a reported success. */
+/** NVIDIA NICo's message about a repair that ended without a reported success. */
 export const incomplete = (label: string | undefined): string =>
   `RepairSystem processing incomplete: Machine released by repair tenant but repair status is: ${(label ?? "Unknown").slice(0, 100)}`;

@@ -13,8 +13,8 @@ import { incomplete } from "./release-for-repair.ts";
 export type Reporter = Claimant & { readonly role: ApiRole };
 
 /**
- * Takes the outcome of an attempt from the one that claimed the machine, or from an operator. An operator may also report that a machine was repaired
- * without a claim, for example by hand after an escalation.
+ * Takes the outcome of a repair attempt from whoever claimed the machine, or from an operator. An operator may also report that a machine was
+ * repaired without a claim, for example by hand after an escalation.
  */
 export async function reportRepair(tx: Tx, id: RepairId, by: Reporter, body: RepairReport): Promise<RepairCase> {
   const { row } = await lockNodeAndCase(tx, id);

@@ -20,7 +20,7 @@ import { moveCase, noteOnCase, type Told } from "./move-case.ts";
 
 type Machine = Pick<RepairCase, "nodeId" | "siteId">;
 
-/** Says what keeps a machine from another attempt that the evidence asks for. */
+/** Returns what keeps a machine from another repair attempt for the given evidence of a fault; `hold` is null if nothing does. */
 export async function loopHold(
   tx: Tx,
   { nodeId, siteId }: Machine,
@@ -36,8 +36,8 @@ export async function loopHold(
 const ASKED = { heldBack: null, outcome: null, validatedAt: null, validatedBy: null, workedUntil: null } as const;
 
 /**
- * Requests a repair because the site repairs automatically. If a guard holds the request back, the case stays as it is, says so, and waits for a person
- * (repair 3).
+ * Requests a repair because the site repairs automatically. If the limit of attempts, known evidence or the breaker holds the request back, the
+ * repair case keeps its state, records the reason, and waits for a person (repair 3).
  */
 export async function requestAutomatically(tx: Tx, row: RepairCase): Promise<RepairCase> {
   const evidence = evidenceOfIssue(row);
@@ -57,7 +57,10 @@ export async function requestAutomatically(tx: Tx, row: RepairCase): Promise<Rep
   return moveCase(tx, row, "request", told, { ...ASKED, evidence: [...row.evidence, evidence] });
 }
 
-/** Requests a repair for a person. After an attempt at the machine, the request must name evidence that no attempt knew, and the attempts have a limit. */
+/**
+ * Requests a repair for a person. After a repair attempt at the machine, a repair request must name evidence that no earlier attempt knew, and the
+ * number of attempts has a limit.
+ */
 export async function requestByPerson(
   tx: Tx,
   row: RepairCase,
@@ -91,8 +94,8 @@ export function loopError(
 }
 
 /**
- * True if the fleet breaker holds an automatic request back, because too many machines of the site would be in repair at once (decision F1). A shared
- * cause, such as a switch or a driver, otherwise takes the whole site out of service.
+ * True if the fleet breaker holds an automatic request back, because too many machines of the site would be in repair at once (decision F1). Without
+ * the breaker, a shared cause, such as a switch or a driver, would take the whole site out of service.
  */
 async function breakerHolds(tx: Tx, { siteId, nodeId }: Machine): Promise<boolean> {
   if (siteId === null) return false;

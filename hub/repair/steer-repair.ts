@@ -24,14 +24,20 @@ export async function requestRepair(
   return requestByPerson(tx, row, { ...by, evidence: by.evidence });
 }
 
-/** Takes back a request that nobody has claimed. Its evidence led to no attempt, so the same evidence may be named again. */
+/**
+ * Takes back a repair request that nobody has claimed. The evidence of a withdrawn repair request led to no repair attempt, so a later request may
+ * name the same evidence again.
+ */
 export async function withdrawRequest(tx: Tx, id: RepairId, { actor, reason }: By): Promise<RepairCase> {
   const { row } = await lockNodeAndCase(tx, id);
   const told = { entry: "request_withdrawn", actor, message: reason } as const;
   return moveCase(tx, row, "withdraw", told, { evidence: row.evidence.slice(0, -1) });
 }
 
-/** Gives the machine to a person of the provider. An attempt that was under way ends, and with it the claim and its access to the host. */
+/**
+ * Gives the repair of the machine to a person of the provider. The escalation of a repair ends a repair attempt that is under way, and with it the
+ * claim and its access to the host.
+ */
 export async function escalateRepair(tx: Tx, id: RepairId, { actor, reason }: By): Promise<RepairCase> {
   const { row } = await lockNodeAndCase(tx, id);
   const ended = row.state === "claimed" ? ({ outcome: "manual", now: "workedUntil", claimUntil: null } as const) : {};

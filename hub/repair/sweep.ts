@@ -21,8 +21,9 @@ export interface RepairSweep {
 const BY = { actor: "muster", issue: null } as const;
 
 /**
- * Continues cases that need no person. An attempt whose claim or access is over ends with an unknown outcome, which is no success. A case whose tenant
- * has gone becomes a full repair, and a case whose node was removed ends. The sweep decides from stored rows alone, so any hub may run it.
+ * Continues the repair cases that need no person. A repair attempt whose claim or access is over ends with the outcome `unknown`, which is no
+ * success. An online repair case whose tenant has gone becomes a full one, and a repair case whose node was removed ends. The sweep of repair cases
+ * decides from stored rows alone, so any hub may run it.
  */
 export async function sweepRepairs({ db, inTx, log }: RepairSweep): Promise<number> {
   let changed = 0;

@@ -125,8 +125,8 @@ export class VaultLogin {
   }
 
   /**
-   * The secret store calls `yetAnother` if Vault also forbids the call with the new token from `another`. `yetAnother` returns the Vault token that
-   * has replaced the forbidden token in the meantime, or null.
+   * The secret store calls `yetAnother` if Vault forbids the call also with the new token that `another` returned. `yetAnother` returns the hub's
+   * present Vault token if it has replaced the forbidden token in the meantime, and otherwise null.
    */
   yetAnother(forbidden: Secret): Secret | null {
     if (this.#session !== null && this.#session.token !== forbidden) return this.#session.token;
@@ -255,8 +255,8 @@ export class VaultLogin {
     const session = this.#session;
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
-    // If the hub already uses a new token, `#renew` ignores Vault's answer about the old token. The hub has already planned the renewal of a new
-    // Vault token.
+    // If the hub has replaced the renewed token meanwhile, `#renew` ignores Vault's answer about the old token, because the hub has already planned
+    // the renewal of the new one.
     if (this.#session !== session) return;
     if (!answer.ok) {
       this.#log.info("Vault no longer renews the token; logging in again", { http_status: answer.status });

@@ -115,8 +115,8 @@ class KvStore {
    * Removes the secret's metadata in Vault, and with the metadata every version. If the hub only deleted the versions of a secret, somebody could
    * restore them.
    *
-   * Vault's KV version 2 has no check-and-set for a removal, so `remove` also removes a version that somebody wrote just before the call. A caller that
-   * means one version first records its intent to remove, which makes the API refuse writes of that secret, and removes afterwards.
+   * Vault's KV version 2 has no check-and-set for a removal, so `remove` also removes a version that somebody wrote just before the call. A caller
+   * that wants to remove one known version first records its intent, which makes the API refuse writes of that secret, and then calls `remove`.
    */
   async remove(path: string): Promise<void> {
     const answer = await this.#ask("DELETE", this.#place("metadata", path));

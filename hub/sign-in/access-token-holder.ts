@@ -9,14 +9,14 @@ const MACHINE_MARKS: Claims = { gty: "client-credentials", idtyp: "app" };
 function clientOf(claims: Claims): unknown {
   const named = CLIENT_CLAIMS.find((name) => claims[name] !== undefined);
   if (named !== undefined) return claims[named];
-  // Without the claim `azp`, the only audience is the client (OpenID Connect Core, section 2).
+  // If no claim names the client of a token, the token's only audience is the client (OpenID Connect Core, section 2).
   const audiences = [claims["aud"]].flat();
   return audiences.length === 1 ? audiences[0] : undefined;
 }
 
 /**
- * True if an access token is of a person who signed in by the command line. Everybody who knows the secret of another client can get its access
- * tokens, so the hub cannot tell who sends such a token (decision I11).
+ * True if an access token is of a person who signed in by the command line. Everybody who knows the secret of an OAuth client other than the command
+ * line can get access tokens of that client, so the hub cannot tell who sends such a token (decision I11).
  */
 export function isOfPerson(claims: Claims, cliClientId: string): boolean {
   const isMarked = Object.entries(MACHINE_MARKS).some(([name, value]) => claims[name] === value);

@@ -11,7 +11,7 @@ import { z } from "zod";
 import type { Claims } from "./role-rules.ts";
 import type { OidcSettings } from "./settings.ts";
 
-/** The reasons why the hub refuses an access token. No reason contains a part of the token. */
+/** The reasons why the hub refuses an access token. No reason for the refusal of an access token contains a part of the token. */
 export const ACCESS_TOKEN_FAULTS = {
   malformed: "it is not a signed JWT",
   algorithm: "it is signed by an algorithm that MUSTER_OIDC_ALGORITHMS does not list, or not signed",
@@ -29,7 +29,7 @@ export type AccessTokenFault = keyof typeof ACCESS_TOKEN_FAULTS;
 export type Verified =
   | { readonly kind: "valid"; readonly claims: Claims & { readonly sub: string; readonly exp: number } }
   | { readonly kind: "refused"; readonly fault: AccessTokenFault }
-  /** The provider does not answer, and the hub has no key with which to check the token. */
+  /** The result if the provider does not answer, and the hub has no key with which to check the token. */
   | { readonly kind: "provider_away" };
 
 const DEADLINE_MS = 5_000;
@@ -50,7 +50,7 @@ const Description = z.looseObject({ issuer: z.string(), jwks_uri: z.url() });
 
 interface Keys {
   readonly remote: JWTVerifyGetKey;
-  /** The keys at their last reading, and the time of that reading in milliseconds since 1970. The library writes them. */
+  /** The provider's keys at their last reading, and the time of that reading in milliseconds since 1970. The library `jose` writes both. */
   readonly last: Partial<ExportedJWKSCache>;
 }
 
@@ -99,7 +99,7 @@ export class AccessTokens {
     }
   }
 
-  /** Reads the provider's description once for all requests that wait for it. */
+  /** Reads the sign-in provider's description once for all requests that wait for it. */
   async #open(): Promise<Keys | null> {
     if (this.#now() - this.#failedAt < DISCOVERY_PAUSE_MS) return null;
     this.#opening ??= this.#discover().finally(() => {

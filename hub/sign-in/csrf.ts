@@ -19,8 +19,8 @@ const JSON_TYPE = /^application\/json *(;|$)/i;
 
 /**
  * Decides whether a request with a session's cookie may act. A browser adds the cookie to the requests of every page, so the hub must not act for a
- * page of another origin. If a browser sends Sec-Fetch-Site and Origin, both must be right. A request with a bearer token needs no check, because a
- * browser never adds such a token by itself.
+ * page of another origin. If a browser sends both headers Sec-Fetch-Site and Origin, both must show that the hub's own page sent the request. A
+ * request with a bearer token needs no check of its origin, because a browser never adds such a token by itself.
  */
 export function csrfVerdict(marks: RequestMarks): CsrfVerdict {
   if (marks.cookie && marks.authorization) return "two_credentials";

@@ -7,7 +7,7 @@ import type { RolesFile } from "./roles-file.ts";
 
 interface SignedIn {
   readonly via: "session" | "oidc";
-  /** The provider's lasting name of the person or machine. */
+  /** The sign-in provider's lasting name of the person or machine. */
   readonly subject: string;
   readonly name: string;
   readonly claims: Claims;
@@ -17,9 +17,12 @@ const CONTROL = /\p{C}/gu;
 /** A person may choose a name that a token has, so the names of people in the audit begin with a word that no token's name begins with. */
 const PREFIX = "oidc:";
 
-/** Returns the name by which the audit and the page show a person or machine. The subject decides who it is, because a person may change the name. */
+/**
+ * Returns the name by which the audit and the page show a person or machine. The provider's subject identifies a person, and the shown name does not,
+ * because a person may change the name.
+ */
 export function nameOf(claims: Claims, subject: string): string {
-  // The claim `client_id` is no name, because all people who sign in by one client have the same one.
+  // `nameOf` does not use the claim `client_id` as a name, because all people who sign in by one client have the same `client_id`.
   const given = [claims["preferred_username"], claims["email"], claims["name"]].find(
     (one) => typeof one === "string" && one.trim() !== "",
   );
@@ -31,14 +34,17 @@ export function nameOf(claims: Claims, subject: string): string {
   );
 }
 
-/** Returns what the person or machine may do by the rules that are in force now. Throws `no_role` or `groups_left_out` without a right. */
+/**
+ * Returns what the person or machine may do by the role rules that are in force now. Throws `no_role` or `groups_left_out` if the rules give no
+ * right.
+ */
 export async function personActor({ via, subject, name, claims }: SignedIn, roles: RolesFile, db: Db): Promise<Actor> {
   const grant = grantOf(claims, await roles.rules());
   if (grant.kind !== "granted") throw refusalOf(grant, name);
   return { ...(await reachOf(grant, db)), name, via, tokenId: null, personId: subject };
 }
 
-/** Returns the role and the reach that the rules in force now give to claims; null if they give none. */
+/** Returns the role, the sites and the tenant that the role rules in force now give to claims; null if the rules give no role. */
 export async function grantNow(claims: Claims, roles: RolesFile, db: Db): Promise<Granted | null> {
   const grant = grantOf(claims, await roles.rules());
   return grant.kind === "granted" ? reachOf(grant, db) : null;

@@ -5,10 +5,13 @@ import type { Claims } from "./role-rules.ts";
 import type { OidcSettings } from "./settings.ts";
 import { SignInError } from "./sign-in-error.ts";
 
-/** The longest time that one request to the provider may take. */
+/** The longest time that one request to the sign-in provider may take. */
 const DEADLINE_SECONDS = 10;
 
-/** What a browser must bring back from the provider. Only the browser's cookie holds these values. */
+/**
+ * The values of a begun sign-in that the browser must still have when it comes back from the provider. Only the browser's cookie holds the values of
+ * a begun sign-in.
+ */
 export interface Begun {
   readonly state: string;
   readonly nonce: string;
@@ -47,13 +50,16 @@ export class Provider {
       nonce: begun.nonce,
       code_challenge: await client.calculatePKCECodeChallenge(begun.verifier),
       code_challenge_method: "S256",
-      // A provider gives a refresh token for this scope only if it asks the person (OpenID Connect Core 11).
+      // A provider gives a refresh token for the scope `offline_access` only if it asks the person for consent (OpenID Connect Core 11).
       ...(this.#settings.scopes.split(" ").includes("offline_access") ? { prompt: "consent" } : {}),
     });
     return { location: location.href, begun };
   }
 
-  /** Exchanges the code for tokens. The argument `query` is the query of the address to which the provider sent the browser back. */
+  /**
+   * Exchanges the provider's authorization code for tokens. The argument `query` is the query of the address to which the provider sent the browser
+   * back.
+   */
   async finish(query: URLSearchParams, begun: Begun): Promise<Person> {
     const config = await this.#connect();
     const callback = new URL(`${this.redirectUri}?${query}`);
@@ -70,7 +76,7 @@ export class Provider {
     });
   }
 
-  /** Asks the provider for the present claims of a person. `renew` throws `refused` if the provider has ended the person's access. */
+  /** Asks the sign-in provider for the present claims of a person. `renew` throws `refused` if the provider has ended the person's access. */
   async renew(refreshToken: string, person: { readonly subject: string; readonly claims: Claims }): Promise<Person> {
     const config = await this.#connect();
     return answered(async () => {
@@ -111,8 +117,8 @@ export class Provider {
   }
 
   /**
-   * Reads the provider's description. Each call reads the description and later the keys anew, because sign-ins are rare and the provider may have
-   * changed its keys a moment ago.
+   * Reads the provider's description. Each call reads the provider's description and later its keys anew, because sign-ins are rare and the provider
+   * may have changed its keys a moment ago.
    */
   async #connect(): Promise<client.Configuration> {
     const { issuer, clientId, clientSecretFile, clearText } = this.#settings;
@@ -133,7 +139,7 @@ async function secretOf(file: string): Promise<string> {
   return text.trim();
 }
 
-/** Calls the provider, and turns each error into a reason that a person understands. */
+/** Calls the sign-in provider, and turns each error into a reason that a person understands. */
 async function answered<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();

@@ -2,7 +2,10 @@ import { z } from "zod";
 import { API_ROLES, isRoleOfTenants } from "../../shared/api/roles.ts";
 
 const Name = z.string().min(1).max(256);
-/** A text names a claim of the token. A list of texts is the path to a claim inside other claims, for example `["realm_access", "roles"]`. */
+/**
+ * The `claim` of a role rule is a text that names a claim of the token, or a list of texts. A list of texts in a role rule is the path to a claim
+ * inside other claims, for example `["realm_access", "roles"]`.
+ */
 const ClaimPath = z.union([Name, z.array(Name).min(1).max(8)]);
 
 const RoleRule = z
@@ -10,7 +13,7 @@ const RoleRule = z
     claim: ClaimPath,
     value: Name,
     role: z.enum(API_ROLES),
-    /** The names of the sites on which the role is valid. Without `sites` the role is valid on all sites. */
+    /** The names of the sites on which the role is valid. A role rule without `sites` gives its role on all sites. */
     sites: z.array(Name).min(1).max(100).optional(),
     tenant: Name.optional(),
   })
@@ -21,7 +24,7 @@ const RoleRule = z
 export type RoleRule = z.output<typeof RoleRule>;
 export const RoleRules = z.array(RoleRule).min(1).max(500);
 
-/** The claims of a person or machine, as the provider has signed them. */
+/** The claims of a person or machine, as the sign-in provider has signed them. */
 export type Claims = Readonly<Record<string, unknown>>;
 
 export type Grant =
@@ -33,12 +36,12 @@ export type Grant =
       readonly tenant: string | null;
     }
   | { readonly kind: "no_role" }
-  /** The provider has sent a link in place of the claim, because the claim has too many values. */
+  /** The provider has sent a link in place of the values of the claim, because the claim has too many values for a token. */
   | { readonly kind: "groups_overage"; readonly claim: string };
 
 /**
- * Decides which rights the claims of a person or machine give. The first matching rule decides the role and the tenant. Each later matching rule with
- * the same role and tenant adds its sites. Without a matching rule there is no access.
+ * Decides which rights the claims of a person or machine give. The first matching role rule decides the role and the tenant. Each later matching role
+ * rule with the same role and tenant adds its sites. A person or machine whose claims match no role rule has no access.
  */
 export function grantOf(claims: Claims, rules: readonly RoleRule[]): Grant {
   const matching = rules.filter((rule) => valuesAt(claims, pathOf(rule)).includes(rule.value));
@@ -55,8 +58,8 @@ export function grantOf(claims: Claims, rules: readonly RoleRule[]): Grant {
 }
 
 /**
- * The part of the claims that the rules read, so that a session stores no more about a person than its rights need. `picked` also keeps the marks of
- * claims that the provider left out.
+ * The part of the claims that the rules read, so that a session stores no more about a person than its rights need. `picked` also keeps the claims by
+ * which a provider says that it left a claim out of the token.
  */
 export function picked(claims: Claims, rules: readonly RoleRule[]): Claims {
   const names = new Set([...rules.map((rule) => pathOf(rule)[0] ?? ""), ...OVERAGE]);
@@ -66,7 +69,7 @@ export function picked(claims: Claims, rules: readonly RoleRule[]): Claims {
   );
 }
 
-/** Removes the values that no rule names from the lists inside a claim. A person may be in hundreds of groups that mean nothing to Muster. */
+/** Removes the values that no role rule names from the lists inside a claim. A person may be in hundreds of groups that mean nothing to Muster. */
 function onlyWanted(value: unknown, wanted: ReadonlySet<string>): unknown {
   if (Array.isArray(value)) return value.filter((one) => wanted.has(one));
   if (typeof value !== "object" || value === null) return value;

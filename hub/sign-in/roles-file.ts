@@ -10,8 +10,9 @@ export class RolesFileError extends Error {
 }
 
 /**
- * The rules of roles, from a file that an operator may change at any time. Each request of a person reads the file if it has changed, so a removed
- * rule takes effect at the person's next request. If the changed file cannot be used, the last valid rules stay in use and the log says why.
+ * The rules of roles, from a file that an operator may change at any time. At each request of a person, the hub reads the rules file again if the
+ * file has changed, so a removed rule takes effect at the person's next request. If the changed rules file cannot be used, the last valid rules stay
+ * in use and the log says why.
  */
 export class RolesFile {
   readonly #path: string;
@@ -38,7 +39,7 @@ export class RolesFile {
       this.#seen = now;
       this.#reading = this.#readAgain(now);
     }
-    // Each request waits for the reading that has begun, so no request uses rules that are gone.
+    // Each request waits for the end of a reading of the rules file that has begun, so no request uses rules that the file no longer has.
     await this.#reading;
     return this.#rules;
   }
@@ -59,7 +60,7 @@ interface Read {
   readonly seen: string;
 }
 
-/** A text that differs whenever the file has changed. */
+/** Returns a text that differs whenever the rules file has changed. */
 async function versionOf(path: string): Promise<string> {
   const found = await stat(path, { bigint: true }).catch(() => null);
   return found === null ? "missing" : `${found.ino} ${found.size} ${found.mtimeNs}`;

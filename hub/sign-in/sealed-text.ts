@@ -4,7 +4,7 @@ const ALGORITHM = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** The key comes from the session's id, of which the database has only the hash. */
+/** The key that seals a session's text is derived from the session's id, of which the database has only the hash. */
 const keyOf = (sessionId: string): Buffer =>
   Buffer.from(hkdfSync("sha256", sessionId, "", "muster session refresh token", 32));
 
@@ -16,7 +16,7 @@ export function sealText(text: string, sessionId: string): string {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64url");
 }
 
-/** Returns null for a text that another session sealed, or that was changed. */
+/** Returns the text that `sealText` sealed; null if another session sealed it, or if somebody changed it. */
 export function openText(sealed: string, sessionId: string): string | null {
   const bytes = Buffer.from(sealed, "base64url");
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;

@@ -21,7 +21,7 @@ import { SignInError } from "./sign-in-error.ts";
 import { stateHash } from "./sign-in-state.ts";
 
 const MAX_USER_AGENT = 256;
-/** A larger refresh token is not stored, and the session then lives without new claims. */
+/** A refresh token longer than MAX_REFRESH_TOKEN is not stored, and the hub then never asks the provider for new claims of the session. */
 const MAX_REFRESH_TOKEN = 16_384;
 
 /** The request that begins a session. */
@@ -29,7 +29,10 @@ export interface Visit {
   readonly address: string;
   readonly userAgent: string | undefined;
   readonly requestId: string;
-  /** The session that the browser's cookie named before. It ends, so that nobody who knows the old cookie shares the new session. */
+  /**
+   * The id of the earlier session in the cookie that the browser sent; null without such a cookie. A new session ends the browser's earlier session,
+   * so that nobody who knows the old cookie shares the new session.
+   */
   readonly oldCookie: string | null;
 }
 
@@ -114,9 +117,9 @@ export async function beginByProvider(
 }
 
 /**
- * Returns the session of a cookie, or null if it has ended. If the claims of the session are old, the hub first asks the provider for new ones. The
- * session goes on with the old claims while the provider does not answer, and ends if the provider refuses. With `look`, nobody uses the session: the
- * session comes no further from its idle limit.
+ * Returns the session of a cookie, or null if it has ended. If the claims of the session are old, the hub first asks the provider for new ones. If
+ * the provider does not answer, the session goes on with its old claims, and if the provider refuses, the session ends. With `look`, reading the
+ * session does not count as a use of the session, so it does not put off the session's idle limit.
  */
 export async function presentSession(
   { db, oidc, log }: { readonly db: Db; readonly oidc: Oidc | null; readonly log: Log },

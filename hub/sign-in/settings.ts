@@ -1,6 +1,6 @@
 /**
- * The algorithms by which a provider may sign tokens. Algorithms with a shared secret are missing, because a client that knows the secret could sign
- * tokens itself.
+ * The algorithms by which a provider may sign tokens. `SIGNING_ALGORITHMS` contains no algorithm with a shared secret, because a client that knows
+ * the secret could sign tokens itself.
  */
 export const SIGNING_ALGORITHMS = [
   "RS256",
@@ -20,10 +20,13 @@ export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 /** The settings of the provider by which people and machines sign in. */
 export interface OidcSettings {
   readonly issuer: string;
-  /** True only for a provider on the hub's own machine, which may use clear text. */
+  /** True only for a sign-in provider on the hub's own machine, which may use clear text. */
   readonly clearText: boolean;
   readonly clientId: string;
-  /** The file with the secret of the page's client; null for a public client. The hub reads the file at each sign-in. */
+  /**
+   * The file with the secret of the OAuth client by which people sign in on the web page; null for a public client, which has no secret. The hub
+   * reads the file of its client secret at each sign-in.
+   */
   readonly clientSecretFile: string | null;
   readonly cliClientId: string;
   readonly scopes: string;

@@ -13,8 +13,8 @@ export interface ChangeLine {
 type EventLine = readonly [LogLevel, string] | null;
 
 /**
- * The level and the message of each domain event's line. An event without a line reports a change that has its line already, so that no change has two
- * lines: `node_moved` or `workflow_ended`.
+ * The level and the message of each domain event's line. An event type whose line is null writes no log line, mostly because `node_moved` or
+ * `workflow_ended` already has a line for the same change.
  */
 export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "hub.database.restored": ["warn", "database restored from a backup"],
@@ -80,7 +80,7 @@ export const EVENT_LINES: Readonly<Record<EventType, EventLine>> = {
   "webhook.tested": null,
 };
 
-/** Returns the line of a change; null if the change has no line of its own. */
+/** Returns the log line of a committed change; null if the change has no line of its own. */
 export function lineOf(change: Change, asker: Asker | null): ChangeLine | null {
   switch (change.what) {
     case "node_moved":
@@ -94,7 +94,7 @@ export function lineOf(change: Change, asker: Asker | null): ChangeLine | null {
   }
 }
 
-/** The person or program that asked, or the part of Muster that acted by itself. */
+/** The person or program that asked for a change, or the part of Muster that made the change by itself. */
 const by = (asker: Asker | null, part: string): LogFields =>
   asker === null ? { actor: part } : { actor: asker.name, request_id: asker.requestId };
 

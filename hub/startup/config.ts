@@ -37,8 +37,8 @@ const isOrigin = (text: string): boolean => {
 /** The behaviour of a site (timeouts, limits, retries) is in the site's profiles, in the database. `docs/settings.md` explains each setting. */
 const Env = z.object({
   /**
-   * The URL of a server with PostgreSQL 15 or later, or of several servers, of which the hub uses the one that takes writes. Without DATABASE_URL the hub starts its embedded PostgreSQL server under the state directory, or
-   * uses the embedded server that already runs.
+   * The URL of a server with PostgreSQL 15 or later, or of several servers, of which the hub uses the one that takes writes. Without DATABASE_URL the
+   * hub starts its embedded PostgreSQL server under the state directory, or uses the embedded server that already runs.
    */
   DATABASE_URL: secret(
     z.string().superRefine((url, context) => {
@@ -103,8 +103,8 @@ const Env = z.object({
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
   /**
-   * The PEM files with the certificate and the private key of the admin listener. When the certificate file or the key file changes, the hub reads
-   * both files.
+   * The PEM files with the certificate and the private key of the admin listener. When the certificate file or the key file of the admin listener
+   * changes, the hub reads both files again.
    */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
@@ -132,7 +132,8 @@ const Env = z.object({
     .optional(),
   /**
    * A port for the metrics alone. Without MUSTER_METRICS_PORT, only the admin listener serves the metrics, to clients with a token that may read. A
-   * listener beyond loopback needs a token file, because the metrics tell strangers how large the fleet is and what fails in it.
+   * metrics listener on an address other than loopback needs a token file, because the metrics tell strangers how large the fleet is and what fails
+   * in it.
    */
   MUSTER_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   MUSTER_METRICS_HOST: z.string().min(1).default("127.0.0.1"),
@@ -160,12 +161,15 @@ const Env = z.object({
   /** The number of days for which the hub keeps finished tasks, old certificates, old tokens and readiness signals. */
   MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
   MUSTER_HISTORY_DAYS: z.coerce.number().int().min(30).max(36_500).default(1_095),
-  /** The hours after which the approval of a second person expires, counted from the request for it. */
-  /** The organization in the paths of the routes in NICo's form. Without MUSTER_NICO_ORG the hub has no such routes. */
+  /**
+   * The organization in the paths of the API routes in the form of NVIDIA NICo's API. Without MUSTER_NICO_ORG the hub serves no routes in the form of
+   * NVIDIA NICo's API.
+   */
   MUSTER_NICO_ORG: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/)
     .optional(),
+  /** The number of hours after which a second person's approval expires, counted from the request for the approval. */
   MUSTER_APPROVAL_HOURS: z.coerce.number().int().min(1).max(720).default(24),
 });
 
@@ -176,7 +180,7 @@ export interface Config {
   readonly databasePoolSize: number;
   readonly stateDir: string;
   readonly sharedDir: string;
-  /** The address of the admin listener. The field `tls` is null if the admin listener uses clear text. */
+  /** The address of the admin listener. The field `http.tls` is null if the admin listener uses clear text. */
   readonly http: {
     readonly host: string;
     readonly port: number;
@@ -219,10 +223,13 @@ export class ConfigError extends Error {
 export const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || (error instanceof SecretError && error.isRefusal);
 
-/** The settings of the command line and of the agent, and of a shell that also runs the tests, are no mistyped settings of the hub. */
+/** The hub does not report the MUSTER settings of the command line, of the agent, and of a shell that also runs the tests as mistyped settings. */
 const OF_OTHERS = /^MUSTER_(URL|TOKEN|TOKEN_FILE|CA_FILE|ROOT|TEST_.*)$/;
 
-/** Without this check, a hub would ignore a mistyped name, and would, for example, keep its secrets in files although the operator named Vault. */
+/**
+ * Refuses unknown MUSTER settings: a hub that ignored a mistyped name would, for example, keep its secrets in files although the operator named
+ * Vault.
+ */
 function refuseUnknown(env: Readonly<Record<string, string | undefined>>): void {
   const unknown = Object.keys(env).filter(
     (name) => name.startsWith("MUSTER_") && !(name in Env.shape) && !OF_OTHERS.test(name),

@@ -14,8 +14,8 @@ const CHECKS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the error for a database that the setting DATABASE_URL names and that the hub cannot use. The message names the setting and the server, and
- * never user or password.
+ * Returns the error for a database that the setting DATABASE_URL names and that the hub cannot use. The error's message names the setting and the
+ * database server, and never the user or the password.
  */
 export function databaseFault(url: string, error: unknown): Error {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -24,7 +24,7 @@ export function databaseFault(url: string, error: unknown): Error {
   return new Error(`The database ${placeOf(url)} of DATABASE_URL cannot be used: ${why}. ${check}`, { cause: error });
 }
 
-/** The servers and the name of the database. */
+/** Returns the servers and the name of the database in the URL, without user and password. */
 function placeOf(url: string): string {
   const parsed = serversOf(url).map((one) => URL.parse(one));
   return `${parsed.map((one) => one?.host ?? "").join(",")}${parsed[0]?.pathname ?? ""}`;

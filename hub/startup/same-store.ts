@@ -6,7 +6,7 @@ import { readOrCreate } from "../secrets/read-or-create.ts";
 
 /**
  * Refuses a secret store that does not belong to the hub's database, and writes nothing into such a store. A hub with a secret store of its own would
- * create a second CA. Other hubs could not use the hosts and credentials of a hub with a second CA.
+ * create a second CA. Hubs with different CAs could not use each other's hosts and credentials.
  */
 export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<void> {
   if ((await readSecretStoreId(db)) === null) {

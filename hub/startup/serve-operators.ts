@@ -52,7 +52,7 @@ interface OperatorServerOptions extends Api {
   readonly metrics: MetricsSettings;
   readonly databaseUrl: string;
   readonly auditHeadsLost: () => number;
-  /** Returns the end of the CA of the agents, or null before the secret store has provided it. */
+  /** Returns the time at which the hub's CA for agents expires, or null before the secret store has returned the CA. */
   readonly caEnd: () => Date | null;
 }
 

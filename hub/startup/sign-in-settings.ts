@@ -7,7 +7,7 @@ const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
   return url !== null && url.href === `${url.origin}/`;
 };
-/** Tokens and codes pass through these URLs. */
+/** A URL through which tokens and authorization codes pass, so it must use TLS except on loopback. */
 const safeUrl = z
   .url({ protocol: /^https?$/ })
   .refine(isSafeForSecrets, "must begin with https://; http:// is allowed on loopback only");
@@ -15,19 +15,22 @@ const isAlgorithm = (text: string): text is SigningAlgorithm => SIGNING_ALGORITH
 const words = z.string().regex(/^[\x21-\x7e]+( [\x21-\x7e]+)*$/, "must be words, each separated by one space");
 
 export const signInEnv = {
-  /** The origin at which browsers reach the hub. The hub compares the origin of a page's requests with it, and the provider sends browsers back to it. */
+  /**
+   * The origin at which browsers reach the hub. The hub compares the origin of a page's requests with MUSTER_PUBLIC_URL, and the provider sends
+   * browsers back to this URL.
+   */
   MUSTER_PUBLIC_URL: safeUrl.refine(isOrigin, "must be scheme, host and port alone").optional(),
   /** The issuer of the OpenID Connect provider, exactly as the provider's own description writes it. */
   MUSTER_OIDC_ISSUER: safeUrl.optional(),
   MUSTER_OIDC_CLIENT_ID: z.string().min(1).optional(),
-  /** The file with the client's secret. Without a file the hub is a public client, which proves itself by PKCE alone. */
+  /** The file with the secret of the hub's OAuth client. Without a file the hub is a public client, which proves itself by PKCE alone. */
   MUSTER_OIDC_CLIENT_SECRET_FILE: z.string().min(1).optional(),
-  /** The public client of the command line, for the device flow. */
+  /** The public OAuth client of the command line, for the device flow. */
   MUSTER_OIDC_CLI_CLIENT_ID: z.string().min(1).optional(),
   MUSTER_OIDC_SCOPES: words.default("openid profile email"),
   /** With the scope `offline_access` the command line gets a refresh token, so a person need not log in again every hour. */
   MUSTER_OIDC_CLI_SCOPES: words.default("openid profile email offline_access"),
-  /** One or more audiences, separated by spaces. Without an audience the hub accepts no access token. */
+  /** One or more audiences of access tokens, separated by spaces. Without an audience the hub accepts no access token. */
   MUSTER_OIDC_AUDIENCE: words.optional(),
   MUSTER_OIDC_RESOURCE: z.url().optional(),
   MUSTER_OIDC_ALGORITHMS: words

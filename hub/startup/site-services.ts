@@ -85,7 +85,7 @@ export const readMaasFacts =
     }
   };
 
-/** The questions that the admin API asks MAAS; none of them changes anything there. */
+/** The requests that the admin API makes to MAAS; none of them changes anything in MAAS. */
 export const siteQuestions = (maas: (siteId: SiteId) => Promise<MaasPort>) => ({
   probe: probeSite,
   compareRegion,

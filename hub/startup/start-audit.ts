@@ -24,9 +24,9 @@ interface Destination {
 }
 
 export interface AuditFacts {
-  /** The ends of the audit chain that the hub keeps in its state folder. */
+  /** The heads of the audit chain (its last entry at several times) that the hub keeps in its state folder. */
   readonly auditHeads: () => Promise<readonly KeptHead[]>;
-  /** How many of these ends the chain no longer had, as of the last check. */
+  /** How many of the kept heads the audit chain no longer had at its last check. */
   readonly auditHeadsLost: () => number;
 }
 
@@ -48,7 +48,7 @@ export async function startAudit(
   return { auditHeads: () => heads.list(), auditHeadsLost: checker.lostHeads };
 }
 
-/** A file and a socket of one machine are places of their own; a receiver in the network is one place for all hubs. */
+/** An audit file or syslog socket on one machine is a destination of its own; a syslog receiver in the network is one destination for all hubs. */
 function destinationsOf({ file, syslog }: AuditParts["config"]["auditExport"]): Destination[] {
   const destinations: Destination[] = [];
   if (file !== null) destinations.push({ destination: `file:${hostname()}:${file}`, sink: openAuditFile(file) });

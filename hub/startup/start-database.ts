@@ -45,8 +45,8 @@ export async function withDatabaseFault<T>(settings: DatabaseSettings, url: stri
 }
 
 /**
- * Opens the database that the settings name, and migrates it to the schema of this version of Muster if need be. `startDatabase` adds the functions that close
- * the database to `closers`.
+ * Opens the database that the settings name, and migrates it to the schema of this version of Muster if need be. `startDatabase` adds the functions
+ * that close the database to `closers`.
  */
 export async function startDatabase(
   settings: DatabaseSettings,

@@ -6,7 +6,7 @@ import { periodically } from "../timing/periodically.ts";
 /** A hub that has just started takes the sample of the present ten minutes within this time, if no other hub has taken the sample. */
 const EVERY_MS = 60_000;
 
-/** Takes samples of the fleet, from which the page draws how the fleet stood in the past. One of several hubs takes each sample. */
+/** Takes samples of the fleet, from which the page draws how the fleet stood in the past. If there are several hubs, one of them takes each sample. */
 export const startFleetSamples = ({ inTx, log }: { inTx: InTx; log: Log }) =>
   periodically({
     everyMs: EVERY_MS,

@@ -10,7 +10,7 @@ export interface Periodic {
 
 /**
  * Runs a turn of periodic work at once, and then one turn each period. If a turn of the work is still running when the next turn is due,
- * `periodically` skips the next turn. The function `close` waits for the running turn of the work.
+ * `periodically` skips the next turn. The function `close` waits until the running turn of the periodic work has ended.
  */
 export function periodically({ everyMs, turn, log, failed }: Periodic): {
   close(): Promise<void>;

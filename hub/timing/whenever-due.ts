@@ -12,8 +12,8 @@ export interface DueWork {
 }
 
 /**
- * Runs one turn of work after the other: at once, whenever `due` is raised, and after `everyMs` at the latest. The function `close` waits for the
- * running turn of the work.
+ * Calls `turn` again and again, but never two at once: immediately, whenever `due` is raised, and after `everyMs` at the latest. The function `close`
+ * waits until the running call of `turn` has ended.
  */
 export function wheneverDue({ due, everyMs, turn, log, failed }: DueWork): { close(): Promise<void> } {
   let closing = false;

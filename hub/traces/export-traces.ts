@@ -10,11 +10,11 @@ import { type OutsideCall, type SpanValues, spanOfCall, spansOf } from "./spans.
 export interface TraceSettings {
   /** The URL of a collector that takes traces by OTLP over HTTP, with its path. */
   readonly url: string;
-  /** The file with the headers of each request to the collector, or null. The hub reads it before each request. */
+  /** The file with the headers of each request to the collector, or null. The hub reads the file of headers before each request. */
   readonly headersFile: string | null;
 }
 
-/** Where a hub sends its traces. Without a collector, both methods do nothing. */
+/** Where a hub sends its traces. Without a collector, the methods of `Traces` do nothing. */
 export interface Traces {
   committed(changes: readonly Change[]): void;
   /** Records a call to another system, if the running code is a part of a workflow's stage. */
@@ -106,7 +106,7 @@ function readable(span: SpanValues, resource: ReadableSpan["resource"], version:
   const { traceId, spanId, parentId, name, kind, startMs, endMs, error, attributes } = span;
   return {
     name,
-    // The numbers of OpenTelemetry: internal 0, client 2; status unset 0, error 2.
+    // OpenTelemetry's numeric codes: span kind internal is 0 and client is 2; span status unset is 0 and error is 2.
     kind: kind === "client" ? 2 : 0,
     spanContext: () => ({ traceId, spanId, traceFlags: SAMPLED }),
     ...(parentId === null ? {} : { parentSpanContext: { traceId, spanId: parentId, traceFlags: SAMPLED } }),

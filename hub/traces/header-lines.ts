@@ -1,11 +1,14 @@
-/** The error of a file of headers that no request can carry. Its message holds no value of a header, because a value may be a token. */
+/**
+ * The error of a file of headers that no request can carry. The message of a HeaderLinesError holds no value of a header, because a value may be a
+ * token.
+ */
 class HeaderLinesError extends Error {
   override readonly name = "HeaderLinesError";
 }
 
 const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*?)[ \t]*$/;
 
-/** Parses lines such as `authorization: Bearer TOKEN`. Empty lines, and lines that begin with #, count for nothing. */
+/** Parses lines such as `authorization: Bearer TOKEN`. `parseHeaders` ignores empty lines and lines that begin with #. */
 export function parseHeaders(text: string): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [index, line] of text.split(/\r?\n/).entries()) {

@@ -27,7 +27,7 @@ export interface OutsideCall {
   readonly endMs: number;
 }
 
-/** Leaves out what is not known, because OpenTelemetry knows no null. */
+/** Leaves out the attributes of a span that have no known value, because OpenTelemetry knows no null. */
 const known = (attributes: Readonly<Record<string, string | number | null | undefined>>): SpanValues["attributes"] =>
   Object.fromEntries(Object.entries(attributes).flatMap(([key, value]) => (value == null ? [] : [[key, value]])));
 
@@ -43,7 +43,7 @@ const ofWorkflow = ({ workflowId, kind, siteId, host, failure }: StageEnded | Wo
 
 /**
  * Returns the span of a stage that has ended. A failed attempt that the engine repeats ends no stage. A stage that an operator's verb ended has no
- * span, because the stage had failed before, and the time until the verb is no time that the stage took.
+ * span, because the stage had failed before, and the time until the verb does not belong to the stage's duration.
  */
 function stageSpan(change: StageEnded): SpanValues[] {
   const { workflowId, kind, stage, attempt, outcome, failure, enteredAt, endedAt, byRun } = change;
@@ -99,7 +99,7 @@ export function spansOf(change: Change): SpanValues[] {
   }
 }
 
-/** Returns the span of a call that a stage made. Its parent is the span of the stage, which ends later. */
+/** Returns the span of a call that a stage made. The parent of the call's span is the span of the stage, which ends later. */
 export function spanOfCall(visit: StageVisit, { to, operation, failure, startMs, endMs }: OutsideCall): SpanValues {
   return {
     traceId: traceIdOf(visit.workflowId),

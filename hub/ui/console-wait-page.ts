@@ -21,7 +21,10 @@ ${body}
 </html>
 `;
 
-/** The page that a browser shows while a source checkout builds its console. The page asks again every second, without a script. */
+/**
+ * The page that a browser shows while a source checkout builds its console. The page about the build of the console requests itself again every
+ * second, without a script.
+ */
 export const consoleWaitPage = (nonce: string): string =>
   document(nonce, {
     title: "The console is being built",

@@ -28,7 +28,7 @@ const element = (name, text, className) => {
   if (className) made.className = className;
   return made;
 };
-// A reader without a mouse scrolls what has the focus.
+// Only an element that can have the focus can be scrolled without a mouse.
 const scrolled = (text) => {
   const made = element("pre", text);
   made.tabIndex = 0;
@@ -39,7 +39,8 @@ const label = (text, field) => {
   made.append(field);
   return made;
 };
-// The browser adds the cookie of the console's session, so the request may do what the person may do.
+// The browser adds the cookie of the console's session to a request from the documentation page, so the request may do what the signed-in person may
+// do.
 const tryIt = (method, path, operation) => {
   const form = element("form");
   const fields = operation.parameters.map((one) => {

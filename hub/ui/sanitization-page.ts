@@ -146,7 +146,7 @@ function signatureFacts({ format, rules, agent, unsigned_reason, hub }: Sanitiza
   });
 }
 
-/** What somebody found who validated the record. */
+/** The result of a validation of the sanitization record. */
 interface Validation {
   readonly validatedBy: string;
   readonly role: string;
@@ -170,8 +170,8 @@ const validationRows = (validations: readonly Validation[]): Cell[][] =>
   ]);
 
 /**
- * Returns a sanitization record as an HTML page for printing, which has no script and loads nothing. The page also shows the validations of the
- * record, which the record itself does not contain.
+ * Returns a sanitization record as an HTML page for printing, which has no script and loads nothing. The HTML page of a sanitization record also
+ * shows the record's validations, which the record itself does not contain.
  */
 export function sanitizationPage(
   record: SanitizationRecord,

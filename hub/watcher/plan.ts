@@ -1,6 +1,6 @@
 /**
- * MAAS does not commit events in the order of their ids. Each poll therefore reads the newest events of the polls before it once more (maas 2.15,
- * decision M8).
+ * MAAS does not commit events in the order of their ids. Each poll of MAAS's events therefore reads the newest events of the earlier polls once more
+ * (maas 2.15, decision M8).
  */
 export const EVENT_OVERLAP = 50;
 export const EVENTS_PER_REQUEST = 1000;
@@ -8,8 +8,8 @@ export const EVENTS_PER_REQUEST = 1000;
 export const queryFrom = (cursor: number): number => Math.max(0, cursor - EVENT_OVERLAP);
 
 /**
- * The place up to which the hub has read an events feed: the newest event's id and its content. `content` is null if the hub does not know the
- * event's content.
+ * The place up to which the hub has read an events feed: the newest event's id and its content. The field `mark`, the event's content, is null if the
+ * hub does not know the content.
  */
 export interface FeedPlace {
   readonly cursor: number;
@@ -36,11 +36,11 @@ interface FeedEvent {
 export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} ${created} ${type}`.slice(0, 200);
 
 /**
- * `seen` holds the content of processed events that the request reads a second time, by id. Each request also asks for the event at the cursor, which
- * is the newest processed event. If MAAS's answer has no event at or above the cursor, MAAS's event ids went back, for example because somebody
- * restored MAAS's database from a backup. If MAAS's event ids went back and have passed the cursor since, an event in `seen` has other content in
- * MAAS's answer. If `seen` is empty, the event at the cursor decides: MAAS's event ids went back if MAAS's answer lacks the event at the cursor or
- * shows it with other content.
+ * `seen` holds, by event id, the content of the processed events that the request to MAAS reads a second time. Each request also asks for the event
+ * at the cursor, which is the newest processed event. If MAAS's answer has no event at or above the cursor, MAAS's event ids went back, for example
+ * because somebody restored MAAS's database from a backup. If MAAS's event ids went back and have passed the cursor since, MAAS's answer shows other
+ * content for an event in `seen`. If the hub knows the content of the event at the cursor (`mark`), MAAS's event ids went back if MAAS's answer lacks
+ * this event or shows it with other content.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,
@@ -76,8 +76,8 @@ export const sweepIsDue = (sinceSweepMs: number | null, sweepIntervalMs: number)
   sinceSweepMs === null || sinceSweepMs >= sweepIntervalMs;
 
 /**
- * The pause after a reading of machines that stages wait on is four times as long as the reading. With a pause of four times the reading, the
- * readings for waiting stages keep a region busy for at most a fifth of the time.
+ * The pause after a reading of machines that stages wait on is four times as long as the reading. With a pause four times as long as the reading, the
+ * readings for waiting stages keep a MAAS region busy for at most a fifth of the time.
  */
 export const breatherMs = (tookMs: number): number => 4 * tookMs;
 

@@ -215,7 +215,7 @@ interface PollFindings {
   readonly memory: PollMemory;
 }
 
-/** The last step of the transaction checks that this hub still watches the site. */
+/** The last step of the transaction that stores a poll checks that this hub still watches the site. */
 async function keep(
   deps: PollDependencies,
   siteId: SiteId,

@@ -64,8 +64,8 @@ export class RepeatedReadings {
   }
 
   /**
-   * Begins, continues and ends series of readings after a poll whose results are stored. The arguments are the new events, oldest first, the machines
-   * that the poll requested at `now`, and the machines that it read.
+   * Begins, continues and ends series of readings after a poll whose results are stored. The arguments of `polled` are the new events, oldest first,
+   * the machines that the poll requested at `now`, and the machines that the poll read.
    */
   polled(
     events: readonly MaasEvent[],
@@ -78,7 +78,7 @@ export class RepeatedReadings {
     }
     for (const { systemId, powerState } of machines)
       if (this.#told.get(systemId)?.wanted === powerState) this.#told.delete(systemId);
-    // The hub also notes a reading of a requested machine that it could not read, because otherwise every poll would request this machine.
+    // The hub also notes the time of a failed reading of a requested machine, because otherwise every poll would request this machine.
     for (const systemId of [...asked, ...machines.map((machine) => machine.systemId)])
       for (const series of [this.#told.get(systemId), this.#recorded.get(systemId)]) {
         if (series === undefined) continue;

@@ -39,8 +39,8 @@ export class Sweep {
   }
 
   /**
-   * Begins a sweep, and waits at most `patienceMs` for its end. If MAAS needs more than `patienceMs` to list all machines, a later poll uses the
-   * list.
+   * Begins a sweep of all machines of a site, and waits at most `patienceMs` for its end. If MAAS needs more than `patienceMs` to list all machines,
+   * a later poll uses the list.
    */
   static async begin(
     db: Db,
@@ -73,7 +73,7 @@ async function readAll(db: Db, siteId: SiteId, maas: MaasPort): Promise<SweptLis
   return { machines, unreadable, readSince, missing: missingFrom(known, { machines, unreadable }) };
 }
 
-/** Returns the requested machines that are missing in MAAS's answer. A machine whose entry cannot be parsed is not missing. */
+/** Returns the requested machines that are missing in MAAS's answer. A machine that is in MAAS's answer but cannot be parsed is not missing. */
 export function missingFrom(asked: readonly string[], { machines, unreadable }: MachineList): string[] {
   const answered = new Set<string | null>([
     ...machines.map((machine) => machine.systemId),

@@ -54,8 +54,8 @@ const SPREAD_MS = 50;
 
 /**
  * Runs one loop for each site that this hub watches. The loops of the sites are independent, so a site that is down never slows another site
- * (lifecycle 6.3). Each second the other hubs read from the database when the site's lease expires, and after its expiry these hubs try to take the
- * lease.
+ * (lifecycle 6.3). Each second a hub reads from the database when the leases of other hubs expire, and it tries to take the lease of a site as soon
+ * as this lease expires.
  */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { db, hubId, log } = options;
@@ -127,7 +127,7 @@ class SiteLoop {
 
   /**
    * Wakes the site's loop if it rests and the database holds a request for a poll. While a poll of the site runs, `wakeIfAtRest` does nothing,
-   * because the running poll or the next one fulfils the request.
+   * because the running poll or the next one serves the request for a poll.
    */
   wakeIfAtRest(): void {
     if (this.#rung !== null) this.wake();
@@ -160,8 +160,8 @@ class SiteLoop {
   async #poll(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // A changed fence means that another hub has polled the site since this hub's last poll. If the fence has changed, the events that this hub
-    // remembers may be older than the cursor.
+    // A changed fence of a site's watch means that another hub has polled the site since this hub's last poll. If the fence has changed, the MAAS
+    // events that this hub remembers may be older than the cursor.
     if (watch.fence !== this.#fence) this.#memory = emptyMemory();
     this.#fence = watch.fence;
     try {

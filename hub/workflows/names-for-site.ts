@@ -1,6 +1,6 @@
 /**
- * The failure of an operation is shown to people who may read only the operation's site. They must not learn the names of another site. A person who
- * may read all sites finds the node or operation of the other site by its id.
+ * The failure of an operation is shown to people who may read only the operation's site. A person who may read only one site must not learn the names
+ * of another site from a failure. A person who may read all sites finds a node or operation of another site by its id.
  */
 interface OfSite {
   readonly siteName: string;

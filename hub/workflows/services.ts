@@ -35,8 +35,8 @@ export interface WorkflowServices {
   /** `countersign` throws `SecretError` until the secret store has returned the hub's order key. */
   readonly countersign: Countersign;
   /**
-   * Compares a host's answers about GPU memory with the answers that the hub computes. The promise of `checkAnswers` rejects while too many checks of
-   * GPU answers wait.
+   * Compares a host's answers about GPU memory with the answers that the hub computes. `checkAnswers` rejects its promise while too many checks of
+   * answers about GPU memory already wait.
    */
   readonly checkAnswers: (check: AnswersToCheck) => Promise<CheckedAnswers[]>;
 }
@@ -65,5 +65,5 @@ export const UNHEARD_CALL_SECONDS = 30;
 
 /** A refused call to MAAS or to the secret store gets three attempts (lifecycle 4.6); an unavailable service uses up no attempt. */
 export const UPSTREAM_RETRY = { maxAttempts: 3, baseSeconds: 2, maxSeconds: 60 } as const;
-/** A stage that waits only reads, so a few wrong answers must not end its wait. */
+/** A waiting stage only reads, so a few failed reads must not end its wait. */
 export const WAIT_RETRY = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 } as const;

@@ -11,7 +11,7 @@ import { Hostname, HostnamePrefix, Timestamp } from "./values.ts";
 export const MOST_ADOPTED = 2000;
 
 const SystemId = z.string().regex(/^[\w-]{1,64}$/, "must be the system id of a machine in MAAS");
-/** A word of MAAS: the name of a tag, of a resource pool or of a zone. */
+/** The name of a tag, of a resource pool or of a zone in MAAS. */
 const MaasWord = z.string().regex(/^[^\s,][^,\r\n]{0,127}$/, "must be a name of MAAS without commas");
 
 export const AdoptionFilter = z.strictObject({
@@ -90,10 +90,10 @@ export const AdoptionCreated = z.strictObject({
       system_id: z.string().nullable(),
       hostname: z.string().nullable(),
       outcome: z.enum(["adopted", "exists", "refused"]),
-      /** `node_id` is null for a machine that is refused, and in a plan also for a machine that would be adopted. */
+      /** `node_id` is null for a machine that is refused, and in the answer to a request with `plan` also for a machine that would be adopted. */
       node_id: NodeId.nullable(),
       node_status: NodeStatus.nullable(),
-      /** Adoption compares no GPUs, because MAAS names none. Null for a machine that is a node already or that Muster does not know. */
+      /** Adoption compares no GPUs, because MAAS names none. `gpus` is null for a machine that is a node already or that Muster does not know. */
       gpus: z.strictObject({ expected: z.int(), found: z.literal("unknown"), message: z.string() }).nullable(),
       differences: z.array(Difference),
       refusals: z.array(Refusal),
@@ -102,10 +102,10 @@ export const AdoptionCreated = z.strictObject({
 });
 export type AdoptionCreated = z.output<typeof AdoptionCreated>;
 
-/** A token of a command for many hosts lives a day, because an operator needs time to run the commands on all hosts. */
+/** The enrollment token in a bootstrap command lives a day by default, because an operator needs time to run the commands on many hosts. */
 const tokenTtl = z.int().min(300).max(604_800).default(86_400);
 
-/** Orders commands for adopted nodes: for the named ones, or for all that wait for their agent and have no valid command. */
+/** Orders bootstrap commands for the named adopted nodes, or for all adopted nodes that wait for their agent and have no valid command. */
 export const AdoptionCommandsCreate = z.strictObject({
   node_ids: z
     .array(NodeId)
@@ -119,10 +119,13 @@ export const AdoptionCommandsCreate = z.strictObject({
 });
 export type AdoptionCommandsCreate = z.output<typeof AdoptionCommandsCreate>;
 
-/** The hub shows each command only once and stores it nowhere, because it contains the host's enrollment token. */
+/** The hub shows each bootstrap command only once and stores it nowhere, because it contains the host's enrollment token. */
 export const AdoptionCommands = z.strictObject({
   expires_at: Timestamp,
-  /** The number of waiting nodes that got no command, because their machines are not Deployed or the most for one request is reached. */
+  /**
+   * The number of waiting nodes that got no bootstrap command, because their machines are not Deployed or have no MAC address of their own, or
+   * because one request gets at most `MOST_ADOPTED` commands.
+   */
   left_out: z.int(),
   commands: z.array(
     z.strictObject({
@@ -136,7 +139,7 @@ export const AdoptionCommands = z.strictObject({
 });
 export type AdoptionCommands = z.output<typeof AdoptionCommands>;
 
-/** Names the machine that the host of a node of manual mode is (decision N8). */
+/** Names the machine in MAAS that is the host of a node of manual mode (decision N8). */
 export const MachineBinding = z.strictObject({
   maas_system_id: SystemId.describe("The machine in MAAS that the node's host is"),
   site_id: SiteId.describe("The site of the machine, for a node that has no site yet").optional(),
@@ -149,7 +152,7 @@ export type MachineBinding = z.output<typeof MachineBinding>;
 export const MachineBound = z.strictObject({
   node_id: NodeId,
   plan: z.boolean(),
-  /** `refused` occurs only in a plan, because the hub answers a refused request with an error. */
+  /** The outcome `refused` occurs only in the answer to a request with `plan`, because the hub answers any other refused request with an error. */
   outcome: z.enum(["bound", "exists", "refused"]),
   maas_system_id: z.string(),
   /** How the GPUs that the agent reported compare with the node's SKU; null if the hub did not compare them. */
@@ -162,7 +165,7 @@ export type MachineBound = z.output<typeof MachineBound>;
 export const MachineUnbound = z.strictObject({
   node_id: NodeId,
   onboarding_mode: z.literal("manual"),
-  /** The machine that is no longer the node's machine. */
+  /** The machine in MAAS from which the request has unbound the node. */
   maas_system_id: z.string(),
 });
 
@@ -173,7 +176,7 @@ export const NodeAdoption = z.strictObject({
   profile_id: ProfileId,
   /** True if the node was of manual mode until a request bound it to its machine (bind-node-machine). */
   was_manual: z.boolean(),
-  /** True while the host runs the system of the time before the adoption, so that nobody knows who used it. */
+  /** True while the host runs the system that it ran before the adoption, so that nobody knows who used the host. */
   past_unknown: z.boolean(),
   differences: z.array(Difference),
   next_action: z.string().nullable(),

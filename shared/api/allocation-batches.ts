@@ -3,9 +3,12 @@ import { SiteId } from "../ids.ts";
 import { AllocationCreate, AllocationDetail, mustNameKeys } from "./allocations.ts";
 import { SkuId } from "./sites.ts";
 
-/** The most nodes of one request. A tenant who needs more asks twice, and each request still gets all or none. */
+/**
+ * The largest number of nodes in one request for allocations. A tenant who needs more than `MOST_OF_A_BATCH` nodes makes several requests, and gets
+ * all nodes or none for each request.
+ */
 const MOST_OF_A_BATCH = 64;
-/** A name has 256 characters, of which a hyphen and the random suffix take seven. */
+/** An allocation's name has at most 256 characters, of which a hyphen and the random suffix after the prefix take seven. */
 const PREFIX_CHARACTERS = 249;
 
 const { node_id, name, allow_unhealthy_machine, ...terms } = AllocationCreate.shape;

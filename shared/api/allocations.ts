@@ -119,7 +119,7 @@ export const Allocation = z.strictObject({
   name: z.string().nullable(),
   description: z.string().nullable(),
   labels: z.record(z.string(), z.string()),
-  /** True if the request allowed a machine that health overrides bar; `unhealthy_because` has the sources of those that barred it. */
+  /** True if the request accepted a node that health overrides keep from tenants; `unhealthy_because` has the sources of those overrides. */
   allow_unhealthy_machine: z.boolean(),
   unhealthy_because: z.array(z.string()),
   status: AllocationStatus,
@@ -140,7 +140,7 @@ export const Allocation = z.strictObject({
 export type Allocation = z.output<typeof Allocation>;
 export const AllocationDetail = z.strictObject({
   ...Allocation.shape,
-  /** The keys of the last order to the agent. */
+  /** The SSH keys in the hub's last order to the agent for the tenant's account. */
   ssh_keys: z.array(z.string()),
   ssh_key_ids: z.array(SshKeyId),
   ssh_key_group_ids: z.array(SshKeyGroupId),
@@ -151,7 +151,10 @@ export type AllocationDetail = z.output<typeof AllocationDetail>;
 
 export const NodeAllocation = z.strictObject({ id: AllocationId, tenant: z.string(), status: AllocationStatus });
 
-/** A release may say that the machine is faulty, and, by who repaired the machine, what came of it. The words are NICo's (repair 1). */
+/**
+ * The release of an allocation may say that the machine is faulty, and the release of a repairer's allocation may say how the repair ended. The names
+ * of the fields come from NVIDIA NICo's API (repair 1).
+ */
 export const AllocationRelease = z.strictObject({
   reason: Reason,
   machine_health_issue: HealthIssue.describe(

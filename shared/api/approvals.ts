@@ -4,7 +4,7 @@ import { Json } from "../json.ts";
 import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
 
-/** What waits for a second person, if the profile of a host says so (decision I11). */
+/** The kinds of actions that need the approval of a second person if a host's profile says so (decision I11). */
 export const SECOND_PERSON = ["erase", "full_decommission", "scripts"] as const;
 export const SecondPerson = z.enum(SECOND_PERSON);
 export type SecondPerson = z.output<typeof SecondPerson>;
@@ -12,17 +12,19 @@ export type SecondPerson = z.output<typeof SecondPerson>;
 export const APPROVAL_STATES = ["pending", "approved", "refused", "used", "expired", "withdrawn"] as const;
 export type ApprovalState = (typeof APPROVAL_STATES)[number];
 
-/** The header in which a repeated request names its approval. */
+/** The HTTP header in which a repeated request names the approval that a second person gave. */
 export const APPROVAL_HEADER = "Muster-Approval";
 
 export const ApprovalId = z.uuid().brand<"ApprovalId">();
 export type ApprovalId = z.output<typeof ApprovalId>;
 
-/** The profiles that ask for a second person, each with the entry of `second_person` that a request touches. */
+/**
+ * The profiles because of which a request needs the approval of a second person, each with the entry of its `second_person` that the request touches.
+ */
 export const Because = z.array(z.strictObject({ entry: SecondPerson, profile: z.string() }));
 export type Because = z.output<typeof Because>;
 
-/** A request that waits or waited for a second person. */
+/** A request that needs or needed the approval of a second person. */
 export const Approval = z.strictObject({
   id: ApprovalId,
   state: z.enum(APPROVAL_STATES),

@@ -7,9 +7,9 @@ import { Timestamp } from "./values.ts";
 
 const { format: _format, sequence, occurred_at: _occurredAt, ...entry } = SealedEntry.shape;
 
-/** One entry of the audit. The fields of the chain are null until the hub has sealed the entry, which takes about a second. */
+/** One entry of the audit. The fields of the hash chain are null until the hub has sealed the audit entry, which takes about a second. */
 export const AuditLogEntry = z.strictObject({
-  /** The id of the entry in the database, by which the list is ordered. */
+  /** The id of the audit entry in the database, by which the list of audit entries is ordered. */
   id: z.string(),
   ...entry,
   occurred_at: Timestamp,
@@ -28,7 +28,7 @@ const text = (most: number) => z.string().min(1).max(most);
 export const auditFilter = {
   actor: text(200).optional(),
   action: text(100).optional(),
-  /** The part of the target before its first slash, for example `nodes`. */
+  /** The part of an audit entry's target before its first slash, for example `nodes`. */
   object_kind: text(100).optional(),
   object_id: text(200).optional(),
   site_id: SiteId.optional(),
@@ -52,17 +52,19 @@ export const AuditVerifyQuery = z.strictObject({
 
 const ChainPoint = z.strictObject({ sequence: z.int().min(0), entry_sha256: z.string() });
 
-/** The result of the verification of a part of the chain. */
+/** The result of the verification of a part of the audit's hash chain. */
 export const AuditVerification = z.strictObject({
-  /** How many entries the hub has read and checked. */
+  /** How many audit entries the hub has read and checked. */
   entries: z.int(),
-  /** The last entry of the verified part. */
+  /** The last audit entry of the verified part. */
   through: ChainPoint,
-  /** True if the verified part reaches the end of the chain; otherwise the next part begins after `through.sequence`. */
+  /** True if the verified part reaches the end of the audit's hash chain; otherwise the next part to verify begins after `through.sequence`. */
   complete: z.boolean(),
-  /** The entries that have no place in the chain yet; null unless the part reaches the end of the chain. */
+  /** The number of audit entries that are not in the hash chain yet; null unless the verified part reaches the end of the chain. */
   unsealed: z.int().nullable(),
-  /** The heads with which the hub compared the chain: those of its state folder, and the head of the request. */
+  /**
+   * The recorded ends (heads) of the audit's hash chain with which the hub compared the chain: those in its state folder, and the one in the request.
+   */
   kept_heads: z.array(z.strictObject({ ...ChainPoint.shape, kept_in: z.string() })),
   fault_count: z.int().meta(countsFailures),
   faults: z.array(z.strictObject({ code: z.enum(AUDIT_FAULTS), sequence: z.int(), message: z.string() })),

@@ -22,7 +22,7 @@ export const Authority = z.strictObject({
   /** `hosts` counts all enrolled hosts, and `informed` those that trust the newest statement about the hub's keys. */
   hosts: z.int(),
   informed: z.int(),
-  /** Some of the hosts that do not trust the newest statement about the hub's keys yet, the host that the hub saw last first. */
+  /** Some of the hosts that do not trust the newest statement about the hub's keys yet, the most recently seen host first. */
   missing: z.array(z.strictObject({ id: NodeId, hostname: z.string(), status: NodeStatus, last_seen_at: Timestamp })),
 });
 

@@ -20,8 +20,8 @@ export const BaselineState = z.strictObject({
    */
   missing_items: z.array(z.string()),
   /**
-   * The residue items that the agent could not read when it took the baseline. While a node's baseline has an unreadable item, no turnover can find
-   * the node clean.
+   * The residue items, kinds of things that a tenant may leave, that the agent could not read when it took the baseline. While a node's baseline has
+   * an unreadable item, no turnover can find the node clean.
    */
   unreadable: z.array(z.strictObject({ item: z.string(), reason: z.string() })),
   requested_at: Timestamp.nullable(),

@@ -105,7 +105,7 @@ export const Batch = z.strictObject({
 });
 export type Batch = z.output<typeof Batch>;
 
-/** One of the two ids is null, because all operations of a batch are onboardings or all are decommissions. */
+/** Either `onboarding_id` or `decommission_id` is null, because all operations of a batch are onboardings or all are decommissions. */
 const operationIds = { onboarding_id: WorkflowId.nullable(), decommission_id: WorkflowId.nullable() };
 
 /** A batch's failed operations are grouped by their error code, because one next action applies to all hosts of a group. */

@@ -116,7 +116,7 @@ export const Decommission = z.strictObject({
   maas_system_id: z.string().nullable(),
   mode: z.enum(DECOMMISSION_MODES),
   reason: z.string(),
-  /** A person may let a decommission continue without the node's agent (lifecycle 5.8): when, who and why. */
+  /** When, by whom and why a decommission was allowed to continue without the node's agent (lifecycle 5.8). */
   forced_at: Timestamp.nullable(),
   forced_by: z.string().nullable(),
   forced_reason: z.string().nullable(),

@@ -14,20 +14,21 @@ interface NamedBy {
    */
   readonly list: string;
   /**
-   * The name of the field that contains a listed object's name. A query parameter of the list has the name of the field, and selects objects by name.
+   * The name of the field that contains a listed object's name. Every route that lists such objects has a query parameter of this name, which selects
+   * objects by their name.
    */
   readonly name: string;
   /** The name of the field that contains a listed object's id. */
   readonly id: string;
   /**
-   * If the named field of a listed object has one of the values, the object has given up its name. Another object may then have the name. `shown` is
-   * the query parameter with which the list operation also lists objects that have given up their names.
+   * An object gives up its name when the field `field` of the object has one of the values `values`, for example when a node is deleted. Another
+   * object may then have the name. `shown` is the query parameter with which the list operation also lists objects that have given up their names.
    */
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }
 
 /**
- * Marks an id in an API request that a client such as the command line may replace by the object's name. The API itself accepts only the id, so the
- * client looks the name up.
+ * Marks an id in an API request that a client such as the command line may replace by the object's name. The API itself accepts only the object's id,
+ * so the client looks up the id of the given name.
  */
 export const namedBy = (by: NamedBy) => ({ "x-named-by": by });

@@ -57,7 +57,7 @@ const ABOUT_HOST = {
     .default(1_800),
 };
 
-/** The begin of an attempt. It creates the node if the hub knows none of the name at the site. */
+/** The begin of an attempt. If the hub has no node of this hostname at the site, the request to begin an attempt creates the node. */
 export const ExternalBegin = z.strictObject({
   ...ABOUT_HOST,
   lease_seconds: z.int().min(60).max(86_400).describe("The longest silence of the external system").default(900),
@@ -86,7 +86,7 @@ export const ExternalAttempt = z.strictObject({
   hostname: z.string(),
   site_id: SiteId.nullable(),
   number: z.int(),
-  /** True if a newer attempt of the node has begun, so that reports about this one are kept and never applied. */
+  /** True if a newer attempt to provision the node has begun, so that the hub stores reports about this attempt and never applies them. */
   superseded: z.boolean(),
   generation: z.int(),
   provisioner: z.string(),
@@ -104,7 +104,7 @@ export const ExternalAttempt = z.strictObject({
   begun_at: Timestamp,
   reported_at: Timestamp,
   changed_at: Timestamp,
-  /** Until when the external system must report; null if the attempt waits for no report. */
+  /** Until when the external system must send its next report about the attempt; null if the attempt waits for no report. */
   lease_expires_at: Timestamp.nullable(),
   /** Until when the attempt waits for its completion, or the host for its readiness; null if nothing waits. */
   deadline_at: Timestamp.nullable(),
@@ -127,13 +127,16 @@ export const ExternalBegun = z.strictObject({
 });
 
 export const ExternalReported = z.strictObject({
-  /** `repeated`: the report had its effect before. `kept`: a newer attempt has begun, so the report is recorded and changes nothing. */
+  /**
+   * `repeated`: the report had its effect before. `kept`: a newer attempt to provision the host has begun, so the hub stores the report about the
+   * older attempt and changes nothing else.
+   */
   outcome: z.enum(["applied", "repeated", "kept"]),
   detail: z.string(),
   attempt: ExternalAttempt,
 });
 
-/** The hosts of an external system as it knows them now. */
+/** All hosts that an external system has now, as the external system lists them. */
 export const ExternalInventory = z.strictObject({
   provisioner: Provisioner,
   site_id: SiteId.nullable().default(null),

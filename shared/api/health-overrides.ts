@@ -32,14 +32,14 @@ export const HealthOverride = z.strictObject({
    */
   needed_erase: z.enum(["quick", "secure"]).nullable(),
   since: Timestamp,
-  /** An override of the mode `replace` hides the node's other overrides, except Muster's own. */
+  /** A health override of the mode `replace` hides the node's other health overrides, except those that Muster itself sets. */
   mode: z.enum(OVERRIDE_MODES),
-  /** The alerts that a person gave; null for an override of Muster's own, which keeps new tenants off the node. */
+  /** The alerts that the health override raises; null for a health override that Muster itself sets, which keeps new tenants off the node. */
   alerts: z.array(HealthAlert).nullable(),
   /** False if a replacement hides the override. */
   in_force: z.boolean(),
   expires_at: Timestamp.nullable(),
-  /** The number of times that the override of this source was set, for `expected_revision` of the next change. */
+  /** How often a health override of this source was set; the next change may name this number as `expected_revision`. */
   revision: z.int(),
 });
 
@@ -106,12 +106,12 @@ function refuseOwn(
   if ((message ?? tenant) !== undefined) refuse("message", "belongs to a template; an alert has its own message");
 }
 
-/** What is wrong with a node: the overrides, and the alerts of those that count. */
+/** What is wrong with a node: its health overrides, and the alerts of the overrides that are in force. */
 export const NodeHealth = z.strictObject({
   node_id: NodeId,
   health_overrides: z.array(HealthOverride),
   alerts: z.array(z.strictObject({ ...HealthAlert.shape, in_alert_since: Timestamp, sources: z.array(z.string()) })),
-  /** Whether an alert keeps new tenants off the node. Other facts may do so as well: see `unschedulable_reasons` of the node. */
+  /** Whether an alert keeps new tenants off the node. Other facts may keep new tenants off too: see `unschedulable_reasons` of the node. */
   prevents_allocations: z.boolean(),
   /** Whether an alert keeps the node's allocation from being released without force. */
   prevents_release: z.boolean(),

@@ -6,7 +6,10 @@ import { NodeLocation } from "./locations.ts";
 import { PowerAction } from "./power.ts";
 import { Timestamp } from "./values.ts";
 
-/** The statuses of an instance, which is what a tenant sees of an allocation. The words are those of NVIDIA NICo, and `Stopped` is Muster's own. */
+/**
+ * The statuses of an instance, which is what a tenant sees of an allocation. The names of the statuses are those of NVIDIA NICo; only `Stopped` is
+ * Muster's own.
+ */
 export const INSTANCE_STATUSES = [
   "Pending",
   "Provisioning",
@@ -20,7 +23,7 @@ export const INSTANCE_STATUSES = [
 export const InstanceStatus = z.enum(INSTANCE_STATUSES);
 export type InstanceStatus = z.output<typeof InstanceStatus>;
 
-/** An open allocation as its tenant sees it. The hub computes the status on each read, and stores it nowhere. */
+/** An open allocation as its tenant sees it. The hub computes the instance's status at each request and stores the status nowhere. */
 export const Instance = z.strictObject({
   /** The id of the allocation, which stays the same when the host is installed again. */
   id: AllocationId,
@@ -31,14 +34,14 @@ export const Instance = z.strictObject({
   status: InstanceStatus,
   /** Why the instance has its status, for its tenant. */
   status_reason: z.string(),
-  /** What the tenant asks for next, if the status needs that. */
+  /** The next action if the status of the instance calls for one, for example a verb that the tenant may use. */
   next_action: z.string().nullable(),
   labels: z.record(z.string(), z.string()),
   login_user: z.string(),
   host: z.string().nullable(),
   port: z.int(),
   sku_id: z.string().nullable(),
-  /** Where the host stands, as far as somebody has said it, and its availability zone in MAAS. */
+  /** Where the host stands, as far as operators have entered it, and its availability zone in MAAS. */
   location: NodeLocation,
   zone: z.string().nullable(),
   /** The power state of the machine that MAAS has last reported; null for a host without a machine in MAAS. */
@@ -51,7 +54,7 @@ export const Instance = z.strictObject({
 });
 export const InstanceDetail = z.strictObject({ ...Instance.shape, ssh_keys: z.array(z.string()) });
 
-/** A change of an instance. The labels replace all labels that the instance has. */
+/** A change of an instance. The labels in the request replace all labels that the instance has. */
 export const InstancePatch = z.strictObject({ labels: Labels });
 
 /** A request to install the host of an instance anew. */
@@ -81,7 +84,7 @@ export type MachineStatus = z.output<typeof MachineStatus>;
 
 export const StatusHistory = z.strictObject({
   node_id: NodeId,
-  /** True if older entries were left out, or retention has removed them. */
+  /** True if the status history lacks older entries, because the answer leaves them out or retention has removed them. */
   cut: z.boolean(),
   /** The oldest entry first. */
   entries: z.array(z.strictObject({ status: MachineStatus, at: Timestamp, message: z.string() })),

@@ -15,7 +15,10 @@ export const Rack = PlaceName;
 /** The height unit of a host in its rack, counted from 1; the highest racks that are sold have fewer than 100 units. */
 const Unit = z.int().min(1).max(100);
 
-/** The number of a host in the inventory of its owner, as the label on the host has it. A certificate of NIST SP 800-88 calls it the property number. */
+/**
+ * The number of a host in the inventory of its owner, as the label on the host has it. A sanitization certificate of NIST SP 800-88 calls the asset
+ * tag the property number.
+ */
 export const AssetTag = z
   .string()
   .regex(
@@ -23,7 +26,7 @@ export const AssetTag = z
     "must begin and end with a letter or digit, and have letters, digits, spaces and the characters . _ / : # - between, 64 characters at most",
   );
 
-/** Where a host stands at its site. A field is null if nobody has said it. */
+/** Where a host stands at its site. A field of the location is null if no operator has entered it. */
 export const NodeLocation = z.strictObject({
   room: z.string().nullable(),
   rack: z.string().nullable(),
@@ -42,7 +45,7 @@ function unitNeedsRack({ rack, unit }: NodeLocation, ctx: z.RefinementCtx): void
   ctx.addIssue({ code: "custom", path: ["unit"], message: "needs a rack, because a unit is a place in a rack" });
 }
 
-/** A location in a request: a field that is absent means that nobody knows it. */
+/** A location in a request, in which an absent field means that nobody knows the room, rack or unit. */
 export const LocationGiven = z
   .strictObject(placeFields)
   .superRefine(unitNeedsRack)
@@ -51,7 +54,7 @@ export type LocationGiven = z.output<typeof LocationGiven>;
 
 export const NOWHERE: NodeLocation = { room: null, rack: null, unit: null };
 
-/** The most hosts whose locations one request sets. */
+/** The largest number of hosts whose locations one request may set. */
 const MOST_HOSTS = 1000;
 
 /** The locations of many hosts of one site, named by their hostnames, as a list of racks has them. */

@@ -43,7 +43,10 @@ export const NodeBulkCreate = z
 export type NodeBulkCreate = z.output<typeof NodeBulkCreate>;
 
 const Facts = z.record(z.string(), z.union([z.string(), z.int(), z.null()]));
-/** What the verb changes at a node: the same facts before and after. They are equal if the node was already as the verb makes it. */
+/**
+ * The values of a node that the request changes, such as its status: `prior` before the change, `expected` after it. If the node already is as the
+ * request wants it, `prior` equals `expected`.
+ */
 export const NodeChange = z.strictObject({ prior: Facts, expected: Facts });
 export type NodeChange = z.output<typeof NodeChange>;
 

@@ -21,7 +21,7 @@ export const ConditionIs = z
 
 export const FailureClass = z.enum(FAILURE_CLASSES as [string, ...string[]]);
 
-/** The filters of all routes that list or count nodes. A node matches if it matches every filter that is given. */
+/** The filters of all routes that list or count nodes. A node is listed or counted if it matches every filter in the request. */
 export const nodeFilterQuery = {
   status: oneOrMore(NodeStatus, "The status of the node").optional(),
   schedulable: flag("Whether the node can take a tenant without root rights").optional(),
@@ -67,7 +67,7 @@ export const NodeSort = z.enum(SORTS).describe("The order of the list; a minus b
 /** The values of a facet are sorted by their counts, the most frequent first. */
 const Facet = z.strictObject({
   values: z.array(z.strictObject({ value: z.string(), count: z.int() })),
-  /** The number of further values, which the answer leaves out. */
+  /** The number of further values of the facet, which the answer leaves out. */
   more: z.int(),
 });
 

@@ -12,7 +12,7 @@ export const LIFECYCLE_KINDS = [
   "override",
 ] as const;
 
-/** The columns of a node's lifecycle as CSV, in the order of the list, are the fields of an entry in JSON. */
+/** The columns of a node's lifecycle in CSV, in their order; they are the fields of a lifecycle entry in JSON. */
 export const LIFECYCLE_COLUMNS = [
   "at",
   "kind",
@@ -26,8 +26,8 @@ export const LIFECYCLE_COLUMNS = [
 ] as const;
 
 /**
- * The time of a lifecycle entry about an operation, allocation or task is its beginning; its status is the present status. A lifecycle entry never
- * contains the input or result of a task, because these may hold personal data such as SSH keys.
+ * In a lifecycle entry about an operation, allocation or task, the time is when that work began, and the status is its present one. A lifecycle entry
+ * never contains the input or result of a task, because these may hold personal data such as SSH keys.
  */
 export const LifecycleEntry = z.strictObject({
   at: Timestamp,

@@ -9,18 +9,18 @@ import { SkuId } from "./sites.ts";
 import { Hostname, HostnamePrefix, IpAddress } from "./values.ts";
 
 /**
- * The largest number of nodes that one request selects. The hub locks all nodes of a batch of decommissions in one transaction. Until the transaction
- * ends, clients see no newer events.
+ * The largest number of nodes that one request selects. The hub locks all nodes of a batch of decommissions in one transaction. Until that
+ * transaction ends, clients of the event stream see no newer events.
  */
 export const MOST_NODES = 1000;
 
 const MOST_VALUES = 20;
-/** One value, or a list of values of which a node needs one. */
+/** One value, or a list of values; a node matches if it has one of them. */
 const oneOrList = <T extends z.ZodType>(item: T) => z.union([item, z.array(item).min(1).max(MOST_VALUES)]);
 
 /**
- * A request takes the nodes of its site that match every field of the filter; a field that is absent excludes no node. The fields mean the same as
- * the filters of the list of nodes.
+ * A request takes the nodes of its site that match every field of the filter; a field that is absent excludes no node. Each field of the filter means
+ * the same as the query parameter of that name in the list of nodes.
  */
 export const NodeFilter = z.strictObject({
   status: oneOrList(NodeStatus).describe("Without it, nodes of every status except deleted").optional(),
@@ -81,7 +81,7 @@ export const BatchRefusal = z.strictObject({
 });
 export type BatchRefusal = z.output<typeof BatchRefusal>;
 
-/** The refused nodes of one reason. In the text of the reason, `<host>` and `<id>` stand for what differs between the nodes. */
+/** The refused nodes of one reason. In the text of the reason, `<host>` and `<id>` replace the hostnames and ids, which differ from node to node. */
 export const RefusalGroup = z.strictObject({
   error_code: z.enum(Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]]),
   reason: z.string(),
@@ -97,7 +97,7 @@ function reasonOf({ message, hostname }: BatchRefusal): string {
   return reason.replace(new RegExp(`(?<![a-z0-9.-])${name}(?![a-z0-9-])`, "g"), "<host>");
 }
 
-/** Groups refused nodes by their reasons, the most frequent reason first. */
+/** Returns the refused nodes in groups of the same reason, with the most frequent reason first. */
 export function groupRefusals(refusals: readonly BatchRefusal[]): z.output<typeof RefusalGroup>[] {
   const groups = Map.groupBy(refusals, (refusal) => `${refusal.error_code} ${reasonOf(refusal)}`);
   return [...groups.values()]

@@ -38,7 +38,7 @@ export const NodeSummary = z.strictObject({
   port: z.int(),
   site_id: SiteId.nullable(),
   location: NodeLocation,
-  /** The number of the host in the inventory of its owner; null if nobody has said it. */
+  /** The host's number in the inventory of its owner; null if no operator has entered it. */
   asset_tag: z.string().nullable(),
   region_code: z.string(),
   sku_id: z.string(),
@@ -73,7 +73,10 @@ export const NodeList = z.strictObject({
   total: z.int().nullable(),
 });
 
-/** The change of a node by a person. A location replaces the whole earlier location, and `{}` says that the location is not known. */
+/**
+ * A person's request to change the location or the asset tag of a node. A location replaces the whole earlier location, and `{}` says that the
+ * location is not known.
+ */
 export const NodePatch = z.strictObject({
   location: LocationGiven.optional(),
   asset_tag: AssetTag.nullable()
@@ -96,14 +99,14 @@ const LackingCondition = z.strictObject({
   type: z.string(),
   wants: z.enum(["True", "False"]),
   kind: Lack,
-  /** The place of the condition's group in the policy, from 0 on; null for a condition that every node must have. */
+  /** The place of the condition's group in the readiness policy, from 0 on; null for a condition that every node must have. */
   group: z.int().nullable(),
   group_kind: z.enum(["all", "any"]).nullable(),
   status: ConditionStatus.nullable(),
   reason: z.string().nullable(),
   message: z.string(),
   since: Timestamp,
-  /** The time after which a missing condition is overdue, or a flapping one counts again; null if nothing will change without a report. */
+  /** The time after which a missing condition is overdue, or a flapping condition counts again; null if only a report can change the condition. */
   until: Timestamp.nullable(),
   next_action: z.string(),
 });
@@ -111,7 +114,7 @@ const LackingCondition = z.strictObject({
 /** Whether the node's conditions let it take work. A ready node may still be cordoned, allocated or out of service, as `schedulable` says. */
 const NodeReadiness = z.strictObject({
   ready: z.boolean(),
-  /** The readiness policy of the node's profile. A node without a profile has the empty policy, and both other fields are null. */
+  /** The readiness policy of the node's profile. For a node without a profile, `groups` is empty, and `profile_id` and `profile_name` are null. */
   policy: z.strictObject({
     profile_id: ProfileId.nullable(),
     profile_name: z.string().nullable(),

@@ -5,10 +5,10 @@ import { OperationKind } from "./operations.ts";
 import { Timestamp } from "./values.ts";
 
 /**
- * What an operation did during a part of its time.
+ * What an operation did during a segment, which is a part of the time of one stage.
  * - `working`: a hub or a host carried out the stage.
- * - `waiting`: the stage waited, for MAAS, the agent, a service that was away, or its turn. `reason` says for what.
- * - `retrying`: the stage had failed and was to be tried again, or was being tried again. `reason` is the failure.
+ * - `waiting`: the stage waited for MAAS, the agent, an unavailable service, or its turn. `reason` of a `waiting` segment says for what it waited.
+ * - `retrying`: the stage had failed, and the hub was about to repeat it or repeated it. `reason` of a `retrying` segment is the failure.
  * - `undoing`: the hub undid what the stage had done.
  * - `stopped`: the stage had failed for good, and the operation waited for a person.
  */
@@ -39,13 +39,13 @@ export const TimelineStage = z.strictObject({
   stage: z.string(),
   state: z.enum(TIMELINE_STATES),
   segments: z.array(TimelineSegment),
-  /** Seconds of all segments but `stopped`, because the time in which a person was awaited says nothing about the stage. */
+  /** The seconds of all segments of the stage but the `stopped` ones, because a wait for a person says nothing about the stage's usual length. */
   duration_seconds: z.number(),
   /** The deadline of the stage that is under way. */
   deadline: Timestamp.nullable(),
   /** The last message of the stage. */
   message: z.string().nullable(),
-  /** How long the stage took in operations of the same kind at the same site; null if none of them is known. */
+  /** How long the stage took in earlier operations of the same kind at the same site; null if the hub knows no such operation. */
   usual: UsualDuration.nullable(),
 });
 export type TimelineStage = z.output<typeof TimelineStage>;
@@ -60,7 +60,7 @@ export const OperationTimeline = z.strictObject({
   hostname: z.string(),
   requested_at: Timestamp,
   completed_at: Timestamp.nullable(),
-  /** The time of the answer by the clock of the database, by which a client measures the segments that go on. */
+  /** The time of the answer by the clock of the database; with it, a client measures how long a segment without an end has lasted. */
   now: Timestamp,
   stages: z.array(TimelineStage),
   /** Seconds that the stage under way and the expected stages usually still take; null if unknown, or if the operation does not go on by itself. */

@@ -13,7 +13,10 @@ export type OperationKind = z.output<typeof OperationKind>;
 
 const { error_details: _large, ...progress } = workflowProgress;
 
-/** An operation in the list of all operations. Its own route, of an onboarding or of a decommission, shows its history and its error's details. */
+/**
+ * An operation in the list of all operations. The route of a single onboarding or decommission also shows the operation's history and the details of
+ * its error.
+ */
 export const OperationSummary = z.strictObject({
   operation_id: WorkflowId,
   kind: OperationKind,

@@ -11,7 +11,7 @@ export const OverviewHistoryQuery = z.strictObject({
   site_id: SiteId.describe("Only the nodes and operations of this site").optional(),
 });
 
-/** How the fleet stood in the past, at even steps of time. A time without a sample, in which no hub ran, has no point. */
+/** How the fleet stood in the past, at even steps of time. A time at which no hub ran, so that nobody counted the nodes, has no point. */
 export const OverviewHistory = z.strictObject({
   /** Seconds between two points. */
   step_seconds: z.int(),
@@ -21,7 +21,7 @@ export const OverviewHistory = z.strictObject({
       at: Timestamp,
       /** The number of nodes by status, without the statuses that no node had. */
       nodes: z.partialRecord(NodeStatus, z.int()),
-      /** The number of nodes that could take a tenant without root rights. */
+      /** The number of nodes that could take a tenant to whom the allocation gives no root rights. */
       schedulable: z.int(),
       /** The number of failed operations, which waited for a person. */
       waiting: z.int(),

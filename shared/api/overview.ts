@@ -19,7 +19,7 @@ export const Overview = z.strictObject({
       sku_id: z.string(),
       status: NodeStatus,
       count: z.int(),
-      /** The number of these nodes that can take a tenant without root rights now. */
+      /** The number of nodes in the group that can now take a tenant to whom the allocation gives no root rights. */
       schedulable: z.int(),
     }),
   ),
@@ -43,7 +43,7 @@ export const Overview = z.strictObject({
   slow: z.strictObject({ count: z.int(), operations: z.array(OperationSummary) }),
   /** Drift that no person has acknowledged yet. */
   drift: z.array(z.strictObject({ rule: DriftRule, severity: DriftSeverity, count: z.int() })),
-  /** The breakers that are open, and hold changes of nodes back. */
+  /** The open breakers, each of which holds back changes of the nodes of a site. */
   breakers: z.array(Breaker),
   /** Nodes in service whose agents did not renew their certificates in time: the certificate ends within four hours, or has ended. */
   certificates: z.strictObject({

@@ -22,7 +22,7 @@ export const NodePowerRequest = z.strictObject({
     .default(false),
 });
 
-/** A request for the power of a machine, and what came of it. */
+/** A request to switch a machine's power or restart its system, and the outcome of the request. */
 export const PowerAction = z.strictObject({
   id: PowerActionId,
   node_id: NodeId,
@@ -34,7 +34,7 @@ export const PowerAction = z.strictObject({
   requested_by: z.string(),
   reason: z.string(),
   requested_at: Timestamp,
-  /** The time at which the action fails if it has not come to its end. */
+  /** The time at which the power action fails if it has not come to its end by then. */
   deadline_at: Timestamp,
   wait_reason: z.string().nullable(),
   error_code: z.enum(POWER_ERRORS).nullable(),

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const MOST_VALUES = 20;
 
-/** A query parameter with one value or several values, which commas separate. An item matches if it has one of the values. */
+/** A query parameter with one value or several values, which commas separate. The query parameter matches an item that has one of the values. */
 export const oneOrMore = <T>(item: z.ZodType<T, string>, what: string) =>
   z
     .string()

@@ -18,8 +18,8 @@ export const ReadinessSignalTaken = z.strictObject({
   signal_id: z.uuid(),
   outcome: SignalOutcome,
   /**
-   * A host compares the node's present generation with the generation of its own readiness signal. The hub stores a readiness signal of another
-   * generation but does not apply it.
+   * A host compares the node's present generation with the generation of its own readiness signal. The hub stores a readiness signal for a generation
+   * other than the node's present one, but does not apply the signal.
    */
   node_generation: z.int(),
 });

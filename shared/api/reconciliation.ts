@@ -46,8 +46,8 @@ export const ReconciliationStatus = z.strictObject({
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
       /**
-       * How many machines of the site the watcher found but could not read in its last sweep. The hub treats a machine that it could not read neither
-       * as changed nor as deleted.
+       * How many machines of the site the watcher found but could not read in its last sweep. If the hub cannot read a machine in MAAS, the hub
+       * treats the machine neither as changed nor as deleted.
        */
       unreadable_machines: z.int(),
       /** How many polls of the site have failed since the last successful poll. */

@@ -23,7 +23,7 @@ export const Repair = z.strictObject({
   site_id: SiteId.nullable(),
   mode: RepairMode,
   state: RepairStateName,
-  /** The time since which the case is in its state, for example the age of a request that nobody has claimed. */
+  /** The time since which the repair case is in its state, for example the age of a request that nobody has claimed. */
   state_since: Timestamp,
   issue: z.strictObject({ ...HealthIssue.shape, details: z.string().nullable() }),
   finding: z.string().nullable(),
@@ -51,7 +51,7 @@ export const RepairDetail = z.strictObject({
   ...Repair.shape,
   /** Whether the host was cleaned after the tenant who reported the fault; unknown without such a tenant, or before the end of the cleaning. */
   sanitized: z.enum(["yes", "no", "unknown"]),
-  /** What still keeps a repaired machine in repair; empty in every other state. */
+  /** What keeps a repaired machine in repair; empty if the repair case is in another state. */
   failed_checks: z.array(z.strictObject({ code: z.string(), message: z.string(), next_action: z.string() })),
   timeline: z.array(
     z.strictObject({

@@ -1,6 +1,6 @@
 /**
- * The roles of people and programs that use the API (decision I3). The roles form no ladder: the table `RIGHTS_OF` in `shared/api/rights.ts` says
- * which rights each role has.
+ * The roles of people and programs that use the API (decision I3). The roles are not ordered from weak to strong: the table `RIGHTS_OF` in
+ * `shared/api/rights.ts` says which rights each role has.
  */
 export const API_ROLES = ["viewer", "operator", "admin", "provisioner", "tenant", "repair"] as const;
 export type ApiRole = (typeof API_ROLES)[number];

@@ -26,7 +26,10 @@ export const SanitizationSummary = z.strictObject({
 });
 export type SanitizationSummary = z.output<typeof SanitizationSummary>;
 
-/** The newest sanitization record of one node. A kept list of heads shows later whether records at the end of a chain are missing. */
+/**
+ * The newest sanitization record of one node. A list of the newest records of all nodes, kept elsewhere, shows later whether records at the end of a
+ * node's chain are missing.
+ */
 export const SanitizationHead = z.strictObject({
   node_id: NodeId,
   hostname: z.string(),
@@ -38,7 +41,10 @@ export type SanitizationHead = z.output<typeof SanitizationHead>;
 
 export const VALIDATION_RESULTS = ["accepted", "rejected"] as const;
 
-/** What somebody found who validated a sanitization record. A validation is not a part of the record, and changes neither the record nor its verdict. */
+/**
+ * The finding of a person who validated a sanitization record. A validation is not a part of the record, and changes neither the record nor its
+ * verdict.
+ */
 export const SanitizationValidation = z.strictObject({
   id: z.uuid(),
   record_id: z.uuid(),

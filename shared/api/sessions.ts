@@ -20,7 +20,7 @@ export const PageSession = z.strictObject({
   expires_at: Timestamp.describe("The time at which the session ends at the latest"),
 });
 
-/** What a client needs to know for a sign-in through the provider. */
+/** What a client needs to know to sign in through the hub's OpenID Connect provider. */
 export const SignInOffer = z.strictObject({
   provider: z
     .strictObject({

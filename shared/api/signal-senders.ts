@@ -36,7 +36,7 @@ export const SignalSender = z.strictObject({
   name: z.string(),
   site_ids: z.array(SiteId).nullable(),
   status: z.enum(["valid", "revoked"]),
-  /** The path to which the sender posts its signals. */
+  /** The path of the hub to which the external system posts its readiness signals. */
   path: z.string(),
   created_by: z.string(),
   created_at: Timestamp,
@@ -44,5 +44,5 @@ export const SignalSender = z.strictObject({
   revoked_at: Timestamp.nullable(),
 });
 
-/** The answer to the creation of a sender and to a rotation. Only this answer shows the secret. */
+/** The answer to the creation of a signal sender, and to the rotation of its secret. Only this answer shows the secret. */
 export const SignalSenderSecret = z.strictObject({ ...SignalSender.shape, secret: z.string() });

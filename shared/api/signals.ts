@@ -4,7 +4,7 @@ import { Int4 } from "../int4.ts";
 import { ForeignReadinessSignal } from "../readiness.ts";
 import { Hostname, MacAddress, Timestamp } from "./values.ts";
 
-/** The largest number of signals in one request. */
+/** The largest number of readiness signals in one request. */
 export const SIGNALS_AT_ONCE = 100;
 
 /** The ways in which a signal can name its node, in the words of the API. */
@@ -27,11 +27,11 @@ export const NamedNode = z
   );
 export type NamedNode = z.output<typeof NamedNode>;
 
-/** The largest number of characters in the id of a signal. */
+/** The largest number of characters in the id of a readiness signal. */
 export const SIGNAL_ID_LENGTH = 336;
 const SignalId = z.string().regex(/^[\x21-\x7e]{1,336}$/, "must be 1 to 336 visible ASCII characters without spaces");
 
-/** A report of conditions of one node. Without `generation`, the signal is about the node's present generation. */
+/** A report of conditions of one node. A signal without `generation` is about the node's present generation. */
 export const Signal = z.strictObject({
   signal_id: SignalId.describe("The sender's own id of the signal; the hub accepts each id of a sender once"),
   node: NamedNode,
@@ -46,13 +46,16 @@ export const SignalBatch = z.strictObject({ signals: z.array(z.unknown()).min(1)
 export const SignalBatchCreate = z.strictObject({ signals: z.array(Signal).min(1).max(SIGNALS_AT_ONCE) });
 
 /**
- * What became of a stored signal.
+ * What the hub did with a stored signal, and why.
  * - `applied`: at least one condition of the signal is the newest report.
- * - `parked`: no node fits yet. `expired`: no node has fitted for a day.
- * - `stale`: it is about an earlier generation of the node. `early`: it is about a generation that the node does not have yet.
- * - `late`: each of its conditions has a newer report. `conflicting`: another report about the same moment says a worse status.
- * - `reused`: another signal of the sender with its id has other content.
- * - `foreign`: the node belongs to no site of the sender.
+ * - `parked`: no node fits the signal yet.
+ * - `expired`: no node has fitted the signal for a day.
+ * - `stale`: the signal is about an earlier generation of the node.
+ * - `early`: the signal is about a generation that the node does not have yet.
+ * - `late`: the hub has a newer report of each condition of the signal.
+ * - `conflicting`: another report about the same moment gives the condition a worse status.
+ * - `reused`: an earlier signal of the same sender has the same id and other content.
+ * - `foreign`: the node of the signal belongs to no site of the sender.
  */
 export const STORED_OUTCOMES = [
   "applied",
@@ -67,7 +70,10 @@ export const STORED_OUTCOMES = [
 ] as const;
 export type StoredOutcome = (typeof STORED_OUTCOMES)[number];
 
-/** `known`: the hub has accepted the signal before. `invalid`, `ambiguous` and `refused`: the hub has not stored the signal, and `detail` says why. */
+/**
+ * `known`: the hub has accepted a signal of the same sender and id before. `invalid`, `ambiguous` and `refused`: the hub has not stored the signal,
+ * and `detail` says why.
+ */
 const Outcome = z.enum([
   ...STORED_OUTCOMES.filter((one) => one !== "expired"),
   "known",
@@ -85,7 +91,7 @@ export const SignalResult = z.strictObject({
 });
 export type SignalResult = z.output<typeof SignalResult>;
 
-/** The results are in the order of the signals. */
+/** The list `results` has the order of the signals in the request. */
 export const SignalsTaken = z.strictObject({ accepted: z.int(), refused: z.int(), results: z.array(SignalResult) });
 
 /** A signal as the hub has stored it. */
@@ -101,7 +107,7 @@ export const ReceivedSignal = z.strictObject({
   boot_id: z.string().nullable(),
   conditions: ForeignReadinessSignal.shape.conditions,
   received_at: Timestamp,
-  /** When the hub decided what becomes of the signal; for a parked signal, when the hub gives it up. */
+  /** When the hub decided the signal's outcome; null for a parked signal, which the hub gives up at `parked_until`. */
   decided_at: Timestamp.nullable(),
   parked_until: Timestamp.nullable(),
 });

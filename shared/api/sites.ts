@@ -153,7 +153,7 @@ export const SiteProbe = z.strictObject({
     z.strictObject({
       name: z.enum(PROBE_CHECKS),
       status: z.enum(["ok", "warning", "failed"]),
-      /** `profile` is null for a check that concerns the whole site. */
+      /** `profile` is null for a check of the site's probe that concerns the whole site. */
       profile: z.string().nullable(),
       message: z.string(),
     }),
@@ -163,13 +163,13 @@ export type SiteProbe = z.output<typeof SiteProbe>;
 
 /** What a host of the SKU has at least, besides its GPUs. A host may have more than its SKU says, but not more GPUs. */
 export const SkuHardware = z.strictObject({
-  /** The installed memory. The kernel keeps a part of it for itself, so the hub allows for that. */
+  /** The installed memory. The Linux kernel keeps a part of the memory for itself, so the hub accepts a host that reports up to a tenth less. */
   memory_gib: z.int().min(1).max(1_048_576).exactOptional(),
   disks: z
     .array(z.strictObject({ count: z.int().min(1).max(256), min_gb: z.int().min(1).max(10_000_000) }))
     .max(8)
     .exactOptional(),
-  /** Network interfaces with a link of at least this speed. */
+  /** How many network interfaces with a link of at least `min_gbps` the host has. */
   nics: z
     .array(z.strictObject({ count: z.int().min(1).max(256), min_gbps: z.int().min(1).max(10_000) }))
     .max(8)
@@ -232,7 +232,7 @@ export const RoceAssignmentUpsert = z.strictObject({
     .max(5000)
     .describe('Rows as {"hostname": "c07u41", "interface": "enp28s0np0", "ipv4_cidr": "172.30.0.1/31"}'),
 });
-/** The results have the order in which the request lists the RoCE rows. */
+/** The list `items` has the order in which the request lists the RoCE rows. */
 export const RoceAssignmentWritten = z.strictObject({
   written: z.int(),
   failed: z.int().meta(countsFailures),

@@ -50,7 +50,7 @@ export const SshKeyGroupCreate = z.strictObject({
   site_ids: sites("The sites at which the group may be used; without sites, at every site").optional(),
 });
 
-/** A change replaces the whole list of keys or sites that it names. */
+/** A field with keys or sites in the request replaces the whole list of keys or sites of the group. */
 export const SshKeyGroupPatch = z.strictObject({
   name: Name.optional(),
   description: Description.optional(),
@@ -65,13 +65,13 @@ export const SshKeyGroup = z.strictObject({
   description: z.string(),
   key_ids: z.array(SshKeyId),
   site_ids: z.array(SiteId).nullable(),
-  /** The worst status of the allocations that use the group; without such allocations `synced`. */
+  /** The worst status of the open allocations that use the SSH key group; `synced` if no open allocation uses the group. */
   status: KeySyncStatus,
   /** Why the status is not `synced`. */
   status_reason: z.string().nullable(),
-  /** The status at each site of the group, and at each site with an allocation that uses it. */
+  /** The status at each site of the SSH key group, and at each further site with an open allocation that uses the group. */
   sites: z.array(z.strictObject({ site_id: SiteId, status: KeySyncStatus })),
-  /** The number of open allocations that use the group. */
+  /** The number of open allocations that use the SSH key group. */
   allocations: z.int().min(0).max(1_000_000),
   created_by: z.string(),
   created_at: Timestamp,

@@ -12,8 +12,9 @@ const planOf = <T extends PlannedTaskType, I extends z.ZodObject>(type: T, input
   z.strictObject({ type: z.literal(type), plan: z.literal(true), input });
 
 /**
- * An operator may order the plan of each task that has one. A task type with a plan that is missing here does not compile. The order of a plan has
- * no secret: the plan of `node.hw_sync_reseed` needs no token of MAAS.
+ * For each task type that can be planned, an operator may order a plan, which says what the task would do and changes nothing. If `PLANS` lacks a
+ * task type that can be planned, the code does not compile. The order of a plan has no secret: the plan of `node.hw_sync_reseed` needs no token of
+ * MAAS.
  */
 const PLANS = {
   "node.drain": planOf("node.drain", TASKS["node.drain"].input.omit({ plan: true })),
@@ -42,8 +43,8 @@ const PLANS = {
 } satisfies { readonly [T in PlannedTaskType]: z.ZodObject };
 
 /**
- * What an operator may order by the API: the check of an agent, the close of terminals, and plans. Only the hub's own operations order any other task
- * that changes a host.
+ * The tasks that an operator may order by the API: the check of an agent, the close of terminals, and the plan of a task. Any other task that changes
+ * a host comes only from the hub's own operations.
  */
 export const TaskCreate = z.discriminatedUnion("type", [
   orderOf(TASKS["node.heartbeat_check"]),

@@ -14,7 +14,7 @@ export type TokenId = z.output<typeof TokenId>;
 
 /** The longest life of a token that the API makes. Every such token expires. */
 export const MOST_TOKEN_DAYS = 366;
-/** The longest time for which the old token stays valid after a rotation. */
+/** The longest time for which the old token stays valid after the rotation of a token. */
 const MOST_OVERLAP_SECONDS = 7 * 86_400;
 const MOST_SITES_OF_A_TOKEN = 100;
 
@@ -70,12 +70,12 @@ export const Token = z.strictObject({
   last_four: z.string().nullable(),
   created_by: z.string().nullable(),
   created_at: Timestamp,
-  /** Null only for the hub's first token and for tokens of an older version. */
+  /** Null only for the hub's first token and for tokens that an older version of the hub made. */
   expires_at: Timestamp.nullable(),
   /** The hub writes the last use of a token at most once a minute. */
   last_used_at: Timestamp.nullable(),
   revoked_at: Timestamp.nullable(),
-  /** The end of the overlap after a rotation, until which the old token is valid too. */
+  /** The time until which the old token stays valid after a rotation. */
   previous_valid_until: Timestamp.nullable(),
 });
 export type Token = z.output<typeof Token>;

@@ -29,12 +29,12 @@ export const workflowProgress = {
   status: WorkflowStatus,
   current_stage: z.string(),
   current_attempt: z.int(),
-  /** What the workflow's stage waits for, in words; null when the stage does not wait. */
+  /** What the workflow's stage waits for, as a sentence; null when the stage does not wait. */
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
   /**
    * A verb that the hub accepted while a run of the workflow's stage was under way takes effect after the run. `pending_verb` is null when no
-   * accepted verb waits for the end of a run.
+   * accepted verb waits for the end of a run of the workflow's stage.
    */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),

@@ -17,9 +17,9 @@ export type JournalState = (typeof JOURNAL_STATES)[number];
 
 const taskRef = { task_id: TaskId, epoch: PositiveInt4 };
 
-/** A progress report may be as large as the largest one of any task type: a drain's list of users who are still logged in. */
+/** A frame's progress report may be as large as the largest one of any task type: a drain's list of users who are still logged in. */
 const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
-/** A task's result may be as large as the largest one of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
+/** A frame with a task's result may be as large as the largest result of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
 const Result = boundedJson({ depth: 8, values: 24_000, characters: 320 * 1024 });
 
 /** The reasons for which the agent refuses a task's order. The agent never runs an order that it has refused. */
@@ -36,7 +36,7 @@ export const OrderRejection = z.enum(ORDER_REJECTIONS);
 export type OrderRejection = z.output<typeof OrderRejection>;
 
 /**
- * A frame carries the reply of a task's handler in a general form. The hub checks each reply against the reply schema of the task's type in the task
+ * The schema of a frame accepts the reply of a task of any type. The hub checks each reply against the reply schema of the task's type in the task
  * catalogue.
  */
 export const WireReply = z.discriminatedUnion("ok", [

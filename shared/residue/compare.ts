@@ -36,8 +36,8 @@ export interface ResidueJudgement {
 }
 
 /**
- * An item that is unreadable in the snapshot, or in a baseline that it needs, is not clean. A residue item whose rule needs a baseline is not clean
- * without a baseline.
+ * A residue item that is unreadable in the snapshot, or in a baseline that the item needs, is not clean. A residue item whose rule needs a baseline
+ * is not clean without a baseline.
  */
 export function compareResidue(
   baseline: ResidueSnapshot | null,
@@ -99,7 +99,10 @@ function differences(
   return difference(before.entries, now.entries, REMOVED_COUNTS[rule]);
 }
 
-/** For each rule, which entries of the baseline are findings if they are gone. A disk that is no longer mounted keeps its files, which nobody read. */
+/**
+ * For each residue rule, the entries of the baseline that are findings if they are missing in the residue snapshot. An unmounted disk still has its
+ * files, but the agent does not read them, so a missing mount of a disk is a finding.
+ */
 const REMOVED_COUNTS = {
   same: () => true,
   no_more: () => false,
@@ -124,7 +127,7 @@ function difference(
   return findings;
 }
 
-/** Two entries with one name count as one entry with both digests. */
+/** Returns the digest of each entry by the entry's name; several entries of one name count as one entry with all their digests. */
 function digestsOf(entries: readonly ResidueEntry[]): ReadonlyMap<string, string> {
   const digests = new Map<string, string[]>();
   for (const { name, digest } of entries) digests.set(name, [...(digests.get(name) ?? []), digest].sort());

@@ -3,11 +3,12 @@ import type { ResidueSnapshot } from "./snapshot.ts";
 const PREFIX = "disk ";
 
 /**
- * The name of a disk in the residue item `disks`. The agent gives a disk without a serial number another kind of name in the residue item `disks`.
+ * The name of a disk in the residue item `disks`. In the residue item `disks`, the name of a disk without a serial number does not begin with `disk
+ * `.
  */
 export const diskEntryName = (serial: string): string => `${PREFIX}${serial}`;
 
-/** The list of serial numbers is null if the residue snapshot does not tell the disks. */
+/** Returns the serial numbers of the disks in the residue snapshot, or null if the agent could not read the disks. */
 export function disksOf(snapshot: ResidueSnapshot | null): readonly string[] | null {
   const disks = snapshot?.disks;
   if (disks === undefined || "unreadable" in disks) return null;

@@ -1,16 +1,16 @@
 /**
- * By these rules, the hub judges the items of a residue snapshot. By the rule `same`, the item's entries must equal the entries of the baseline. By
- * the rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. The rule `disks_stay` demands the same, and that no
- * mount of a disk is gone. By the rule `none`, a residue item must have no entry. By the rule `tenant`, a residue item must have no entry either; the
- * agent reads the item only for a known tenant.
+ * The rules by which the hub judges the items of a residue snapshot. By the rule `same`, a residue item must have the same entries as in the
+ * baseline. By the rule `no_more`, a residue item may have fewer entries than in the baseline, but no new or changed entry. By the rule `disks_stay`,
+ * a residue item must meet the rule `no_more`, and no mount of a disk may be missing. By the rule `none`, a residue item must have no entry. By the
+ * rule `tenant`, a residue item must have no entry, and the agent reads the item only for a known tenant.
  */
 export type ResidueRule = "same" | "no_more" | "disks_stay" | "none" | "tenant";
 
 export interface ResidueItemSpec {
-  /** The title is the residue item's name for operators. */
+  /** The name that operators see for the residue item. */
   readonly title: string;
   readonly rule: ResidueRule;
-  /** The parts of the host that the agent reads for the residue item. */
+  /** The parts of the host that the agent reads for a residue item. */
   readonly reads: string;
 }
 
@@ -242,7 +242,7 @@ export type ResidueItem = keyof typeof RESIDUE_ITEMS;
 export const RESIDUE_ITEM_NAMES = Object.keys(RESIDUE_ITEMS) as readonly ResidueItem[];
 export const ruleOf = (item: ResidueItem): ResidueRule => RESIDUE_ITEMS[item].rule;
 /**
- * The residue items that a comparison needs in the baseline too. If the baseline of a node lacks one of them, no comparison finds its host
- * clean.
+ * The residue items of the rules `same` and `no_more`, which the hub compares with the node's baseline, so that the baseline needs them too. If the
+ * baseline of a node lacks one of these residue items, no comparison finds the node's host clean.
  */
 export const COMPARED_ITEMS = RESIDUE_ITEM_NAMES.filter((item) => ["same", "no_more"].includes(ruleOf(item)));

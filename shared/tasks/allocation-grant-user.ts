@@ -24,8 +24,8 @@ export const grantUser = defineTask({
     root: z.boolean(),
     plan: z.boolean(),
     /**
-     * The lowest uid that the account may get, because tenants of an earlier system of the machine had the uids below. Their files may still be on
-     * data disks. The order has the field only after such tenants, because an older agent does not know it.
+     * The lowest uid that the account may get: tenants of an earlier system of the machine had lower uids, and their files may still be on data
+     * disks. The order has the field `lowest_uid` only if there were such tenants, because an older agent does not know the field.
      */
     lowest_uid: z
       .int()

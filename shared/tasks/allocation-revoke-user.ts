@@ -26,7 +26,7 @@ export const MOST_ROOT_WAYS = 16;
 
 /**
  * Removes a tenant's account from the host, with the account's processes, sessions and planned jobs (architecture 14.2). The task
- * `node.storage_cleanup` removes the account's files in other folders than its home, such as `/tmp`. The task `allocation.revoke_user` is not
+ * `node.storage_cleanup` removes the tenant's files in other folders than the home, such as `/tmp`. The task `allocation.revoke_user` is not
  * destructive, because a second run removes only what is left of the allocation's own account.
  */
 export const revokeUser = defineTask({

@@ -4,8 +4,8 @@ import { ReportedCondition } from "../readiness.ts";
 import { defineTask } from "./define-task.ts";
 
 /**
- * The task `node.check_hardware` looks at the host's hardware now and changes nothing. The hub compares the inventory in the result with the node's SKU
- * before the node takes a tenant (decision H2).
+ * The task `node.check_hardware` looks at the host's hardware now and changes nothing. The hub compares the inventory in the task's result with the
+ * node's SKU before the node takes a tenant (decision H2).
  */
 export const checkHardware = defineTask({
   type: "node.check_hardware",
@@ -18,7 +18,7 @@ export const checkHardware = defineTask({
     inventory: Inventory,
     /** Whether the agent could count the GPUs on the PCI bus, so that the inventory's list of GPUs is complete. */
     gpus_counted: z.boolean(),
-    /** The conditions `hardware.*` and `health.*` as the agent finds them now. */
+    /** The conditions `hardware.*` and `health.*` as the agent found them during the task. */
     conditions: z.array(ReportedCondition).max(32),
   }),
   progress: z.null(),

@@ -29,6 +29,6 @@ export type CleaningStep = z.output<typeof CleaningStep>;
 
 export const CleaningSteps = z.array(CleaningStep).max(MOST_CLEANING_STEPS);
 
-/** The cleaning steps of one task type have only the given names. */
+/** Returns the schema of a task's list of cleaning steps, in which each step has one of the given names. */
 export const cleaningStepsNamed = <const N extends readonly [string, ...string[]]>(names: N) =>
   z.array(CleaningStep.extend({ step: z.enum(names) })).max(MOST_CLEANING_STEPS);

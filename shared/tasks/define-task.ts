@@ -5,7 +5,10 @@ export type ErrorHandling = "retry" | "fail";
 /** Whether a task may change the host. A task that changes only the agent's own notes in its state folder changes nothing of the host. */
 export type TaskChanges = "host" | "nothing";
 
-/** The input of a task that may change the host can ask for a plan. An order without the optional field `plan` asks for the work itself. */
+/**
+ * The input of a task that may change the host can ask for a plan. An order without the optional field `plan` asks the agent to do the work and not
+ * only to plan it.
+ */
 type WithPlan = { readonly shape: { readonly plan: z.ZodBoolean | z.ZodExactOptional<z.ZodBoolean> } };
 
 export interface TaskSpec<

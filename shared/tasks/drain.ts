@@ -24,7 +24,10 @@ export const drain = defineTask({
     drained: z.boolean(),
     sessions_closed: z.int().min(0),
     remaining_users: z.array(z.string()),
-    /** Only the result of a plan has `steps`. In a plan, `remaining_users` are the users that the drain would wait for. */
+    /**
+     * `steps` is present only in the result of a plan, which says what the drain would do. In a plan, `remaining_users` are the users that the drain
+     * would wait for.
+     */
     steps: cleaningStepsNamed(DRAIN_STEPS).exactOptional(),
   }),
   progress: z.strictObject({ remaining_users: z.array(z.string()) }),

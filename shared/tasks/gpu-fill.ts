@@ -17,8 +17,8 @@ const GPU_FILL_STEPS = ["gpu_fill"] as const;
 
 /**
  * Overwrites the memory of the host's GPUs and keeps the memory allocated until the hub's challenge (decision C2). For each GPU, a worker process
- * allocates all memory and fills it with a stream of bytes from the hub's seed. Then it compares the memory with the stream. The task's result
- * contains each worker's commitment: what the worker allocated, found and compared. The workers hold the GPU memory until the task
+ * allocates all memory and fills it with a stream of bytes from the hub's seed. Then the worker process compares the memory with the stream. The
+ * task's result contains each worker's commitment: what the worker allocated, found and compared. The workers hold the GPU memory until the task
  * `node.gpu_challenge` asks about it, or until `hold_seconds` have passed.
  *
  * The seed of a `node.gpu_fill` is no secret: the seed protects nothing, and the host must know the seed. The task's database row keeps the seed, so
@@ -73,7 +73,8 @@ export const gpuFill = defineTask({
         version: z.string().max(256),
         /**
          * Registry settings of the NVIDIA driver, which can turn off the driver's own clearing of GPU memory. On a newly deployed host, `registry`
-         * and `registry_per_device` are empty. The amdgpu driver has no registry, so both texts are empty on a host with AMD GPUs.
+         * and `registry_per_device` are empty. With AMD GPUs, `registry` and `registry_per_device` are empty, because the amdgpu driver has no such
+         * settings.
          */
         registry: z.string().max(256),
         registry_per_device: z.string().max(256),

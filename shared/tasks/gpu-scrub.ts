@@ -9,7 +9,10 @@ export type GpuVendor = (typeof GPU_VENDORS)[number];
 export const GPU_RUNGS = ["reset", "reload"] as const;
 export type GpuRung = (typeof GPU_RUNGS)[number];
 
-/** A profile names the strongest means by which a turnover may free GPUs. The hub orders a power cycle of the host in MAAS. */
+/**
+ * The profile names the strongest means by which a turnover (the cleaning between two tenants) may free GPUs from the tenant's work. The hub orders a
+ * power cycle of the host in MAAS.
+ */
 export const GPU_RESET_MEANS = [...GPU_RUNGS, "power_cycle"] as const;
 export type GpuResetMeans = (typeof GPU_RESET_MEANS)[number];
 
@@ -32,13 +35,13 @@ export const GPU_STEPS = [
 ] as const;
 export type GpuStepName = (typeof GPU_STEPS)[number];
 
-/** With more than 32 GPUs, the task would have more steps than a task's result may have. */
+/** With more than 32 GPUs, the task `node.gpu_scrub` would have more cleaning steps than a task's result may have. */
 const MOST_GPUS = 32;
 
 /**
  * Resets the GPUs of the host, which supports at most the claim level `reset_only` (decision C2), and reports their state before and after. The task
- * `node.gpu_scrub` is destructive, because it ends the processes that hold a GPU. If the task was interrupted, the hub decides whether to repeat it,
- * because a repetition could end processes of a restarted service.
+ * `node.gpu_scrub` is destructive, because it ends the processes that hold a GPU. If a `node.gpu_scrub` was interrupted, the hub decides whether to
+ * repeat the task, because a repetition could end processes of a restarted service.
  */
 export const gpuScrub = defineTask({
   type: "node.gpu_scrub",
@@ -69,15 +72,15 @@ export const gpuScrub = defineTask({
   }),
   progress: z.strictObject({ step: z.enum(GPU_STEPS) }),
   /**
-   * The task `node.gpu_scrub` reports an error only if the task has changed nothing, or if the task's process was lost. After the first change to the
-   * host, the task reports a failure as a failed step of its result. The hub gets the failed step's evidence.
+   * The task `node.gpu_scrub` reports an error only if the task has changed nothing, or if the task's process was lost. After its first change to the
+   * host, the task `node.gpu_scrub` reports a failure as a failed step of its result. The hub gets the failed step's evidence.
    */
   errors: {
     /** The tool of the GPU vendor, for example `nvidia-smi`, is not installed on the host. */
     tool_missing: "fail",
     /**
-     * A program that talks to the GPU driver hangs since this or an earlier run of the task. Only a reboot of the host ends a program that hangs in
-     * the GPU driver.
+     * A program that talks to the GPU driver has hung since this run or an earlier run of the task. Only a reboot of the host ends a program that
+     * hangs in the GPU driver.
      */
     driver_wedged: "fail",
     /** The agent has changed nothing, because it could not read the state of the GPUs before the cleaning. */
@@ -86,7 +89,7 @@ export const gpuScrub = defineTask({
     services_not_restored: "fail",
     /**
      * The worker process that cleans the GPUs ended without a result. The agent has tried to start the services that the worker process had stopped
-     * before its end. The message of the error says whether the services run.
+     * before its own end. The message of the error `work_lost` says whether these services run.
      */
     work_lost: "fail",
     /** The host does not run systemd, which would enforce the deadline of a program that hangs in the GPU driver. */

@@ -41,7 +41,7 @@ export const hwSyncReseed = defineTask({
      * do not report `interval_seconds`.
      */
     interval_seconds: z.int().nullable().optional(),
-    /** Only the result of a plan has `steps`. */
+    /** `steps` is present only in the result of a plan, which says what the task would write. */
     steps: cleaningStepsNamed(RESEED_STEPS).exactOptional(),
   }),
   progress: z.strictObject({ step: z.enum(RESEED_STEPS) }),

@@ -20,7 +20,7 @@ import { validateClean } from "./validate-clean.ts";
 
 type Loaded<T extends TaskType> = Awaited<ReturnType<(typeof TASK_TYPES)[T]["load"]>>;
 
-/** The schemas of all task types, for the hub. The agent loads the schemas of a task type with an order, and never imports this value. */
+/** The schemas of all task types, for the hub. The agent loads the schemas of a task type with an order of that type, and never imports `TASKS`. */
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,
@@ -41,7 +41,7 @@ export const TASKS = {
 } as const satisfies { readonly [T in TaskType]: Loaded<T> };
 
 export type { TaskType };
-/** The task types whose orders can ask for a plan. */
+/** The task types of which the hub can order a plan, which says what the task would do and changes nothing on the host. */
 export type PlannedTaskType = {
   [T in TaskType]: (typeof TASKS)[T]["input"]["shape"] extends { readonly plan: unknown } ? T : never;
 }[TaskType];
@@ -51,8 +51,8 @@ export type TaskProgress<T extends TaskType = TaskType> = z.output<(typeof TASKS
 
 /**
  * The errors that the agent may report for any task, in addition to the errors of the task's type. Only the error `not_started` proves that the task
- * did nothing. A task that was interrupted, or whose handler threw, may have changed the host. If the task is destructive, the hub does not repeat
- * it.
+ * did nothing. A task that was interrupted, or whose handler threw, may have changed the host. The hub does not repeat a destructive task that was
+ * interrupted or whose handler threw.
  */
 export const RUNNER_ERRORS = {
   not_started: "retry",
@@ -72,7 +72,7 @@ export type TaskReply<T extends TaskType = TaskType> =
 
 export interface TaskRun<T extends TaskType> {
   readonly taskId: TaskId;
-  /** The signal is aborted when the hub cancels the task or the agent stops. */
+  /** The `AbortSignal` of a task's handler is aborted when the hub cancels the task or the agent stops. */
   readonly signal: AbortSignal;
   progress(progress: TaskProgress<T>): void;
 }

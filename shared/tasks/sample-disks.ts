@@ -54,12 +54,12 @@ export const sampleDisks = defineTask({
   leaseSeconds: 300,
   destructive: false,
   input: z.strictObject({
-    /** The random number determines which blocks of a disk the agent reads. */
+    /** The random number by which the agent chooses the blocks of a disk that it reads. */
     seed: Random,
-    /** The key of the keyed SHA-256 by which the agent describes blocks. */
+    /** The key of the keyed SHA-256 by which the agent computes the digests of disk blocks. */
     key: Random,
     data_only: z.boolean(),
-    /** Blocks that the agent also reads, because an earlier task reported their digests. */
+    /** Blocks that the agent reads in addition to the random ones, because an earlier task reported their digests. */
     again: z
       .array(z.strictObject({ serial: z.string().min(1).max(64), blocks: z.array(Block).max(MOST_PRINTS) }))
       .max(MOST_SAMPLED_DISKS),
@@ -67,12 +67,12 @@ export const sampleDisks = defineTask({
   result: z.strictObject({
     boot_id: z.string().min(1).max(64),
     disks: z.array(SampledDisk).max(MOST_SAMPLED_DISKS),
-    /** The number of disks of the host that the list leaves out. */
+    /** The number of disks of the host that are not in the list `disks`. */
     more: z.int().min(0),
   }),
   progress: z.strictObject({ step: z.string().max(64), done: z.number().min(0), bytes: z.number().min(0) }),
   errors: {
-    /** The agent has read nothing, because it could not write to its own state folder. */
+    /** The task has read no disk, because the agent could not write to its own state folder. */
     not_recorded: "retry",
   },
 });
@@ -81,5 +81,5 @@ const MOST_KNOWN_DISKS = 512;
 /** Before a release, the hub stores which task read the host's disks, and the serial numbers of the disks that the host must have. */
 export const DisksBefore = z.object({ task_id: TaskId.nullable(), serials: z.array(z.string()).max(MOST_KNOWN_DISKS) });
 export type DisksBefore = z.output<typeof DisksBefore>;
-/** Each disk from before the release, and each disk that the new system shows, has at most one finding in the comparison. */
+/** The comparison after a release has at most one finding for each disk from before the release and for each disk that the new system shows. */
 export const MOST_COMPARED_DISKS = MOST_KNOWN_DISKS + 2 * MOST_SAMPLED_DISKS;

@@ -48,25 +48,25 @@ export const storageCleanup = defineTask({
     temporary: z.boolean(),
     /** The task `node.storage_cleanup` skips a scratch folder that the host does not have. */
     scratch: z.array(ScratchFolder).max(16),
-    /** The task fails for a data disk if no file system is mounted at the disk's mount point. */
+    /** The storage cleanup fails for a data disk if no file system is mounted at the disk's mount point. */
     shares: z.array(DataShare).max(64),
-    /** If true, the task overwrites with zeros the free space of each file system in which it emptied a folder. */
+    /** If true, the storage cleanup overwrites with zeros the free space of each file system in which it emptied a folder. */
     free_space: z.boolean(),
     /**
-     * The folders of the host below which a tenant's Weka file systems are mounted. From /etc/fstab, the task removes only the lines of the tenant's
-     * Weka file systems.
+     * The folders of the host below which a tenant's Weka file systems are mounted. From /etc/fstab, the storage cleanup removes only the lines of
+     * the tenant's Weka file systems.
      */
     weka_prefixes: z.array(ScratchFolder).max(16),
     /**
-     * The data disks that the task purges, by serial number and WWN (the disk's worldwide id). The task fails if a disk in `disks` is not a disk of
-     * the host. The task never purges a disk that neither `disks` nor `disk_pool` names.
+     * The data disks that the task purges, by serial number and WWN (the disk's worldwide id). The storage cleanup fails if a disk in `disks` is not
+     * a disk of the host. The storage cleanup never purges a disk that neither `disks` nor `disk_pool` names.
      */
     disks: z
       .array(z.strictObject({ serial: z.string().min(1).max(64), wwn: z.string().min(1).max(64).nullable() }))
       .max(64),
     /**
-     * `disk_pool` lists serial numbers of data disks of several hosts. The task purges the disks of `disk_pool` that the host has, and fails if the
-     * host has none of them.
+     * `disk_pool` lists serial numbers of data disks of several hosts. The storage cleanup purges the disks of `disk_pool` that the host has, and
+     * fails if the host has none of them.
      */
     disk_pool: ListedDisks.exactOptional(),
     /** `sample_seed`, in hexadecimal digits, determines which blocks of a disk the agent reads before and after a purge. */

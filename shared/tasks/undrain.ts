@@ -9,7 +9,7 @@ export const undrain = defineTask({
   leaseSeconds: 60,
   destructive: false,
   input: z.strictObject({ reason: z.string().min(1).max(512), plan: z.boolean().exactOptional() }),
-  /** Only the result of a plan has `steps`. */
+  /** `steps` is present only in the result of a plan, which says what the task `node.undrain` would do. */
   result: z.strictObject({ was_draining: z.boolean(), steps: cleaningStepsNamed(["logins"]).exactOptional() }),
   progress: z.null(),
   errors: { unmark_failed: "retry" },

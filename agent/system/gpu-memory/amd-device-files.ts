@@ -46,7 +46,7 @@ export function amdDeviceNumber(root: string, address: string, name: string): nu
   return /^\d+$/.test(text) ? Number(text) : null;
 }
 
-/** A device file under `/dev/dri`, and the number of the device that it must open. */
+/** A device file under `/dev/dri`, and the number of the device to which the file must lead. */
 export interface RenderNode {
   readonly path: string;
   readonly device: string;

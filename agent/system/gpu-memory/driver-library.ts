@@ -13,8 +13,8 @@ export interface DriverCalls<C extends string> {
 }
 
 /**
- * Turns the calls of a driver library into calls that throw `DriverError`. The function `faultOf` says for which GPU fault an error number of the
- * library stands.
+ * Turns the calls of a driver library into calls that throw `DriverError`. The function `faultOf` returns the GPU fault that an error number of the
+ * driver library means.
  */
 export function driverCalls<C extends string>(calls: Loaded<C>, faultOf: (result: number) => GpuFault): DriverCalls<C> {
   const call: DriverCalls<C>["call"] = (name, args, allowed = []) => {

@@ -13,7 +13,7 @@ export class KernelDevice extends DeviceMemory implements GpuDevice {
   readonly #kernel: LaunchKernel;
   /**
    * The address of the GPU memory in which the kernels `check` and `scan` store their two results. The worker process allocates the memory for the
-   * kernels' results before the GPU memory that it overwrites.
+   * results of the GPU kernels before it allocates the GPU memory that it overwrites.
    */
   readonly #found: bigint;
 

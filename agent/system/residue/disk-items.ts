@@ -64,7 +64,7 @@ async function readCapabilities(
   return entries;
 }
 
-/** The path of the real program `getcap`, even if a folder stands for the host, because `getcap` only reads. */
+/** The path of the machine's own program `getcap`, even if a folder stands for the host, because `getcap` only reads. */
 async function toolPath(reading: Reading): Promise<string> {
   for (const path of ["/usr/sbin/getcap", "/sbin/getcap", "/usr/bin/getcap"]) if (await isPresent(path)) return path;
   throw new Unreadable(

@@ -151,8 +151,8 @@ function ownerOf({ reading, known }: Walk, { uid, gid }: Stats): Owner {
 }
 
 /**
- * Keeps a file or folder for the residue items that ask for such files. If the walk has kept a folder, it does not keep the same owner's files in the
- * folder.
+ * Keeps a file or folder for the residue items that ask for such files. If the walk over the disks keeps a folder because of its owner, it does not
+ * also keep the files of this owner in the folder.
  */
 function keep(walk: Walk, folder: Owner, path: string, stats: Stats): void {
   const { setuid, executables, ownerless, ofTenant } = walk.found;
@@ -167,7 +167,7 @@ function keep(walk: Walk, folder: Owner, path: string, stats: Stats): void {
   if ((stats.mode & 0o111) !== 0) executables.add({ path });
 }
 
-/** A user's journal belongs to root, and holds what the user's programs printed. */
+/** The file of a user's systemd journal belongs to root, but holds what the user's programs printed. */
 const isJournalOfTenant = ({ reading }: Walk, path: string): boolean =>
   reading.tenant !== null && uidOfJournal(path) === reading.tenant.uid;
 
@@ -177,8 +177,8 @@ interface OpenFolder extends Owner {
 }
 
 /**
- * The folders that a walk over the disks has found but not read yet. If a walk over the disks finds too many folders, the walk ends, and its residue
- * items are unreadable.
+ * The folders that a walk over the disks has found but not read yet. If a walk over the disks finds too many folders, it ends, and the residue items
+ * that need this walk are unreadable.
  */
 class OpenFolders {
   readonly #folders: OpenFolder[] = [];

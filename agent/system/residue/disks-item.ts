@@ -11,7 +11,7 @@ import { namesIn, type Reading, textOf, Unreadable, valued } from "./reading.ts"
 const BLOCK = "sys/class/block";
 const NVME = "sys/class/nvme";
 const PCI = "/sys/bus/pci/devices";
-/** The first digits of the class of each PCI device that controls disks: The classes belong to NVMe, SATA, SAS, SCSI, RAID and virtio controllers. */
+/** The first digits of the PCI class of every controller of disks: NVMe, SATA, SAS, SCSI, RAID and virtio controllers. */
 const STORAGE_CLASS = "0x01";
 
 /**

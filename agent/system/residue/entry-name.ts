@@ -5,8 +5,8 @@ import { LONGEST_NAME } from "../../../shared/residue/snapshot.ts";
 const HEAD = LONGEST_NAME - 20;
 
 /**
- * Tenants choose names of files and processes, so `entryName` escapes all but printable ASCII characters. A long name is cut and gets a digest of the
- * whole name, so that two long names stay different.
+ * Tenants choose names of files and processes, so `entryName` escapes all but printable ASCII characters. `entryName` cuts a long name and adds a
+ * digest of the whole name, so that two long names stay different.
  */
 export function entryName(text: string): string {
   const escaped = text.replace(/[^\x20-\x7e]|\\/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);

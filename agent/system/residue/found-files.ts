@@ -6,12 +6,12 @@ export interface ListBounds {
   readonly maxBytes: number;
 }
 
-/** How many files the message about too many files of a residue item names. */
+/** How many files a message about too many files names as examples. */
 const EXAMPLES = 3;
 
 /**
- * A tenant may make millions of files, so a list beyond its bounds keeps only their number and a few examples. The residue item of a list beyond its
- * bounds is unreadable.
+ * A tenant may make millions of files, so a list beyond its bounds keeps only their number and a few examples. If a list has more files than its
+ * bounds allow, the residue item that needs the list is unreadable.
  */
 export class FoundFiles<T extends { readonly path: string }> {
   #files: T[] = [];

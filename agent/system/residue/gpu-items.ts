@@ -75,7 +75,7 @@ export async function readGpuHolders(reading: Reading): Promise<ResidueEntry[]> 
     for (const pid of await pidsOf(reading)) {
       reading.signal.throwIfAborted();
       for (const { descriptor, target } of await openFilesOf(reading, pid, "path_and_mount")) {
-        // The file system of such a file is unknown, so a look at the file may hang.
+        // The file system of a file with a path of more than 4,095 bytes is unknown, so a `stat` of this file may hang.
         if (target === LONG_TARGET) throw new Unreadable(`Process ${pid} has ${target.slice(1)} open.`);
         if (!target.startsWith("/") || foreignMountOf(mounts, target) !== null) continue;
         if (!(await isDeviceOf(majors, descriptor))) continue;

@@ -10,7 +10,8 @@ import { linesOf, namesIn, presence, type Reading, readText, Unreadable, valued 
 import { readTrees } from "./trees.ts";
 
 /**
- * The files in /etc that describe accounts and groups, each with the word for one line. The first field of each line in an account file is a name.
+ * The files in /etc that describe accounts and groups, each with the word by which a snapshot entry names one line of it. In /etc/passwd and the
+ * other files of accounts and groups, the first field of each line is a name.
  */
 const ACCOUNT_FILES = {
   passwd: "account",
@@ -120,8 +121,8 @@ export async function readCredentials(reading: Reading): Promise<ResidueEntry[]>
 }
 
 /**
- * A kernel without keyrings has neither of the two paths. An empty persistent keyring is residue only of the tenant, because the kernel makes one for
- * each user of Kerberos and removes it days later.
+ * A kernel without keyrings has neither `/proc/key-users` nor `/proc/sys/kernel/keys`. An empty persistent keyring is residue only of the tenant,
+ * because the kernel makes one for each user of Kerberos and removes it days later.
  */
 async function readKeyUsers(reading: Reading): Promise<KeyUser[]> {
   const text = await readText(join(reading.root, KEY_USERS));

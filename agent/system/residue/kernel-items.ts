@@ -17,9 +17,9 @@ const TAINT_BITS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Reads the loaded kernel modules that come from outside the kernel and from no module file of the host. A driver from a module file of the host may
- * be loaded at its first use. The residue items `module_config` and `package_files` compare the host's module files. The last column of /proc/modules
- * has a module's taint letters in parentheses.
+ * Reads the loaded kernel modules that come from outside the kernel and from no module file of the host. A kernel module that comes from a module
+ * file of the host is no residue, because the kernel may load a driver at its first use. The residue items `module_config` and `package_files`
+ * compare the host's module files. The last column of /proc/modules has a module's taint letters in parentheses.
  */
 export async function readKernelModules(reading: Reading): Promise<ResidueEntry[]> {
   const installed = await installedModules(reading);
@@ -262,7 +262,10 @@ async function pinsBelow(reading: Reading, folder: string, depth: number): Promi
   return entries;
 }
 
-/** Matches EFI variables that decide what boots. The EFI variables BootOrder and BootCurrent do not match, because they change at each deployment. */
+/**
+ * Matches EFI variables that decide what boots. The pattern leaves out the EFI variables BootOrder and BootCurrent, because they change at each
+ * deployment.
+ */
 const EFI =
   /^(Boot[0-9A-F]{4}|BootNext|Driver[0-9A-F]{4}|DriverOrder|SysPrep[0-9A-F]{4}|SecureBoot|SetupMode|PK|KEK|db|dbx|MokList\w*|MokSBState\w*)-/;
 

@@ -10,7 +10,7 @@ import { namesIn, presences, type Reading, settled, textOf, Unreadable, valued }
 import { isReadOnlyDisk } from "./walked-mounts.ts";
 
 const KINDS = ["mnt", "net", "pid", "user", "uts", "ipc", "cgroup", "time"] as const;
-/** Matches file systems without files of people, which many services mount in their own mount namespaces. */
+/** Matches the types of file systems that contain no files of people, and that many services mount in their own mount namespaces. */
 const OF_KERNEL =
   /^(proc|sysfs|cgroup2?|devpts|mqueue|devtmpfs|securityfs|debugfs|tracefs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|ramfs)$/;
 
@@ -59,8 +59,8 @@ async function namespaceOf(folder: string, pid: number, kind: string): Promise<s
 const FIRST_PIDS = "pid:[4026531836]";
 
 /**
- * Returns the process whose namespaces are the host's own. On a real host, the process with the host's own namespaces is 2, the kernel thread
- * kthreadd, which nobody can move. A container sees no kernel threads, so the namespaces of its init process count as its own.
+ * Returns the process whose namespaces are the host's own. On a real host, the process with the host's own namespaces is process 2, the kernel thread
+ * kthreadd, which nobody can move into another namespace. A container sees no kernel threads, so the namespaces of its init process count as its own.
  */
 async function processOfHost(reading: Reading): Promise<1 | 2> {
   if ((await readlink(join(reading.root, "proc/self/ns/pid"))) !== FIRST_PIDS) return 1;
@@ -88,8 +88,8 @@ export function readNamespaces(reading: Reading): Promise<ResidueEntry[]> {
 
 /**
  * Reads the mounts of the host's own mount namespace. For each other mount namespace, `readMounts` adds the file systems that the host's own
- * namespace lacks. A read of mountinfo touches no mount. The walk over the disks leaves out a disk that is mounted read-only. The entry of a
- * read-only disk therefore differs from that of a writable disk.
+ * namespace lacks. A read of mountinfo touches no mount. The walk over the disks leaves out a disk that is mounted read-only. The snapshot entry of a
+ * disk that is mounted read-only says so, because the walk over the disks does not read this disk.
  */
 export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {

@@ -33,7 +33,8 @@ export function readListeningSockets(reading: Reading): Promise<ResidueEntry[]> 
     for (const table of ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"])
       for (const socket of await socketsOf(reading, table)) {
         const holder = holders.get(socket.inode) ?? "the kernel";
-        // An unconnected UDP socket at a port that the kernel chose may belong to a program that asks other hosts.
+        // An unconnected UDP socket at a port that the kernel chose gets no snapshot entry, because it may belong to a program that only sends
+        // queries to other hosts.
         if (table.startsWith("udp") && isChosen(socket.port)) continue;
         names.push(`${table} ${socket.address}:${isChosen(socket.port) ? "chosen port" : socket.port} ${holder}`);
       }

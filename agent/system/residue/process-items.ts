@@ -55,7 +55,7 @@ export function readUnpackagedProcesses(reading: Reading): Promise<ResidueEntry[
       if (exe === null) continue;
       const path = exe.endsWith(DELETED) ? exe.slice(0, -DELETED.length) : exe;
       const inSystem = SYSTEM_FOLDERS.test(path) && !path.startsWith(USR_LOCAL);
-      // After an upgrade, the new program has the path of the deleted program that still runs.
+      // If a running program's file was deleted and a new file in a system folder has its path, an upgrade has replaced the program.
       const isDeleted = exe.endsWith(DELETED) && !(inSystem && (await exists(join(reading.root, path))));
       if (isDeleted || !inSystem) found.push(`${comm}: ${path}${isDeleted ? DELETED : ""}`);
     }

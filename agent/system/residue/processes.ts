@@ -79,7 +79,7 @@ async function runningFolder(folder: string, stat: ProcStat): Promise<string> {
     try {
       if (!hasFirstThreadEnded(parseStat(await readFile(join(path, "stat"), "utf8")))) return path;
     } catch (error) {
-      // The thread may have ended since `readdir` listed it, while another thread of the process runs.
+      // A thread may have ended since `readdir` listed it, while another thread of its process still runs.
       if (!isGone(error)) throw error;
     }
   }
@@ -110,8 +110,8 @@ export interface OpenFile {
 }
 
 /**
- * Returns the open files of a process, also of its threads with descriptors of their own. A process that has ended has no open files. `sameness` says
- * how `openFilesOf` knows that threads share their descriptors.
+ * Returns the open files of a process, also of its threads with descriptors of their own. A process that has ended has no open files. `sameness`
+ * names the facts that must be equal so that two threads count as sharing their descriptors.
  */
 export async function openFilesOf(reading: Reading, pid: number, sameness: Sameness = "path"): Promise<OpenFile[]> {
   const own = join(reading.root, "proc", String(pid));

@@ -50,7 +50,8 @@ async function readWithin(item: ResidueItem, read: Reader, base: Omit<Reading, "
   try {
     return bounded(item, await Promise.race([read({ ...base, signal: abort.signal }), passed]));
   } catch (error) {
-    // An error's message may contain a path that a tenant chose, so `entryName` escapes it, or what a tool printed, so secrets are removed from it.
+    // An error's message may contain a path that a tenant chose, so `entryName` escapes the message. An error's message may also contain what a tool
+    // printed, so `withoutCredentials` removes secrets from it.
     return unreadableBecause(entryName(withoutCredentials(messageOf(error))));
   } finally {
     clearTimeout(timer);

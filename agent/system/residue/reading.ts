@@ -15,7 +15,7 @@ const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MOST_NAMES = 100_000;
 const CHUNK = 64 * 1024;
 
-/** Readers use the host's own paths, for example `/etc/passwd`, without `root`. */
+/** The functions that read residue items use the host's own paths, for example `/etc/passwd`, without the prefix `root`. */
 export interface Reading {
   readonly root: string;
   readonly tenant: ResidueTenant | null;
@@ -59,7 +59,7 @@ export const linesOf = (text: string | null): string[] =>
 const isNoFolder = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "ENOTDIR" || error.code === "ENODEV");
 
-/** Returns the text of a small file of /proc, /sys or /etc without white space at its ends, or an empty text without the file. */
+/** Returns the text of a small file of /proc, /sys or /etc without white space at its ends, or an empty text if the file is missing. */
 export async function textOf({ root }: Reading, path: string): Promise<string> {
   try {
     return ((await readText(join(root, path))) ?? "").trim();
@@ -80,8 +80,8 @@ export async function namesIn({ root }: Reading, path: string): Promise<string[]
 }
 
 /**
- * Reads a text file, or returns null without the file. A tenant chooses the size of some files, so a file of more than `maxBytes` makes the residue
- * item unreadable. `readText` counts bytes while it reads, because files of /proc do not tell their size.
+ * Reads a text file, or returns null if the file is missing. A tenant chooses the size of some files, so a file of more than `maxBytes` makes the
+ * residue item unreadable. `readText` counts bytes while it reads, because files of /proc do not tell their size.
  */
 export async function readText(
   file: string,

@@ -66,7 +66,7 @@ export async function readHugepages(reading: Reading): Promise<ResidueEntry[]> {
 
 /** Matches shared memory files that the tools of GPU vendors make at each use. */
 const OF_TOOLS = /^(rocm_smi|sem[.]rocm_smi|amd_smi|nvidia-)/;
-/** The tables of /proc/sysvipc, each with the word for its objects. */
+/** The tables of /proc/sysvipc, each with the word by which a snapshot entry names the objects in it. */
 const IPC_KINDS = { shm: "shared memory", sem: "semaphores", msg: "message queue" } as const;
 
 export function readSharedMemory(reading: Reading): Promise<ResidueEntry[]> {

@@ -36,7 +36,7 @@ export async function readCrashDumps(reading: Reading): Promise<ResidueEntry[]> 
   return presences(reading, names);
 }
 
-/** Matches systemd units of logins and background commands. Other residue items list the processes that run in units of logins. */
+/** Matches systemd units of logins and background commands. The processes that run in units of logins are in residue items of their own. */
 const OF_LOGINS =
   /^(session-.*[.]scope|user-0[.]slice.*|user@0[.]service.*|user-runtime-dir@0[.]service.*|run-.*|muster-.*)$/;
 
@@ -50,8 +50,8 @@ export function readRuntimeUnits(reading: Reading): Promise<ResidueEntry[]> {
 }
 
 /**
- * State folders of engines for containers and virtual machines. Each name in a state folder is residue, for example a container, an image or a
- * volume.
+ * State folders of engines for containers and virtual machines. Each name in a state folder of a container or virtual machine engine is residue, for
+ * example a container, an image or a volume.
  */
 const STATE_FOLDERS: readonly [folder: string, word: string][] = [
   ["/var/lib/docker/image/overlay2/imagedb/content/sha256", "docker image"],

@@ -79,7 +79,7 @@ async function* thingsOf(
   else yield { path: `${path}/**`, value: JSON.stringify([value, inside]) };
 }
 
-/** Describes a file by kind, mode, owner, and content or target, or returns null without a file. */
+/** Describes a file by kind, mode, owner, and content or target, or returns null if the file is missing. */
 export async function describeFile(path: string): Promise<string | null> {
   const file = bytesOfName(path);
   try {
@@ -97,7 +97,7 @@ export async function describeFile(path: string): Promise<string | null> {
   }
 }
 
-/** By the flags of `open`, the agent does not wait if a pipe has replaced the file. */
+/** `hashFile` opens a file so that it follows no symbolic link, and does not wait if a pipe has replaced the file. */
 async function hashFile(file: Buffer): Promise<string> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {

@@ -46,25 +46,25 @@ export const isReadOnlyDisk = (mount: Mount): boolean =>
 
 /** A folder or mount at which the walk over the disks starts. */
 export interface WalkStart {
-  /** The mount at which the walk starts; null for the root folder of a host without a list of mounts. */
+  /** The mount at which the walk over the disks starts; null for the root folder of a host without a list of mounts. */
   readonly mount: Mount | null;
-  /** The folder at which the walk starts, with each byte as one character; an empty text for the root folder. */
+  /** The folder at which the walk over the disks starts, with each byte as one character; an empty text for the root folder. */
   readonly folder: string;
   readonly hasSubvolumes: boolean;
-  /** True if the files are still there after a boot, so that the walk must have read them. */
+  /** True if the files of the mount are still there after a boot, so that the walk over the disks must have read them. */
   readonly isOnDisk: boolean;
 }
 
 export interface WalkPlan {
   readonly starts: readonly WalkStart[];
-  /** The mount points of other starts, at which the walk never looks, because a look at a mount may never end. */
+  /** All mount points of the host, which the walk over the disks skips wherever it comes to one, because an access to a mount may never end. */
   readonly points: ReadonlySet<string>;
 }
 
 /**
  * Chooses the mounts whose files the walk over the disks reads: each mount of a file system of the host that somebody can write to. The files of a
- * network file system belong to the server of the file system. Throws if the agent cannot read the files of a local file system of the host, because
- * the tenant's files in it would stay unknown.
+ * network file system are on its server, so the walk over the disks leaves them out. Throws if the agent cannot read the files of a local file system
+ * of the host, because the tenant's files in it would stay unknown.
  */
 export function planWalk(mounts: readonly Mount[]): WalkPlan {
   const local = mounts.filter((one) => one.path !== "/" && isSearched(one));

@@ -58,7 +58,7 @@ export function readDiskPicture(root: string): DiskPicture {
   };
 }
 
-/** Only the block devices and NVMe controllers themselves come from here; what uses them is read elsewhere. */
+/** `readHardware` reads only the block devices and the NVMe controllers, and not the mounts, volumes and programs that use them. */
 export function readHardware(root: string): Pick<DiskPicture, "devices" | "controllers"> {
   const controllers = namesIn(join(root, CONTROLLERS)).map((name) => readController(root, name));
   const names = readdirSync(join(root, DEVICES)).sort();

@@ -17,7 +17,8 @@ export type Claim = { readonly ok: true; release(): void } | { readonly ok: fals
 /**
  * A claim opens a disk exclusively for the present process, until the process calls `release`. While a process holds the claim of a disk (O_EXCL),
  * the kernel refuses mounts, swap, RAID, encryption and pools on the disk. A claim prevents neither loop devices and exports on the disk
- * (`readDiskUsers`) nor processes that merely have the disk open. `claimDisk` therefore also looks for processes that have the disk open.
+ * (`readDiskUsers`) nor processes that merely have the disk open. `claimDisk` also looks for processes that have the disk open, because a claim does
+ * not prevent them.
  */
 export async function claimDisk(root: string, device: BlockDevice, picture: DiskPicture): Promise<Claim> {
   let last: Claim = { ok: false, detail: `${device.name} was not tried.` };
@@ -50,8 +51,8 @@ function claimOnce(root: string, device: BlockDevice, picture: DiskPicture): Cla
 }
 
 /**
- * Names the other processes that have the disk, its partitions or its character devices open; null if there are none. A process that sends commands
- * to a disk's character device needs no claim of the disk.
+ * Names the other processes that have the disk, its partitions or its character devices open; null if there are none. A process can send commands to
+ * a disk's character device even while another process has claimed the disk (O_EXCL).
  */
 function openedBy(root: string, device: BlockDevice, picture: DiskPicture): string | null {
   const parts = picture.devices.filter(({ partitionOf }) => partitionOf === device.name);
@@ -68,7 +69,7 @@ function openedBy(root: string, device: BlockDevice, picture: DiskPicture): stri
 
 /**
  * After the agent has written the markers, it looks once more for processes that have the claimed disk open. Udev opens the disk for a moment after
- * the agent has written the markers, so the agent looks several times.
+ * the agent has written the markers, so the agent checks several times whether another process has the disk open.
  */
 export async function stillOpenedBy(root: string, device: BlockDevice, picture: DiskPicture): Promise<string | null> {
   let users: string | null = null;
@@ -82,7 +83,7 @@ export async function stillOpenedBy(root: string, device: BlockDevice, picture: 
 
 /** A block device that the agent holds open, so that Linux gives its device number to no other device. */
 export interface HeldDevice {
-  /** The path by which a tool opens the held device, even if the device's name leads to another device now. */
+  /** The path by which a tool opens the device that the agent holds open, even if the device's name leads to another device now. */
   readonly path: string;
   close(): void;
 }

@@ -10,7 +10,7 @@ import { namesIn, textOf } from "./sysfs.ts";
  */
 export interface DiskUser {
   readonly name: string;
-  /** The number of the device that the service uses; null if the agent cannot find out which device it is. */
+  /** The number of the device that the kernel service uses; null if the agent cannot find out which device it is. */
   readonly number: string | null;
 }
 
@@ -20,13 +20,13 @@ const LIO = "sys/kernel/config/target/core";
 /** The kernel modules that export disks to other hosts, each with the folder in which it lists its exports. */
 const EXPORTERS = { nvmet: NVMET, target_core_mod: LIO } as const;
 
-/** A kernel service names what it uses, for example by the path of a device file. */
+/** A kernel service, such as a loop device, and the path of the device file or other file that it uses. */
 interface Named {
   readonly name: string;
   readonly path: string;
 }
 
-/** Finds the loop devices and exports that use a device file or a path that the agent cannot resolve. */
+/** Finds the loop devices and exports that use a device file, or whose path the agent cannot resolve. */
 export function readDiskUsers(root: string, mounts: readonly Mount[]): DiskUser[] {
   const unlisted = Object.entries(EXPORTERS).flatMap(([module, folder]): DiskUser[] =>
     textOf(join(root, "sys/module", module, "initstate")) !== null && !isFolder(join(root, folder))
@@ -51,7 +51,7 @@ function nvmeExports(root: string): Named[] {
       ...namesIn(join(folder, "namespaces")).map((one) => join(folder, "namespaces", one, "device_path")),
     ];
     return files.flatMap((file) => {
-      // The kernel writes `(null)` for an export without a device.
+      // For an export without a device, the kernel's NVMe target writes `(null)` as the device's path.
       const path = textOf(file);
       return path === null || path === "(null)" ? [] : [{ name: `the NVMe-oF export ${subsystem}`, path }];
     });

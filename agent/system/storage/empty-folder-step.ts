@@ -82,7 +82,10 @@ function openTop(root: string, path: string, mustBeMount: boolean): OpenFolder |
   return refusal === null ? unmounted("No file system is mounted here, so the data disk is missing.") : failed(refusal);
 }
 
-/** Returns why a cleaning step must not empty a folder, or null if it may. A path in the order may lead to a system folder that has another path. */
+/**
+ * Returns why a cleaning step must not empty a folder, or null if it may. The order may name a system folder by another path, so `refusalOf` compares
+ * folders by device and inode number.
+ */
 function refusalOf(root: string, top: OpenFolder): string | null {
   for (const name of ["", ...SYSTEM_FOLDERS.filter((folder) => folder !== "tmp"), "var/lib"]) {
     const system = folderIfPresent(root, name);

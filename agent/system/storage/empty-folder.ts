@@ -22,14 +22,15 @@ export interface EmptyOptions {
   readonly listening: ReadonlySet<string>;
   readonly clearAttributes: ClearAttributes;
   readonly reach: Reach;
-  /** While the emptying runs, it calls `look` about every 20 ms with the present counts, and stops if `look` throws. */
+  /** `emptyFolder` calls `look` about every 20 ms with the numbers of removed files and folders, and stops if `look` throws. */
   readonly look: (removed: Removed) => void;
 }
 
 /**
- * The functions that empty a folder can name a file in an open folder in two ways. With `descriptor`, the path of a file leads through the descriptor
- * of the open folder. With `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time. Only a
- * program that does nothing else may use `working_folder`, because the working folder belongs to the whole process.
+ * The two modes in which the functions that empty a folder name a file in an open folder. In the mode `descriptor`, the path of a file leads through
+ * the descriptor of the open folder. In the mode `working_folder`, the open folder becomes the working folder of the process, which saves a third of
+ * the time that the emptying takes. Only a program that does nothing else may use the mode `working_folder`, because a process has only one working
+ * folder for all its threads.
  */
 export type Reach = "descriptor" | "working_folder";
 
@@ -55,14 +56,14 @@ interface Frame {
 /** The largest number of folders that the agent keeps open while it empties a folder, because Linux limits a process's open files. */
 const MOST_OPEN = 64;
 /**
- * The largest number of names of subfolders that the agent keeps in memory while it empties a folder, over all levels of folders. Each level of
- * folders may hold at least LEAST_NAMES names, so that the emptying of a folder advances.
+ * The largest number of names of subfolders that the agent keeps in memory while it empties a folder, over all levels of folders. Even if MOST_NAMES
+ * is reached, each level of folders may hold LEAST_NAMES names, so that the emptying of the folder goes on.
  */
 const MOST_NAMES = 100_000;
 const LEAST_NAMES = 16;
 /**
- * The largest number of times that the agent begins at the top folder. If processes moved or filled folders during a round from the top folder, the
- * agent makes another round.
+ * The largest number of rounds, each from the top folder, in which the agent empties a folder. If processes moved or filled folders during a round
+ * from the top folder, the agent makes another round.
  */
 const MOST_ROUNDS = 5;
 const BREATHE_EVERY_MS = 20;
@@ -70,8 +71,8 @@ const HERE = Buffer.from(".");
 
 /**
  * `emptyFolder` reaches folders only by descriptors, so nobody can lead the removal out of the open folder. While it empties a folder, `emptyFolder`
- * never enters another mount. Memory and open files do not grow with the number of files, and each level takes a few hundred bytes. `emptyFolder`
- * returns the failed removals of its last round only.
+ * never enters another mount. The memory and the open files of `emptyFolder` do not grow with the number of files, and each level of folders takes a
+ * few hundred bytes. `emptyFolder` returns the failed removals of its last round only.
  */
 export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promise<Removed> {
   const removed = nothingRemoved();
@@ -143,7 +144,7 @@ class Emptying {
     return performance.now() - this.#breathedAt > BREATHE_EVERY_MS;
   }
 
-  /** Lets the process receive signals, and reports the number of removed files and folders. */
+  /** Pauses the emptying of a folder, so that the process can receive signals, and reports the number of removed files and folders. */
   async #breathe(): Promise<void> {
     await breathe();
     this.#options.look(this.#removed);
@@ -273,8 +274,8 @@ class Emptying {
   }
 
   /**
-   * Gives up parent folders that the agent has closed and cannot open from their subfolders. In its next round from the top folder, the agent reaches
-   * the parent folders that it gave up.
+   * If the agent cannot open a closed parent folder again from its subfolder, it leaves the parent folder to its next round. In its next round from
+   * the top folder, the agent empties the parent folders that it left.
    */
   #abandon(): void {
     this.isDisturbed = true;

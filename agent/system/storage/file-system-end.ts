@@ -37,10 +37,7 @@ export const restoredEnd = (entry: LayoutEntry, part: DiskPart, message: string)
   evidence: evidenceOf(entry, part),
 });
 
-/**
- * The message about a missing file system is for an operator. The message names the disk, the missing file system, and the commands that bring the
- * file system back.
- */
+/** The message about a missing file system is for an operator, and names the disk, the file system and the commands that bring it back. */
 export function failedEnd(
   entry: LayoutEntry,
   part: DiskPart,

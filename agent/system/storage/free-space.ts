@@ -23,7 +23,10 @@ const BLOCK_BYTES = 8 * 1024 * 1024;
  * (`reserveOf`) is much larger than 32 MiB.
  */
 const BLOCKS_BEFORE_QUESTION = 4;
-/** The largest number of files of zeros that the fill of free space makes. Each file of zeros stays open until the end of the cleaning step. */
+/**
+ * The largest number of files of zeros that the fill of free space makes. Each file of zeros, which fills free space, stays open until the end of the
+ * cleaning step.
+ */
 const MOST_FILES = 256;
 const SMALLEST_FILE_BYTES = GIB;
 /** Linux's flag O_TMPFILE opens a file without a name, whose space the kernel frees when its last user closes it or ends. */
@@ -140,7 +143,7 @@ async function fill(
     : {
         outcome: "ok",
         message: `${written} of ${freeBefore} free bytes were overwritten; the rest is the reserve.`,
-        // The fill of free space is at most a Clear of NIST SP 800-88, because the reserve and an SSD's spare area keep their content.
+        // The fill of free space is at most a Clear of NIST SP 800-88, because the space that stays free and an SSD's spare area keep their content.
         evidence: { ...evidence, method: "clear", technique: "zeros written to free space" },
       };
 }

@@ -44,7 +44,7 @@ export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Ke
   return isPrivate && entry.name.startsWith(`systemd-private-${bootId}-`) ? "keep" : "remove";
 }
 
-/** For an entry of a kept subfolder, decides whether the agent keeps it; `above` is the decision about the subfolder. */
+/** Decides whether the agent keeps an entry of a subfolder that it keeps; `above` is the decision about the subfolder. */
 export function keepBelow(above: Keep, entry: EntryFacts): Keep {
   if (entry.uid !== 0) return "remove";
   if (above === "keep_folders" && entry.kind === "folder") return "keep_folders";

@@ -7,13 +7,11 @@ const FOLDER = "var/lib/muster/agent/layout";
 
 /**
  * The journal says what the agent owes to a disk that was mounted before its purge: intact or new file systems at their mount points. The worker
- * process writes each state to the journal before it begins the state's work:
- *
- * - `unmounting`: the worker process unmounts the disk. In the state `unmounting`, the disk's file systems are intact.
- * - `unmounted`: the worker process purges the disk next. The journal of the purge says whether the worker process has overwritten blocks.
- * - `making`: the purge of the disk ended well. The worker process makes the partition table and the file systems.
- * - `mounting`: the worker process has made the file systems. The worker process mounts the file systems and restores the owner and mode of their root folders.
- * - `restored`: the agent owes nothing to the disk.
+ * process writes each state of the disk to the journal before it begins the work of this state. In the state `unmounting`, the worker process
+ * unmounts the disk, and the disk's file systems are intact. In the state `unmounted`, the worker process purges the disk, and the journal of the
+ * purge says whether blocks were overwritten. In the state `making`, the purge has ended well, and the worker process makes the partition table and
+ * the file systems. In the state `mounting`, the file systems are made, and the worker process mounts them and restores the owner and mode of their
+ * root folders. In the state `restored`, the agent owes nothing to the disk.
  */
 const Entry = z.strictObject({
   format: z.literal("muster-layout/1"),
@@ -22,7 +20,7 @@ const Entry = z.strictObject({
   state: z.enum(["unmounting", "unmounted", "making", "mounting", "restored"]),
   /** `is_intact` is false as soon as a purge may have overwritten the disk's file systems. */
   is_intact: z.boolean(),
-  /** The disk's device name at the time of the entry, for the message to an operator. */
+  /** The disk's device name when the worker process wrote the journal entry, for the message to an operator. */
   device: z.string(),
   layout: DiskLayout,
 });

@@ -117,7 +117,10 @@ function isClientRunning(root: string): boolean {
   }
 }
 
-/** Removes the Weka client's containers, so that the host leaves the Weka cluster, unless one has a type other than `client`. */
+/**
+ * Removes the Weka client's containers, so that the host leaves the Weka cluster. If a container has a type other than `client`, the agent removes
+ * none.
+ */
 async function removeContainers(run: WorkRun, evidence: StepEnd["evidence"]): Promise<string[]> {
   if (toolPath(run.root, "weka") === null) return [];
   const weka = async (...args: string[]): Promise<string> => {

@@ -34,7 +34,7 @@ export async function fault(
 const mountsOf = (root: string): Mount[] => parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
 export const mountsAt = (root: string, path: string): Mount[] => mountsOf(root).filter((one) => one.path === path);
 
-/** True if the file system on the device `number` is the only mount at the mount point of `part`. */
+/** True if the mount point of `part`, a file system of a data disk, has exactly one mount, and this is the file system on the device `number`. */
 export function isAtPlace(root: string, { path }: DiskPart, number: string | null): boolean {
   const [mount, more] = mountsAt(root, path);
   return mount !== undefined && more === undefined && mount.device === number && mount.from === "/";
@@ -79,7 +79,7 @@ type MountFault = { readonly reason: "mount_failed" | "mount_differs" | "path_di
 
 /**
  * Mounts a file system as its line of /etc/fstab or its mount unit says, unless the file system is already mounted. Returns why the file system is
- * not mounted as the line or unit says, or null if it is.
+ * not mounted as its line of /etc/fstab or its mount unit says, or null if it is.
  */
 export async function mountPart(
   root: string,
@@ -96,7 +96,8 @@ export async function mountPart(
   const [mount, more] = mountsAt(root, part.path);
   if (mount === undefined) return { reason: "mount_failed", detail: `${part.path} is not mounted after its mount.` };
   if (more !== undefined || mount.device !== device.number || mount.from !== "/" || mount.type !== part.type) {
-    // Another device may have the same label or UUID. Its file system must not stay at the place of this one.
+    // If another device has the same label or UUID, `mount` may have mounted the other device's file system. A file system of another device must not
+    // stay at the mount point.
     const stays = isOurs ? await unmount(root, part.path, attempt) : null;
     return differs(
       `At ${part.path} another file system ${isOurs && stays === null ? "was" : "is"} mounted (${mount.type} on ${mount.source}). ${stays ?? ""}`.trim(),
@@ -109,7 +110,8 @@ export async function mountPart(
 /**
  * Mounts a file system at its mount point, a folder. While the agent works, a tenant's process may put a symbolic link into the path between the
  * unmount and the mount. The agent opens the folder without following a symbolic link, and mounts at the open folder, which nobody can replace. A
- * mount unit only names a path. The agent therefore checks after each mount where the file system is, and undoes a mount at another place.
+ * mount unit only names a path. After each mount, the agent checks where the file system is, and undoes a mount at another place than the mount
+ * point.
  */
 async function mountAtPlace(
   root: string,

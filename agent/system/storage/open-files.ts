@@ -30,14 +30,15 @@ export interface OpenFiles {
 const INIT = "1";
 const DELETED = " (deleted)";
 /**
- * Stands for a path of more than 4,095 bytes, which no link in /proc can show (ENAMETOOLONG). Every user of the host can hold such a file or folder open.
+ * Stands for a path of more than 4,095 bytes, which no link in /proc can show (ENAMETOOLONG). Every user of the host can hold open a file or folder
+ * whose path has more than 4,095 bytes.
  */
 export const LONG_PATH = "a path of more than 4,095 bytes";
 
 /**
  * `openFilesBelow` lists the files below a folder, and the folder itself, that other processes use. `openFilesBelow` reads only links in /proc, never
- * the files, so a hanging file system cannot block it. A file whose path no link can show counts as below the folder if it is on the folder's file
- * system, or if nobody can tell.
+ * the files, so a hanging file system cannot block it. A file with a path of more than 4,095 bytes counts as below the folder if it is on the
+ * folder's file system, or if its file system is unknown.
  */
 export function openFilesBelow(folder: string): OpenFiles {
   const files: OpenFile[] = [];
@@ -60,7 +61,7 @@ export function openFilesBelow(folder: string): OpenFiles {
   return { files, unreadable };
 }
 
-/** The device number of the file system with a folder, or null if it cannot be told. */
+/** The device number of the file system that contains a folder, or null if it cannot be told. */
 function deviceOf(folder: string): string | null {
   try {
     const { fd, mount } = openNamed(folder);
@@ -82,7 +83,7 @@ function longUse(pid: number, use: string, device: string | null): OpenFile[] {
     try {
       const at = deviceOfMount(String(pid), mount);
       if (at !== null && device !== null && at !== device) return [];
-      // Only a file system that is not the folder's may be one that hangs, and that file system is known then.
+      // `longUse` has already left out a file on another file system than the folder's, so `fstatSync` calls no file system that may hang.
       return [{ pid, use, path: LONG_PATH, isDeleted: at !== null && device !== null && fstatSync(fd).nlink === 0 }];
     } finally {
       closeSync(fd);

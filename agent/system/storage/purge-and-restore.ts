@@ -22,7 +22,8 @@ export async function purgeAndRestore(
   try {
     end = await purgeDisk(input, run, timing);
   } catch (error) {
-    // The agent stopped the purge before its end. Without the end of a purge, `restoreDisk` only mounts file systems that are still intact.
+    // The agent stopped the purge before its end. After a purge that was stopped before its end, `restoreDisk` only mounts file systems that are
+    // still intact.
     await restoreDisk(run, input);
     throw error;
   }

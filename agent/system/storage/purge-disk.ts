@@ -67,7 +67,7 @@ const ended = (
 /**
  * The worker process purges a data disk by the disk's own sanitize or format command, and waits for the end that the disk's log reports. If an
  * earlier worker process of the task has started the purge, the present worker process only waits for the end. If the worker process cannot read a
- * fact, the cleaning step ends as `failed`.
+ * fact about the disk, the cleaning step ends as `failed`.
  */
 export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming = PURGE_TIMING): Promise<StepEnd> {
   const journal = purgeJournal(run.root, input.serial);
@@ -98,7 +98,7 @@ export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming 
   }
 }
 
-/** A worker process that was lost during an erase may have left a password on the disk, which only the agent's journal tells. */
+/** Only the agent's journal shows that a worker process, which was lost during an erase, may have left a password on the disk. */
 async function factsOf(drive: Drive, earlier: PurgeEntry | null): Promise<DriveFacts | DriveRefusal> {
   const facts = await drive.facts();
   if (earlier?.state !== "started" || !setsPassword(earlier.technique)) return facts;
@@ -108,15 +108,15 @@ async function factsOf(drive: Drive, earlier: PurgeEntry | null): Promise<DriveF
 }
 
 /**
- * The agent begins a purge unless the disk's journal names a purge that may still run. A purge by another task counts only while the disk still runs
- * it, because programs may have written to the disk after its end. The agent sends the disk no second purge command while an earlier command may
- * still run.
+ * The agent begins a purge unless the disk's journal names a purge that may still run. The agent takes over a purge of another task only while the
+ * disk still runs this purge, because programs may have written to the disk after its end. The agent sends the disk no second purge command while an
+ * earlier command may still run.
  */
 async function proceed(purge: Purge, earlier: PurgeEntry | null): Promise<StepEnd> {
   const { input, facts, journal } = purge;
   if (earlier?.state !== "started") return begin(purge);
   const isOwn = earlier.task_id === input.task_id;
-  // A disk that answers questions runs no erase with a password, so the agent may send the purge command once more.
+  // A disk that answers commands is not busy with an erase by a password, so the agent may send the purge command once more.
   if (setsPassword(earlier.technique)) return begin(purge);
   if (!TECHNIQUES[earlier.technique].hasLog)
     return isOwn || earlier.boot_id === kernelBootId()
@@ -295,12 +295,12 @@ async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
 const fullEvidence = (purge: Purge, entry: PurgeEntry, statusAfter: string): StepEnd["evidence"] => ({
   ...evidenceOf(purge),
   technique: TECHNIQUES[entry.technique].title,
-  // If an earlier task sent the purge command, the present task did not read the disk's sanitize status before the command.
+  // If an earlier task sent the purge command, the present task has no sanitize status from before the command.
   ...(entry.adopted_task === null ? { status_before: entry.status_before } : { adopted_task: entry.adopted_task }),
   status_after: statusAfter,
 });
 
-/** The agent waits no longer for a disk's purge command: its cleaning step ends as failed, although the disk may still be at work. */
+/** The agent no longer waits for the end of a disk's purge command: the cleaning step ends as `failed`, although the disk may still be at work. */
 const stillStarted = (purge: Purge, entry: PurgeEntry, reason: PurgeFailure, detail: string): StepEnd =>
   ended("failed", detail, reason, {
     ...fullEvidence(purge, entry, "unknown"),

@@ -38,8 +38,9 @@ export const purgeJournal = (root: string, serial: string): PurgeJournal =>
   diskJournal(root, FOLDER, Entry, serial, "Whether a purge of the disk runs is unknown. Check the disk's log");
 
 /**
- * Says that a disk may have the password of the agent's security erase, with the commands that remove it. Null if the task's purge set no password, or
- * if its end is known. The text names the password, because the password is documented and no secret.
+ * Says that a disk may have the password of the agent's security erase, with the commands that remove it. Returns null if the task's purge set no
+ * password on the disk, or if the end of the purge is known. The message about a password that may be left on the disk names the password, because
+ * the password is documented and no secret.
  */
 export function passwordLeft(taskId: string, serial: string, read: JournalRead<PurgeEntry>): string | null {
   if (!read.ok || read.entry?.task_id !== taskId) return null;

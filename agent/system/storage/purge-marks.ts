@@ -5,7 +5,9 @@ import type { PurgeEntry } from "./purge-journal.ts";
 
 type Drawn = Pick<PurgeEntry, "seed" | "blocks">;
 
-/** Returns the number of a block that does not keep its marker, or null if all blocks of the sample keep theirs. */
+/**
+ * Writes the marker of each block of the sample to the disk. Returns the number of a block that does not keep its marker, or null if all keep theirs.
+ */
 export function writeMarkers(disk: Omit<DirectDisk, "close">, { seed, blocks }: Drawn): number | null {
   const drawn = drawBlocks(seed, blocks);
   for (const block of drawn) disk.write(block, markerOf(seed, block));

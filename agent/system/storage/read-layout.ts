@@ -22,8 +22,8 @@ export type LayoutRead = { readonly ok: true; readonly layout: DiskLayout } | La
 const ASK_TIMEOUT_MS = 60_000;
 
 /**
- * Before the purge of a mounted disk, the agent reads what it must make again afterwards. `readLayout` refuses a disk with a file system that the
- * agent cannot make again, or that nothing would mount again.
+ * Before the purge of a mounted disk, the agent reads the partition table and the file systems that it must make again after the purge. `readLayout`
+ * refuses a disk with a file system that the agent cannot make again, or that nothing would mount again.
  */
 export async function readLayout(
   root: string,

@@ -39,7 +39,7 @@ export async function releaseDisk(
   const read = journal.read();
   if (!read.ok) return { ok: false, reason: "journal_unreadable", detail: read.detail };
   const owed = read.entry?.state === "restored" ? null : read.entry;
-  // A purge of the task that wrote the entry may have overwritten blocks, and then only a new file system repairs the disk.
+  // If the task that wrote the journal entry also began a purge, blocks may be overwritten, and then only a new file system repairs the disk.
   const isIntact = owed?.is_intact === true && earlier?.task_id !== owed.task_id;
   const attempt = attemptsBelow(root);
   if (found.mounts.length === 0) {
@@ -72,8 +72,8 @@ export async function releaseDisk(
 
 /**
  * If an earlier worker process was lost between two unmounts or two mounts, the agent mounts the disk's other file systems again. When all file
- * systems of the disk are mounted, the agent reads and unmounts the disk as any other. It relies on no reading of the lost worker process. Until all
- * file systems of the disk are mounted, the journal keeps the entry of the lost worker process.
+ * systems of the disk are mounted, the agent reads the disk's file systems anew and unmounts them, as for any other disk. Until all file systems of
+ * the disk are mounted, the journal keeps the entry of the lost worker process.
  */
 async function withAllMounts(
   run: WorkRun,
@@ -94,7 +94,10 @@ async function withAllMounts(
     : { ok: false, reason: verdict.reason, detail: verdict.detail };
 }
 
-/** If a worker was lost before it restored a root folder, the folder's present owner and mode are those of a new file system. */
+/**
+ * If a worker process was lost before it restored the owner and mode of a root folder, the folder has those of a new file system, so the agent takes
+ * the old ones from the journal.
+ */
 function withOwedFolder(part: DiskPart, owed: LayoutEntry | null): DiskPart {
   const same = owed?.is_intact === false ? owed.layout.parts.find(({ uuid }) => uuid === part.uuid) : undefined;
   return same === undefined ? part : { ...part, uid: same.uid, gid: same.gid, mode: same.mode };
@@ -138,7 +141,7 @@ export async function mountBack(
   return failed;
 }
 
-/** Mounts those file systems of a journal entry that are not mounted. Returns why that failed, or null. */
+/** Mounts those file systems of a journal entry that are not mounted. Returns why a mount failed, or null. */
 async function mountParts(
   { root, progress }: WorkRun,
   entry: LayoutEntry,
@@ -146,8 +149,8 @@ async function mountParts(
   attempt: AttemptTool,
 ): Promise<string | null> {
   const faults: string[] = [];
-  // A worker process must report progress soon after its start. The report before a mount keeps the agent from killing the worker process during the
-  // mount.
+  // A worker process must report progress soon after its start. The worker process reports progress before it mounts the file systems, so that the
+  // agent does not kill it during a mount.
   progress({ step: `mount ${entry.device}`, done: 0, bytes: 0 });
   for (const part of entry.layout.parts) {
     const device = deviceOf(picture, entry, part);
@@ -158,7 +161,7 @@ async function mountParts(
   return faults.length === 0 ? null : `Not mounted again: ${describeParts(entry.layout.parts)}. ${faults.join(" ")}`;
 }
 
-/** Finds the host's device with a file system of the journal entry by the disk's serial number; null if the host lacks the disk. */
+/** Finds the block device of a file system of the journal entry, by the disk's serial number and the partition's number; null if there is none. */
 export function deviceOf(
   picture: DiskPicture,
   { serial }: Pick<LayoutEntry, "serial">,

@@ -92,8 +92,8 @@ export function removeFolder(parent: number, name: Buffer, removed: Removed): Fo
     return "removed";
   } catch (error) {
     const code = codeOf(error);
-    // The folder to remove is gone, or a file now has its name. In its next round, the agent finds a file that has taken the name of the removed
-    // folder.
+    // Another process has removed the folder that the agent wants to remove, or has put a file in its place. In its next round, the agent finds a
+    // file that has taken the name of the removed folder.
     if (code === "ENOENT" || code === "ENOTDIR") return "gone";
     if (code === "ENOTEMPTY" || code === "EEXIST") return "filled";
     if (code === "EPERM" || code === "EACCES") return "protected";

@@ -36,7 +36,7 @@ class RestoreFault extends Error {
   }
 }
 
-/** If the agent still owes file systems to a disk, returns the disk's journal entry, otherwise null. */
+/** If the agent has not yet brought back all file systems of a disk, returns the disk's journal entry, otherwise null. */
 function owedTo(root: string, serial: string): LayoutEntry | null {
   const read = layoutJournal(root, serial).read();
   return read.ok && read.entry !== null && read.entry.state !== "restored" ? read.entry : null;
@@ -68,8 +68,8 @@ export function lostFileSystems(root: string, taskId: string, serial: string): F
 }
 
 /**
- * True if the disk's file systems are the same as before its purge. An unreadable journal of the purge may belong to a purge that has begun, so it
- * counts against intact file systems.
+ * True if the disk's file systems are the same as before its purge. An unreadable journal of the purge may belong to a purge that has begun, so the
+ * disk's file systems then do not count as intact.
  */
 const isIntact = (entry: LayoutEntry, purged: JournalRead<PurgeEntry>): boolean =>
   entry.is_intact && purged.ok && purged.entry?.task_id !== entry.task_id;
@@ -85,7 +85,7 @@ export async function restoreDisk(
 ): Promise<FileSystemEnd[]> {
   const entry = owedTo(run.root, serial);
   if (entry === null) return [];
-  // The agent refused the purge before the task took over what an earlier task owes to the disk.
+  // The disk's journal entry still belongs to an earlier task, so the agent refused this task's purge before the task took over the entry.
   if (entry.task_id !== task_id) return unmountedByOthers(run.root, entry, readDiskPicture(run.root));
   const restore: Restore = {
     run,
@@ -138,8 +138,9 @@ async function makeAll(restore: Restore, purged: PurgeEntry): Promise<void> {
 
 /**
  * The agent holds the device of a disk or partition open while tools work on it. Linux may give a name such as `/dev/sdb` to another disk at any
- * moment. A tool that opened the name would then destroy the other disk. To work on the right disk, the tools get the path of the open descriptor.
- * The agent compares the disk's serial number once before the tools work and once after them, because the number of a held device cannot change.
+ * moment. A tool that opened a disk by its device name could therefore destroy another disk. To work on the right disk, the tools get the path of the
+ * open descriptor. The agent compares the disk's serial number once before the tools work and once after them, because the number of a held device
+ * cannot change.
  */
 async function whileHeld(
   { run: { root }, entry }: Restore,

@@ -20,7 +20,8 @@ export function readIfFolder(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
-    // A block device that has disappeared has no holders. Without a folder `holders`, a device is a partition under an old kernel, or no disk.
+    // A block device that has disappeared has no holders. A device without a folder `holders` in sysfs is a partition under an old kernel, or no
+    // disk.
     if (isMissing(error) || (error instanceof Error && "code" in error && error.code === "ENOTDIR")) return [];
     throw error;
   }

@@ -4,7 +4,7 @@ import { CleaningEvidence, CleaningOutcome } from "../../../shared/tasks/cleanin
 import { DiskSample } from "../../../shared/tasks/sample-disks.ts";
 import { defineWork } from "../workers/define-work.ts";
 
-/** The handler of `node.storage_cleanup` adds the name and target of the cleaning step. */
+/** The result of one cleaning step; the handler of `node.storage_cleanup` adds the step's name and target. */
 export const StepEnd = z.strictObject({
   outcome: CleaningOutcome,
   message: z.string(),
@@ -55,8 +55,8 @@ export const REMOVE_WEKA_TOKENS = defineWork({
 });
 
 /**
- * A purge tells how it ended, and what became of each file system that the disk had at a mount point before. The handler of the task adds the names
- * of the cleaning steps.
+ * A purge tells how it ended, and what became of each file system that the disk had at a mount point before. The handler of `node.storage_cleanup`
+ * adds the names of the cleaning steps.
  */
 export const PurgeEnd = StepEnd.extend({
   file_systems: z
@@ -84,7 +84,10 @@ export const PURGE_DISK = defineWork({
      * systems and mounts them again.
      */
     may_unmount: z.array(z.string().startsWith("/")).max(80),
-    /** If `restore_only` is present, the worker process sends no purge command, and only brings back file systems that a lost worker process owes. */
+    /**
+     * If `restore_only` is present, the worker process sends no purge command, and only brings back the file systems that a lost worker process did
+     * not bring back.
+     */
     restore_only: z.literal(true).exactOptional(),
   }),
   result: PurgeEnd,

@@ -93,7 +93,8 @@ const asChild =
 /** Returns the last lines of a worker process's log, for a message to an operator. */
 export function lastLines(folder: string): string {
   try {
-    // A cut may remove the name before a secret, by which the secret is found, so the secrets go before the cut.
+    // Secrets are removed before the log is cut, because `withoutCredentials` finds a secret by the name in front of it, and a cut may remove the
+    // name.
     return withoutCredentials(readFileSync(join(folder, LOG_FILE), "utf8"))
       .slice(-500)
       .trim();

@@ -6,7 +6,7 @@ import type { Wanted } from "./read-documents.ts";
 
 export interface Change {
   readonly what: "created" | "updated" | "unchanged";
-  /** A line for each difference between what is there and what the operator wants. */
+  /** One line of text for each difference between the hub's object and the object that the operator wants. */
   readonly lines: readonly string[];
   /** Carries the change out. */
   readonly carryOut: (headers: Readonly<Record<string, string>>) => Promise<void>;
@@ -59,14 +59,14 @@ async function orNull(read: Promise<Present>): Promise<Present | null> {
   try {
     return await read;
   } catch (error) {
-    // A site that does not exist is a mistake; only the object itself may be new.
+    // Only the object itself may be missing at the hub, because `apply` can create it; a site that does not exist is a mistake.
     if (error instanceof UnknownName && !error.message.startsWith("<id>")) return null;
     if (error instanceof Refused && error.httpStatus === 404) return null;
     throw error;
   }
 }
 
-/** A change names the version that was compared, so that it never undoes a change that somebody made meanwhile. */
+/** The request for a change names the version of the object that `apply` compared, so that it never undoes a change that somebody made meanwhile. */
 function ofObject(hub: Hub, wanted: Wanted, present: Present | null, create: Call | null, update: Call): Change {
   if (present === null) {
     if (create === null) throw new UsageError(`There is no ${wanted.label}.`);

@@ -3,7 +3,7 @@ import { shippedOperations } from "../table/shipped.ts";
 
 interface Kind {
   readonly ofSite: boolean;
-  /** The field that names the object within its site or hub; null if a site has one such object. */
+  /** The field that names the object within its site or hub; null if a site has only one object of this kind. */
   readonly nameField: string | null;
   readonly fields: () => readonly string[];
 }

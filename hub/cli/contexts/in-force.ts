@@ -4,7 +4,7 @@ import { contextsFile, readContexts } from "./context-file.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 export type Given = Readonly<Record<string, unknown>>;
 
-/** A value with the place that it comes from. */
+/** The value of a setting, with the place that the value comes from. */
 export interface From {
   readonly value: string;
   readonly from: string;
@@ -30,8 +30,8 @@ const first = (...all: readonly (readonly [string | undefined, string])[]): From
 };
 
 /**
- * Says which hub a command uses. The first of these names the hub: `--hub`, `--context`, MUSTER_URL, MUSTER_CONTEXT, the current context. A context
- * whose hub is not used gives nothing, so that its token never goes to another hub.
+ * Says which hub a command uses. The first of these names the hub: `--hub`, `--context`, MUSTER_URL, MUSTER_CONTEXT, the current context. If the
+ * command uses another hub than that of the context, no setting of the context applies, so that the context's token never goes to another hub.
  */
 export async function inForce(flags: Given, env: Environment): Promise<InForce> {
   const named = first([text(flags["context"]), "--context"]);
@@ -66,7 +66,7 @@ const plainUrl = (url: From | null): From => ({
   from: url?.from ?? "default",
 });
 
-/** A token in the environment comes before the file of a context, because a context is the weakest way to say something. */
+/** A token in the environment comes before the token file of a context, because a context only gives defaults. */
 function tokenOf(
   flags: Given,
   env: Environment,

@@ -40,7 +40,7 @@ interface Hosts {
   readonly more: boolean;
 }
 
-/** Reads the hosts of a batch. A caller without the right to read them gets the description without them. */
+/** Reads the hosts of a batch. A caller without the right to read operations gets the description of the batch without its hosts. */
 export async function hostsOf(hub: Hub, batch: string): Promise<Hosts> {
   const hosts: Item[] = [];
   const query: Record<string, string> = { batch_id: batch, limit: String(OF_A_PAGE) };

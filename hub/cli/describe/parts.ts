@@ -1,7 +1,10 @@
 import { Refused } from "../errors.ts";
 import type { Hub, Item, Request } from "../hub.ts";
 
-/** Reads a list for a part of a description. A caller without the right to read the list gets the description without it. */
+/**
+ * Reads a list of the API for one section of what `muster describe` prints. A caller without the right to read the list gets the description without
+ * it.
+ */
 export async function partOf(hub: Hub, list: string, request: Request): Promise<readonly Item[] | null> {
   try {
     const answer = await hub.one(list, request);

@@ -3,7 +3,7 @@ import type { Column } from "../nouns/noun.ts";
 import { ageOf, at, cellOf } from "../output/cells.ts";
 import { tableText } from "../output/table.ts";
 
-/** A part of a description: facts, a table, or lines of advice. */
+/** A section of what `muster describe` prints: facts, a table, or lines of advice. */
 export type Section =
   | { readonly title: string; readonly facts: readonly (readonly [string, unknown])[] }
   | { readonly title: string; readonly columns: readonly Column[]; readonly rows: readonly Item[] }
@@ -11,13 +11,13 @@ export type Section =
 
 export interface Described {
   readonly sections: readonly Section[];
-  /** What `-o json` prints: the answers of the hub from which the sections were made. */
+  /** What `muster describe -o json` prints: the answers of the hub from which the sections were made. */
   readonly answer: Readonly<Record<string, unknown>>;
 }
 
 export interface Look {
   readonly colours: boolean;
-  /** The present time, by which a terminal shows how long ago a time was; null if no person looks at a terminal. */
+  /** The present time, from which the text shows how long ago each time was; null if no person reads the output on a terminal. */
   readonly now: number | null;
 }
 

@@ -12,7 +12,7 @@ export interface Column {
 export interface Parent {
   /** The flag, and the parameter of the noun's path, that names the parent. */
   readonly flag: "site" | "node" | "webhook";
-  /** The list of all parents, whose objects `get` gathers if the operator names no parent; null if there may be too many. */
+  /** The API operation that lists all parents, which `get` uses if the operator names no parent; null if there may be too many parents. */
   readonly list: string | null;
 }
 
@@ -24,7 +24,7 @@ export interface Noun {
   readonly about: string;
   /** The operations of the API that list the objects. */
   readonly lists: readonly string[];
-  /** The operations that read one object. An object without such an operation is found in its list. */
+  /** The operations that read one object. If no API operation reads a single object of the noun, the command finds the object in the noun's list. */
   readonly reads: readonly string[];
   readonly parent?: Parent;
   /** The field of an item that holds its id, and the field that holds the name by which people know it. */

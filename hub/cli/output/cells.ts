@@ -28,7 +28,7 @@ const UNITS = [
   ["m", 60],
 ] as const;
 
-/** The time between two moments in the largest unit of which it has two, for example `5m` or `50h`; a time to come has a plus. */
+/** The time between two moments, in the largest unit that fits at least twice, for example `5m` or `50h`; a moment in the future gets a plus sign. */
 export function ageOf(time: string, now: number): string {
   const seconds = Math.round((now - Date.parse(time)) / 1000);
   if (Number.isNaN(seconds)) return plain(time);

@@ -1,4 +1,4 @@
-/** A program for tables takes a text with one of these beginnings for a formula, and would carry it out. */
+/** Matches the begin of a text that a spreadsheet program would take for a formula and would execute. */
 const FORMULA = /^[=+\-@\t\r]/;
 const NUMBER = /^[+-]?\d+([.]\d+)?$/;
 
@@ -7,6 +7,6 @@ function field(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Returns rows as CSV by RFC 4180. A text that a program for tables would take for a formula gets an apostrophe before it. */
+/** Returns rows as CSV by RFC 4180. A text that a spreadsheet program would take for a formula gets an apostrophe in front of it. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
   rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");

@@ -30,7 +30,7 @@ export function hasColours(flag: unknown, { env, isTerminal }: Io): boolean {
   return isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb";
 }
 
-/** A reader of changes gets each object as soon as it changes, so JSON has a line for each object. */
+/** A command that watches changes prints each object as soon as it changes, so with `-o json` it prints one line of JSON for each object. */
 export const lineWise = (printing: Printing): Printing =>
   printing.form === "json" ? { ...printing, form: "jsonl" } : printing;
 
@@ -41,7 +41,7 @@ export interface Shown {
   readonly answer: unknown;
 }
 
-/** Returns objects in the form that the flags name. */
+/** Returns objects as text, in the output format that the flags name. */
 export async function textOf(shown: Shown, printing: Printing, hub: Hub, io: Io): Promise<string> {
   const { noun, items, answer } = shown;
   switch (printing.form) {

@@ -6,7 +6,7 @@ import { FORMS } from "../output/form.ts";
 
 export type Flags = Readonly<Record<string, unknown>>;
 
-/** The flags of every verb that asks a hub. */
+/** Adds the flags of every verb that sends requests to a hub. */
 export const addGeneral = (command: Command): Command =>
   command
     .optionsGroup("General flags:")
@@ -64,10 +64,13 @@ export function addFilter(command: Command, field: Field): void {
   command.addOption(new Option(`--${verbFlag(field)} <${place}>`, text).argParser(more));
 }
 
-/** The name under which the library keeps the value of a flag. */
+/** The name under which the library commander stores the value of a flag. */
 const keyOf = (field: Field): string => verbFlag(field).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The query that the flags of filters give. Several values of a filter are separated by commas, as the API takes them. */
+/**
+ * Returns the query parameters of an API request, from the flags that filter a list. Several values of a filter are separated by commas, as the API
+ * takes them.
+ */
 export function queryOf(fields: readonly Field[], flags: Flags): URLSearchParams {
   const query = new URLSearchParams();
   for (const field of fields) {
@@ -98,7 +101,7 @@ export function addBodyField(command: Command, field: Field): void {
   }
 }
 
-/** The body of a request that the flags give; the hub checks it. */
+/** Returns the body of an API request from the flags of the command; the hub checks the body. */
 export function bodyOf(fields: readonly Field[], flags: Flags): Readonly<Record<string, unknown>> {
   const missing = fields.filter((field) => field.required && flags[keyOf(field)] === undefined);
   if (missing.length > 0) throw new UsageError(`Needed: ${missing.map((field) => `--${verbFlag(field)}`).join(", ")}.`);

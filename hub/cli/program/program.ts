@@ -47,7 +47,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
   try {
     await program.parseAsync([...argv], { from: "user" });
   } catch (error) {
-    // The library has already written what is wrong with the command line.
+    // The library commander has already written what is wrong with the command line.
     if (error instanceof CommanderError) return error.exitCode === 0 ? STATUS.done : STATUS.usage;
     throw error;
   }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Io } from "../io.ts";
 
-/** One run of the program. A command of the program reports its exit status to its run. */
+/** One run of the program. A command of the program stores its exit status in the field `status` of its run. */
 export interface Run {
   readonly io: Io;
   /** The words of the command line; null for the tree of all commands with all flags. */

@@ -6,7 +6,7 @@ export interface Checked {
   readonly faults: readonly Fault[];
 }
 
-/** Checks all rows of a file before anything is sent. A row with a fault is in `faults` only. */
+/** Checks all rows of a file before anything is sent. A row with a fault does not appear in `rows`; its faults are in `faults`. */
 export function checkRows({ lines, faults: ofFile }: CsvRead, form: RowForm): Checked {
   const repeated = repeatedValues(lines, form);
   const checked = lines.map((line) => {
@@ -29,11 +29,11 @@ const missingOf = ({ line, values }: Line, { columns }: RowForm): Fault[] =>
     needed === "needed" && values[column] === undefined ? [{ line, column, message: "is empty" }] : [],
   );
 
-/** A value that is missing is also a wrong value for the schema; the first fault of a column is the one to correct. */
+/** A missing value is also a fault by the schema, so only the first fault of each column of a row is kept. */
 const oneForEachColumn = (faults: readonly Fault[]): Fault[] =>
   faults.filter((fault, index) => faults.findIndex(({ column }) => column === fault.column) === index);
 
-/** The column to which the path of a fault leads, for example `unit` for `location.unit`. */
+/** The column in which a fault of an item lies, for example `unit` for the path `location.unit`. */
 const columnOf = (path: readonly PropertyKey[], { columns }: RowForm): string | null =>
   path.map(String).findLast((part) => Object.hasOwn(columns, part)) ?? null;
 

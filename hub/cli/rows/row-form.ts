@@ -1,4 +1,4 @@
-/** One fault of a file, at the place where a person finds it. */
+/** One fault of a file of rows, with the line and column at which a person finds it. */
 export interface Fault {
   readonly line: number;
   /** The column, or null if the whole line is at fault. */
@@ -12,9 +12,9 @@ export interface Line {
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** What the rows of one kind of file are. */
+/** Describes the rows of one kind of file: their columns, checks and unique values. */
 export interface RowForm {
-  /** The columns by their names; a row needs a value in each needed column. */
+  /** The columns by their names; a row must have a value in each column that is `needed`. */
   readonly columns: Readonly<Record<string, "needed" | "optional">>;
   /** Makes the item of an API request from the values of a row. */
   readonly itemOf: (values: Line["values"]) => unknown;

@@ -40,8 +40,8 @@ export function partsOf(rows: readonly GoodRow[], atMost: number): (readonly Goo
 }
 
 /**
- * A key that depends on the whole request. If the same file is sent again, for example after Ctrl-C or a lost connection, the hub recognizes the parts
- * that it has already carried out, and the command goes on where it ended.
+ * Returns an idempotency key that depends on the whole content of the request. If the same file is sent again, for example after Ctrl-C or a lost
+ * connection, the hub recognizes the parts that it has already carried out, and the command goes on where it ended.
  */
 export const keyOf = (command: string, body: unknown): string =>
   `${command}-${createHash("sha256").update(JSON.stringify(body)).digest("hex")}`;

@@ -10,7 +10,10 @@ const wordsOf = ({ branch }: Place): string =>
     ...branch.flags.flatMap(({ names }) => names),
   ].join(" ");
 
-/** The lines by which the shell finds the command of the words before the cursor. A short form leads to the command of the long form. */
+/**
+ * The lines of the bash script that find the command for the words before the cursor. In the completion, the alias of a command leads to the command
+ * itself.
+ */
 const stepsOf = ({ path, branch }: Place): string[] =>
   branch.branches.map(({ name, aliases }) => {
     const spellings = [name, ...aliases].map((word) => quoted(keyOf([...path, word]))).join("|");
@@ -31,7 +34,7 @@ const valuesOf = (places: readonly Place[]): string => {
   return [...new Set(flags)].join("|");
 };
 
-/** A script for bash, which needs no hub and starts no program. */
+/** Returns a completion script for bash, which needs no hub and starts no program. */
 export function bashCompletion(tree: Branch, operations: readonly string[]): string {
   const places = placesOf(tree);
   return `# Completion of muster for bash; written by: muster completion bash

@@ -17,14 +17,14 @@ function linesOf({ path, branch }: Place): string[] {
   return [...commands, ...flags];
 }
 
-/** A line by which fish finds the command of a word; a short form leads to the command of the long form. */
+/** A `case` of the fish script that finds the command for the words before the cursor; the alias of a command leads to the command itself. */
 const stepsOf = ({ path, branch }: Place): string[] =>
   branch.branches.map(({ name, aliases }) => {
     const spellings = [name, ...aliases].map((word) => quoted([...path, word].join(" "))).join(" ");
     return `      case ${spellings}\n        set path ${quoted([...path, name].join(" "))}`;
   });
 
-/** A script for fish, which needs no hub and starts no program. */
+/** Returns a completion script for fish, which needs no hub and starts no program. */
 export function fishCompletion(tree: Branch, operations: readonly string[]): string {
   const places = placesOf(tree);
   return `# Completion of muster for fish; written by: muster completion fish

@@ -1,7 +1,7 @@
 import { bashCompletion } from "./bash.ts";
 import type { Branch } from "./tree.ts";
 
-/** zsh runs completions of bash by a module of its own. */
+/** zsh runs a completion script for bash by its module `bashcompinit`. */
 export const zshCompletion = (tree: Branch, operations: readonly string[]): string => `#compdef muster
 # Completion of muster for zsh; written by: muster completion zsh
 autoload -U +X bashcompinit && bashcompinit

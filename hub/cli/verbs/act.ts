@@ -78,7 +78,7 @@ async function waitForAll(
     return typeof id === "string" ? [id] : [];
   });
   if (ids.length === 0) return STATUS.done;
-  // The end of work that a person cancels is that it is cancelled.
+  // A command that cancels work waits until the work has the status `cancelled`.
   const end = of === NOUNS.allocations ? "status=ended" : name === "cancel" ? "status=cancelled" : "done";
   const goal = goalOf(of, end);
   return waitFor({ noun: of, names: ids, goal, deadlineMs, flags, io });

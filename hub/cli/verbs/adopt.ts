@@ -10,7 +10,7 @@ import type { Run } from "../program/run.ts";
 import { STATUS, type Status } from "../statuses.ts";
 import { durationOf } from "../wait/duration.ts";
 
-/** The largest number of machines in one request. */
+/** The largest number of machines in one request to adopt machines. */
 const MOST_MACHINES = 2000;
 
 export function add(adopt: Command, run: Run): void {

@@ -50,7 +50,7 @@ async function addContext(name: string, flags: Flags, { io }: Run): Promise<void
   if (fault !== undefined) throw new UsageError(`The name of a context ${fault}.`);
   if (!HubUrl.safeParse(flags["url"]).success)
     throw new UsageError("--url takes the address of a hub, for example https://muster.example.com.");
-  // A relative path would name another file in another folder.
+  // A relative path would name another file when the operator works in another folder.
   const path = (key: string): string | undefined => (typeof flags[key] === "string" ? resolve(flags[key]) : undefined);
   const [caFile, tokenFile] = [path("caFile"), path("tokenFile")];
   const one: Context = {
@@ -97,7 +97,7 @@ async function forget(name: string, url: string, { env }: Run["io"]): Promise<vo
 const withoutLogin = ({ context, url }: InForce): string =>
   context === null && isLoopback(url.value) ? "of the hub on this machine, if there is one" : "none";
 
-/** Shows no secret: of a token only where it comes from. */
+/** `muster context show` prints no secret: for a token it prints only where the token comes from. */
 async function show(flags: Flags, { io }: Run): Promise<void> {
   const found = await inForce(namedFlags(flags), io.env);
   const login = await readLogin(credentialsFile(io.env), found.login);

@@ -15,7 +15,7 @@ import { readOne } from "./read.ts";
 
 type Describe = (hub: Hub, item: Item) => Promise<Described> | Described;
 
-/** The nouns with a description of their own; a description of every other noun lists the object's fields. */
+/** The nouns that `muster describe` shows by functions of their own; for every other noun it lists the object's fields. */
 const OWN: Readonly<Record<string, Describe>> = {
   nodes: describeNode,
   onboardings: (_, item) => describeOperation("Onboarding", item),

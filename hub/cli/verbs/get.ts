@@ -38,7 +38,7 @@ async function show(noun: Noun, names: readonly string[], flags: Flags, io: Io):
   return STATUS.done;
 }
 
-/** Shows the objects of the names, and says for each name that no object has why there is none. */
+/** Shows the objects that the names name, and says for each name without an object why there is none. */
 async function getNamed(
   noun: Noun,
   names: readonly string[],

@@ -53,7 +53,7 @@ async function show(noun: Noun, name: string, flags: Flags, { io }: Run): Promis
   const interrupted = io.interrupted();
   const changes = await Changes.follow(hub, noun.events, interrupted);
   const readings = new Readings(io, true);
-  // Of the entries before the command only the last ones are shown, but all that were read are no news later.
+  // Of the entries from before the command, only the last `tail` entries are shown; the others that were read count as seen, and are not shown later.
   let seen: Set<string> | null = null;
   while (!interrupted.aborted) {
     const before: ReadonlySet<string> | null = seen;
@@ -70,7 +70,10 @@ async function show(noun: Noun, name: string, flags: Flags, { io }: Run): Promis
 
 type IsSeen = (entry: Item) => boolean;
 
-/** The last entries of the history of a node over all its operations, oldest first: pages back to one with an entry that was seen already. */
+/**
+ * Returns the newest entries of a node's history over all its operations, oldest first. Reads pages backwards until a page has an entry that was seen
+ * already.
+ */
 async function ofNode(
   hub: Hub,
   id: string,

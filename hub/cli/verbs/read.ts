@@ -8,7 +8,10 @@ import { type Flags, queryOf } from "../program/flags.ts";
 
 import { shippedOperations } from "../table/shipped.ts";
 
-/** The filters, orders and pages of a noun's lists. A noun with several lists has the fields that all of them have. */
+/**
+ * The query parameters that filter, sort and page the lists of a noun. If a noun has several lists, `filtersOf` returns only the parameters that all
+ * these lists have.
+ */
 export function filtersOf(noun: Noun): readonly Field[] {
   const [first = [], ...others] = noun.lists.map((id) => operationNamed(id, shippedOperations()).query);
   return first.filter(({ name }) => others.every((fields) => fields.some((field) => field.name === name)));
@@ -37,7 +40,7 @@ export async function readList(hub: Hub, noun: Noun, flags: Flags): Promise<List
   return { items, answer: { items, next_cursor: null }, more: false };
 }
 
-/** The parameters of the paths of a noun's list: one list, or one for each parent. */
+/** Returns the path parameters of each request that reads a noun's list: one request, or one for each parent object. */
 async function parentsOf(hub: Hub, noun: Noun, flags: Flags): Promise<readonly Readonly<Record<string, string>>[]> {
   const { parent } = noun;
   if (parent === undefined) return [{}];

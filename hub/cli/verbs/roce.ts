@@ -6,7 +6,7 @@ import { addGeneral, type Flags, needed } from "../program/flags.ts";
 import type { Run } from "../program/run.ts";
 import { STATUS, type Status } from "../statuses.ts";
 
-/** A part of a file in one request, so that a person sees how far the import is. */
+/** The largest number of rows of a file in one request; the file is sent in several requests, so that a person sees how far the import is. */
 const MOST_ROWS = 500;
 
 export function add(roce: Command, run: Run): void {

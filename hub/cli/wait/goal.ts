@@ -9,7 +9,7 @@ export type Reached = "yes" | "no" | "never";
 
 export interface Goal {
   readonly text: string;
-  /** Says of an object, or of its absence (`null`), whether it is in the state, or can never reach it without a person. */
+  /** Says whether an object is in the state that is waited for, or can never reach it without a person; `null` stands for an absent object. */
   readonly reached: (item: Item | null) => Reached;
 }
 
@@ -17,7 +17,7 @@ const OPERATIONS = ["onboardings", "decommissions", "operations"];
 const SUCCEEDED = ["completed", "reconciled"];
 const ENDED = [...SUCCEEDED, "cancelled", "failed_retryable", "failed_manual_intervention"];
 
-/** Operations and batches have an end for which people wait; every other noun needs a goal. */
+/** For operations and batches, the default is to wait for their end; for every other noun the operator must say what to wait for. */
 export const standardGoal = (noun: Noun): string | undefined =>
   OPERATIONS.includes(noun.plural) || noun.plural === "batches" ? "done" : undefined;
 
@@ -61,7 +61,7 @@ function conditionOf(noun: Noun, text: string): Goal["reached"] {
   };
 }
 
-/** An operation that has ended keeps its status, and a deleted object gets no other one. */
+/** An operation that has ended keeps its status, and so does an object that is deleted or ended, so a wait for another status would never end. */
 function fieldReached(noun: Noun, item: Item | null, field: string, value: string): Reached {
   if (item === null) return "never";
   const present = at(item, field === "status" && !("status" in item) ? "state" : field);

@@ -42,10 +42,10 @@ export class Readings {
   }
 }
 
-/** True for a failure that has to do with the moment and not with the request. */
+/** True for a failure that may pass by itself, for example because the hub is away, and that is not the fault of the request. */
 function mayPass(error: unknown): boolean {
   if (error instanceof Refused) return [502, 503, 504].includes(error.httpStatus ?? 0);
-  // The body of an answer ended early, or did not end in time. A mistake of the program is a TypeError too, but has no cause.
+  // The body of an answer ended early, or did not end in time. A programming mistake is a TypeError too, but its error has no `cause`.
   const cut = error instanceof TypeError && error.cause !== undefined;
   return error instanceof Away || cut || (error instanceof Error && error.name === "TimeoutError");
 }

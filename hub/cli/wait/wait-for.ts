@@ -25,7 +25,7 @@ interface Wait {
 /** One object for which the command waits. */
 interface Waiting {
   readonly name: string;
-  /** The id, once the object was read. Later readings use the id, because the name may get another object. */
+  /** The id, once the object was read. After the first reading, the command reads the object by its id, because another object may get the name. */
   id: string | null;
   said: string;
   reached: Reached;
@@ -67,7 +67,10 @@ async function look(hub: Hub, { noun, goal, flags, io }: Wait, one: Waiting): Pr
   one.said = line;
 }
 
-/** Reads an object; null if it is gone. A name that no object has from the start is a mistake, unless the command waits for that. */
+/**
+ * Reads an object; null if it is gone. If no object has the name at the first reading, the name is a mistake, unless the command waits for the
+ * object's deletion.
+ */
 async function present(hub: Hub, noun: Noun, one: Waiting, flags: Flags, goal: Goal): Promise<Item | null> {
   try {
     return await readOne(hub, noun, one.id ?? one.name, flags);

@@ -18,7 +18,7 @@ interface Watch {
   readonly io: Io;
 }
 
-/** The longest time between two readings without an event. */
+/** The longest time between two readings of the list if no event comes. */
 const AT_MOST_MS = 3_600_000;
 
 /**
@@ -58,7 +58,7 @@ export async function watchList(watch: Watch): Promise<Status> {
   return STATUS.interrupted;
 }
 
-/** All pages, because a new object may be on any page. */
+/** Without names, reads all pages of the list, because a new object may be on any page. */
 async function read({ noun, names, flags, hub }: Watch): Promise<readonly Item[]> {
   if (names.length > 0) return Promise.all(names.map((name) => readOne(hub, noun, name, flags)));
   return (await readList(hub, noun, { ...flags, all: true })).items;

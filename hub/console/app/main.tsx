@@ -9,8 +9,8 @@ import { Entrance } from "./frame/entrance.tsx";
 import { cssVariables, theme } from "./look/theme.ts";
 
 /**
- * The policy of the document lets the browser use only style elements with the document's nonce. Mantine makes some, and the dialogs' scroll lock makes
- * another one by a package of its own.
+ * The page's content security policy lets the browser use only style elements with the page's nonce. Mantine makes style elements, and so does the
+ * separate package that locks scrolling behind dialogs; both get the page's nonce.
  */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? "";
 setNonce(nonce);

@@ -7,12 +7,15 @@ import { ASSETS, CONTENT_TYPES, LICENSES, NONCE_MARK } from "../built-form.ts";
 
 const APP = fileURLToPath(new URL("../app/", import.meta.url));
 
-/** Browsers since the spring of 2024. The style sheets use `light-dark()`, for which an older target would need a second set of colours. */
+/**
+ * Browsers since the spring of 2024. The style sheets use `light-dark()`; for older browsers, which do not know it, the console would need a second
+ * set of colours.
+ */
 const TARGET = ["chrome123", "edge123", "firefox120", "safari17.5"];
 
 /**
  * Builds the console into the empty folder `out`. The bytes of the build depend only on the sources, on the lockfile and on Node's version, so two
- * builds of one checkout are equal. The program needs the dev packages, so no hub runs the function in its own process.
+ * builds of one checkout are equal. `buildConsole` needs the dev packages, so a hub runs it only in a child process.
  */
 export async function buildConsole(out: string): Promise<void> {
   await build({
@@ -43,7 +46,7 @@ export async function buildConsole(out: string): Promise<void> {
   for (const name of assets.sort()) await compress(join(out, ASSETS, name));
 }
 
-/** Writes the compressed forms beside a file, so that the hub never compresses. */
+/** Writes compressed copies of a file beside it, so that the hub never compresses an answer. */
 async function compress(file: string): Promise<void> {
   if (CONTENT_TYPES[extname(file)] === undefined) throw new Error(`the hub knows no content type of ${file}`);
   const content = await readFile(file);

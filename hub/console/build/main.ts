@@ -1,4 +1,7 @@
-/** This program builds the console into the folder that its argument names. A hub of a source checkout and the packaging start the program. */
+/**
+ * This program builds the console into the folder that its argument names. A hub that runs from a source checkout, and the packaging, start this
+ * program.
+ */
 import { buildConsole } from "./build-console.ts";
 
 const [out] = process.argv.slice(2);

@@ -1,4 +1,7 @@
-/** This program writes the API's types for the console, from docs/openapi.json. The types are not committed, because one command makes them. */
+/**
+ * This program writes the API's types for the console, from docs/openapi.json. The generated types are not committed, because one command generates
+ * them again.
+ */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
 
@@ -8,5 +11,5 @@ const TYPES = new URL("openapi.d.ts", FOLDER);
 
 const types = astToString(await openapiTS(DESCRIPTION));
 await mkdir(FOLDER, { recursive: true });
-// A file that is as before keeps its time, so that the compiler does not check everything again.
+// An unchanged types file is not rewritten, so its modification time stays and the TypeScript compiler need not check everything again.
 if ((await readFile(TYPES, "utf8").catch(() => "")) !== types) await writeFile(TYPES, types);

@@ -22,7 +22,7 @@ export type EmbeddedPostgresOptions = {
   log: Log;
   /** If `binDir` names a folder, the hub searches no other folder for the programs `postgres` and `initdb`. */
   binDir?: string | undefined;
-  /** If `source` is set, the hub searches only for a system PostgreSQL, or only for the npm package. */
+  /** If `source` is set, the hub searches for PostgreSQL's programs only in a system PostgreSQL, or only in the npm package. */
   source?: "system" | "npm" | undefined;
   packageDir?: string | undefined;
   /**
@@ -141,7 +141,7 @@ async function release(paths: ClusterPaths, connection: Connection, options: Emb
   });
 }
 
-/** Returns how many other hubs use the database server, or zero if the connection to the database server is lost. */
+/** Returns the number of other hubs that use the database server, or zero if the connection to the database server is lost. */
 async function countOtherLaunchers({ client }: Connection): Promise<number> {
   try {
     const { rows } = await client.query<{ count: number }>(

@@ -18,7 +18,7 @@ export async function withLaunchLock<T>(file: string, fn: () => Promise<T>): Pro
   await acquire(file, token);
   const touch = setInterval(() => {
     const now = new Date();
-    // If the holder of a launch lock cannot touch the lock's file, the lock correctly becomes stale.
+    // If the holder of a launch lock cannot touch the lock's file, the lock becomes stale, as it should.
     utimes(file, now, now).catch(() => undefined);
   }, TOUCH_EVERY_MS);
   try {

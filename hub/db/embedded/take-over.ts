@@ -1,6 +1,6 @@
 /**
  * Gives a database cluster that another user ran to the user that will run the database server. The former user of a database cluster could put
- * anything into the cluster's folder. The takeover of a database cluster leaves files of other owners as they are, and follows no link.
+ * anything into the cluster's folder. The takeover changes only files that belonged to the former user, and follows no link.
  */
 import { lchown, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,9 +25,9 @@ export async function isAnothers(data: string, user: ServerUser): Promise<boolea
 }
 
 /**
- * Gives the data folder to its new user, while the caller holds the launch lock and no server runs on the folder. The takeover first closes the data
- * folder to the former user, and opens it to the new user last. `PG_VERSION` keeps the former owner until the end, so that an interrupted takeover
- * can continue.
+ * Gives PostgreSQL's data folder to its new user; the caller holds the launch lock, and no server runs on the folder. The takeover of a data folder
+ * first denies the former user access to the folder, and gives the new user access last. `PG_VERSION` keeps the former owner until the end, so that
+ * an interrupted takeover can continue.
  */
 export async function takeOver(data: string, user: ServerUser, log: Log): Promise<void> {
   if (user === undefined || !(await isAnothers(data, user))) return;
@@ -56,7 +56,7 @@ async function giveAll(folder: string, former: number, user: NonNullable<ServerU
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (path === but) continue;
-    // The takeover leaves a hard link to a file of another owner as it is.
+    // The takeover leaves a hard link to a file of a third user as it is.
     if ((await ownerOf(path)) === former) await lchown(path, user.uid, user.gid);
     if (entry.isDirectory()) await giveAll(path, former, user, but);
   }

@@ -6,8 +6,8 @@ import { profileOf } from "./decommissions.ts";
 import { admitWhere } from "./workflows.ts";
 
 /**
- * A lane is a group of operations that share the places of their site, e.g. all onboardings. A value of `Lane` is SQL that selects the operations of
- * a lane as workflows `w`, each joined with `p`, the profile that limits the operation.
+ * A lane is a group of operations that share one limit of parallel operations at their site, e.g. all onboardings. A value of `Lane` is SQL that
+ * selects the operations of a lane as workflows `w`, each joined with `p`, the profile that limits the operation.
  */
 type Lane = SQL;
 
@@ -41,7 +41,8 @@ export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow
  * lane's running and waiting operations. The hub admits a site's waiting operations in the order of their requests, whatever profiles they have. An
  * operation keeps its place in the site's order while its profile's maximum is reached, and does not block later operations. `admitWithin` first
  * locks the rows of the sites, so its count of running operations includes operations that another hub has just admitted. Before `admitWithin` counts
- * operations, it pauses the batches with too many failures. An operation of a paused batch that has not begun takes no place of its site.
+ * operations, it pauses the batches with too many failures. An operation of a paused batch that has not begun does not count towards its site's limit
+ * of parallel operations.
  */
 export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Workflow[]> {
   const locked = await tx

@@ -30,7 +30,7 @@ export interface AdoptableMachine {
 
 const words = (values: readonly string[]): SQL => sql`${sql.param([...values])}::text[]`;
 
-/** A hostname selects only machines that exist, because a machine that was enlisted again may have the hostname of a machine that is gone. */
+/** A hostname selects only machines that MAAS still has, because a machine that was enlisted again may have the hostname of a machine that is gone. */
 function selected({ systemIds, hostnames, filter }: MachineSelection): SQL {
   const m = maasMachines;
   if (filter === null)
@@ -58,7 +58,7 @@ export async function readAdoptableMachines(
     group by t.hostname having count(*) > 1)`;
   const holder = sql<string | null>`(select w.workflow_id::text from workflow_subjects w
     where w.subject in ('machine:' || ${m.siteId}::text || '/' || ${m.systemId}, 'host:' || ${m.siteId}::text || '/' || ${m.hostname}) limit 1)`;
-  // A node of manual mode without a site may stand for a host of any site.
+  // A node of manual mode without a site may be a host of any site, so its hostname is taken at every site.
   const namesake = sql`(select s.id from nodes s where s.hostname = ${m.hostname} and s.status <> 'deleted'
     and (s.site_id = ${m.siteId} or s.site_id is null) order by s.site_id nulls last, s.id limit 1)`;
   const rows = await db
@@ -94,7 +94,7 @@ export async function readAdoptableMachines(
   });
 }
 
-/** The nodes that are bound to machines, as far as they may hold the BMC or the system id of a machine that is to be adopted. */
+/** The nodes that are bound to machines and may already hold the BMC or the system id of a machine that is to be adopted. */
 export interface OtherBinding {
   readonly siteId: SiteId;
   readonly systemId: string;

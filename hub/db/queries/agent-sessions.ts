@@ -72,7 +72,7 @@ export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason
   return rows.length > 0;
 }
 
-/** From the fields of a `HeldSession`, the query `findVoidSessions` decides whether an agent session is still valid. */
+/** The fields of a node's agent session from which the query `findVoidSessions` decides whether the session is still valid. */
 export interface HeldSession {
   readonly nodeId: NodeId;
   readonly epoch: number;

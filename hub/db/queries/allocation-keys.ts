@@ -17,7 +17,7 @@ import type { Db, Tx } from "../tx.ts";
 import type { IdPage } from "./allocation-sweep.ts";
 import { isLostToReinstall } from "./reinstalls.ts";
 
-/** Which stored keys an account should have, and where the account is. */
+/** The stored SSH keys and key groups of an account, and the site where the account is. */
 export interface NamedKeys {
   readonly sshKeyIds: readonly SshKeyId[];
   readonly sshKeyGroupIds: readonly SshKeyGroupId[];
@@ -25,8 +25,8 @@ export interface NamedKeys {
 }
 
 /**
- * SQL for the keys that stored keys and groups stand for at a site now, the oldest key first. A group that may not be used at the site stands for no key
- * there.
+ * SQL for the SSH keys that the given stored keys and key groups contain now and that may be used at a site, the oldest key first. A key group that
+ * may not be used at the site adds no key there.
  */
 const keysOf = ({ keys, groups, site }: { readonly keys: SQL; readonly groups: SQL; readonly site: SQL }): SQL =>
   sql`array(select k.public_key from ${sshKeys} k where k.id = any(${keys} || coalesce((
@@ -38,7 +38,7 @@ const ofAllocation = keysOf({ keys: sql`a.ssh_key_ids`, groups: sql`a.ssh_key_gr
 const isNaming = sql`(a.ssh_key_ids <> '{}' or a.ssh_key_group_ids <> '{}')`;
 const isLive = sql`a.status in ('granting', 'active', 'failed')`;
 
-/** Returns the keys that the stored keys and groups stand for at a site now. */
+/** Returns the SSH keys that the given stored keys and key groups contain now for a site. */
 export async function readNamedKeys(tx: Tx, { sshKeyIds, sshKeyGroupIds, siteId }: NamedKeys): Promise<string[]> {
   const wanted = keysOf({
     keys: sql`${sql.param([...sshKeyIds])}::uuid[]`,
@@ -49,7 +49,7 @@ export async function readNamedKeys(tx: Tx, { sshKeyIds, sshKeyGroupIds, siteId 
   return rows[0]?.keys ?? [];
 }
 
-/** Returns the keys that an allocation should have now: those that its stored keys and groups stand for, or else those of its request. */
+/** Returns the SSH keys that an allocation should have now: those of its stored keys and key groups, or, if it names none, those of its request. */
 export async function keysNow(tx: Tx, allocation: AllocationRow): Promise<string[]> {
   if (allocation.sshKeyIds.length + allocation.sshKeyGroupIds.length === 0) return allocation.sshKeys;
   return readNamedKeys(tx, allocation);
@@ -59,11 +59,11 @@ export interface WantedKeys {
   readonly id: AllocationId;
   readonly hostname: string;
   readonly wanted: number;
-  /** True if the named keys are not those of the last order, or if an order of changed keys is due already. */
+  /** True if the allocation's present keys differ from those of the last order to the agent, or if a change of keys is already due. */
   readonly isToOrder: boolean;
 }
 
-/** Returns the ids of a tenant's live allocations that name stored keys or groups. */
+/** Returns the ids of a tenant's live allocations that name stored keys or key groups. */
 export async function findNaming(tx: Tx, tenant: string): Promise<AllocationId[]> {
   const { rows } = await tx.execute<{ id: AllocationId }>(
     sql`select a.id from ${allocations} a where a.tenant = ${tenant} and ${isLive} and ${isNaming}`,
@@ -72,8 +72,9 @@ export async function findNaming(tx: Tx, tenant: string): Promise<AllocationId[]
 }
 
 /**
- * Returns those of the allocations that are live, with the number of keys that they stand for now. An allocation that no longer names anything stands for
- * none. An allocation with due keys is to be ordered even if its keys look right: an order that has not committed yet may be bringing other keys.
+ * Returns the live ones of the given allocations, each with the number of SSH keys that its stored keys and key groups contain now. The number of
+ * keys is 0 for an allocation that no longer names a stored key or key group. An allocation whose change of keys is due needs a new order even if its
+ * keys look right, because an uncommitted order may be bringing other keys.
  */
 export async function readWantedKeys(tx: Tx, ids: readonly AllocationId[]): Promise<WantedKeys[]> {
   const { rows } = await tx.execute<{ id: AllocationId; hostname: string; wanted: number; to_order: boolean }>(sql`
@@ -90,8 +91,8 @@ const hasEnded = sql`not exists (select 1 from ${tasks} t where t.id = a.keys_ta
 
 const isSettled = sql`a.status = 'active' and a.keys_task_id is not null and ${hasEnded}`;
 /**
- * A host out of service or in an operation gets its keys when it is back, and an account that a reinstall took away gets them when it is back. After a restore of the database, a person first looks at the host, which may
- * have another tenant since.
+ * Changed keys wait while the allocation's host is out of service or in an operation, and while a reinstall has removed its account. After a restore
+ * of the database, changed keys also wait until a person has checked the host, which may have another tenant since.
  */
 const isDue = sql`a.status = 'active' and a.keys_due and a.keys_task_id is null
   and exists (select 1 from ${nodes} n where n.id = a.node_id and n.status = 'active')
@@ -111,14 +112,14 @@ const holds = (which: SQL) => async (tx: Tx, id: AllocationId) => {
   return rows.length > 0;
 };
 
-/** Returns the ids of active allocations whose task for changed keys has ended. */
+/** Returns the ids of active allocations whose task that brings changed keys to the host has ended. */
 export const findSettledKeys = find(isSettled);
 export const isSettledKeys = holds(isSettled);
-/** Returns the ids of active allocations whose changed keys the agent has not got yet, and may get now. */
+/** Returns the ids of active allocations whose changed keys can be sent to the agent now, and that no task brings yet. */
 export const findDueKeys = find(isDue);
 export const isDueKeys = holds(isDue);
 
-/** What decides whether the account of an allocation has its keys. */
+/** The facts about an allocation that decide whether its account has the SSH keys that it should have. */
 export interface KeyFacts {
   readonly id: AllocationId;
   readonly siteId: SiteId | null;
@@ -129,7 +130,7 @@ export interface KeyFacts {
   readonly errorMessage: string | null;
   readonly isDue: boolean;
   readonly node: string | null;
-  /** The task that brings changed keys; null if no task does. */
+  /** The task that brings the allocation's changed keys to the host; null if there is none. */
   readonly task: Pick<Task, "type" | "state" | "result" | "errorCode" | "errorMessage"> | null;
   readonly isTaskGone: boolean;
 }
@@ -154,7 +155,10 @@ interface Raw {
   readonly task_message: string | null;
 }
 
-/** Reads the facts of the allocations that have not ended and name one of the groups, or that have one of the ids. */
+/**
+ * Reads the key facts of the allocations that name stored keys or key groups: of the allocations with the given ids, or of those that have not ended
+ * and name one of the given groups.
+ */
 export async function readKeyFacts(
   db: Db | Tx,
   of: { readonly groups: readonly SshKeyGroupId[] } | { readonly ids: readonly AllocationId[] },

@@ -1,4 +1,4 @@
-/** What the sweep of allocations finds to do. */
+/** The queries with which the sweep of allocations finds the allocations that it must continue or end. */
 import { RESTORED } from "../../../shared/health-report.ts";
 import type { AllocationId } from "../../../shared/ids.ts";
 import { type SQL, sql } from "../orm.ts";
@@ -40,8 +40,9 @@ export async function findSettledGrants(db: Db, page: IdPage): Promise<Allocatio
 }
 
 /**
- * Returns the allocations whose planned end has passed, and that no operation but a reinstall holds: the tenant's time ends also while the host is
- * installed anew. After a restore of the database, a person first looks at the host, which may have another tenant since.
+ * Returns the allocations whose planned end has passed and whose node no operation holds except a reinstall, because a tenant's time can also end
+ * during a reinstall. After a restore of the database, `findPastEnds` leaves out an allocation until a person has checked its host, which may have
+ * another tenant since.
  */
 export async function findPastEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`
@@ -58,7 +59,7 @@ export async function findPastEnds(db: Db, page: IdPage): Promise<AllocationId[]
 /**
  * Returns the allocations that the hub should end now: allocations past their planned end, and `ending` allocations without a turnover. `findDueEnds`
  * leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`. After a restore of the
- * database, a person first looks at the host, which may have another tenant since.
+ * database, `findDueEnds` also leaves out an allocation until a person has checked its host, which may have another tenant since.
  */
 export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`

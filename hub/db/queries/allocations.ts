@@ -37,7 +37,7 @@ export async function readAllocation(db: Db | Tx, id: AllocationId): Promise<All
   return row ?? null;
 }
 
-/** Reads several allocations, by the hostnames of their nodes. */
+/** Reads several allocations, sorted by the hostnames of their nodes. */
 export const readAllocations = (db: Db | Tx, ids: readonly AllocationId[]): Promise<AllocationRow[]> =>
   db
     .select()
@@ -48,7 +48,7 @@ export const readAllocations = (db: Db | Tx, ids: readonly AllocationId[]): Prom
 export const readAllocationVersion = (db: Db | Tx, id: AllocationId): Promise<string | null> =>
   readVersion(db, allocations, eq(allocations.id, id));
 
-/** Replaces the labels of the version of an allocation that the caller has seen; null if the row has changed since. */
+/** Replaces an allocation's labels if the allocation still has the version that the caller saw; returns null if the row has changed since. */
 export async function setAllocationLabels(
   tx: Tx,
   id: AllocationId,
@@ -78,7 +78,7 @@ export async function lockOpenAllocation(tx: Tx, nodeId: NodeId): Promise<Alloca
   return row ?? null;
 }
 
-/** Locks the open allocations of the nodes, in the order of their ids. */
+/** Locks the open allocations of the given nodes, in the order of the allocations' ids. */
 export async function lockOpenAllocations(
   tx: Tx,
   nodeIds: readonly NodeId[],
@@ -158,7 +158,7 @@ export async function setTurnover(
     .where(eq(allocations.id, id));
 }
 
-/** Stores what the agent was asked about the keys of an account, and what came of it. */
+/** Stores which SSH keys the agent was last ordered to give to the account, which task does it, and whether a further change is due. */
 export async function setKeys(
   tx: Tx,
   id: AllocationId,
@@ -171,8 +171,8 @@ export async function setKeys(
 }
 
 /**
- * Ties the allocation to the system that the node has now, with the keys of the order to its agent. Until the agent has made the account, the allocation
- * has no task that proves one.
+ * Ties the allocation to the node's newly installed system, and stores the SSH keys of the order to that system's agent. Until the agent has made the
+ * account on the new system, the allocation names no task that proves that the account exists.
  */
 export async function moveToNewSystem(
   tx: Tx,
@@ -186,8 +186,8 @@ export async function moveToNewSystem(
 }
 
 /**
- * Records in the node's open allocation that a reinstall has released the system of a generation, whose baseline has the disks. Unlike the record in the
- * decommission, which a restart takes back, it lasts as long as the allocation.
+ * Records in the node's open allocation the generation whose system a reinstall has released, and the disks in the baseline of that generation. A
+ * restart of the reinstall clears the decommission's own record of the release, but the allocation keeps its record until it ends.
  */
 export async function recordReinstall(
   tx: Tx,
@@ -203,7 +203,7 @@ export async function recordReinstall(
     .where(and(eq(allocations.nodeId, id), ne(allocations.status, "ended")));
 }
 
-/** Makes the keys of live allocations due, so that the sweep of allocations orders them. */
+/** Marks the allocations' SSH keys as due, so that the sweep of allocations orders the agents to set them. */
 export async function markKeysDue(tx: Tx, ids: readonly AllocationId[]): Promise<void> {
   if (ids.length === 0) return;
   await tx
@@ -214,7 +214,7 @@ export async function markKeysDue(tx: Tx, ids: readonly AllocationId[]): Promise
 
 const isLive = inArray(allocations.status, ["granting", "active", "failed"]);
 
-/** Takes a stored key out of the tenant's live allocations. What ended allocations named stays as history. */
+/** Removes a stored SSH key from the live allocations of the tenant that name it. What ended allocations named stays as history. */
 export async function detachKey(tx: Tx, tenant: string, key: SshKeyId): Promise<void> {
   await tx
     .update(allocations)
@@ -222,7 +222,7 @@ export async function detachKey(tx: Tx, tenant: string, key: SshKeyId): Promise<
     .where(and(eq(allocations.tenant, tenant), isLive, sql`${key}::uuid = any(${allocations.sshKeyIds})`));
 }
 
-/** Takes a key group out of the tenant's live allocations. */
+/** Removes a key group from the live allocations of the tenant that name it. */
 export async function detachKeyGroup(tx: Tx, tenant: string, group: SshKeyGroupId): Promise<void> {
   await tx
     .update(allocations)
@@ -283,7 +283,7 @@ export interface AllocationFilter {
   readonly tenant?: string | undefined;
   readonly loginUser?: string | undefined;
   readonly status?: AllocationStatus | undefined;
-  /** Allocations whose account follows the stored key, by its id or by a group. */
+  /** Selects the allocations whose account has a stored SSH key, which the allocation names by the key's id or through a key group. */
   readonly sshKeyId?: SshKeyId | undefined;
   /** Allocations whose account follows the key group. */
   readonly sshKeyGroupId?: SshKeyGroupId | undefined;
@@ -292,11 +292,11 @@ export interface AllocationFilter {
 
 const isOpen = ne(allocations.status, "ended");
 
-/** The account of an allocation that ends does not follow a change of keys any more. */
+/** The account of an ending allocation no longer follows changes of stored keys and key groups. */
 const hasKeyGroup = (group: SshKeyGroupId): SQL | undefined =>
   and(isLive, sql`${group}::uuid = any(${allocations.sshKeyGroupIds})`);
 
-/** A group that may not be used at the site of the allocation stands for no key there. */
+/** A key group that may not be used at the allocation's site adds no key to the account. */
 const hasKey = (key: SshKeyId): SQL | undefined =>
   and(
     isLive,

@@ -18,7 +18,7 @@ export interface TokenHolder extends Reach {
 const t = apiTokens;
 const isAlive = and(isNull(t.revokedAt), or(isNull(t.expiresAt), gt(t.expiresAt, sql`now()`)));
 
-/** The holder of a valid token. `isStale` says that the token's last use is to be written. */
+/** The holder of a valid token. `isStale` says that the stored time of the token's last use is old and must be written again. */
 type FoundHolder = TokenHolder & { readonly isStale: boolean };
 
 /** Returns the holder of a token that is valid now; null for an unknown or ended token. */
@@ -27,7 +27,7 @@ export function findTokenHolder(db: Db, tokenSha256: string): Promise<FoundHolde
   return holderWhere(db, or(eq(t.tokenSha256, tokenSha256), isOld));
 }
 
-/** Returns the holder of the token with which somebody signed in on the page, as long as the token is valid. */
+/** Returns the holder of the API token with which somebody signed in to the console, if the token is still valid. */
 export async function findTokenHolderById(db: Db, id: string): Promise<TokenHolder | null> {
   const found = await holderWhere(db, sql`${t.id} = ${id}::uuid`);
   if (found === null) return null;
@@ -84,7 +84,7 @@ export async function putApiToken(tx: Tx, { sites = null, tenant = null, ...toke
 type Expiring = NewToken & { readonly expiresInDays: number };
 const inDays = (days: number): SQL<Date> => sql<Date>`now() + make_interval(days => ${days}::int)`;
 
-/** Stores a new token, and returns null if a token has the name already, also a token that has ended. */
+/** Stores a new token, and returns null if a token already has the name, even a token that has ended. */
 export async function insertToken(
   tx: Tx,
   { expiresInDays, ...token }: Expiring & { readonly createdBy: string; readonly knownTo: string[] },
@@ -115,7 +115,10 @@ export async function lockToken(tx: Tx, id: TokenId): Promise<ApiToken | null> {
 export const countTokens = async (tx: Tx): Promise<number> =>
   (await tx.select({ tokens: count() }).from(t))[0]?.tokens ?? 0;
 
-/** Gives a token a new secret. The old secret stays valid for the overlap, but not beyond its own expiry. */
+/**
+ * Gives a token a new secret. After a rotation, the token's old secret stays valid for the given overlap time, but not beyond the old secret's
+ * expiry.
+ */
 export async function rotateToken(
   tx: Tx,
   id: TokenId,

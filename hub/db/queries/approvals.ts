@@ -10,7 +10,7 @@ import { isWithin, type Reach } from "./reach.ts";
 const t = approvals;
 const OPEN = ["pending", "approved"] as const satisfies readonly ApprovalState[];
 const isPast = sql<boolean>`${t.expiresAt} <= now()`;
-/** The state that counts now: an open approval whose time is over has expired, even if no sweep has written that yet. */
+/** The present state of an approval: an open approval past its expiry time counts as expired, even if no sweep has written that yet. */
 const stateNow = sql<ApprovalState>`case when ${inArray(t.state, [...OPEN])} and ${isPast} then 'expired' else ${t.state} end`;
 
 export interface NewApproval {
@@ -27,7 +27,7 @@ export interface NewApproval {
   readonly requesterIds: string[];
 }
 
-/** Returns the new row, or null if the requester has an open approval of the same request. */
+/** Returns the new row, or null if the requester already has an open approval for the same request. */
 export async function insertApproval(tx: Tx, approval: NewApproval, hours: number): Promise<ApprovalRow | null> {
   const [row] = await tx
     .insert(t)
@@ -37,7 +37,7 @@ export async function insertApproval(tx: Tx, approval: NewApproval, hours: numbe
   return row ?? null;
 }
 
-/** Counts the approvals of a site that are open now, and among them those that one of these people may have asked for, with any credential. */
+/** Counts the open approvals of a site, and among them those that one of the given people may have requested, with whatever credential. */
 export async function countOpenApprovals(
   tx: Tx,
   siteId: SiteId,
@@ -52,7 +52,7 @@ export async function countOpenApprovals(
 }
 
 const columns = { ...getTableColumns(t), stateNow, at: sql<string>`${t.createdAt}::text` };
-/** A row with the state that counts now, and with the time of the request as text. */
+/** The row of an approval with its present state, and with the time of its request as text. */
 export type FoundApproval = ApprovalRow & { readonly stateNow: ApprovalState; readonly at: string };
 
 export async function readApproval(db: Db | Tx, id: ApprovalId): Promise<FoundApproval | null> {
@@ -60,13 +60,13 @@ export async function readApproval(db: Db | Tx, id: ApprovalId): Promise<FoundAp
   return row ?? null;
 }
 
-/** Locks the row until the transaction ends, so that two hubs never change or use one approval at once. */
+/** Locks the row of an approval until the transaction ends, so that two hubs never change or use one approval at once. */
 export async function lockApproval(tx: Tx, id: ApprovalId): Promise<FoundApproval | null> {
   const [row] = await tx.select(columns).from(t).where(eq(t.id, id)).for("update");
   return row ?? null;
 }
 
-/** Locks the open approval of the same request of the same requester. */
+/** Locks the requester's open approval for the same request. */
 export async function lockOpenApproval(
   tx: Tx,
   { requester, requestSha256 }: Pick<NewApproval, "requester" | "requestSha256">,
@@ -79,7 +79,7 @@ export async function lockOpenApproval(
   return row ?? null;
 }
 
-/** Locks some open approvals whose time is over; approvals that another transaction has locked are left out. */
+/** Locks some open approvals that are past their expiry time, without those that another transaction has locked. */
 export const lockPastApprovals = (tx: Tx, most: number): Promise<FoundApproval[]> =>
   tx
     .select(columns)
@@ -94,11 +94,11 @@ export interface Decision {
   readonly reason: string;
   /** The second person who approved the request; null if nobody did. */
   readonly approver: string | null;
-  /** What the approver's access token said; null if the approver had none. */
+  /** The claims and expiry of the approver's access token; null if the approver had no access token. */
   readonly accessToken: { readonly claims: Readonly<Record<string, unknown>>; readonly until: Date } | null;
 }
 
-/** Writes a new state. Only `moveApproval` calls `writeState`, because it also writes the event and the audit. */
+/** Writes a new state. Only `moveApproval` calls `writeState`, because `moveApproval` also writes the event and the audit entry. */
 export async function writeState(tx: Tx, id: ApprovalId, to: ApprovalState, decision: Decision | null): Promise<void> {
   const decided =
     decision === null
@@ -109,7 +109,7 @@ export async function writeState(tx: Tx, id: ApprovalId, to: ApprovalState, deci
           decidedAt: sql`now()`,
           ...(decision.approver === null ? {} : { approver: decision.approver }),
         };
-  // Only the use of a given approval judges its approver again, so the hub keeps what it knows about the approver no longer.
+  // The approver's token claims matter only while an approval waits for its use, so every other state clears the stored claims.
   const judged = {
     approverClaims: (to === "approved" && decision?.accessToken?.claims) || null,
     approverUntil: (to === "approved" && decision?.accessToken?.until) || null,

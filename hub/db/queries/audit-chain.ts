@@ -13,7 +13,7 @@ import { auditLogs, auditSeals } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { AUDIT_FIELDS, AUDIT_PLACE, type ListedAudit, sha256Hex } from "./audit-logs.ts";
 
-/** How many entries one transaction seals at most, so that its lock does not last. */
+/** The largest number of audit entries that one transaction seals, so that the transaction holds its lock only briefly. */
 const AT_ONCE = 1_000;
 
 export const toContent = (row: Omit<ListedAudit, keyof typeof AUDIT_PLACE>) => ({
@@ -30,7 +30,10 @@ export const toContent = (row: Omit<ListedAudit, keyof typeof AUDIT_PLACE>) => (
   details: row.details,
 });
 
-/** A hub of an older version writes no hash of the content. The chain covers the content of such an entry from its seal on. */
+/**
+ * A hub of an older version writes audit entries without a hash of their content. The hash chain protects the content of an audit entry without a
+ * content hash only from the time of its seal on.
+ */
 const contentHashOf = (row: Omit<ListedAudit, keyof typeof AUDIT_PLACE>): string =>
   row.contentSha256 ?? sha256Hex(contentText(toContent(row)));
 
@@ -63,8 +66,9 @@ export async function firstSeal(db: Db | Tx): Promise<ChainPoint | undefined> {
 }
 
 /**
- * Where the search for entries without a seal begins. An entry may become visible after entries with higher ids, because PostgreSQL gives out ids
- * before the commit. `lookBack` therefore begins at the lowest id among the last seals, and null at the begin of the table. `after` begins after an id.
+ * Where the search for audit entries without a seal begins. An audit entry may become visible after entries with higher ids, because PostgreSQL
+ * assigns ids before the commit. A search with `lookBack` therefore begins at the lowest entry id among that many last seals, or at the begin of the
+ * table if `lookBack` is null. A search with `after` begins after that entry id.
  */
 export type SealFrom = { readonly lookBack: number | null } | { readonly after: bigint };
 
@@ -93,8 +97,8 @@ export async function countUnsealed(db: Db): Promise<number> {
 }
 
 /**
- * Gives the next entries without a seal their numbers and hashes, in the order of their ids. Returns where the next search begins if entries may be
- * left, and null if none is left or another hub seals entries at this moment.
+ * Gives the next audit entries without a seal their numbers and hashes, in the order of their ids. Returns where the next search begins if unsealed
+ * entries may be left; null if none is left, or if another hub is sealing entries.
  */
 export async function sealNext(tx: Tx, from: SealFrom): Promise<SealFrom | null> {
   if (!(await tryLockUntilCommit(tx, "audit_chain"))) return null;
@@ -128,12 +132,12 @@ export async function sealNext(tx: Tx, from: SealFrom): Promise<SealFrom | null>
   return rows.length === AT_ONCE ? { after: newest.id } : null;
 }
 
-/** A seal with its entry; `entry` is null if the entry was removed and its seal was not. */
+/** A seal of the audit chain with its audit entry; `entry` is null if the entry was removed but the seal was not. */
 export interface ReadSeal extends ChainPoint {
   readonly entry: SealedEntry | null;
 }
 
-/** Reads the entries after the number `after`, in the order of the chain. */
+/** Reads the sealed audit entries with numbers above `after`, in the order of the hash chain. */
 export async function readChain(
   db: Db,
   { after, limit, through }: { readonly after: number; readonly limit: number; readonly through?: number },
@@ -152,7 +156,7 @@ export async function readChain(
   }));
 }
 
-/** Returns the end of the removed part of the chain, as the newest entry `audit.prune` names it; undefined if nothing was removed. */
+/** Returns the end of the removed part of the audit chain, as the newest entry `audit.prune` names it; undefined if nothing was removed. */
 export async function prunedThrough(db: Db): Promise<ChainPoint | undefined> {
   const { rows } = await db.execute<{ sequence: string; hash: string }>(sql`
     select a.details ->> 'through_sequence' as sequence, a.details ->> 'entry_sha256' as hash

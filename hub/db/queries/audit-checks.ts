@@ -4,12 +4,12 @@ import type { Db } from "../tx.ts";
 
 const t = auditChecks;
 
-/** A claimed part of the check of the audit chain, with the check's age. */
+/** A part of the check of the audit chain that this hub has claimed, with the time since the check began. */
 export type ClaimedPart = AuditCheck & { readonly ageSeconds: number };
 
 /**
- * Claims the next part of the check for this hub. Returns null if a hub has claimed a part less than `restSeconds` ago, so that many hubs check no more
- * than one hub does.
+ * Claims the next part of the check of the audit chain for this hub. Returns null if a hub has claimed a part less than `restSeconds` ago, so that
+ * many hubs check no more than one hub does.
  */
 export async function claimPart(db: Db, restSeconds: number): Promise<ClaimedPart | null> {
   const [row] = await db
@@ -25,13 +25,13 @@ export async function claimPart(db: Db, restSeconds: number): Promise<ClaimedPar
   return { ...row, ageSeconds: (row.partBeganAt.getTime() - row.beganAt.getTime()) / 1_000 };
 }
 
-/** What a part of the check leaves for the next part. */
+/** The results that one part of the check of the audit chain leaves for the next part. */
 export type CheckProgress = Pick<
   AuditCheck,
   "position" | "atEnd" | "faults" | "faultsBefore" | "verifiedThrough" | "head"
 >;
 
-/** Stores the progress. Returns false and stores nothing if another hub has claimed a part meanwhile. */
+/** Stores the progress. Returns false and stores nothing if another hub has claimed a part of the check since. */
 export async function storeProgress(
   db: Db,
   part: number,

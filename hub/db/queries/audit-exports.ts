@@ -2,7 +2,7 @@ import { and, eq, sql } from "../orm.ts";
 import { auditExports } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** A part of an export must end within the lease; the deadline of a syslog connection is shorter. */
+/** A hub must finish one part of an audit export within this lease, so the deadline of a syslog connection is shorter. */
 const LEASE_SECONDS = 30;
 const lease = sql`now() + make_interval(secs => ${LEASE_SECONDS})`;
 
@@ -18,7 +18,10 @@ export async function isExportBehind(db: Db, destination: string): Promise<boole
   return rows[0]?.behind === true;
 }
 
-/** Takes or renews the lease of a destination, and returns its position; null while another hub holds the lease. */
+/**
+ * Takes or renews this hub's lease for exporting audit entries to a destination, and returns the export's position; null while another hub holds the
+ * lease.
+ */
 export async function claimExport(db: Db, { destination, hubId }: Claim): Promise<number | null> {
   const [row] = await db
     .insert(auditExports)
@@ -32,7 +35,7 @@ export async function claimExport(db: Db, { destination, hubId }: Claim): Promis
   return row?.sequence ?? null;
 }
 
-/** Moves the position forward; false if another hub has taken the lease meanwhile. */
+/** Moves the position of an audit export forward; returns false if another hub has taken the lease since. */
 export async function advanceExport(
   db: Db,
   { destination, hubId, from, to }: Claim & { readonly from: number; readonly to: number },
@@ -50,7 +53,7 @@ export async function advanceExport(
   return rowCount === 1;
 }
 
-/** Ends the lease of a hub that stops, so that another hub continues at once. */
+/** Ends the audit-export lease of a hub that stops, so that another hub continues at once. */
 export async function endExport(db: Db, { destination, hubId }: Claim): Promise<void> {
   await db
     .update(auditExports)

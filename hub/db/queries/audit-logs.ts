@@ -8,7 +8,10 @@ import type { Db, Tx } from "../tx.ts";
 import { siteOfTarget } from "./audit-sites.ts";
 import { isWithin, type Reach } from "./reach.ts";
 
-/** Who made the audited request, and from where. The hub's own acts have the sign-in way `none` and no address. */
+/**
+ * Who made the request that an audit entry records, and from where. An audit entry about an act of the hub itself has the sign-in way `none` and no
+ * address.
+ */
 export interface AuditSource {
   readonly actor: string;
   readonly role: string;
@@ -25,7 +28,7 @@ export interface AuditEntry extends AuditSource {
   readonly details: Readonly<Record<string, unknown>>;
   readonly outcome?: AuditOutcome;
   readonly errorCode?: string | null;
-  /** The site of the target, if the caller knows it; otherwise the database looks for the site of the target. */
+  /** The site of the audited object, if the caller knows it; otherwise the database finds the object's site. */
   readonly siteId?: SiteId | null;
 }
 
@@ -39,7 +42,7 @@ export async function recordAudits(tx: Tx, entries: readonly AuditEntry[]): Prom
 
 function rowOf(entry: AuditEntry) {
   const { actor, role, via = "none", address = null, requestId, action, target, reason } = entry;
-  // The row holds the details as the hash covers them, without members that are undefined.
+  // The stored details of an audit entry are the JSON that its hash covers, in which members that are undefined are missing.
   const details = JSON.parse(JSON.stringify(entry.details)) as Json;
   const content = { actor, role, via, address, action, target, reason, details };
   const outcome = entry.outcome ?? "done";
@@ -68,7 +71,7 @@ export interface AuditFilter {
   readonly address?: string | undefined;
 }
 
-/** The time of an entry with its microseconds, in the one form that the hash of the entry covers. */
+/** The time of an audit entry as text with microseconds, exactly as the hash of the entry covers it. */
 const occurredText = sql<string>`to_char(${auditLogs.occurredAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 export const AUDIT_FIELDS = {

@@ -3,13 +3,13 @@ import { sql } from "../orm.ts";
 import type { InTx, Tx } from "../tx.ts";
 import { recordAudit } from "./audit-logs.ts";
 
-/** The largest number of entries that one transaction removes, so that no lock lasts long. */
+/** The largest number of audit entries that one transaction removes, so that no lock lasts long. */
 const AT_ONCE = 20_000;
 
 /**
  * Removes audit entries that are older than `days` days, from the begin of the chain on without a gap, and returns their number. The newest sealed
- * entry stays, because the numbers of an empty chain would begin again at 1. An audit entry names the last removed entry with its hash, so that the
- * rest of the chain stays verifiable. Returns null if the hub's database role may not remove audit entries.
+ * audit entry stays, because the numbers of an empty chain would begin again at 1. A new audit entry names the last removed entry and its hash, so
+ * that the rest of the chain stays verifiable. Returns null if the hub's database role may not remove audit entries.
  */
 export async function pruneAudit(inTx: InTx, days: number): Promise<number | null> {
   let removed = 0;

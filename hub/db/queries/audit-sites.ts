@@ -22,7 +22,7 @@ const SITE_OF: Readonly<Record<string, (id: string) => SQL>> = {
   "decommission-batches": (id) => sql`(select b.site_id from onboarding_batches b where b.id = ${id}::uuid)`,
 };
 
-/** SQL of the site of an audited object, for example of `nodes/<id>`; null for an object of no site. */
+/** SQL that finds the site of an audited object, for example of `nodes/<id>`; null for an object that belongs to no site. */
 export function siteOfTarget(target: string): SQL | null {
   const [kind = "", id = ""] = target.split("/");
   const find = SITE_OF[kind];

@@ -110,7 +110,8 @@ export async function readBatchSite(tx: Tx, kind: BatchKind, id: BatchId): Promi
 }
 
 /**
- * Locks the batch, so that two pauses or resumes of the batch wait for each other. `lockBatch` returns null if no batch of the kind has the given id.
+ * Locks the batch, so that two requests to pause or resume the batch run one after the other. `lockBatch` returns null if no batch of the kind has
+ * the given id.
  */
 export async function lockBatch(tx: Tx, kind: BatchKind, id: BatchId): Promise<BatchRow | null> {
   const [batch] = await tx

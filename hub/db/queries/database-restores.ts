@@ -5,6 +5,6 @@ export async function recordRestore(tx: Tx, backupTakenAt: Date): Promise<void> 
   await tx.insert(databaseRestores).values({ backupTakenAt });
 }
 
-/** Returns the times between each backup and its restore, from which the database has no rows. */
+/** Returns for each restore of the database the time between the backup and the restore, from which the database has no rows. */
 export const readLostTimes = (db: Db): Promise<{ readonly from: Date; readonly until: Date }[]> =>
   db.select({ from: databaseRestores.backupTakenAt, until: databaseRestores.restoredAt }).from(databaseRestores);

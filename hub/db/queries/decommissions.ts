@@ -37,7 +37,7 @@ type Released = Pick<NodeDecommission, "mode" | "releasedGeneration" | "reinstal
 export const generationReleasedBy = (of: Released): number | null =>
   of.mode === "reinstall" ? of.reinstalledGeneration : of.releasedGeneration;
 
-/** The argument `generation` is null if the decommission begins again after a new deploy, and so has released no installed system. */
+/** The argument `generation` is null if a decommission begins again after a new deploy, and so has not yet released an installed system. */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number | null): Promise<void> {
   const { mode, releasedGeneration, reinstalledGeneration } = nodeDecommissions;
   await tx

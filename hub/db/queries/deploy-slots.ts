@@ -6,14 +6,14 @@ import type { Tx } from "../tx.ts";
 import { releaseSubjects, takeFreeNumber } from "./workflow-subjects.ts";
 import { wakeWorkflows } from "./workflow-wakes.ts";
 
-/** The common prefix of the names of a profile's places for deploys, for which a deploy waits while all places are taken. */
+/** The common prefix of the names of a profile's deploy slots; a deploy waits while all slots of its profile are taken. */
 export const deploySlots = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
 const ANY_SLOT = "deploy-slot:%";
 
 /**
- * Takes one of the profile's `deploy_max_parallel` places for a deploy, unless the workflow already holds a place. The hosts of one onboarding batch
- * ask for places for their deploys at the same moment. The advisory lock lets one host after the other search for a free place for its deploy.
- * Without the advisory lock, all hosts of a batch would try the same place for a deploy, and all but one host would fail.
+ * Takes one of the profile's `deploy_max_parallel` deploy slots, unless the workflow already holds a slot. The hosts of one onboarding batch ask for
+ * deploy slots at the same moment. The advisory lock lets one host after the other search for a free deploy slot. Without the advisory lock, all
+ * hosts of a batch would try the same deploy slot, and all but one host would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlots(profileId);

@@ -51,11 +51,14 @@ export async function listEventsOfStream(
 const { subject, data } = domainEvents;
 const ID = sql.raw("'[0-9a-f-]{36}$'");
 const idInSubject = sql`substring(${subject} from ${ID})::uuid`;
-/** The site of an event: the data of most events names it, and the others have a node or a site as their subject. An event may have no site. */
+/**
+ * SQL for the site of a domain event: the data of most events names the site, and the other events have a node or a site as their subject. An event
+ * may have no site.
+ */
 const siteOfEvent = sql`coalesce(substring(${data} ->> 'site_id' from ${ID})::uuid, case split_part(${subject}, '/', 1)
   when 'maas-sites' then ${idInSubject}
   when 'nodes' then (select ${nodes.siteId} from ${nodes} where ${nodes.id} = ${idInSubject}) end)`;
-/** Only the events of allocations belong to a tenant, and those of a claimed repair to the tenant of who claimed it. */
+/** Only events about allocations and about claimed repairs belong to a tenant; those of a claimed repair belong to the tenant of its claimant. */
 const tenantOfEvent = sql`case split_part(${subject}, '/', 1)
   when 'allocations' then ${data} ->> 'tenant' when 'repairs' then ${data} ->> 'repair_tenant' end`;
 const isSeenBy = (reach: Reach): SQL | undefined => isWithin(reach, { site: siteOfEvent, tenant: tenantOfEvent });
@@ -75,7 +78,7 @@ export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   return row !== undefined && position <= (await lastGiven(db)) && !(await isOfLostDatabase(db, position));
 }
 
-/** True if a database that a restore has replaced may have given the number `position` to an event, so that the reader may have missed events. */
+/** True if the event number `position` may come from a database that a restore replaced, so that the reader may have missed events. */
 async function isOfLostDatabase(db: Db, position: bigint): Promise<boolean> {
   const [restore] = await db
     .select({ last: sql<string>`${domainEvents.data} ->> 'last_sequence'` })
@@ -100,9 +103,10 @@ async function lastGiven(db: Db): Promise<bigint> {
 }
 
 /**
- * Makes the next domain event's number so high that no earlier event had the number, even an event of a database that is lost. No reader can then
- * mistake a new event for one that it has had. The next number grows with the time, by more than hubs write events in a second, so it is also higher
- * after a second restore of one backup. `skipPositions` returns the last number before the skipped ones.
+ * Makes the number of the next domain event so high that no earlier event had it, not even an event of a lost database. Because no event number is
+ * used twice, no reader can mistake a new event for one that it has had. The number that `skipPositions` chooses grows with the clock, by more than
+ * hubs write events in a second, so it is also higher after a second restore of the same backup. `skipPositions` returns the last event number before
+ * the skipped ones.
  */
 export async function skipPositions(db: Db): Promise<bigint> {
   const last = await lastGiven(db);
@@ -111,7 +115,7 @@ export async function skipPositions(db: Db): Promise<bigint> {
   return last;
 }
 
-/** With this many numbers a second, the numbers fit into the 48 bits of the event writers' locks until the year 2059. */
+/** If event numbers grow by this many a second, they fit into the 48 bits of the event writers' locks until the year 2059. */
 const EVENTS_A_SECOND = 100_000;
 
 /**

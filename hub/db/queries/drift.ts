@@ -21,7 +21,7 @@ import {
 import type { Db, Tx } from "../tx.ts";
 import { newestPowerActions } from "./power-actions.ts";
 
-/** A workflow may hold several subjects, and `holdsTheNode` picks the subject that is the node itself. */
+/** A workflow may hold several subjects, such as a node and a machine, and `holdsTheNode` selects the subject `node:<id>`. */
 const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
 
 export interface DriftRow {
@@ -38,17 +38,20 @@ export interface DriftRow {
   /** The time at which the site's last sweep of machines began; null if the sweep could not parse the node's machine. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
-  /** The newest request for the power of the node's machine. */
+  /** The newest request to switch the power of the node's machine. */
   readonly power: PowerAction | null;
 }
 
 /**
- * Selects drift of the rule `powered_off`, which is wrong as soon as the node's agent makes contact. The reconciler judges a node with the drift
- * `powered_off` at every poll, because an agent's contact does not mark the node's row as changed.
+ * Selects nodes whose drift has the rule `powered_off`, which is wrong as soon as the node's agent makes contact. The reconciler judges a node with
+ * the drift `powered_off` at every poll, because an agent's contact does not mark the node's row as changed.
  */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 
-/** The idempotency keys of all tasks that renew a host's hardware sync begin with `hw-sync-reseed/`, and the keys of a node's tasks have an index. */
+/**
+ * The idempotency keys of all tasks that renew a host's hardware sync begin with `hw-sync-reseed/`, and an index covers the idempotency keys of a
+ * node's tasks.
+ */
 const LAST_SEED = sql<DriftRow["syncSeed"]>`(
   select jsonb_build_object('asked', t.input -> 'interval_seconds', 'set', t.result -> 'interval_seconds')
   from tasks t where t.node_id = ${nodes.id} and t.idempotency_key like 'hw-sync-reseed/%' and t.state = 'succeeded'

@@ -72,7 +72,7 @@ export async function lockToken(
   return found ?? null;
 }
 
-/** Records which key the host used with the enrollment token; the time of the first use stays. */
+/** Records the key with which the host used the enrollment token, and keeps the time of the token's first use. */
 export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Promise<void> {
   await tx
     .update(enrollmentTokens)
@@ -88,7 +88,7 @@ export async function markTokensUsed(tx: Tx, nodeId: NodeId, generation: number,
     .where(unusedToken(nodeId, generation));
 }
 
-/** True if all tokens of the node's generation were made after `since`, and there is one. */
+/** True if the node's generation has enrollment tokens, and all of them were made after `since`. */
 export async function areTokensSince(tx: Tx, nodeId: NodeId, generation: number, since: Date): Promise<boolean> {
   const [row] = await tx
     .select({ first: sql<Date | null>`min(${enrollmentTokens.createdAt})`.mapWith(enrollmentTokens.createdAt) })

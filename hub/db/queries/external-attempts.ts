@@ -11,7 +11,7 @@ import { type ExternalAttemptRow, externalAttempts, type Node, nodes } from "../
 import type { Db, Tx } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
 
-/** An attempt with the facts of its node that its answer shows. */
+/** An attempt of an external system to provision a node, with the facts about the node that the API shows. */
 export interface ExternalAttemptView {
   readonly attempt: ExternalAttemptRow;
   readonly node: Pick<Node, "hostname" | "networkOwnedBy" | "runsAgent">;
@@ -40,7 +40,7 @@ export type NewExternalAttempt = Pick<
   | "adopted"
 > & { readonly deadlineSeconds: number };
 
-/** The caller has locked the node, so that two attempts of one node cannot get one number. */
+/** The caller of `insertAttempt` has locked the node, so that two attempts to provision one node cannot get the same number. */
 export async function insertAttempt(
   tx: Tx,
   { deadlineSeconds, ...values }: NewExternalAttempt,
@@ -76,7 +76,7 @@ export async function readAttempt(db: Db | Tx, id: ExternalAttemptId): Promise<E
   return row ?? null;
 }
 
-/** Returns the newest attempt of each of the nodes. */
+/** Returns the newest attempt of an external system to provision each of the nodes. */
 export async function newestAttempts(
   tx: Db | Tx,
   nodeIds: readonly NodeId[],
@@ -98,11 +98,11 @@ export interface AttemptMove {
   readonly facts?: ExternalAttemptRow["facts"];
   readonly step?: string | undefined;
   readonly percent?: number | undefined;
-  /** True if the external system has reported, which renews its lease. */
+  /** True for a change that the external system reported, which renews the attempt's lease. */
   readonly isReport: boolean;
 }
 
-/** Changes an attempt's state. A completion gives the host its own time to become ready, even after the attempt's deadline. */
+/** Changes an attempt's state. A completed attempt gives the host a time of its own to become ready, even after the attempt's deadline. */
 export async function moveAttempt(
   tx: Tx,
   id: ExternalAttemptId,
@@ -139,21 +139,21 @@ export async function keepLateReport(tx: Tx, id: ExternalAttemptId, told: string
     .where(eq(externalAttempts.id, id));
 }
 
-/** What the clock says about an attempt: its lease or its deadline has passed, or the node may have become ready. */
+/** Why an external system's attempt is due for a check: its lease or its deadline has passed, or the node may have become ready. */
 export interface DueAttempt {
   readonly attempt: ExternalAttemptRow;
   readonly isLeaseOver: boolean;
   readonly isDeadlineOver: boolean;
 }
 
-/** SQL for the nodes of attempts on which the clock or the node's conditions may act. */
+/** SQL for the nodes whose newest external attempt may have to change because of the clock or of the node's conditions. */
 const isDue = sql`${nodes.id} in (
         select e.node_id from external_attempts e where e.state in ('begun', 'in_progress', 'verifying', 'unverified', 'lost')
           and not exists (select from external_attempts newer where newer.node_id = e.node_id and newer.number > e.number)
           and (e.state in ('verifying', 'unverified') or e.deadline_at <= now()
             or (e.state in ('begun', 'in_progress') and e.lease_expires_at <= now())))`;
 
-/** Returns the nodes with due attempts after the node `after`, in the order of their ids. */
+/** Returns the nodes with due external attempts whose ids are higher than `after`, sorted by id. */
 export async function findDueNodes(db: Db, atOnce: number, after: NodeId | null): Promise<NodeId[]> {
   const rows = await db
     .select({ id: nodes.id })
@@ -164,7 +164,7 @@ export async function findDueNodes(db: Db, atOnce: number, after: NodeId | null)
   return rows.map(({ id }) => id);
 }
 
-/** Locks the node and returns its attempt; null if the attempt is not due any more, or if another transaction has locked the node. */
+/** Locks the node and returns its external attempt; null if the attempt is no longer due, or if another transaction has locked the node. */
 export async function lockDueAttempt(tx: Tx, nodeId: NodeId): Promise<DueAttempt | null> {
   const [locked] = await tx
     .select({ id: nodes.id })
@@ -220,7 +220,7 @@ export async function listAttempts(
     .limit(page.limit);
 }
 
-/** The living nodes that the hub knows for an external system: those that it names, and those whose newest attempt it began. */
+/** Locks and returns the living nodes whose hostnames an external system named, or whose newest attempt that system began. */
 export async function nodesOfProvisioner(
   tx: Tx,
   siteId: SiteId | null,

@@ -8,14 +8,20 @@ import type { Db, Tx } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
 import { schedulableNodes } from "./schedulable-nodes.ts";
 
-/** Seconds between two samples of the fleet. The times of samples are whole multiples, so that all hubs agree on the next one. */
+/**
+ * Seconds between two samples of the fleet. The fleet is sampled at whole multiples of this time, so that all hubs agree on the time of the next
+ * sample.
+ */
 const SAMPLE_SECONDS = 600;
 const MOST_POINTS = 144;
 
 const binOf = (seconds: number, time: unknown) =>
   sql`date_bin(make_interval(secs => ${seconds}), ${time}, timestamptz 'epoch')`;
 
-/** Takes the sample of the present time unless a hub has taken it already. Returns the number of rows that were written. */
+/**
+ * Records the fleet's sample for the present time, unless a hub has already recorded it. Returns the number of rows that the sample of the fleet
+ * added to the database.
+ */
 export async function sampleFleet(tx: Tx): Promise<number> {
   if (!(await tryLockUntilCommit(tx, "fleet_sample"))) return 0;
   const time = binOf(SAMPLE_SECONDS, sql`now()`);
@@ -36,7 +42,10 @@ export async function sampleFleet(tx: Tx): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** The last sample in each step of time counts. Steps are whole multiples of the time between two samples. */
+/**
+ * The last sample of the fleet in each time step of the history counts. A time step of the history is a whole multiple of the time between two
+ * samples.
+ */
 export async function readFleetHistory(
   db: Db,
   reach: Reach,

@@ -12,8 +12,8 @@ const isUnheld = and(
 );
 
 /**
- * Locks those of `nodeIds` that no allocation, workflow or, with `skipLocked`, other transaction holds, by their ids as all that lock several nodes do.
- * After `lockFreeNodes`, its caller checks the nodes' conditions and every other reason against an allocation.
+ * Locks, in the order of their ids, those of `nodeIds` that no allocation and no workflow holds; with `skipLocked`, leaves out nodes that another
+ * transaction has locked. After `lockFreeNodes`, its caller checks the nodes' conditions and all other reasons that forbid an allocation.
  */
 export async function lockFreeNodes(tx: Tx, nodeIds: readonly NodeId[], skipLocked: boolean): Promise<NodeId[]> {
   const locked = await tx
@@ -27,7 +27,7 @@ export async function lockFreeNodes(tx: Tx, nodeIds: readonly NodeId[], skipLock
 
 /**
  * Locks one of `nodeIds` that is free, which means that no allocation, workflow or other transaction holds the node. After `lockAnyFreeNode`, its
- * caller checks the node's conditions and every other reason against an allocation.
+ * caller checks the node's conditions and all other reasons that forbid an allocation.
  */
 export async function lockAnyFreeNode(tx: Tx, nodeIds: readonly NodeId[]): Promise<Node | null> {
   const [node] = await tx

@@ -3,7 +3,7 @@ import { and, eq, type SQL, sql } from "../orm.ts";
 import type { sshKeyGroups, sshKeys } from "../schema/index.ts";
 import type { Reach } from "./reach.ts";
 
-/** A table of what tenants have under names, each row for all sites or for some. */
+/** The table of stored SSH keys or of SSH key groups; each row has a tenant and a name, and is for all sites or for some. */
 type Held = typeof sshKeys | typeof sshKeyGroups;
 
 export interface HeldFilter {
@@ -14,7 +14,7 @@ export interface HeldFilter {
   readonly reach: Reach;
 }
 
-/** All sites of a key or group must be within the caller's reach, so a key for every site is only within the reach of a caller for every site. */
+/** All sites of a stored key or group must be within the caller's reach, so only a caller for every site reaches a key for every site. */
 export const matchesHeld = (t: Held, { ids, tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
   and(
     ids === undefined ? undefined : sql`${t.id} = any(${sql.param([...ids])}::uuid[])`,
@@ -25,7 +25,7 @@ export const matchesHeld = (t: Held, { ids, tenant, name, siteId, reach }: HeldF
     reach.tenant === null ? undefined : eq(t.tenant, reach.tenant),
   );
 
-/** A page of a list by tenant and name begins after the tenant and name of the page before. */
+/** A page of stored keys or groups, sorted by tenant and name, begins after the last tenant and name of the previous page. */
 export interface HeldPage {
   readonly after: readonly [string, string] | null;
   readonly limit: number;

@@ -8,8 +8,8 @@ export async function readSecretStoreId(db: Db): Promise<string | null> {
 }
 
 /**
- * Stores the id of the secret store unless another hub has already stored an id. After `recordSecretStoreId`, the caller reads the store's id,
- * because only the first stored id counts.
+ * Stores the id of the secret store unless another hub has already stored an id. `recordSecretStoreId` keeps only the first stored id, so its caller
+ * then reads which id counts.
  */
 export async function recordSecretStoreId(db: Db, id: string): Promise<void> {
   await db.insert(installation).values({ secretStoreId: id }).onConflictDoNothing();

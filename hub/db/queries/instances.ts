@@ -5,7 +5,7 @@ import { and, eq, inArray } from "../orm.ts";
 import { allocations, maasMachines, nodeMaasState, nodes, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** What the tables say about the host of an allocation, beside the node's readiness. */
+/** What the database says about the host of an allocation, besides the node's readiness. */
 export interface InstanceHost {
   readonly hasFailedTurnover: boolean;
   readonly powerState: string | null;

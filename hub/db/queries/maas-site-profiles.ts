@@ -20,7 +20,9 @@ export async function readProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): P
   return row ?? null;
 }
 
-/** Locks a profile until the transaction ends. The caller has locked the profile's site, so that all callers lock in one order. */
+/**
+ * Locks a profile until the transaction ends. The caller has locked the profile's site first, so that all callers take these locks in the same order.
+ */
 export async function lockProfile(tx: Tx, siteId: SiteId, id: ProfileId): Promise<MaasSiteProfile | null> {
   const which = tx.select({ id: maasSiteProfiles.id }).from(maasSiteProfiles).where(eq(maasSiteProfiles.id, id));
   await which.for("no key update");

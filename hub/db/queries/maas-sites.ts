@@ -36,7 +36,7 @@ export async function readSite(db: Db | Tx, id: SiteId): Promise<MaasSite | null
   return row ?? null;
 }
 
-/** The ids of the sites with the given names. A name that no site has gives no id. */
+/** The ids of the sites with the given names. For a name that no site has, the result contains no id. */
 export async function siteIdsOf(db: Db, names: readonly string[]): Promise<SiteId[]> {
   const rows = await db
     .select({ id: maasSites.id })

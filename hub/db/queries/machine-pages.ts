@@ -27,7 +27,10 @@ export interface MachinePage {
   readonly offset: number;
 }
 
-/** Returns the ids of a page of nodes that are not deleted, oldest first, and the number of such nodes. The order never changes for a node. */
+/**
+ * Returns the ids of a page of nodes that are not deleted, oldest first, and the number of such nodes. The place of a node in this order never
+ * changes.
+ */
 export async function pageOfMachines(
   db: Db,
   { reach, siteId }: { readonly reach: Reach; readonly siteId: SiteId | undefined },
@@ -77,7 +80,7 @@ export interface CleaningOfNode {
   readonly verdict: RecordVerdict | null;
 }
 
-/** What happened to nodes, as far as it decides about their status. */
+/** The recorded history of nodes, as far as it decides the nodes' status. */
 export interface NodeHistories {
   readonly changes: readonly NodeChange[];
   readonly uses: readonly UseOfNode[];

@@ -46,7 +46,7 @@ export async function insertAdoptions(
   );
 }
 
-/** Writes the adoption of a node of manual mode that a request binds to its machine, and the binding. The caller has locked the node. */
+/** Writes the adoption and the machine binding of a node of manual mode that a request binds to its machine. The caller has locked the node. */
 export async function insertBinding(
   tx: Tx,
   nodeId: NodeId,
@@ -58,7 +58,7 @@ export async function insertBinding(
   await bindNodesToMachines(tx, adoption.siteId, [{ ...machine, nodeId }]);
 }
 
-/** Makes a node that a request bound to its machine a node of manual mode without a machine again. The node keeps its site. */
+/** Undoes a node's binding to its machine, so that the node is again a node of manual mode without a machine. The node keeps its site. */
 export async function deleteBinding(tx: Tx, { nodeId, siteId }: NodeAdoption): Promise<void> {
   await unbindNode(tx, nodeId);
   await tx.delete(nodeAdoptions).where(eq(nodeAdoptions.nodeId, nodeId));
@@ -114,7 +114,8 @@ export interface WaitingHost {
 }
 
 /**
- * Locks adopted nodes of a site that are not in service yet: the named ones, or those without a valid command whose agent is missing or was refused.
+ * Locks adopted nodes of a site that are not in service yet: those in `only`, or else those without a valid enrollment token whose agent is missing
+ * or was refused.
  */
 export async function lockWaitingHosts(tx: Tx, siteId: SiteId, only: readonly NodeId[] | null): Promise<WaitingHost[]> {
   const named = sql`n.id = any(${sql.param([...(only ?? [])])}::uuid[])`;

@@ -63,8 +63,8 @@ const ofInstalledSystem = sql`a.generation > coalesce((
   select max(greatest(d.released_generation, d.reinstalled_generation)) from node_decommissions d where d.node_id = a.node_id), -1)`;
 /**
  * True for an allocation `a` whose tenant may use, or have used, the system that the host runs now. An allocation that ends stays open until its
- * turnover is complete, although a reimage has already replaced the tenant's system. Between the release of a reinstall and the order for the
- * tenant's account, an allocation has no part in the system either.
+ * turnover is complete, although a reimage has already replaced the tenant's system. Between the machine's release in a reinstall and the order for
+ * the tenant's account on the new system, the allocation's tenant does not use the host's system.
  */
 const touchesSystem = sql`(a.status not in ('ending', 'ended') and not ${hasNoPartInSystem} or ${ofInstalledSystem})`;
 /** True if a tenant may use, or have used, the system that the node's host runs now. */
@@ -119,7 +119,8 @@ export async function readBaselineLacks(
 
 /**
  * True for a baseline `b` whose snapshot lacks a needed residue item, if the agent of the session `s` has another version than the snapshot's agent.
- * A soft reset cannot compare an item that the snapshot lacks. SQL reads the large snapshot only if the versions differ.
+ * A soft reset cannot compare a residue item that the snapshot lacks. PostgreSQL reads the large residue snapshot only if the versions of both agents
+ * differ.
  */
 const isOutdated = sql`case when b.snapshot is null or b.agent_version is not distinct from s.agent_version then false
   else not (b.snapshot ?& ${sql.param(COMPARED_ITEMS)}::text[]) end`;

@@ -89,7 +89,7 @@ export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, seria
   return true;
 }
 
-/** What the database has of a node's certificates that decides about a certificate that the database does not have. */
+/** The facts in the database about a node's certificates by which the hub judges a certificate that the database lacks. */
 export async function readOtherCertificates(
   tx: Tx,
   nodeId: NodeId,
@@ -109,7 +109,10 @@ export async function readOtherCertificates(
 
 export type FoundCertificate = Omit<NewCertificate, "pem"> & Pick<NodeCertificate, "issuedAt">;
 
-/** Stores a certificate that the hub issued and whose row was lost. Two requests with the certificate store it once. */
+/**
+ * Stores a certificate that the hub issued and whose row was lost. If two requests bring the same lost certificate, `keepFoundCertificate` stores the
+ * certificate only once.
+ */
 export async function keepFoundCertificate(tx: Tx, found: FoundCertificate, isReplaced: boolean): Promise<void> {
   await tx
     .insert(nodeCertificates)

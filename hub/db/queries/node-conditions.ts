@@ -30,7 +30,10 @@ function asOfNow(row: ConditionNow): ConditionNow {
 
 /** True for the condition types that Muster itself defines, of which a node has at most one condition each. */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
-/** True for the results of the hub's probes, whose number the profile bounds. A condition that another source has named so is not one of them. */
+/**
+ * True for the results of the hub's own probes; the profile limits the number of probes. A condition of a type `probe.*` from another source than the
+ * hub is not the result of a probe.
+ */
 const isOfOwnProbe = sql`(${nodeConditions.type} like 'probe.%' and ${nodeConditions.source} = 'hub')`;
 
 /**
@@ -108,8 +111,8 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
 }
 
 /**
- * The order of two reports about one moment: the worse status wins, whichever report arrives first. Without this order, the verdict about a node would
- * depend on the order in which signals arrive.
+ * The order of two reports about one moment: the worse status wins, whichever report arrives first. Without this order of the statuses, the verdict
+ * about a node would depend on the order in which signals arrive.
  */
 const badness = (status: SQLWrapper): SQL => sql`case ${status} when 'True' then 0 when 'Unknown' then 1 else 2 end`;
 
@@ -118,7 +121,7 @@ const changedAt = sql`case when ${nodeConditions.generation} = excluded.generati
   and coalesce(${nodeConditions.expiresAt} > now(), true) then ${nodeConditions.changedAt} else now() end`;
 
 const isOfExcluded = sql`${nodeConditions.generation} = excluded.generation`;
-/** As `changedAt`, a report after an expiry is a change. */
+/** A report that comes after the condition has expired is a change even if it repeats the status, as in `changedAt`. */
 const isChange = sql`(${nodeConditions.status} <> excluded.status or coalesce(${nodeConditions.expiresAt} <= now(), false))`;
 const secondsAgo = (seconds: number): SQL => sql`now() - make_interval(secs => ${seconds})`;
 const countedChanges = sql`case when ${changes}[1] > ${secondsAgo(FLAPPING.apartSeconds)} then ${changes}
@@ -133,7 +136,10 @@ const historyAfter = (counts: SQL) => ({
     when ${flapsNow} then ${nodeConditions.flappingSince}
     when ${counts} and (${countedChanges})[${sql.raw(String(FLAPPING.changes))}] >= ${secondsAgo(FLAPPING.windowSeconds)} then now() end`,
 });
-/** Of a probe only a change that a host has made counts. An expiry, and a result that is Unknown, say something about the hub, which may be late for all hosts. */
+/**
+ * For the flapping of a probe's condition, only a change that the host itself has made counts. An expiry of a probe's condition, or a probe result
+ * Unknown, says something about the hub and not about the host, because a hub may be late for all hosts.
+ */
 const isChangeOfHost = sql`(${nodeConditions.status} <> excluded.status and 'Unknown' not in (${nodeConditions.status}, excluded.status)
   and coalesce(${nodeConditions.expiresAt} > now(), true))`;
 
@@ -237,7 +243,7 @@ async function replaceCondition(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/** Writes the same condition of the hub for many new nodes, with one statement. Its status is Unknown until something is reported. */
+/** Writes the same condition of the hub for many new nodes, with one statement. The status of each new condition is Unknown until a report sets it. */
 export async function writeOwnConditions(
   tx: Tx,
   nodeIds: readonly NodeId[],
@@ -247,7 +253,10 @@ export async function writeOwnConditions(
   await tx.insert(nodeConditions).values(nodeIds.map((nodeId) => ({ ...values, nodeId })));
 }
 
-/** Brings the reasons of the nodes' RoCE conditions to a changed `roce_required` of their profile, which decides whether they keep work off. */
+/**
+ * Sets the reasons of the nodes' RoCE conditions after a change of the profile's `roce_required`, because the reason decides whether the condition
+ * keeps new work off the node.
+ */
 export async function setRoceRequired(tx: Tx, nodeIds: readonly NodeId[], required: boolean): Promise<void> {
   if (nodeIds.length === 0) return;
   const bars = sql`case ${nodeConditions.status} when 'Unknown' then 'Unreadable' else 'AddressesMissing' end`;
@@ -274,7 +283,7 @@ const areOfProbes = (which: OfProbes): SQL => sql`(node_id, type) in (
   select * from unnest(${sql.param(which.map(({ nodeId }) => nodeId))}::uuid[], ${sql.param(which.map(({ type }) => type))}::text[]))
   and source = 'hub'`;
 
-/** Returns those of the probes whose last result still counts, so that the next one may be counted on top of it. */
+/** Returns those of the given probes whose last result has not expired, so that the next result continues their counts. */
 export async function probesThatCount(tx: Tx, which: OfProbes): Promise<{ nodeId: NodeId; type: string }[]> {
   return tx
     .select({ nodeId: nodeConditions.nodeId, type: nodeConditions.type })
@@ -289,7 +298,7 @@ export async function removeProbeConditions(tx: Tx, which: OfProbes): Promise<vo
   await wakeWorkflows(tx, [...new Set(which.map(({ nodeId }) => waitKey.node(nodeId)))]);
 }
 
-/** Says of the conditions of probes that their last results count no more. A probe that has had no result has no condition, and gets none. */
+/** Sets to Unknown the conditions of the probes whose last results no longer count. A probe that has had no result has no condition, and gets none. */
 export async function voidProbeConditions(
   tx: Tx,
   which: OfProbes,

@@ -18,7 +18,7 @@ const FILTER_OF = {
   condition: "condition",
 } as const satisfies Record<FacetName, keyof FilterSql>;
 
-/** SQL for a node's value of each facet of which a node has one value. */
+/** For each facet of which a node has at most one value, the SQL for the node's value. */
 const VALUE_OF: Readonly<Record<Exclude<FacetName, "failure_class" | "condition">, SQL>> = {
   status: sql`b.status`,
   schedulable: sql`b.schedulable::text`,
@@ -52,8 +52,8 @@ interface Fit {
 }
 
 /**
- * Returns the facets by whose values the caller filters. `base` finds the schedulable nodes for their facet, and finding them again for the filter
- * `schedulable` would take as long once more.
+ * Returns the facets by whose values the caller filters. The subquery `base` already finds the schedulable nodes for the facet `schedulable`; finding
+ * them again for the filter `schedulable` would double the time.
  */
 const fitsOf = (filter: NodeFilter, filters: FilterSql): Fit[] =>
   FACETS.flatMap((facet): Fit[] => {

@@ -9,7 +9,7 @@ import { schedulableNodes } from "./schedulable-nodes.ts";
 export interface NodeFilter {
   readonly id?: NodeId | undefined;
   readonly ids?: readonly NodeId[] | undefined;
-  /** The reach of the caller who asks; without `reach`, the nodes of all sites. */
+  /** The sites and the tenant to which the caller is limited; without `reach`, the list has the nodes of all sites. */
   readonly reach?: Reach | undefined;
   readonly statuses?: readonly NodeStatus[] | undefined;
   readonly schedulable?: boolean | undefined;
@@ -17,13 +17,13 @@ export interface NodeFilter {
   readonly skus?: readonly string[] | undefined;
   readonly room?: string | undefined;
   readonly rack?: string | undefined;
-  /** Whether the node has a rack and a unit. A node without a rack has no unit. */
+  /** Whether the list has only nodes with a rack and a rack unit (true), or only nodes without (false). A node without a rack has no rack unit. */
   readonly placed?: boolean | undefined;
   readonly hostname?: string | undefined;
   readonly hostnamePrefix?: string | undefined;
   readonly address?: string | undefined;
   readonly failureClasses?: readonly string[] | undefined;
-  /** A condition type, a colon, and True, False or Unknown. */
+  /** A filter by condition is a condition type, a colon, and True, False or Unknown. */
   readonly condition?: string | undefined;
   /** The source of a health override that the node has. */
   readonly healthOverride?: string | undefined;
@@ -41,8 +41,9 @@ const given = <T>(value: T | undefined, toSql: (value: T) => SQL): SQL | undefin
 const hostnameBegins = (prefix: string): SQL => sql`starts_with(${nodes.hostname}, ${prefix})`;
 
 /**
- * `is true` and `is false` make PostgreSQL put the ids of all schedulable nodes into one hash table. Without these words, PostgreSQL joins the nodes with
- * the statement for the schedulable nodes, and sometimes compares each node of a page with each schedulable node.
+ * In this SQL, `is true` and `is false` make PostgreSQL put the ids of all schedulable nodes into one hash table. Without the words `is true` or `is
+ * false`, PostgreSQL joins the nodes with the statement for the schedulable nodes, and sometimes compares each node of a page with each schedulable
+ * node.
  */
 const isSchedulable = (wanted: boolean): SQL =>
   wanted ? sql`(${nodes.id} in ${schedulableNodes}) is true` : sql`(${nodes.id} in ${schedulableNodes}) is false`;

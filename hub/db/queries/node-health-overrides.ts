@@ -5,7 +5,7 @@ import { and, asc, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type NodeHealthOverride, nodeHealthOverrides } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** SQL that is true for an override that has not expired. */
+/** SQL that is true for a health override that has not expired. */
 const isInTime = sql`(${nodeHealthOverrides.expiresAt} is null or ${nodeHealthOverrides.expiresAt} > now())`;
 
 /** SQL for the ids of the nodes that take no new tenant because of a health override, as `overridesThat` of hub/node/health-aggregate.ts decides. */
@@ -16,7 +16,7 @@ export const nodesBarredByHealth: SQL = sql`(
       select from node_health_overrides r
       where r.node_id = h.node_id and r.mode = 'replace' and (r.expires_at is null or r.expires_at > now()))))`;
 
-/** Returns the overrides of the nodes that have not expired. */
+/** Returns the nodes' health overrides that have not expired. */
 export async function listHealthOverrides(
   db: Db | Tx,
   nodeIds: readonly NodeId[],
@@ -30,7 +30,7 @@ export async function listHealthOverrides(
 }
 
 type Given = "nodeId" | "source" | "target" | "reason" | "setBy";
-/** A new override without `alerts` is one of Muster's own. */
+/** A new health override without `alerts` is one that Muster itself sets. */
 export type NewHealthOverride = Pick<NodeHealthOverride, Given> &
   Partial<Pick<NodeHealthOverride, "since" | "neededErase" | "mode" | "alerts" | "expiresAt">>;
 
@@ -55,7 +55,7 @@ export async function writeHealthOverride(tx: Tx, override: NewHealthOverride): 
   return written;
 }
 
-/** Deletes and returns overrides that have expired, `most` at once; only those of one node if `of` names it. */
+/** Deletes and returns up to `most` expired health overrides; if `of` names a node, only overrides of this node. */
 export async function takeExpiredOverrides(tx: Tx, most: number, of: NodeId | null): Promise<NodeHealthOverride[]> {
   const { nodeId, source } = nodeHealthOverrides;
   return tx
@@ -82,7 +82,7 @@ export interface HeirMachine {
   readonly macAddresses: readonly string[];
 }
 
-/** A machine of `HeirMachine` as SQL. */
+/** The facts of `HeirMachine` as SQL. */
 interface HeirSql {
   readonly siteId: SQL;
   readonly systemId: SQL;
@@ -91,11 +91,11 @@ interface HeirSql {
 
 /**
  * SQL that is true for a health override that a gone node left for the machine. A gone node is deleted, or has no row because the node never
- * enrolled. The given machine is the override's machine if both have the same system id at the same site. A machine that was deleted and then
+ * enrolled. The given machine is the health override's machine if both have the same system id at the same site. A machine that was deleted and then
  * enlisted in MAAS has a new system id and its old MAC addresses, even at another site. If the system ids differ, the hub compares the given
- * machine's MAC addresses with those in the enrollment tokens for the override's machine. If no enrollment token is left, the hub compares the given
- * machine's MAC addresses with those in the gone node's inventory. The inventory describes the gone node's last machine, which may not be the
- * override's machine.
+ * machine's MAC addresses with those in the enrollment tokens for the health override's machine. If no enrollment token is left, the hub compares the
+ * given machine's MAC addresses with those in the gone node's inventory. The gone node's inventory describes the node's last machine, which may not
+ * be the health override's machine.
  */
 function wasLeftFor({ siteId, systemId, macs }: HeirSql): SQL {
   const { nodeId: of, target } = nodeHealthOverrides;
@@ -121,7 +121,10 @@ export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealth
     .returning();
 };
 
-/** Returns the nodes of those machines for which a gone node left a health override, by one statement for any number of machines. */
+/**
+ * Returns the nodes whose machines have a health override that a gone node (deleted, or never enrolled) left; one SQL statement serves any number of
+ * machines.
+ */
 export async function nodesWithLeftOverrides(tx: Tx, heirs: readonly HeirMachine[]): Promise<ReadonlySet<NodeId>> {
   const given = heirs.map((one) => ({
     node_id: one.nodeId,

@@ -21,7 +21,7 @@ export async function writeIdentityBlock(tx: Tx, block: NewIdentityBlock): Promi
 
 /**
  * Records that a node has enrolled in a newer generation after two hosts used its identity, so that the hub accepts the node's host.
- * `endIdentityBlock` returns null if the hub refused no host of the node.
+ * `endIdentityBlock` returns null if the hub refuses no host because of the node's identity.
  */
 export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
   const [block] = await tx

@@ -52,8 +52,8 @@ async function readOwnSizes(db: Db | Tx, nodeId: NodeId): Promise<HostGpuSizes |
 }
 
 /**
- * Reads how much memory each GPU of the node's host has according to inventories from before a tenant's use. If a hub of an older version kept no
- * sizes, the newest inventory decides.
+ * Reads how much memory each GPU of the node's host has according to inventories from before a tenant's use. If the database has no GPU sizes because
+ * a hub of an older version stored the inventory, `readGpuSizes` uses the newest inventory.
  */
 export async function readGpuSizes(db: Db | Tx, nodeId: NodeId): Promise<HostGpuSizes> {
   return (await readOwnSizes(db, nodeId)) ?? withSizes({}, (await readInventory(db, nodeId))?.gpus ?? []);

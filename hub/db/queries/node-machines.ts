@@ -307,7 +307,7 @@ export async function lastNodeOfMachine(
 
 export type BoundMachine = Pick<NodeMaasState, "maasSystemId" | "ipmiIp">;
 
-/** Returns the machines of the nodes. A node without a machine has no entry. */
+/** Returns the machines of the nodes. The map that `readBoundMachines` returns has no entry for a node without a machine. */
 export async function readBoundMachines(
   db: Db | Tx,
   ids: readonly NodeId[],

@@ -9,12 +9,13 @@ import { profileOf } from "./decommissions.ts";
 
 const texts = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 
-/** The states of an attempt in which the host runs the system that the external system has provisioned, and no earlier one. */
+/** The states of an external provisioning attempt in which the host runs the system that the external system has installed, and no earlier system. */
 const PROVISIONED: readonly (typeof EXTERNAL_STATES)[number][] = ["verifying", "completed", "unverified"];
 
 /**
- * SQL that is true if the hub probes the host of the node `n`: while the host is in service or silent, and for a host of an external system also while it
- * waits for its conditions. In all other states the host may run a system that will be replaced, or none.
+ * SQL that is true if the hub probes the host of the node `n`: while the node is `active` or `offline`, and for a host that an external system has
+ * provisioned also while the node is not in service yet. In all other states of the node, the host may run no system, or a system that will be
+ * replaced.
  */
 const isProbed = sql`case when n.onboarding_mode = 'external'
   then n.status = ${texts(["bootstrap_issued", "enrolling", "active", "offline"])} and (
@@ -25,19 +26,22 @@ const isProbed = sql`case when n.onboarding_mode = 'external'
 export type PlannedChange = {
   readonly nodeId: NodeId;
   readonly name: string;
-} /** `isAnew` is true if the former results say nothing about what the probe now asks, because it asks something else or asks another host. */ & (
+} /** `isAnew` is true if the probe now checks something else or another host, so that its earlier results no longer count. */ & (
   | { readonly kind: "begin"; readonly probe: Probe; readonly generation: number; readonly isAnew: boolean }
-  /** `isListed` is true if the node's profile still lists the probe, and the node's state ends it. */
+  /** `isListed` is true if the node's profile still lists the probe, so that the probe ends because of the node's state. */
   | { readonly kind: "end"; readonly isListed: boolean }
 );
 
-/** The fields of a probe that decide how often and when its results count, but not what they say. */
+/** The fields of a probe that change its schedule and its thresholds, but not what the probe checks. */
 const HOW_OFTEN = sql.raw(`'{interval_seconds,timeout_seconds,successes,failures}'::text[]`);
-/** SQL that is true if two rows with a generation, a host and a probe are about one question to one host. */
+/** SQL that is true if two rows have the same generation, host and probe, apart from the fields `HOW_OFTEN` of the probe. */
 const sameQuestion = (one: SQL, other: SQL): SQL => sql`(${one}.generation = ${other}.generation
   and ${one}.host is not distinct from ${other}.host and ${one}.probe - ${HOW_OFTEN} = ${other}.probe - ${HOW_OFTEN})`;
 
-/** Returns up to `most` differences. Without a profile with probes the statement reads no node. */
+/**
+ * Returns up to `most` differences between the listed probes and the probes that the hubs make. If no profile has a probe, the SQL statement of
+ * `probesToChange` reads no node.
+ */
 export async function probesToChange(tx: Tx, most: number): Promise<PlannedChange[]> {
   const { rows } = await tx.execute<{
     node_id: NodeId;
@@ -67,8 +71,8 @@ export async function probesToChange(tx: Tx, most: number): Promise<PlannedChang
 }
 
 /**
- * Begins probes, or begins them anew if they ask something else or another host than before. The first of each comes within `spreadSeconds`. A probe of
- * which only the interval, the time-out or the numbers of results have changed keeps what its results have said.
+ * Begins probes, or begins those anew that now check something else or another host. The first run of each begun probe comes within `spreadSeconds`.
+ * A probe of which only the interval, the time-out or the numbers of results have changed keeps its status and its counts of results.
  */
 export async function beginProbes(
   tx: Tx,
@@ -121,9 +125,9 @@ export interface ClaimedProbe {
 }
 
 /**
- * Claims up to `most` due probes, the longest due first. The claim itself sets the time of the next probe, about an interval from now, so it needs no lease:
- * a hub that dies after its claim leaves out one result. Probes that another hub claims at this moment are skipped. So are those of a node whose address
- * or generation has changed, until the plan begins them anew.
+ * Claims up to `most` due probes, the longest due first. The claim itself sets the time of the next probe, about an interval from now, so it needs no
+ * lease: a hub that dies after its claim leaves out one result. Probes that another hub claims at this moment are skipped. `claimProbes` also skips
+ * the probes of a node whose address or generation has changed, until the probe plan begins these probes anew.
  */
 export async function claimProbes(tx: Tx, most: number): Promise<ClaimedProbe[]> {
   const { rows } = await tx.execute<{
@@ -149,10 +153,16 @@ export async function claimProbes(tx: Tx, most: number): Promise<ClaimedProbe[]>
   return rows.map(({ node_id: nodeId, late: lateSeconds, ...row }) => ({ nodeId, ...row, lateSeconds }));
 }
 
-/** A claim sets the next probe to at most 1.1 intervals from now. What is later was claimed before the clock of the database was set back. */
+/**
+ * A claim sets the next probe to at most 1.1 intervals from now. A probe whose next time is later was claimed before the database's clock was set
+ * back.
+ */
 const LATEST_INTERVALS = 1.2;
 
-/** Makes probes due within their interval that would come only when the database's clock has caught up. Meanwhile nobody would look at their hosts. */
+/**
+ * Sets a new time, within one interval, for each probe whose next time is too late because the database's clock was set back. Without a new time, the
+ * hub would not probe the hosts until its clock has caught up.
+ */
 export async function bringForward(tx: Tx): Promise<void> {
   const interval = sql`make_interval(secs => (s.probe ->> 'interval_seconds')::float8)`;
   await tx.execute(sql`
@@ -162,12 +172,12 @@ export async function bringForward(tx: Tx): Promise<void> {
     from late where s.node_id = late.node_id and s.name = late.name`);
 }
 
-/** What a result may still be about: the node with the generation and the address that the probe had. */
+/** A node with its present generation and address, which the hub compares with those at the claim of a probe before it stores the probe's result. */
 export interface ProbedNode {
   readonly id: NodeId;
   readonly generation: number;
   readonly host: string | null;
-  /** True for a host of an external system that is not in service yet, and may come into service by this result. */
+  /** True for a host of an external system that is not in service yet, and that a probe's result may bring into service. */
   readonly mayComeIntoService: boolean;
 }
 
@@ -181,7 +191,10 @@ export async function lockProbedNodes(tx: Tx, ids: readonly NodeId[]): Promise<R
   );
 }
 
-/** Stores the count after a result. It returns false if the probe was claimed again, changed or ended since its claim. */
+/**
+ * Stores a probe's status and counts after a result. `storeCount` returns false if the probe was claimed again, changed or ended after the claim to
+ * which the result belongs.
+ */
 export async function storeCount(
   tx: Tx,
   { nodeId, probe, claim }: Pick<ClaimedProbe, "nodeId" | "probe" | "claim">,

@@ -34,7 +34,7 @@ export async function nodePolicies(db: Db | Tx, nodeIds: readonly NodeId[]): Pro
   return new Map(rows.map(({ nodeId, ...policy }) => [nodeId, policy]));
 }
 
-/** Returns the types of the conditions that the policies ask for. */
+/** Returns the condition types that the readiness policies ask for. */
 export const typesIn = (policies: Iterable<NodePolicy>): string[] => [
   ...new Set(
     [...policies].flatMap(({ readinessPolicy }) =>

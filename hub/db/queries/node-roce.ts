@@ -9,7 +9,7 @@ import type { RoceLink } from "./roce-links.ts";
 export interface RoceOfNode {
   /** The addresses that Muster had MAAS give the interfaces of the node's machine at its last deploy. */
   readonly links: readonly RoceLink[];
-  /** True if the profile of the node keeps work off a host that lacks one of the addresses. */
+  /** True if the node's profile keeps new work off a host that lacks one of its RoCE addresses. */
   readonly required: boolean;
 }
 
@@ -28,7 +28,7 @@ export async function nodesLackingRoce(tx: Tx, profileId: ProfileId): Promise<No
   return rows.map(({ nodeId }) => nodeId);
 }
 
-/** Reads the RoCE addresses that the host of a node must have. A node without a machine in MAAS has none. */
+/** Reads the RoCE addresses that the host of a node must have. A node without a machine in MAAS has no RoCE addresses. */
 export async function readRoceOfNode(tx: Tx, nodeId: NodeId): Promise<RoceOfNode> {
   const rows = await tx
     .select({

@@ -3,7 +3,7 @@ import type { NodeSort, NodeSortKey } from "../../../shared/api/node-filter.ts";
 import { type SQL, sql } from "../orm.ts";
 import { nodes } from "../schema/index.ts";
 
-/** One key of a sort order: an expression that is never null, and its type, in which a cursor's text is read again. */
+/** One key of a sort order: an SQL expression that is never null, and the SQL type to which the text in a cursor is cast. */
 interface Key {
   readonly by: SQL;
   readonly type: "text" | "int4" | "timestamptz" | "uuid";
@@ -44,20 +44,20 @@ const SHAPES = {
   uuid: z.uuid(),
 } as const;
 
-/** The schema of a cursor of the order: the order's name, so that no list takes a cursor of another order, and the keys of the last row. */
+/** The schema of a cursor for a sort order of nodes: the order's name, so that no list takes a cursor of another order, and the keys of the last row. */
 export const cursorOf = (sort: NodeSort): z.ZodType<readonly string[]> =>
   z.tuple([z.literal(sort), ...keysOf(sort).map(({ type }) => SHAPES[type])]) as unknown as z.ZodType<
     readonly string[]
   >;
 
-/** SQL for the cursor that follows a row in the order. */
+/** SQL for the cursor with which a list in the sort order continues after a row. */
 export const cursorSql = (sort: NodeSort): SQL<string[]> =>
   sql`array[${sort}, ${sql.join(
     keysOf(sort).map(({ by }) => sql`(${by})::text`),
     sql`, `,
   )}]`;
 
-/** SQL that is true for the rows after a cursor of the order. The first text of the cursor is the order's name. */
+/** SQL that is true for the rows that follow the cursor in the sort order. The first text of the cursor is the name of the sort order. */
 export function isAfter(sort: NodeSort, [, ...cursor]: readonly string[]): SQL {
   const keys = keysOf(sort);
   const row = sql.join(

@@ -26,10 +26,10 @@ export async function insertNodes(tx: Tx, all: readonly (typeof nodes.$inferInse
 }
 
 /**
- * A node's next generation. Between a backup and its restore, nodes may have received generation numbers that the restored database does not contain. The hub must not
- * give such a generation again, because an agent keeps its identity of the generation. After a restore, the next generation is therefore at least the
- * number of minutes between the begin of 2026 and the newest restore (decision I10). Two restores within one minute, or a database whose clock was put
- * back, may still give one generation twice.
+ * A node's next generation. Between a backup and its restore, nodes may have received generation numbers that the restored database does not contain.
+ * The hub must not give a node a lost generation number again, because the agent of the lost generation keeps its identity. After a restore, the next
+ * generation is therefore at least the number of minutes between the begin of 2026 and the newest restore (decision I10). Two restores within one
+ * minute, or a database clock that was put back, may still give a node the same generation number twice.
  */
 const followingGeneration = sql`greatest(${nodes.generation} + 1,
   (select floor(extract(epoch from max(${databaseRestores.restoredAt}) - timestamptz '2026-01-01Z') / 60)::int from ${databaseRestores}))`;
@@ -165,7 +165,7 @@ export async function takeLocationOfOnboarding(tx: Tx, nodeId: NodeId, id: Workf
 
 export interface PlacedHost extends NodeLocation {
   readonly hostname: string;
-  /** null removes the asset tag; without it the node keeps its asset tag. */
+  /** null removes the asset tag; if `asset_tag` is left out, the node keeps its asset tag. */
   readonly asset_tag?: string | null | undefined;
 }
 

@@ -3,12 +3,14 @@ import type { Tx } from "../tx.ts";
 import { recordDomainEvent } from "./domain-events.ts";
 import type { StageEventWrite } from "./workflow-events.ts";
 
-/** Waits that change their reason, and reports of tasks, have at most one event of an operation in this time. */
+/** The shortest time between two progress events of one operation that tell of a new wait reason or of a task's progress. */
 export const TELL_EVERY_SECONDS = 5;
 
 /**
- * Says whether a move of an operation has an event. A stage that began or ended has one at once, because an operation has few stages and a new attempt
- * waits. A new reason of a wait has one only if the last event is some seconds old. If not, the operation's next look tells what is true by then.
+ * Says whether a move of an operation writes a progress event now, later or not at all. The begin and the end of a stage write a progress event at
+ * once, because an operation has few stages, and waits before it tries a stage again. A new reason for a stage's wait writes a progress event only if
+ * the operation's last event is at least `TELL_EVERY_SECONDS` old. If the hub holds a progress event back, a later move of the operation writes an
+ * event with the state of that time.
  */
 export function tellingOf(
   row: { readonly now: Date; readonly toldAt: Date | null; readonly untold: boolean },

@@ -9,7 +9,7 @@ import type { CompensationPlan } from "./workflows.ts";
 
 /** The largest number of events of an operation that its timeline shows. */
 const MOST_EVENTS = 2_000;
-/** The number of a site's newest finished operations, of all kinds, among which the operations of the same kind are looked for. */
+/** The number of a site's newest completed operations, of all kinds, among which the hub looks for operations of the same kind. */
 const LOOKED_AT = 5_000;
 /** The number of finished operations from which the usual durations come. */
 const COMPARED = 100;
@@ -48,8 +48,9 @@ const ofKind = (kind: OperationKind) =>
     : sql`exists (select from ${nodeDecommissions} d where d.decommission_id = w.id and d.mode = ${kind})`;
 
 /**
- * How long each stage took in the last `COMPARED` operations of the same kind at the same site that ended well. The time after a failure, in which the
- * operation waited for a person, does not count. A stage that an operation entered several times counts with the sum.
+ * How long each stage took in the last `COMPARED` operations of the same kind at the same site that ended well. The time after a stage's failure, in
+ * which the operation waited for a person, does not count as duration of the stage. If an operation entered a stage several times, the stage's
+ * duration is the sum of these runs.
  */
 export async function readUsualDurations(
   db: Db,

@@ -9,7 +9,7 @@ import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
 import { hasStatus, isoOrNull, toProgress } from "./workflow-views.ts";
 
 export interface OperationFilter {
-  /** The reach of the caller who asks; without `reach`, the operations of all sites. */
+  /** The sites and the tenant to which the caller is limited; without `reach`, the list has the operations of all sites. */
   readonly reach?: Reach | undefined;
   readonly kinds?: readonly OperationKind[] | undefined;
   readonly statuses?: readonly StatusFilter[] | undefined;
@@ -23,7 +23,7 @@ export interface OperationFilter {
   readonly slow?: boolean | undefined;
 }
 
-/** The part of the time until its deadline after which a stage counts as slow. */
+/** A stage counts as slow after this share of the time between its entry and its deadline. */
 const SLOW_AFTER = 0.8;
 
 /** SQL that is true for an operation whose stage has used most of the time until its deadline. */
@@ -33,7 +33,7 @@ const isSlow = sql`coalesce(${workflows.status} in ('running', 'compensating')
 const given = <T>(value: T | undefined, toSql: (value: T) => SQL | undefined): SQL | undefined =>
   value === undefined ? undefined : toSql(value);
 
-/** SQL for a condition that holds for the request of an operation, which is in one of two tables. */
+/** SQL that is true for an operation whose request meets the condition; the request is in `node_onboardings` or in `node_decommissions`. */
 const ofRequest = (
   condition: (columns: typeof nodeOnboardings | typeof nodeDecommissions) => SQL,
 ): SQL => sql`${workflows.id} in (
@@ -68,7 +68,7 @@ const deadline = sql`coalesce(${workflows.stageDeadline}, 'infinity')`;
 const keyOf = (sort: OperationSort): SQL => (sort.endsWith("requested_at") ? sql`${workflows.requestedAt}` : deadline);
 
 const TIME = /^(infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00)$/;
-/** The schema of a cursor of the order: the order's name, and the time and id of the last row. */
+/** The schema of a cursor for a sort order of operations: the order's name, and the time and id of the last row. */
 export const operationCursor = (sort: OperationSort): z.ZodType<readonly string[]> =>
   z.tuple([z.literal(sort), z.string().regex(TIME), z.uuid()]);
 

@@ -25,7 +25,7 @@ const MOST_FAILURES = 100;
 const MOST_EXAMPLES = 10;
 
 const total = sql<number>`count(*)::int`;
-/** SQL for the number of all groups, also of those that the limit of the statement leaves out. */
+/** SQL for the number of all groups in a part of the overview, also of those that the statement's LIMIT leaves out. */
 const groups = sql<number>`(count(*) over ())::int`;
 const further = (rows: readonly { readonly groups: number }[]): number => (rows[0]?.groups ?? 0) - rows.length;
 
@@ -50,7 +50,7 @@ export async function countNodesByStatus(db: Db, reach: Reach): Promise<Pick<Ove
 type Waiting = Overview["waiting"][number];
 type Example = Waiting["examples"][number];
 
-/** SQL for some operations of a group, the oldest first. */
+/** SQL for up to `MOST_EXAMPLES` operations of a group of waiting operations, the oldest first. */
 const examples = sql<Example[]>`(array_agg(jsonb_build_object('operation_id', ${workflows.id},
   'kind', coalesce(${nodeDecommissions.mode}, 'onboarding'), 'hostname', coalesce(${nodeOnboardings.hostname}, ${nodeDecommissions.hostname}))
   order by ${workflows.updatedAt}, ${workflows.id}))[1:${sql.raw(String(MOST_EXAMPLES))}]`;
@@ -132,7 +132,7 @@ export const listOpenBreakers = (db: Db, reach: Reach): Promise<ReconcilerBreake
 /** The statuses of nodes whose agents must renew their certificates. */
 const NEEDS_CERTIFICATE: readonly NodeStatus[] = ["active", "quarantined", "offline", "draining"];
 
-/** An agent renews its certificate long before this time, so a certificate that ends sooner shows an agent that cannot. */
+/** An agent renews its certificate long before the last 4 hours of its lifetime, so a certificate in these hours shows an agent that cannot renew it. */
 const ENDS_SOON: SQL = sql`interval '4 hours'`;
 
 export async function readEndingCertificates(db: Db, reach: Reach): Promise<Overview["certificates"]> {

@@ -8,10 +8,16 @@ import type { Db, Tx } from "../tx.ts";
  */
 const SESSION_LIFE = { idleHours: 8, absoluteHours: 24 } as const;
 const LAST_USE_MINUTES = 1;
-/** The hub asks the provider for a person's present claims when the known claims are older than this, and after a failure once a minute. */
+/**
+ * The hub asks the identity provider for a person's present claims when the session's claims are older than `CLAIMS_MINUTES`, and after a failure
+ * once in `RETRY_MINUTES`.
+ */
 const CLAIMS_MINUTES = 15;
 const RETRY_MINUTES = 1;
-/** The largest number of sessions of one person or token at once. A further sign-in ends the oldest of them. */
+/**
+ * The largest number of sessions of one person or token at once. A further sign-in of a person or token with `MOST_SESSIONS` sessions ends the oldest
+ * session.
+ */
 const MOST_SESSIONS = 50;
 
 const hours = (count: number): SQL => sql`make_interval(hours => ${count}::int)`;
@@ -60,11 +66,14 @@ export async function startSession(tx: Tx, { owner, ...session }: NewSession): P
 
 export interface LiveSession extends Pick<PageSession, "id" | "tokenId" | "subject" | "name" | "claims"> {
   readonly refreshSealed: string | null;
-  /** True if the known claims are so old that the hub should ask the provider for new ones. */
+  /** True if the session's claims are so old that the hub should ask the identity provider for new ones. */
   readonly claimsAreOld: boolean;
 }
 
-/** Returns the session with the given hash if it has not ended. Notes the use of the session, unless the caller only takes a look at it. */
+/**
+ * Returns the session with the given hash if it has not ended. Records the time of the session's last use, unless the caller reads the session
+ * without using it (`look`).
+ */
 export async function findSession(
   db: Db,
   idSha256: string,
@@ -111,7 +120,7 @@ export async function putClaims(
     .where(eq(pageSessions.id, sessionId));
 }
 
-/** Ends the sessions that the conditions name, and returns their ids. An ended session keeps no refresh token. */
+/** Ends the sessions that match the SQL conditions, and returns their ids. An ended session keeps no refresh token. */
 async function endWhere(db: Db | Tx, ...conditions: (SQL | undefined)[]): Promise<string[]> {
   const rows = await db
     .update(pageSessions)
@@ -121,7 +130,7 @@ async function endWhere(db: Db | Tx, ...conditions: (SQL | undefined)[]): Promis
   return rows.map(({ id }) => id);
 }
 
-/** Returns the claims of a person that a session which has not ended learnt last; null if the person has no such session. */
+/** Returns the newest claims of a person in a session that has not ended; null if the person has no such session. */
 export async function newestClaims(db: Db, subject: string): Promise<NonNullable<PageSession["claims"]> | null> {
   const [row] = await db
     .select({ claims: pageSessions.claims })

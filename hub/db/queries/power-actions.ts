@@ -47,7 +47,7 @@ export async function readPowerAction(db: Db | Tx, id: PowerActionId): Promise<P
   return row ?? null;
 }
 
-/** Returns the newest action of each node that has one. */
+/** Returns the newest power action of each node that has one. */
 export async function newestPowerActions(
   db: Db | Tx,
   nodeIds: readonly NodeId[],
@@ -70,7 +70,7 @@ export async function countPowerActions(tx: Tx, nodeId: NodeId, withinSeconds: n
   return row?.actions ?? 0;
 }
 
-/** An action that a hub has claimed, with the time of the database at the claim. */
+/** A power action that a hub has claimed, with the database's time of the claim. */
 export interface ClaimedPowerAction {
   readonly action: PowerAction;
   readonly now: Date;
@@ -78,13 +78,13 @@ export interface ClaimedPowerAction {
 
 export interface PowerClaim {
   readonly most: number;
-  /** The most claimed actions of one site over all hubs, so that a site whose BMCs answer slowly leaves places for the other sites. */
+  /** The most claimed power actions of one site over all hubs, so that a site whose BMCs answer slowly leaves places for the other sites. */
   readonly mostOfSite: number;
-  /** A claim that its hub does not end is over after this time. */
+  /** A claim of a power action that its hub does not end is over after this time. */
   readonly leaseSeconds: number;
 }
 
-/** Claims actions that are due, which no other hub has. */
+/** Claims power actions that are due and that no other hub has claimed. */
 export async function claimPowerActions(
   tx: Tx,
   { most, mostOfSite, leaseSeconds }: PowerClaim,
@@ -114,10 +114,16 @@ type Claim = Pick<PowerAction, "id" | "fence">;
 const isClaimed = ({ id, fence }: Claim) =>
   and(eq(powerActions.id, id), eq(powerActions.fence, fence), eq(powerActions.state, "running"));
 
-/** What the hub is about to ask MAAS for. The hub notes it before it asks, so that a hub that dies in between does not hide that it may have asked. */
+/**
+ * The kind of request (shutdown, power off or power on) that the hub is about to send to MAAS. The hub records a power request before it sends the
+ * request to MAAS, so that the record shows a possible request even if the hub dies in between.
+ */
 export type Asked = "shutdownAskedAt" | "offAskedAt" | "onAskedAt";
 
-/** Notes what the hub is about to ask; false if the claim is over or the action has ended, so that the hub must not ask. */
+/**
+ * Records the power request that the hub is about to send to MAAS; returns false if the claim is over or the power action has ended, so that the hub
+ * must not send the request.
+ */
 export async function noteAsked(tx: Tx, claim: Claim, asked: Asked): Promise<boolean> {
   const rows = await tx
     .update(powerActions)
@@ -132,7 +138,7 @@ export async function noteShutdownAccepted(tx: Tx, claim: Claim): Promise<void> 
   await tx.update(powerActions).set({ shutdownAcceptedAt: sql`now()` }).where(isClaimed(claim));
 }
 
-/** Ends a claim with a wait. The hub looks at the action again after `seconds`. */
+/** Ends the claim of a power action that still has to wait. The hub looks at the power action again after `seconds`. */
 export async function notePowerWait(
   tx: Tx,
   claim: Claim,
@@ -153,7 +159,10 @@ export type PowerEnd = Pick<PowerAction, "errorCode" | "errorMessage"> & {
   readonly state: Exclude<PowerActionState, "running">;
 };
 
-/** Ends an action, by its claim or, without one, whoever has claimed it. Returns null if the action has ended already or its claim is over. */
+/**
+ * Ends a power action: with a `fence` only if this claim still holds, and without a `fence` whichever hub has claimed the action. Returns null if the
+ * power action has already ended or the claim is over.
+ */
 export async function endPowerAction(
   tx: Tx,
   action: Pick<PowerAction, "id"> & { readonly fence?: number },
@@ -170,7 +179,7 @@ export async function endPowerAction(
   return row ?? null;
 }
 
-/** Ends all running actions after a restore of the database, because nobody knows whose hosts they would switch. */
+/** Ends all running power actions after a restore of the database, because nobody knows whose hosts they would switch on or off. */
 export async function failRunningPowerActions(tx: Tx, errorMessage: string): Promise<void> {
   await tx
     .update(powerActions)
@@ -189,8 +198,9 @@ export async function failRunningPowerActions(tx: Tx, errorMessage: string): Pro
 const CLEANING_AGAIN_SECONDS = 1800;
 
 /**
- * Returns the nodes whose allocation is ending and whose machine may be off or going off by request, because the newest action did not bring the host
- * back. The host must be on to be cleaned of its tenant. Left out are hosts with perhaps another tenant since a restore, and those that somebody repairs.
+ * Returns the nodes whose allocation is ending and whose machine may be off or going off by request, because the newest power action did not bring
+ * the host back. The host must be on to be cleaned of its tenant. `perhapsOffAlthoughEnding` leaves out hosts that may have another tenant since a
+ * restore of the database, and hosts that somebody repairs.
  */
 export async function perhapsOffAlthoughEnding(
   db: Db | Tx,

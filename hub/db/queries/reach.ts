@@ -16,8 +16,8 @@ export const EVERYWHERE: Reach = { sites: null, tenant: null };
 export const isUnlimited = ({ sites, tenant }: Reach): boolean => sites === null && tenant === null;
 
 /**
- * The SQL condition that a row is within the caller's reach, or undefined if the caller reaches all rows. A row without a site is outside of every
- * reach that names sites. A row of a table without a `tenant` is outside of every reach that names a tenant.
+ * The SQL condition that a row is within the caller's reach, or undefined if the caller reaches all rows. A caller whose reach names sites does not
+ * reach a row without a site. A caller whose reach names a tenant does not reach a row of a table without a tenant.
  */
 export const isWithin = ({ sites, tenant }: Reach, row: { site: SQLWrapper; tenant?: SQLWrapper }): SQL | undefined =>
   and(

@@ -16,15 +16,15 @@ const requirements: SQL = sql`(
   cross join lateral jsonb_array_elements(coalesce(g.value -> 'any', g.value -> 'all')) with ordinality r(value, place)
   where p.readiness_policy <> '[]')`;
 
-/** SQL that is true if the condition `c` flaps, as `isFlapping` of shared/flapping.ts decides. Such a condition lets nothing happen. */
+/** SQL that is true if the condition `c` flaps, as `isFlapping` of shared/flapping.ts decides. A flapping condition makes no node ready. */
 export const flaps: SQL = sql`(c.flapping_since is not null and c.changed_at > now() - make_interval(secs => ${FLAPPING.holdSeconds}))`;
 
-/** SQL that is true if at least one profile has a readiness policy. PostgreSQL asks it once for a statement. */
+/** SQL that is true if at least one profile has a readiness policy. PostgreSQL evaluates this SQL once for each statement. */
 const anyPolicy: SQL = sql`exists (select from maas_site_profiles where readiness_policy <> '[]')`;
 
 /**
- * SQL for the ids of the nodes that do not meet the readiness policies of their profiles, as `readinessOf` of hub/node/readiness-verdict.ts decides. The
- * statement joins all nodes with the few requirements, and costs nothing while no profile has a policy.
+ * SQL for the ids of the nodes that do not meet the readiness policies of their profiles, as `readinessOf` of hub/node/readiness-verdict.ts decides.
+ * The SQL joins all active nodes with the few requirements of the policies, and costs nothing while no profile has a readiness policy.
  */
 export const nodesWithoutPolicy: SQL = sql`(
   select x.node_id from (
@@ -40,15 +40,16 @@ export interface Lapse {
   readonly nodeId: NodeId;
   readonly type: string;
   readonly kind: "overdue" | "too_old";
-  /** The time of the lapse to the microsecond. */
+  /** The time at which the time limit passed, to the microsecond. */
   readonly at: string;
 }
 
 const lookedUntil = sql`(select looked_until from condition_watch)`;
 
 /**
- * Returns the time limits that passed between the last sweep and `until`, or now if `until` is null, the earliest first: about `most` of them, and all
- * that passed at the same moment as the last one. Most nodes are outside of the short time between two sweeps, so PostgreSQL looks for few profiles.
+ * Returns the time limits of readiness policies that passed between the last sweep and `until`, or now if `until` is null, the earliest first: about
+ * `most` of them, and all that passed at the same moment as the last one. The time limits of few nodes pass in the short time between two sweeps, so
+ * PostgreSQL looks up few profiles.
  */
 export async function newLapses(tx: Tx, until: string | null, most: number): Promise<Lapse[]> {
   const end = until === null ? sql`now()` : sql`${until}::timestamptz`;

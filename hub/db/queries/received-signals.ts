@@ -7,22 +7,22 @@ import { isWithin, type Reach } from "./reach.ts";
 import { actorOfSender } from "./signal-senders.ts";
 
 export type StoredSignal = Pick<ReceivedSignalRow, "signalId" | "contentSha256" | "outcome" | "nodeId"> & {
-  /** True for a signal that has waited for its node for as long as the hub waits. */
+  /** True for a signal that has waited for its node as long as the hub allows (`parked_until`). */
   readonly isOver: boolean;
 };
 
 /**
- * The outcomes of signals that wait for a node. A signal about a node elsewhere waits exactly as one about an unknown node, so that a sender that is
- * limited to sites cannot learn from any answer that the node exists.
+ * The outcomes of signals that wait for a node. A signal about a node outside of the sender's sites waits exactly as one about an unknown node, so
+ * that the sender cannot learn from any answer that the node exists.
  */
 const WAITING: readonly StoredOutcome[] = ["parked", "foreign"];
 const NOT_IN_TIME = "no node has fitted in time";
 const isOver = sql<boolean>`coalesce(${receivedSignals.parkedUntil} <= now(), false)`;
 const isOfWaiting = inArray(receivedSignals.outcome, WAITING);
-/** A waiting signal has no node, by which the index on nodes finds the few such signals. */
+/** A waiting signal has no node, so PostgreSQL finds the few waiting signals by the index on `node_id`. */
 const isWaiting = sql`${receivedSignals.nodeId} is null and ${isOfWaiting} and ${receivedSignals.parkedUntil} > now()`;
 
-/** Returns the signals that a sender has sent first under each of the ids. */
+/** Returns, for each of the ids, the signal that the sender first sent under the id. */
 export async function firstSignals(tx: Tx, sender: string, signalIds: readonly string[]): Promise<StoredSignal[]> {
   const { signalId, contentSha256, outcome, nodeId } = receivedSignals;
   return tx
@@ -32,8 +32,9 @@ export async function firstSignals(tx: Tx, sender: string, signalIds: readonly s
 }
 
 /**
- * Stores a signal, and returns false if the sender's signal of this id is stored already. A parked signal has no time of a decision, and every other
- * signal has the time at which it is stored. A signal about a node elsewhere waits as long as a parked one.
+ * Stores a signal, and returns false if the sender's signal of this id is stored already. A parked signal has no `decided_at`, and every other signal
+ * gets the time at which it is stored as its `decided_at`. A signal of the outcome `foreign`, which is about a node outside of the sender's sites,
+ * waits as long as a parked signal.
  */
 export async function insertReceived(
   tx: Tx,
@@ -61,7 +62,7 @@ export async function countWaiting(tx: Tx, sender: string): Promise<{ sender: nu
   return rows[0] ?? { sender: 0, all: 0 };
 }
 
-/** Keeps the newest signals about a node. */
+/** Deletes the signals about a node, except the newest `keep`. */
 export async function forgetOldReceived(tx: Tx, nodeId: NodeId, keep: number): Promise<void> {
   await tx.execute(sql`
     delete from ${receivedSignals} where node_id = ${nodeId} and (received_at, id) <= (
@@ -69,7 +70,7 @@ export async function forgetOldReceived(tx: Tx, nodeId: NodeId, keep: number): P
       order by s.received_at desc, s.id desc offset ${keep} limit 1)`);
 }
 
-/** Keeps the newest signals of a sender that no node has, and that no longer wait for one. */
+/** Deletes a sender's signals that have no node and no longer wait for one, except the newest `keep`. */
 export async function forgetHomeless(tx: Tx, sender: string, keep: number): Promise<void> {
   await tx.execute(sql`
     with homeless as (
@@ -91,7 +92,7 @@ export type WaitingPlace = readonly [receivedAt: string, id: string];
 
 /**
  * Locks the next signals that wait for a node, the oldest first, but none of a revoked sender. Another hub's sweep leaves locked signals out.
- * `receivedAt` in a place is the database's text of the time, because a Date would cut off the microseconds.
+ * `receivedAt` in a `WaitingPlace` is PostgreSQL's text of the time, because a JavaScript Date would cut off the microseconds.
  */
 export const lockWaiting = (
   tx: Tx,
@@ -111,8 +112,8 @@ export const lockWaiting = (
 };
 
 /**
- * Gives up the signals for which no node has appeared in time. Returns their number. Their decision has the time until which the hub waited, which is
- * also what a caller who is limited to sites sees of a signal about a node elsewhere.
+ * Gives up the signals for which no node has appeared in time. `expireParked` returns the number of these signals. The decision about an expired
+ * signal has the time until which the hub waited; a caller who is limited to sites sees the same for a signal about a node outside of these sites.
  */
 export async function expireParked(tx: Tx): Promise<number> {
   const { rowCount } = await tx.execute(sql`
@@ -145,13 +146,14 @@ export interface ReceivedFilter {
   readonly nodeId?: NodeId | undefined;
   readonly sender?: string | undefined;
   readonly reach: Reach;
-  /** The name of the caller, who sees the own signals for which no node has been found. */
+  /** The name of the caller, who also sees the signals that the caller sent and for which no node has been found. */
   readonly caller: string;
 }
 
 /**
- * The newest signals first. A caller who is limited to sites sees the signals about nodes of these sites, and the own signals that have no node. Of
- * these, a signal about a node elsewhere looks as one about an unknown node.
+ * Lists the received signals, the newest first. A caller who is limited to sites sees the signals about nodes of these sites, and the signals that
+ * the caller sent and that have no node. To a caller who is limited to sites, the caller's signal about a node at another site looks like a signal
+ * about an unknown node.
  */
 export async function listReceived(
   db: Db,

@@ -16,17 +16,17 @@ import { hasLiveCertificate } from "./node-certificates.ts";
 import { isPlan } from "./tasks.ts";
 
 /**
- * SQL that is true for an allocation `a` whose login account is gone, because a reinstall has taken away the host's system on which the account was. The
- * order of the account on the new system ties the allocation to the new generation, and only the agent's success gives it the evidence of an account
- * again.
+ * SQL that is true for an allocation `a` whose login account is gone, because a reinstall has taken away the host's system on which the account was.
+ * The order of the account on the new system gives the allocation the new generation, and only the agent's success gives it a `grant_task_id` again,
+ * which proves the account.
  */
 export const isLostToReinstall = sql<boolean>`(a.reinstalled_generation is not null
   and (a.reinstalled_generation >= a.generation or a.grant_task_id is null))`;
 
-/** SQL that is true for an allocation `a` that has no part in the system that the host has now, or in none, since a reinstall released its own. */
+/** SQL that is true for an allocation `a` whose system a reinstall has released, and whose account the hub has not yet ordered on a new system. */
 export const hasNoPartInSystem = sql`coalesce(a.reinstalled_generation >= a.generation, false)`;
 
-/** The same rule as that of `isLostToReinstall`, for an allocation that was read. */
+/** Decides as the SQL `isLostToReinstall` does, for an allocation's row that was read before. */
 export const isAccountLost = ({
   reinstalledGeneration: released,
   generation,
@@ -38,7 +38,10 @@ export const isAccountLost = ({
 export const wasReinstalled = ({ reinstalledGeneration }: Pick<AllocationRow, "reinstalledGeneration">): boolean =>
   reinstalledGeneration !== null;
 
-/** The newest order for the account of an allocation that asks for a uid, by whichever operation. A plan orders nothing. */
+/**
+ * Returns the newest task that orders the allocation's account with a `lowest_uid`, whichever operation queued the task. A task with `plan: true`
+ * orders no account.
+ */
 export async function newestGrant(tx: Tx, nodeId: NodeId, id: AllocationId): Promise<Task | null> {
   const [row] = await tx
     .select()
@@ -57,7 +60,7 @@ export async function newestGrant(tx: Tx, nodeId: NodeId, id: AllocationId): Pro
   return row ?? null;
 }
 
-/** The disks that the baselines before the reinstalls of the node's open allocation knew. */
+/** The serial numbers of the disks in the baselines that were taken before the reinstalls for the node's open allocation. */
 export async function disksBeforeReinstall(db: Db | Tx, nodeId: NodeId): Promise<readonly string[]> {
   const [row] = await db
     .select({ disks: allocations.disksBefore })
@@ -83,10 +86,10 @@ export async function hasNoSystemSinceReinstall(
   return rows.length > 0 && !(await hasLiveCertificate(tx, id, generation));
 }
 
-/** A reinstall that is not over, as the tenant of the instance needs to know it. */
+/** What the tenant of an instance needs to know about an unfinished reinstall. */
 export type OpenReinstall = Pick<Workflow, "id" | "status">;
 
-/** Returns the reinstalls of the nodes that are not over, which hold their nodes. */
+/** Returns the unfinished reinstalls of the nodes; an unfinished reinstall holds its node. */
 export async function openReinstallsOf(
   db: Db | Tx,
   nodeIds: readonly NodeId[],

@@ -51,7 +51,10 @@ export const nodesInRepair: SQL = sql`(select r.node_id from repair_cases r wher
 export type CaseChange = Partial<
   Omit<typeof repairCases.$inferInsert, "id" | "nodeId" | "siteId" | "hostname" | "state" | "stateSince" | "openedAt">
 > & {
-  /** Sets `worked_until` or `validated_at` to the time of the transaction, so that a cleaning that begins in it counts as begun after the work. */
+  /**
+   * Sets `worked_until` or `validated_at` to the time of the transaction, so that a cleaning that begins in the same transaction counts as begun
+   * after the work.
+   */
   readonly now?: "workedUntil" | "validatedAt";
 };
 
@@ -135,7 +138,7 @@ export async function countRequests(tx: Tx, siteId: SiteId): Promise<{ inService
   return { inService: counted.rows[0]?.nodes ?? 0, underWay: rows.map(({ nodeId }) => nodeId) };
 }
 
-/** Returns the digests of all evidence that led to attempts at the node within the days. */
+/** Returns the digests of all evidence that led to repair attempts at the node, from the repair cases that are open or ended in the last `days`. */
 export async function knownEvidence(tx: Tx, nodeId: NodeId, days: number): Promise<string[]> {
   const rows = await tx
     .select({ evidence: repairCases.evidence })
@@ -149,12 +152,12 @@ export async function knownEvidence(tx: Tx, nodeId: NodeId, days: number): Promi
   return [...new Set(rows.flatMap(({ evidence }) => evidence))];
 }
 
-/** What the hub must do about a case by itself. */
+/** The work that the hub itself must do about a repair case. */
 export type DueWork = "node_gone" | "claim_over" | "access_over" | "tenant_gone";
 
 /**
- * SQL for the work that a case `c` waits for: its node was removed, its claim is over, the claim's allocation ends without a reported outcome, or the
- * tenant of an online repair has given the machine up.
+ * SQL for the work that a repair case `c` waits for: its node was removed, its claim is over, the claim's allocation ends without a reported outcome,
+ * or the tenant of an online repair has given the machine up.
  */
 const due = sql`case
   when not exists (select from nodes n where n.id = c.node_id and n.status <> 'deleted') then 'node_gone'
@@ -164,7 +167,7 @@ const due = sql`case
   when c.mode = 'online' and not exists (select from allocations a where a.id = c.allocation_id and a.status not in ('ending', 'ended')) then 'tenant_gone'
   end`;
 
-/** Returns the cases about which the hub must do something, the oldest first. */
+/** Returns the repair cases about which the hub must do something, the oldest first. */
 export async function findDueCases(db: Db, limit: number): Promise<RepairId[]> {
   const { rows } = await db.execute<{ id: RepairId }>(
     sql`select c.id from ${repairCases} c where c.ended_at is null and (${due}) is not null order by c.state_since, c.id limit ${limit}`,

@@ -18,7 +18,7 @@ export async function countRepairEvents(tx: Tx, id: RepairId): Promise<number> {
   return row?.entries ?? 0;
 }
 
-/** Returns the time at which the present attempt of a case was claimed; null for a case without an attempt. */
+/** Returns the time at which the present attempt of a repair case was claimed; null for a repair case without an attempt. */
 export async function attemptBegan(
   tx: Tx,
   { id, attempt }: { readonly id: RepairId; readonly attempt: number },
@@ -30,7 +30,7 @@ export async function attemptBegan(
   return row?.at ?? null;
 }
 
-/** Counts the claims of the node within the days, over all its cases. */
+/** Counts the repair claims of the node in the last `days`, over all its repair cases. */
 export async function countAttempts(tx: Tx, nodeId: NodeId, days: number): Promise<number> {
   const [row] = await tx
     .select({ attempts: count() })

@@ -9,9 +9,9 @@ import { isPlan } from "./tasks.ts";
 const AT_ONCE = 5_000;
 
 /**
- * The period for which retention keeps a table's rows. The age `records` is the setting MUSTER_RETENTION_DAYS, for reports of machines and finished
- * work. The age `history` is the setting MUSTER_HISTORY_DAYS, for changes of nodes and actions of people. The age `day` is one day, for stored
- * answers to requests.
+ * The period for which retention keeps a table's rows. The retention age `records` is the setting MUSTER_RETENTION_DAYS, for reports of machines and
+ * finished work. The retention age `history` is the setting MUSTER_HISTORY_DAYS, for changes of nodes and actions of people. The retention age `day`
+ * is one day, for stored answers to requests.
  */
 type Age = "records" | "history" | "day";
 
@@ -60,7 +60,8 @@ export const RETENTION: readonly RetentionRule[] = [
       select max(last.seq) from domain_events last where last.seq < coalesce(
         (select min(young.seq) from domain_events young where young.occurred_at >= ${cutoff}), 9223372036854775807))`,
   },
-  // An event of progress only says that a screen is stale. A reader that is a day behind reads the present state of its operations anyway.
+  // An event `operation.progressed` only tells a client that its view of an operation is out of date. A client that is a day behind with its events
+  // reads the present state of its operations anyway.
   {
     table: "domain_events",
     age: "day",
@@ -141,14 +142,15 @@ export const RETENTION: readonly RetentionRule[] = [
     outdated: (cutoff) => sql`exists (select from repair_cases c where c.id = t.repair_id and c.ended_at < ${cutoff})`,
   },
   { table: "repair_cases", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
-  // A node's newest attempt names its profile and its external system, and stays as long as the node's row.
+  // The newest attempt of an external system to provision a node names the node's profile and the external system, so retention keeps it as long as
+  // the node's row.
   {
     table: "external_attempts",
     age: "history",
     outdated: (cutoff) => sql`t.changed_at < ${cutoff} and exists (
       select 1 from external_attempts newer where newer.node_id = t.node_id and newer.number > t.number)`,
   },
-  // A node's newest action says whether its machine is off by request, and stays as long as the node's row.
+  // A node's newest power action says whether the machine is off by request, so retention keeps it as long as the node's row.
   {
     table: "power_actions",
     age: "history",
@@ -237,7 +239,7 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   workflow_subjects: "one for each host or address that an unfinished workflow holds",
 };
 
-/** The tables from which retention removes rows by a way of its own, each with this way. */
+/** The tables whose old rows a function of their own removes, each with what this function removes. */
 export const PRUNED: Readonly<Record<string, string>> = {
   audit_logs: "pruneAudit removes entries older than `history`, from the begin of the chain on",
   audit_seals: "pruneAudit removes the seal of each entry that it removes",

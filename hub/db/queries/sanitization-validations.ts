@@ -11,7 +11,7 @@ export async function addValidation(
   return added;
 }
 
-/** Returns the validations of a record, the oldest first. */
+/** Returns the validations of a sanitization record, the oldest first. */
 export async function readValidations(db: Db | Tx, recordId: string): Promise<SanitizationValidationRow[]> {
   return db
     .select()

@@ -27,7 +27,10 @@ const isTolerated = sql.join(
   sql` or `,
 );
 
-/** SQL that is true if the node `m` has the condition of the type, which says that the node may get new work. */
+/**
+ * SQL that is true if the node `m` has a condition of the type that is True, or that the type's rule tolerates, so that this type keeps no new work
+ * off the node.
+ */
 const isFulfilled = (type: string, { tolerates }: ConditionRule): SQL => {
   const holds = sql`exists (select ${about} and c.type = ${type} and ${isOfNow} and c.status = 'True' and ${isFresh})`;
   return tolerates === undefined
@@ -35,7 +38,7 @@ const isFulfilled = (type: string, { tolerates }: ConditionRule): SQL => {
     : sql`(${holds} or exists (select ${about} and c.type = ${type} and ${isOfNow} and (${isTolerated})))`;
 };
 
-/** SQL that is true if the condition `c` is about a network that another owner runs than the network of the node `m`. */
+/** SQL that is true if the condition `c` is of a type that concerns only networks of one owner, and another owner runs the network of the node `m`. */
 const isOfOtherNetwork = sql.join(
   RULES.flatMap(([type, { network }]) =>
     network === undefined ? [] : [sql`(c.type = ${type} and m.network_owned_by <> ${network})`],
@@ -43,7 +46,10 @@ const isOfOtherNetwork = sql.join(
   sql` or `,
 );
 
-/** SQL that is true if no condition of the types keeps new work off the node `m`. The types are those whose missing condition bars nothing. */
+/**
+ * SQL that is true if no condition of the types keeps new work off the node `m`. `noneBars` is for condition types of which a missing condition keeps
+ * no new work off a node.
+ */
 const noneBars = (
   types: readonly string[],
 ): SQL => sql`not exists (select ${about} and c.type = any(${sql.param([...types])}::text[])
@@ -53,7 +59,10 @@ const noneBars = (
 const BARRING = RULES.flatMap(([type, { bars }]) =>
   bars === "missing_or_not_true" || bars === "not_true" ? [type] : [],
 );
-/** SQL that is true if no condition that would let the node `m` take new work flaps. Few conditions flap, and an index has only them. */
+/**
+ * SQL that is true unless the node `m` has a flapping condition that is True and that can keep new work off the node. Few conditions flap, and the
+ * index `node_conditions_flapping_idx` contains only conditions that flap or have flapped.
+ */
 const noneFlaps = sql`not exists (select ${about} and c.flapping_since is not null and c.type = any(${sql.param(BARRING)}::text[])
   and ${isOfNow} and c.status = 'True' and ${flaps} and not (${isTolerated}) and not (${isOfOtherNetwork}))`;
 
@@ -74,7 +83,7 @@ const isOpen = sql`coalesce((
     and (t.type = 'node.undrain' or t.attempts > 0)
   order by t.created_at desc, t.id desc limit 1), true)`;
 
-/** SQL that is true if nobody has switched the host of the node `m` off or is about to, as `powerIntentOf` decides. */
+/** SQL that is true unless a power action runs on the host of the node `m`, or has left the host off, as `powerIntentOf` decides. */
 const isNotAway = sql`not exists (
   select from (select p.* from power_actions p where p.node_id = m.id order by p.requested_at desc limit 1) p
   where p.generation = m.generation and (p.state = 'running' or (p.state = 'done' and p.verb = 'off'
@@ -90,7 +99,7 @@ const hasNeededBaseline = sql`(
   exists (select from node_baselines b where b.node_id = m.id and b.generation = m.generation and ${knowsComparedItems})
   or (m.onboarding_mode not in ('manual', 'external') and ${ofProfile("turnover_mode")} = 'reimage'))`;
 
-/** SQL that is true if a cleaning of the node `m` can reach the claim level of its profile, as `whyClaimImpossible` decides. */
+/** SQL that is true if a cleaning of the node `m` can reach the `gpu_claim_level` of the node's profile, as `whyClaimImpossible` decides. */
 const canMeetClaim = sql`(
   m.gpus_total = 0
   or (m.gpus_total <= ${MOST_GPUS} and exists (select from skus k where k.id = m.sku and k.gpu_vendor in ('nvidia', 'amd')))
@@ -100,9 +109,10 @@ const canMeetClaim = sql`(
  * SQL for the ids of all nodes that can take a tenant without root rights. The SQL decides as `schedulability` of hub/node/schedulable.ts does, and
  * test/properties/node-filters.test.ts compares both.
  *
- * The inner statement joins the nodes with whole indexes, which is fast for all nodes at once. The words `is not true` make PostgreSQL look a node up in
- * a hash table, so that PostgreSQL need not compare the costs of a dozen joins, which takes longer than the joins. The questions of the outer statement
- * look up rows of one node, so PostgreSQL asks them only of the nodes that the inner statement leaves. Without OFFSET 0, it would ask them of each node.
+ * The inner SELECT of `schedulableNodes` joins the nodes with whole indexes, which is fast for all nodes at once. The words `is not true` make
+ * PostgreSQL look a node up in a hash table, so that PostgreSQL need not compare the costs of a dozen joins, which takes longer than the joins. The
+ * conditions of the outer SELECT look up rows of one node, so PostgreSQL evaluates them only for the nodes that the inner SELECT returns. Without
+ * OFFSET 0, PostgreSQL would evaluate the conditions of the outer SELECT for each node.
  */
 export const schedulableNodes: SQL = sql`(
   select m.id from (

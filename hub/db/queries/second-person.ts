@@ -6,14 +6,14 @@ import type { Tx } from "../tx.ts";
 import { profileOf } from "./decommissions.ts";
 import { type NodeSelection, selectedNodes } from "./node-selection.ts";
 
-/** What one profile says about a second person, and which of the selected nodes have the profile. */
+/** The setting `second_person` of one profile, and the selected nodes that have the profile. */
 export interface ProfileOfNodes {
   readonly id: ProfileId;
   readonly profile: string;
   readonly secondPerson: readonly SecondPerson[];
   readonly siteId: SiteId;
   readonly hostnames: readonly string[];
-  /** True if the hub has not released the machine of each of the nodes, so that disks may hold the data of a node. */
+  /** True if at least one of the nodes has a machine that the hub has not released, so that its disks may hold the node's data. */
   readonly holdsDisks: boolean;
 }
 

@@ -27,8 +27,9 @@ interface Row {
 }
 
 /**
- * Returns the living nodes that fit each name, by its place in `names`. A MAC address is found in the host's inventory, or in the request of
- * its onboarding until the host has an inventory, and in what MAAS says about its machine; a serial number is that of the machine in MAAS.
+ * Returns the nodes, without deleted ones, that fit each name, by the position of the name in `names`. `fittingNodes` looks for a MAC address in the
+ * hosts' inventories, in the onboarding requests of hosts without an inventory, and in what MAAS says about machines. `fittingNodes` looks for a
+ * serial number only in what MAAS says about machines.
  */
 export async function fittingNodes(
   tx: Tx,

@@ -6,7 +6,7 @@ import type { Reach } from "./reach.ts";
 
 const t = signalSenders;
 
-/** The name under which a sender acts, as SQL and as text. No token has such a name. */
+/** The name under which a sender acts, as SQL and as text. No API token has a name with the prefix `sender:`. */
 export const actorOfSender = (name: SQL): SQL => sql`'sender:' || ${name}`;
 export const actorNameOf = (name: string): string => `sender:${name}`;
 

@@ -41,7 +41,10 @@ export const listSkusAtSites = (db: Db, place: Place): Promise<SkuAtSite[]> =>
     .where(isThere(place))
     .orderBy(asc(skus.id), asc(nodes.siteId));
 
-/** Counts the machines of each SKU at each site within the caller's reach. It finds all schedulable nodes, so only who needs the numbers calls it. */
+/**
+ * Counts the machines of each SKU at each site within the caller's reach. `countSkuStock` has to find all schedulable nodes, so only code that needs
+ * the numbers calls it.
+ */
 export function countSkuStock(db: Db, place: Place): Promise<SkuStock[]> {
   const isUsed = sql`exists (select 1 from ${allocations} a where a.node_id = ${nodes.id} and a.status <> 'ended')`;
   return db

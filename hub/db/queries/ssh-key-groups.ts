@@ -8,7 +8,7 @@ import { given, isVersion, readVersion } from "./row-versions.ts";
 const t = sshKeyGroups;
 type Fields = Pick<SshKeyGroupRow, "name" | "description" | "keyIds" | "sites">;
 
-/** Returns null if the tenant has a group of the name. */
+/** Returns null if the tenant already has an SSH key group of this name. */
 export async function insertSshKeyGroup(
   tx: Tx,
   group: Fields & Pick<SshKeyGroupRow, "tenant" | "createdBy">,
@@ -59,7 +59,7 @@ export const listSshKeyGroupsAfter = (db: Db, filter: HeldFilter, page: HeldPage
     .orderBy(asc(t.tenant), asc(t.name))
     .limit(page.limit);
 
-/** Returns a page of the groups with their versions, the oldest first, and how many there are in all. */
+/** Returns a page of the SSH key groups with their versions, the oldest first, and the number of all groups. */
 export async function pageOfSshKeyGroups(
   db: Db,
   filter: HeldFilter,
@@ -76,7 +76,7 @@ export async function pageOfSshKeyGroups(
   return { rows, total: counted?.total ?? 0 };
 }
 
-/** Changes a group, and returns null if the group no longer has the version that the caller read. */
+/** Changes an SSH key group, and returns null if the group no longer has the version that the caller read. */
 export async function changeSshKeyGroup(
   tx: Tx,
   id: SshKeyGroupId,
@@ -95,7 +95,7 @@ export async function deleteSshKeyGroup(tx: Tx, id: SshKeyGroupId): Promise<void
   await tx.delete(t).where(eq(t.id, id));
 }
 
-/** Takes a key out of all groups of its tenant. */
+/** Takes an SSH key out of all key groups of its tenant. */
 export async function removeFromGroups(tx: Tx, tenant: string, key: SshKeyId): Promise<void> {
   await tx
     .update(t)

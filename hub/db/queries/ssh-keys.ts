@@ -26,7 +26,7 @@ export async function countSshKeys(tx: Tx, tenant: string): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Returns a key of the tenant that has the name or the fingerprint. */
+/** Returns an SSH key of the tenant that has the name or the fingerprint. */
 export async function findTwin(
   tx: Tx,
   tenant: string,
@@ -48,7 +48,7 @@ export async function readSshKey(db: Db | Tx, id: SshKeyId): Promise<SshKeyRow |
 export const readSshKeyVersion = (db: Db | Tx, id: SshKeyId): Promise<string | null> =>
   readVersion(db, t, eq(t.id, id));
 
-/** Returns those of the keys that exist and are within the reach. */
+/** Returns those of the SSH keys that exist and that the caller may see. */
 export const readSshKeys = (db: Db | Tx, ids: readonly SshKeyId[], reach: Reach = EVERYWHERE): Promise<SshKeyRow[]> =>
   ids.length === 0 ? Promise.resolve([]) : db.select().from(t).where(matchesHeld(t, { ids, reach }));
 
@@ -61,7 +61,7 @@ export const listSshKeysAfter = (db: Db, filter: HeldFilter, page: HeldPage): Pr
     .orderBy(asc(t.tenant), asc(t.name))
     .limit(page.limit);
 
-/** Returns a page of the keys, the oldest first, and how many there are in all. */
+/** Returns a page of the SSH keys, the oldest first, and the number of all keys. */
 export async function pageOfSshKeys(
   db: Db,
   filter: HeldFilter,
@@ -78,7 +78,7 @@ export async function pageOfSshKeys(
   return { rows, total: counted?.total ?? 0 };
 }
 
-/** Gives a key another name, and returns null if the key no longer has the version that the caller read. */
+/** Gives an SSH key another name, and returns null if the key no longer has the version that the caller read. */
 export async function renameSshKey(tx: Tx, id: SshKeyId, version: string, name: string): Promise<SshKeyRow | null> {
   const [row] = await tx
     .update(t)

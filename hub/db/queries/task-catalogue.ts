@@ -27,7 +27,7 @@ const GRANT = "allocation.grant_user" satisfies TaskType;
 
 /**
  * After a restore of the database, no agent may carry a task out again that destroys data or gives a tenant an account, because the host may have
- * another tenant since. A task type that this hub does not know counts as such a task.
+ * another tenant since. A task type that this hub does not know counts as a type whose tasks must not be repeated.
  */
 export const mustNotRepeat = notInArray(
   tasks.type,

@@ -14,7 +14,10 @@ export interface NewTask<T extends TaskType> {
   readonly nodeId: NodeId;
   readonly workflowId?: WorkflowId;
   readonly type: T;
-  /** A task's input must not contain a secret, because the database stores the input. The hub adds secrets when the hub offers the task. */
+  /**
+   * A task's input must not contain a secret, because the database stores the input. The hub adds the secrets of a task when the hub offers the task
+   * to an agent.
+   */
   readonly input: TaskInput<T>;
   readonly idempotencyKey: string;
   /** The seconds from the creation of a task to its deadline, after which an unfinished task is `expired`. */
@@ -94,7 +97,10 @@ export async function cancelQueuedWork(tx: Tx): Promise<void> {
   await cancelTasks(tx, and(eq(tasks.state, "queued"), mustNotRepeat));
 }
 
-/** True for a task that only says what it would do. A plan proves nothing about the state of the host, for example not that the host is drained. */
+/**
+ * True for a task with `plan: true`, which only reports what it would do. The success of a task with `plan: true` proves nothing about the state of
+ * the host, for example not that the host is drained.
+ */
 export const isPlan = (alias = "tasks"): SQL => sql`${sql.identifier(alias)}.input @> '{"plan": true}'`;
 
 export const HELD = ["offered", "running", "cancelling"] as const;
@@ -192,7 +198,7 @@ export type TaskEnding =
 
 /**
  * A task that the hub would queue for another delivery fails if it has no attempts left or its deadline has passed. `endDelivery` returns null if the
- * delivery had already ended, so a late or repeated result changes nothing.
+ * task's delivery had already ended, so a late or repeated result changes nothing.
  */
 export async function endDelivery(
   tx: Db | Tx,
@@ -274,12 +280,13 @@ export interface JournalledDelivery {
   readonly state: JournalState;
 }
 
-/** After a restore of the database, tasks whose lease ended long ago get this time, in which their agents tell what they did. */
+/** After a restore of the database, agents get this time to tell what they did about tasks whose lease ended long ago. */
 const AFTER_RESTORE = sql`interval '1 hour'`;
 
 /**
- * Keeps the hub from a second delivery of the tasks that agents had in hand when the database's backup was taken. An agent tells by its journal what
- * it did since. If no journal tells of a task that must not be repeated, the task fails: an offered task counts as begun, and has no attempt left.
+ * Keeps the hub from a second delivery of the tasks that agents had in hand when the database's backup was taken. By its journal of deliveries, an
+ * agent tells the hub what it has done since the backup. If no journal tells of a task that must not be repeated, the task fails, because
+ * `extendHeldTasks` counts an offered task as begun and leaves it no attempt.
  */
 export async function extendHeldTasks(tx: Tx): Promise<void> {
   await tx
@@ -298,8 +305,8 @@ export async function extendHeldTasks(tx: Tx): Promise<void> {
 
 /**
  * Corrects the tasks of which the agent's journal has a later delivery than the database, because the database was restored or lost its last commits.
- * A task that the agent still has in hand gets the delivery's epoch, so that the hub accepts the result. A task whose result the hub had accepted
- * fails, because the agent does not keep the result, and because a second delivery would do the work twice.
+ * A task that the agent still has in hand gets the delivery's epoch, so that the hub accepts the result. A task whose result the agent's journal
+ * shows as reported fails, because the agent does not keep the result, and because a second delivery would do the work twice.
  */
 async function catchUp(tx: Tx, nodeId: NodeId, journal: readonly JournalledDelivery[]): Promise<Task[]> {
   const of = (wanted: readonly JournalledDelivery[]) =>
@@ -344,12 +351,12 @@ async function catchUp(tx: Tx, nodeId: NodeId, journal: readonly JournalledDeliv
 }
 
 /**
- * Compares the node's tasks with the journal of deliveries that a connecting agent sends, and returns the changed tasks. A delivery in the agent's
- * journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the agent's journal never arrived, or the host
- * lost its journal. If the agent's journal lacks a task that is not destructive, the hub queues the task for another delivery at once. A delivery
- * that neither the agent's journal nor an acknowledgement proves does not count as an attempt of the task. If the agent acknowledged a destructive
- * task that the agent's journal lacks, the task fails with an unknown result. A destructive task without acknowledgement waits for the end of its
- * lease, because the agent may just be writing its journal.
+ * Compares the node's tasks with the journal of deliveries that a connecting agent sends, and returns the changed tasks. A task delivery in the
+ * agent's journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the agent's journal never arrived, or
+ * the host lost its journal. If the agent's journal lacks a task that is not destructive, the hub queues the task for another delivery at once. A
+ * delivery that neither the agent's journal nor an acknowledgement proves does not count as an attempt of the task. If the agent acknowledged a
+ * destructive task that the agent's journal lacks, the task fails with an unknown result. A destructive task without acknowledgement waits for the
+ * end of its lease, because the agent may just be writing its journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

@@ -18,7 +18,7 @@ export interface Tenancy {
   /** True if the tenant could get the rights of root by a grant of the allocation, or by a way that the agent found (decision C4). */
   readonly hadRoot: boolean;
   readonly grantsRoot: boolean;
-  /** The ways to the rights of root that the agent found, for example `group docker`. */
+  /** The ways by which the tenant's account could become root, as the agent found them, for example `group docker`. */
   readonly rootBy: readonly string[];
   /** The time from which the tenant could log in; null if the tenant's account was never ready. */
   readonly activeAt: Date | null;
@@ -84,8 +84,9 @@ const released = ({ generation }: Held): SQL =>
   sql`coalesce(${nodeDecommissions.releasedGeneration} >= ${generation}, false)`;
 
 /**
- * Returns the operation with which the host of an allocation left Muster's reach: the one that released the machine, or else the newest removal.
- * Without both, `readTakingOperation` returns the node's newest operation, and null if the node has none.
+ * Returns the operation with which the host of an allocation left Muster's reach: the one that released the machine, or else the newest removal. If
+ * no operation released the machine and none removed the node, `readTakingOperation` returns the node's newest operation, and null if the node has
+ * none.
  */
 export async function readTakingOperation(tx: Tx, held: Held): Promise<NamedOperation | null> {
   const removes = sql`${nodeDecommissions.mode} in ('remove', 'full_decommission')`;

@@ -5,7 +5,7 @@ import { nodeInventories, nodeMaasState, nodes, tenantUids } from "../schema/ind
 import type { Tx } from "../tx.ts";
 import { readInventory } from "./node-inventories.ts";
 
-/** The largest step of the highest uid by one grant, so that a host with a false report cannot use up the uids of its machine. */
+/** The most by which one new account raises the highest used uid of a machine, so that a false report of a host cannot use up the machine's uids. */
 const MOST_SKIPPED = 1_000;
 
 interface Machine {
@@ -33,9 +33,9 @@ async function machineOf(tx: Tx, nodeId: NodeId): Promise<Machine> {
   return { names: names.toSorted(), system: `${nodeId}/${row?.generation ?? 0}` };
 }
 
-/** A machine that MAAS has listed anew has two nodes until its old node is removed. */
+/** A machine that was enlisted in MAAS anew has two nodes until its old node is removed. */
 const MOST_NODES_OF_A_MACHINE = 2;
-/** True if more nodes than one machine has, without the deleted ones, have the UUID in their inventories. */
+/** True if more than `MOST_NODES_OF_A_MACHINE` nodes, without the deleted ones, have the UUID in their inventories. */
 async function isOfMany(tx: Tx, uuid: string): Promise<boolean> {
   const { rows } = await tx.execute<{ many: boolean }>(sql`
     select count(*) > ${MOST_NODES_OF_A_MACHINE} as many from ${nodeInventories} i join ${nodes} n on n.id = i.node_id

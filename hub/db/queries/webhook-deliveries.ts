@@ -9,8 +9,8 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Takes webhook deliveries that are due, a few of each webhook, so that a slow receiver does not delay other receivers. A hub's claim of a delivery
- * counts as an attempt, even if the hub is killed; the next attempt follows after the lease has expired.
+ * Takes webhook deliveries that are due, a few of each webhook, so that a slow receiver does not delay other receivers. A hub's claim of a webhook
+ * delivery counts as an attempt, even if the hub is killed; the next attempt follows after the lease has expired.
  */
 export function claimDeliveries(
   inTx: InTx,
@@ -51,7 +51,7 @@ export type DeliveryEnding = { readonly lastStatus: number | null; readonly last
   | { readonly state: "pending"; readonly inSeconds: number }
 );
 
-/** `endAttempt` returns false if the delivery was claimed again or replayed since the attempt began. */
+/** `endAttempt` returns false if the webhook delivery was claimed again or replayed since the attempt began. */
 export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: DeliveryEnding): Promise<boolean> {
   const ended = ending.state !== "pending";
   const rows = await tx

@@ -15,8 +15,8 @@ export async function tellRunners(tx: Tx): Promise<void> {
 }
 
 /**
- * Records an operator's verb for a workflow that a hub runs, and makes the workflow due at once. The verb takes effect when the hub that runs the
- * workflow has given up its lease of the workflow's row, or has died.
+ * Records an operator's verb for a workflow that a hub runs, and makes the workflow due at once. The operator's verb, e.g. `cancel`, takes effect
+ * when the hub that runs the workflow has given up its lease of the workflow's row, or has died.
  */
 export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopRequest): Promise<void> {
   await tx
@@ -26,8 +26,9 @@ export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopReque
 }
 
 /**
- * Records the verb `mark_manual_intervention` for each operation under way that may clean, release or remove a host: for each decommission, and for each
- * workflow that undoes what it did. Such an operation does nothing more until a person continues it. `stopDestructive` returns the number of operations.
+ * Records the verb `mark_manual_intervention` for each operation under way that may clean, release or remove a host: for each decommission, and for
+ * each workflow that undoes what it did. An operation with the verb `mark_manual_intervention` does nothing more until a person continues it.
+ * `stopDestructive` returns the number of operations.
  */
 export async function stopDestructive(tx: Tx, because: string): Promise<number> {
   const stopRequest: StopRequest = { verb: "mark_manual_intervention", because };

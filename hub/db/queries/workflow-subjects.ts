@@ -16,7 +16,7 @@ export interface SubjectClaim {
 }
 
 async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
-  // Every transaction takes subjects in alphabetical order, because two transactions with different orders can deadlock.
+  // Every transaction takes workflow subjects in alphabetical order, because two transactions with different orders can deadlock.
   const ordered = claims
     .map(({ subject, workflowId }) => ({ subject, workflowId }))
     .sort((a, b) => (a.subject < b.subject ? -1 : 1));

@@ -53,8 +53,8 @@ export async function wakeWorkflows(db: Db | Tx, keys: readonly string[]): Promi
 }
 
 /**
- * Writes an event about the operation of a task whose agent has reported progress. While another transaction moves the operation, the report has no
- * event of its own, so that no two transactions wait for each other.
+ * Writes an event about the operation of a task whose agent has reported progress. If another transaction has locked the operation's row, the report
+ * of progress writes no event, so that no two transactions wait for each other.
  */
 export async function tellTaskProgress(tx: Tx, id: TaskId): Promise<void> {
   const due = sql`array(select w.id from ${workflows} w join ${tasks} t on t.workflow_id = w.id

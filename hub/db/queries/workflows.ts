@@ -87,8 +87,9 @@ export async function claimWorkflows(
 }
 
 /**
- * Returns the seconds until the next workflow that this hub can run becomes due by time alone, or null if none does. A workflow that has been due for
- * longer than `JUST_DUE` does not count, because the hub's last claim could not take it: another hub's transaction holds the workflow's row.
+ * Returns the seconds until the next workflow that this hub can run becomes due by time alone, or null if none does. `secondsToNextDue` leaves out a
+ * workflow that has been due for longer than `JUST_DUE`: the hub's last claim could not take it, because another hub's transaction holds the
+ * workflow's row.
  */
 export async function secondsToNextDue(db: Db, known: readonly string[]): Promise<number | null> {
   const { rows } = await db.execute<{ seconds: number | null }>(sql`
@@ -181,7 +182,10 @@ export interface CompensationPlan {
   readonly leaves?: Leftover;
 }
 
-/** If an operator gives a verb while a hub runs the workflow, the transaction that commits the run carries the verb out. */
+/**
+ * If an operator gives a verb that stops a workflow, e.g. `cancel`, while a hub runs the workflow, the transaction that commits the run carries the
+ * verb out.
+ */
 export interface StopRequest {
   readonly verb: StopVerb;
   readonly because: string;
@@ -229,8 +233,8 @@ export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<numb
 export const isEnded = (status: WorkflowStatus): boolean => isTerminal(status) || isFailed(status);
 
 /**
- * Writes a workflow's new status and stage, and returns null if another hub has taken the workflow's row. `moveWorkflow` leaves a waiting verb in the
- * workflow's row for the caller to carry out, unless the workflow is over.
+ * Writes a workflow's new status and stage, and returns null if another hub has taken the workflow's row. `moveWorkflow` leaves a waiting verb of an
+ * operator, e.g. `cancel`, in the workflow's row for the caller to carry out, unless the workflow is over.
  */
 export async function moveWorkflow(
   tx: Tx,
@@ -279,7 +283,7 @@ export async function moveWorkflow(
 
 const Host = z.object({ hostname: z.string().optional(), node_id: z.string().optional() });
 
-/** The input of a workflow has another form for each kind, and only these two fields say which host it is about. */
+/** The input of a workflow has another form for each kind, and only the fields `hostname` and `node_id` say which host it is about. */
 function hostOf(input: unknown): z.output<typeof Host> {
   const parsed = Host.safeParse(input);
   return parsed.success ? parsed.data : {};

@@ -17,29 +17,35 @@ export const allocations = pgTable(
      * the machine in the allocation's generation or in a later one, the tenant's account no longer exists.
      */
     generation: integer("generation").notNull(),
-    /** The newest generation whose system a reinstall has released since the allocation was made; null without one. Nothing takes it back. */
+    /**
+     * The newest generation whose system a reinstall has released since the allocation was made; null without one. No later change lowers or removes
+     * `reinstalled_generation`.
+     */
     reinstalledGeneration: integer("reinstalled_generation"),
     /** The serial numbers of the disks in the baselines before the reinstalls, because a disk that is missing since then still has the tenant's data. */
     disksBefore: text("disks_before").array().notNull().default(sql`'{}'`),
     tenant: text("tenant").notNull(),
     loginUser: text("login_user").notNull(),
-    /** The keys of the last order to the agent. An SSH key identifies a person, so no log and no event contains an SSH key. */
+    /** The SSH keys in the hub's last order to the agent. An SSH key identifies a person, so no log and no event contains an SSH key. */
     sshKeys: text("ssh_keys").array().notNull(),
-    /** The stored keys and groups that the allocation names. Without them, `ssh_keys` never changes. */
+    /** The stored SSH keys and key groups that the allocation names. If the allocation names no stored keys or groups, `ssh_keys` never changes. */
     sshKeyIds: uuid("ssh_key_ids").array().$type<SshKeyId[]>().notNull().default(sql`'{}'`),
     sshKeyGroupIds: uuid("ssh_key_group_ids").array().$type<SshKeyGroupId[]>().notNull().default(sql`'{}'`),
-    /** True if the named keys may differ from `ssh_keys`; the sweep of allocations then orders them. */
+    /** True if the named SSH keys may differ from `ssh_keys`; the sweep of allocations then orders the agent to install the named keys. */
     keysDue: boolean("keys_due").notNull().default(false),
-    /** The task that brings changed keys to the account of an active allocation. If it succeeds, it takes the place of `grant_task_id`. */
+    /**
+     * The task that brings changed SSH keys to the account of an active allocation. If the task `keys_task_id` succeeds, its id becomes the
+     * allocation's `grant_task_id`.
+     */
     keysTaskId: uuid("keys_task_id").$type<TaskId>(),
     grantsRoot: boolean("grants_root").notNull(),
-    /** The ways to the rights of root that the agent found for the tenant's account, for example `group docker`. */
+    /** The ways by which the tenant's account could become root, as the agent found them, for example `group docker`. */
     rootBy: text("root_by").array().notNull().default(sql`'{}'`),
     /** The tenant's own name and description of the instance; Muster decides nothing by them. */
     name: text("name"),
     description: text("description"),
     labels: jsonb("labels").$type<Readonly<Record<string, string>>>().notNull(),
-    /** True if the request allowed a machine that health overrides bar, and the sources of the overrides that barred it then. */
+    /** Whether the request allowed a machine that health overrides keep from new tenants, and the sources of these overrides at the request. */
     allowUnhealthyMachine: boolean("allow_unhealthy_machine").notNull().default(false),
     unhealthyBecause: text("unhealthy_because").array().notNull().default(sql`'{}'`),
     status: text("status", { enum: ALLOCATION_STATUSES }).notNull(),

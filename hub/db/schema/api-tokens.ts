@@ -23,11 +23,12 @@ export const apiTokens = pgTable(
     previousUntil: at("previous_until"),
     createdBy: text("created_by"),
     /**
-     * Everybody who has seen the secret of the token and so may be its holder: the token's creator, and who has rotated it (decision I11). Empty for the
-     * first admin token and for a token that a hub of an older version made. Nobody knows who holds such a token, so it counts as anybody.
+     * Everybody who has seen the secret of the token and so may be its holder: the token's creator, and who has rotated it (decision I11). The list
+     * `known_to` is empty for the first admin token and for a token that a hub of an older version made. Nobody knows who holds a token with an empty
+     * `known_to`, so anybody counts as its holder.
      */
     knownTo: text("known_to").array().notNull().default(sql`'{}'`),
-    /** Null only for the hub's first token and for tokens of an older version, which do not expire. */
+    /** The time at which the token expires; null only for the hub's first token and for tokens of an older version, which do not expire. */
     expiresAt: at("expires_at"),
     /** The hub writes the last use of a token at most once a minute. */
     lastUsedAt: at("last_used_at"),

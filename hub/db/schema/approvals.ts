@@ -6,7 +6,7 @@ import { check, index, jsonb, pgTable, sql, text, uniqueIndex, uuid } from "../o
 import { at, createdAt, oneOf } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
-/** Requests that need the approval of a second person (decision I11). Only `moveApproval` changes the state of a row. */
+/** Requests that need the approval of a second person (decision I11). Only `moveApproval` changes the state of an approval. */
 export const approvals = pgTable(
   "approvals",
   {
@@ -20,7 +20,7 @@ export const approvals = pgTable(
       .references(() => maasSites.id),
     params: jsonb("params").$type<Readonly<Record<string, string>>>().notNull(),
     body: jsonb("body").$type<Json>().notNull(),
-    /** The hash of operation, parameters and body, by which the hub knows the repeated request. */
+    /** The hash of the API operation with its parameters and body, by which the hub recognizes a repeated request. */
     requestSha256: text("request_sha256").notNull(),
     does: text("does").notNull(),
     because: jsonb("because").$type<Because>().notNull(),
@@ -28,14 +28,17 @@ export const approvals = pgTable(
     requestedBy: text("requested_by").notNull(),
     /** The credential's owner that may use the approval, `person:<subject>` or `token:<id>`. */
     requester: text("requester").notNull(),
-    /** Everybody who may be the requester, because they have seen the secret of the requester's token. */
+    /** Everybody who may be the requester of the approval, because they have seen the secret of the requester's token. */
     requesterIds: text("requester_ids").array().notNull(),
     createdAt: createdAt(),
     expiresAt: at("expires_at").notNull(),
     decidedBy: text("decided_by"),
     /** The second person, `person:<subject>` or `token:<id>`; null until somebody has approved the request. */
     approver: text("approver"),
-    /** The claims of the access token with which a person approved the request, and its end. Null without an access token, and unless approved. */
+    /**
+     * The claims of the access token with which a person approved the request, and the end of this token's validity. The claims and the end of the
+     * approver's access token are null if nobody has approved the request, or if the approver used no access token.
+     */
     approverClaims: jsonb("approver_claims").$type<Readonly<Record<string, unknown>>>(),
     approverUntil: at("approver_until"),
     decidedAt: at("decided_at"),

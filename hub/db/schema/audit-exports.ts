@@ -1,7 +1,7 @@
 import { bigint, pgTable, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** How far the hubs have exported the audit to each destination. One hub at a time exports to a destination, under a lease. */
+/** How far the hubs have exported the audit to each destination. One hub at a time exports audit entries to a destination, under a lease. */
 export const auditExports = pgTable("audit_exports", {
   destination: text("destination").primaryKey(),
   /** The number of the last audit entry that is safe at the destination. */

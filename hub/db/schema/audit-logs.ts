@@ -20,18 +20,18 @@ export const auditLogs = pgTable(
     requestId: text("request_id"),
     details: jsonb("details").notNull().default({}),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
-    /** How the actor signed in; null in entries of a hub that did not know the column yet. */
+    /** How the actor signed in; null in audit entries of a hub that did not know the column yet. */
     via: text("via", { enum: SIGN_IN_WAYS }),
     /** The address from which the request came; null if the hub itself acted. */
     address: text("address"),
     outcome: text("outcome", { enum: AUDIT_OUTCOMES }).notNull().default("done"),
     /** The error code of a refused request. */
     errorCode: text("error_code"),
-    /** The site of the target, if the target belongs to one. */
+    /** The site of the audit entry's target, if the target belongs to a site. */
     siteId: uuid("site_id").$type<SiteId>(),
-    /** The hash of the entry's content, written with the entry; null in entries of a hub that did not know the column yet. */
+    /** The hash of the audit entry's content, written with the entry; null in entries of a hub that did not know the column yet. */
     contentSha256: text("content_sha256"),
-    /** The part of the target before its first slash, for example `nodes`. */
+    /** The part of the audit entry's target before its first slash, for example `nodes`. */
     objectKind: text("object_kind").generatedAlwaysAs(sql`split_part("target", '/', 1)`),
   },
   (t) => [

@@ -9,8 +9,8 @@ export const createdAt = () => at("created_at").notNull().default(sql`now()`);
 export const updatedAt = () => at("updated_at").notNull().default(sql`now()`);
 
 /**
- * SQL text of a CHECK constraint for a closed set of values. An ordinary migration changes the set of a CHECK constraint, while a PostgreSQL enum
- * would need ALTER TYPE.
+ * SQL text of a CHECK constraint that allows only the given values in a column. An ordinary migration changes the set of a CHECK constraint, while a
+ * PostgreSQL enum would need ALTER TYPE.
  */
 export const oneOf = (column: string, values: readonly string[]) =>
   sql.raw(`"${column}" in (${values.map((value) => `'${value}'`).join(", ")})`);

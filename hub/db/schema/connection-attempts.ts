@@ -3,10 +3,10 @@ import { index, integer, pgTable, text, unique, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * The kind `asked` means that the hub answered a client's request. The kind `enrollment_refused` means that the hub refused an enrollment token. The
- * kind `certificate_untrusted` means that the client ended the TLS handshake, because the client does not trust the signer of the hub's certificate.
- * The kind `certificate_not_valid_now` means that the hub's certificate is not valid by the client's clock. The kind `handshake_failed` stands for a
- * failed TLS handshake in which the client named no fault of the hub's certificate.
+ * In `connection_attempts`, the kind `asked` means that the hub answered a client's request. The kind `enrollment_refused` means that the hub refused
+ * an enrollment token. The kind `certificate_untrusted` means that the client ended the TLS handshake, because the client does not trust the signer
+ * of the hub's certificate. The kind `certificate_not_valid_now` means that the hub's certificate is not valid by the client's clock. The kind
+ * `handshake_failed` stands for a failed TLS handshake in which the client named no fault of the hub's certificate.
  */
 export const ATTEMPT_KINDS = [
   "asked",
@@ -30,7 +30,10 @@ export const connectionAttempts = pgTable(
     nodeId: uuid("node_id").$type<NodeId>(),
     /** How the newest connection attempt ended: the status of the hub's answer, the code of the hub's refusal, or the error of the TLS handshake. */
     detail: text("detail").notNull(),
-    /** After an hour without a connection attempt, the hub counts from one, because the address may belong to another host. */
+    /**
+     * After an hour without a connection attempt from an address, the hub counts its attempts from one again, because the address may belong to
+     * another host.
+     */
     count: integer("count").notNull(),
     firstAt: at("first_at").notNull(),
     lastAt: at("last_at").notNull(),

@@ -19,17 +19,17 @@ export const externalAttempts = pgTable(
       .notNull()
       .references(() => nodes.id, { onDelete: "cascade" }),
     siteId: uuid("site_id").$type<SiteId>(),
-    /** The first attempt of a node has the number 1. */
+    /** The first provisioning attempt of a node has the number 1. */
     number: integer("number").notNull(),
-    /** The generation that the node got when the attempt began. */
+    /** The generation that the node got when the provisioning attempt began. */
     generation: integer("generation").notNull(),
     /** The profile whose readiness policy the node must meet; null for a node without a profile. */
     profileId: uuid("profile_id")
       .$type<ProfileId>()
       .references(() => maasSiteProfiles.id),
-    /** The external system as its owner calls it. */
+    /** The name of the external system, as its owner calls it. */
     provisioner: text("provisioner").notNull(),
-    /** The name of the token or person that began the attempt, and that alone reports about it. */
+    /** The name of the token or person that began the provisioning attempt, and that alone reports about it. */
     holder: text("holder").notNull(),
     state: text("state", { enum: EXTERNAL_STATES }).notNull(),
     step: text("step"),
@@ -45,11 +45,11 @@ export const externalAttempts = pgTable(
     deadlineAt: at("deadline_at").notNull(),
     /** True if the host was provisioned before the hub heard of it, so that nobody knows who used its system. */
     adopted: boolean("adopted").notNull().default(false),
-    /** When the external system finished with the host, by its own word for a host that it provisioned long ago. */
+    /** When the external system finished provisioning the host: the time that the system reported, or else the time of its report. */
     provisionedAt: at("provisioned_at"),
-    /** When the attempt got its present state. */
+    /** When the provisioning attempt got its present state. */
     changedAt: at("changed_at").notNull().default(sql`now()`),
-    /** Reports about the attempt that came after a newer attempt had begun. They change nothing else. */
+    /** The number of reports about the provisioning attempt that came after a newer attempt had begun. Such late reports change nothing else. */
     lateReports: integer("late_reports").notNull().default(0),
     lastLateReport: text("last_late_report"),
   },
@@ -60,7 +60,7 @@ export const externalAttempts = pgTable(
     index("external_attempts_begun_idx").on(t.begunAt, t.id),
     // Retention finds old attempts by the index `external_attempts_age_idx`.
     index("external_attempts_age_idx").on(t.changedAt),
-    // The sweep looks at attempts that wait: for their external system, or for the node to become ready.
+    // The sweep looks at provisioning attempts that wait: for their external system, or for the node to become ready.
     index("external_attempts_waiting_idx")
       .on(t.deadlineAt)
       .where(sql`"state" in ('begun', 'in_progress', 'verifying', 'unverified', 'lost')`),

@@ -3,8 +3,8 @@ import { bigserial, index, integer, jsonb, pgTable, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * How the fleet stood at one time, in one row for each site that had nodes or waiting operations, and one row for everything without a site. The hubs write
- * the rows of a time together, so that a site without a row at that time had no nodes.
+ * How the fleet stood at one time, in one row for each site that had nodes or waiting operations, and one row for everything without a site. The hubs
+ * write all rows of one `sampled_at` together, so that a site without a row at that time had no nodes and no waiting operations.
  */
 export const fleetSamples = pgTable(
   "fleet_samples",

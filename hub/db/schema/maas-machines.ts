@@ -4,7 +4,7 @@ import { boolean, index, integer, jsonb, pgTable, primaryKey, sql, text, uuid } 
 import { at } from "./columns.ts";
 
 /**
- * SQL for the MAC addresses, the hardware UUID and the serial number of a machine in lower case, by which people look for a host. The text stays
+ * SQL for the MAC addresses, the hardware UUID and the serial number of a machine in lower case, by which people look for a host. This SQL text stays
  * exactly as the index `maas_machines_search_idx` has it, because PostgreSQL uses an index of an expression only for the same expression.
  */
 export const machineSearchTerms = sql`lower((jsonb_path_query_array("details", '$.macs[*]') || jsonb_path_query_array("details", '$.hardware_uuid') || jsonb_path_query_array("details", '$.serial'))::text)::jsonb`;
@@ -39,7 +39,7 @@ export const maasMachines = pgTable(
     syncIntervalSeconds: integer("sync_interval_seconds"),
     /** True after MAAS answered 404 to a direct read of the machine (decision M14). */
     absent: boolean("absent").notNull().default(false),
-    /** The column `details` holds an empty object until a hub of this version has read the machine. */
+    /** The column `details` holds an empty object until a hub that knows the column has read the machine. */
     details: jsonb("details").$type<MachineDetails | Record<string, never>>().notNull().default({}),
     observedAt: at("observed_at").notNull().default(sql`now()`),
   },

@@ -68,7 +68,7 @@ export const maasSiteProfiles = pgTable(
     readinessPolicy: jsonb("readiness_policy").$type<ReadinessPolicy>().notNull().default([]),
     /** How the hub tests from outside whether the profile's hosts answer. */
     probes: jsonb("probes").$type<Probes>().notNull().default([]),
-    /** What waits for a second person on the hosts of the profile (decision I11). */
+    /** The operations on the profile's hosts that wait for the approval of a second person (decision I11). */
     secondPerson: text("second_person").array().$type<SecondPerson[]>().notNull().default(sql`'{}'`),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()

@@ -25,7 +25,7 @@ export const maasSites = pgTable(
     defaultProfileId: uuid("default_profile_id").$type<ProfileId>(),
     /** Whether a tenant's report of a fault asks for a repair by itself. */
     autoRepair: boolean("auto_repair").notNull().default(false),
-    /** How often one machine is claimed for repair within 30 days, before only a change of this limit allows another attempt. */
+    /** The number of repair claims of one machine within 30 days at which the hub refuses further repair requests for the machine. */
     repairAttemptLimit: integer("repair_attempt_limit").notNull().default(3),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()

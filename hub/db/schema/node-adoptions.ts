@@ -19,13 +19,13 @@ export const nodeAdoptions = pgTable("node_adoptions", {
     .references(() => maasSiteProfiles.id),
   adoptedBy: text("adopted_by").notNull(),
   /**
-   * True if nobody knows who used the system that the host ran at the adoption. No baseline of this system proves that the host is clean, so only a
-   * reimage makes the node schedulable.
+   * True if nobody knows who used the system that the host ran at the adoption. No baseline of a system with an unknown past proves that the host is
+   * clean, so only a reimage makes the node schedulable.
    */
   pastUnknown: boolean("past_unknown").notNull(),
   /** True if the node was of manual mode until a request bound it to its machine, so that the node can be unbound again. */
   wasManual: boolean("was_manual").notNull().default(false),
-  /** The differences between the machine and the request that the request accepted. */
+  /** The differences between the machine and the adoption request to which the request itself agreed. */
   differences: jsonb("differences").$type<readonly AdoptionDifference[]>().notNull(),
   createdAt: createdAt(),
 });

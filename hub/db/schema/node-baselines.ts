@@ -4,8 +4,9 @@ import { index, integer, jsonb, pgTable, primaryKey, type SQL, sql, text, uuid }
 import { at } from "./columns.ts";
 
 /**
- * SQL that is true for a baseline that knows every residue item that a comparison needs. The text is the same in the index and in the queries, because
- * PostgreSQL uses the index of a condition only for this condition. After a change of the items, `npm run db:generate` writes a migration for the index.
+ * SQL that is true for a baseline that knows every residue item that a comparison needs. The SQL text is the same in the index
+ * `node_baselines_whole_idx` and in the queries, because PostgreSQL uses a partial index only for queries with the index's condition. After a change
+ * of the residue items in `COMPARED_ITEMS`, `npm run db:generate` writes a migration for the index `node_baselines_whole_idx`.
  */
 export const knowsComparedItems: SQL = sql.raw(
   `"snapshot" is not null and "known_items" ?& '{${COMPARED_ITEMS.join(",")}}'::text[]`,
@@ -35,7 +36,8 @@ export const nodeBaselines = pgTable(
     bootId: text("boot_id"),
     agentVersion: text("agent_version"),
     /**
-     * The id of the task whose result is the snapshot. A newer task for the baseline replaces the snapshot only when the newer task has succeeded.
+     * The id of the task whose result is the baseline's residue snapshot. A newer task for the baseline replaces the snapshot only when the newer
+     * task has succeeded.
      */
     takenTaskId: uuid("taken_task_id").$type<TaskId>(),
     /** The reason why the result of the newest task cannot be the baseline, for example a tenant on the node while the task ran. */

@@ -23,7 +23,10 @@ export const nodeConditions = pgTable(
     changedAt: at("changed_at").notNull().default(sql`now()`),
     /** The newest changes of the status that count for flapping, the newest first (`shared/flapping.ts`). */
     changes: timestamp("changes", { withTimezone: true, mode: "date" }).array().notNull().default(sql`'{}'`),
-    /** When the condition began to flap; null if it does not, or has ended it. While it flaps, `changed_at` says from when on it counts again. */
+    /**
+     * When the condition began to flap; the first report after the end of the flapping sets it to null. A flapping condition counts again if its
+     * status has not changed for `FLAPPING.holdSeconds` after `changed_at`.
+     */
     flappingSince: at("flapping_since"),
     /**
      * The time when the condition becomes stale, by the lifetime of the condition's type (`shared/condition-types.ts`). If `expires_at` is null, the
@@ -33,7 +36,8 @@ export const nodeConditions = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.nodeId, t.type] }),
-    // The list of nodes finds the schedulable nodes by the conditions that are True and by those that are not, without the conditions that decide nothing.
+    // The SQL for the schedulable nodes has one index of the conditions that are True and one of those that are not, so that it need not read
+    // conditions that decide nothing.
     index("node_conditions_true_idx").on(t.type, t.nodeId, t.generation, t.expiresAt).where(sql`"status" = 'True'`),
     index("node_conditions_not_true_idx").on(t.type, t.nodeId).where(sql`"status" <> 'True'`),
     index("node_conditions_flapping_idx").on(t.nodeId, t.type).where(sql`flapping_since is not null`),

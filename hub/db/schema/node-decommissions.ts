@@ -43,8 +43,8 @@ export const nodeDecommissions = pgTable(
     mode: text("mode", { enum: DECOMMISSION_MODES }).notNull(),
     reason: text("reason").notNull(),
     /**
-     * The node's status when the decommission was requested. The prior status matters because, for example, the cancel of a drain must not put a
-     * quarantined node back into service.
+     * The node's status when the decommission was requested. The hub needs the node's prior status because, for example, the cancel of a drain must
+     * not put a quarantined node back into service.
      */
     priorStatus: text("prior_status", { enum: NODE_STATUSES }).notNull(),
     /**
@@ -59,8 +59,9 @@ export const nodeDecommissions = pgTable(
     /** The generation of the node whose installed system MAAS has released; null while Muster has seen no release. */
     releasedGeneration: integer("released_generation"),
     /**
-     * The generation whose installed system a reinstall has released in MAAS. It is no `released_generation`, because the tenancy goes on: whatever looks
-     * for the end of a tenant's use, also a hub of an older version, must not find it (decision N11).
+     * The generation whose installed system a reinstall has released in MAAS. The hub does not store the reinstalled generation in
+     * `released_generation`, because the tenancy goes on: code that looks there for the end of a tenant's use, also in a hub of an older version,
+     * must not find it (decision N11).
      */
     reinstalledGeneration: integer("reinstalled_generation"),
     /**

@@ -26,15 +26,18 @@ export const nodeHealthOverrides = pgTable(
      */
     neededErase: text("needed_erase", { enum: ERASE_KINDS }),
     since: at("since").notNull().default(sql`now()`),
-    /** An override of the mode `replace` hides all other overrides of the node but Muster's own. */
+    /** A health override of the mode `replace` hides all other health overrides of the node but Muster's own. */
     mode: text("mode", { enum: OVERRIDE_MODES }).notNull().default("merge"),
-    /** The alerts that a person gave; null for an override of Muster's own, which stands for one alert. */
+    /** The alerts that a person set; null for a health override that Muster itself set, which stands for one alert. */
     alerts: jsonb("alerts").$type<readonly HealthAlert[]>(),
-    /** Whether an alert of the override keeps new tenants off the node. Only the writer of `alerts` sets it. */
+    /** Whether an alert of the health override keeps new tenants off the node. Only the code that writes `alerts` sets `prevents_allocations`. */
     preventsAllocations: boolean("prevents_allocations").notNull().default(true),
-    /** The time at which the override ends by itself; null if only a person or a cause that is gone ends it. */
+    /** The time at which the health override ends by itself; null if only a person, or the end of its cause, ends it. */
     expiresAt: at("expires_at"),
-    /** The number of times that the override of this source was set, by which a client changes only the version that it has seen. */
+    /**
+     * The number of times that the health override of this source was set; a client names this number, so that it changes only the version that it
+     * has seen.
+     */
     revision: integer("revision").notNull().default(1),
   },
   (t) => [

@@ -14,8 +14,8 @@ export const nodeInventories = pgTable(
       sql`lower((jsonb_path_query_array(inventory, '$.interfaces[*].mac') || jsonb_path_query_array(inventory, '$.disks[*].serial') || jsonb_path_query_array(inventory, '$.system.uuid'))::text)::jsonb`,
     ),
     /**
-     * The largest sizes of the GPUs' memory that inventories from before a tenant's use had. The column is null if no such inventory came since the
-     * column exists.
+     * The largest GPU memory sizes in the node's inventories from before a tenant's use. The column `gpu_sizes` is null if no inventory from before a
+     * tenant's use has come since the column exists.
      */
     gpuSizes: jsonb("gpu_sizes").$type<HostGpuSizes>(),
     reportedAt: at("reported_at").notNull().default(sql`now()`),

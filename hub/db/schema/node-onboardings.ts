@@ -21,7 +21,7 @@ export const nodeOnboardings = pgTable(
     ipmiIp: text("ipmi_ip").notNull(),
     pxeMac: text("pxe_mac"),
     maasSystemId: text("maas_system_id"),
-    /** Where the host stands, as the request says it. The node gets the location when the onboarding inserts the node's row. */
+    /** The place of the host, as the onboarding request names it. The node gets the location when the onboarding inserts the node's row. */
     room: text("room"),
     rack: text("rack"),
     unit: integer("unit"),

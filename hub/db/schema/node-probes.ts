@@ -20,18 +20,18 @@ export const nodeProbes = pgTable(
     /** The probe as the profile had it when its results began to count. */
     probe: jsonb("probe").$type<Probe>().notNull(),
     generation: integer("generation").notNull(),
-    /** The node's address or name about which the results say something; null if the hub knew none. */
+    /** The address or name of the node that the probe's results are about; null if the hub knew none. */
     host: text("host"),
-    /** What the results so far say, as in the node's condition. */
+    /** The status that the probe's results so far give, as in the node's condition. */
     status: text("status", { enum: ["True", "False", "Unknown"] })
       .$type<ConditionStatus>()
       .notNull()
       .default("Unknown"),
-    /** The successes in a row, and the failures in a row, up to the newest result. One of both is 0. */
+    /** The probe's successes in a row, and its failures in a row, up to the newest result. One of the two counts is 0. */
     successes: integer("successes").notNull().default(0),
     failures: integer("failures").notNull().default(0),
     nextAt: at("next_at").notNull(),
-    /** Each claim raises the number. A result counts only if its claim is the newest. */
+    /** Each claim of the probe raises the number `claim`. A result of a probe counts only if its claim is the newest claim of the probe. */
     claim: integer("claim").notNull().default(0),
   },
   (t) => [

@@ -24,13 +24,13 @@ export const nodes = pgTable(
     sku: text("sku").notNull(),
     gpusTotal: integer("gpus_total").notNull(),
     regionCode: text("region_code").notNull(),
-    /** Where the host stands at its site, as people say it; null if nobody said it. */
+    /** The place of the host at its site, as a person entered it; null if nobody entered one. */
     room: text("room"),
     rack: text("rack"),
     unit: integer("unit"),
     /** The number of the host in the inventory of its owner, which people look for and sanitization records name; null if nobody said it. */
     assetTag: text("asset_tag"),
-    /** The number of changes of the location and the asset tag by people, which is the version of the node for a change by a person. */
+    /** The number of changes of the location and the asset tag by people, which is the node's version when a person changes the node. */
     locationVersion: integer("location_version").notNull().default(0),
     status: text("status", { enum: NODE_STATUSES }).notNull(),
     onboardingMode: text("onboarding_mode", { enum: ONBOARDING_MODES }).notNull(),
@@ -41,7 +41,7 @@ export const nodes = pgTable(
     accessMethod: text("access_method").notNull().default("node_agent"),
     sshUsername: text("ssh_username").notNull().default("root"),
     generation: integer("generation").notNull().default(0),
-    /** The deadlines of a readiness policy count from this time. */
+    /** The deadlines of a readiness policy count from `generation_began_at`. */
     generationBeganAt: at("generation_began_at").notNull().default(sql`now()`),
     cordonReason: text("cordon_reason"),
     cordonOwner: text("cordon_owner"),

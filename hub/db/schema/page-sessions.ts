@@ -3,8 +3,8 @@ import { apiTokens } from "./api-tokens.ts";
 import { at, createdAt } from "./columns.ts";
 
 /**
- * The sessions of browsers on the operators' page. A session belongs to an API token, or to a person whom the provider has signed in. The role of a
- * session is in no column: each request finds the role by the token, or by the claims and the rules of the settings.
+ * The sessions of browsers on the operators' page. A session belongs to an API token, or to a person whom the identity provider has signed in. The
+ * role of a session is in no column: each request finds the role by the token, or by the claims and the rules of the settings.
  */
 export const pageSessions = pgTable(
   "page_sessions",
@@ -13,18 +13,21 @@ export const pageSessions = pgTable(
     /** The hash of the value of the session's cookie. The cookie's value is in no table. */
     idSha256: text("id_sha256").notNull().unique(),
     tokenId: uuid("token_id").references(() => apiTokens.id, { onDelete: "cascade" }),
-    /** The provider's lasting name of the person, of which another person never gets the same one. */
+    /** The permanent subject id by which the identity provider knows the person, and which no other person ever gets. */
     subject: text("subject"),
     /** The name of the person or of the token at the sign-in. */
     name: text("name").notNull(),
-    /** The claims that the rules of roles read, as the provider last sent them. */
+    /** The claims from which the role rules find the person's role, as the identity provider last sent them. */
     claims: jsonb("claims").$type<Readonly<Record<string, unknown>>>(),
     /** The refresh token, sealed by a key that the hub can make only from the session's cookie. */
     refreshSealed: text("refresh_sealed"),
     claimsAt: at("claims_at").notNull().default(sql`now()`),
-    /** The time at which a hub last asked the provider for new claims. Two hubs or requests never ask at once. */
+    /**
+     * The time at which a hub last asked the identity provider for new claims. No two hubs or requests ask the identity provider for the claims of
+     * one session at once.
+     */
     refreshTriedAt: at("refresh_tried_at").notNull().default(sql`now()`),
-    /** The hash of the state of the sign-in at the provider, so that a sign-in makes one session only. */
+    /** The hash of the OAuth `state` of the sign-in at the identity provider, so that one sign-in makes only one session. */
     stateSha256: text("state_sha256").unique(),
     address: text("address").notNull(),
     userAgent: text("user_agent").notNull(),

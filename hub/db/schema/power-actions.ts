@@ -4,8 +4,8 @@ import { boolean, check, index, integer, pgTable, sql, text, uniqueIndex, uuid }
 import { at, oneOf } from "./columns.ts";
 
 /**
- * The requests for the power of machines (decision N10). Only `hub/power` writes them: a request inserts a row, and the sweep moves it to its end. No
- * column is a foreign key, because the record outlives the node.
+ * The requests to switch machines on or off or to restart them (decision N10). Only the code in `hub/power` writes power actions: a request inserts a
+ * row, and the sweep brings the action to its end. No column is a foreign key, because the record of a power action outlives the node.
  */
 export const powerActions = pgTable(
   "power_actions",
@@ -13,16 +13,25 @@ export const powerActions = pgTable(
     id: uuid("id").$type<PowerActionId>().primaryKey().default(sql`gen_random_uuid()`),
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     hostname: text("hostname").notNull(),
-    /** The generation of the node at the request. A host that was installed anew does not follow an older request. */
+    /**
+     * The generation of the node at the time of the power request. The hub does not carry out a power request on a host that was installed anew after
+     * the request.
+     */
     generation: integer("generation").notNull(),
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     maasSystemId: text("maas_system_id").notNull(),
-    /** The node's open allocation at the request; null for a node without a tenant. */
+    /** The node's open allocation at the time of the power request; null for a node without a tenant. */
     allocationId: uuid("allocation_id").$type<AllocationId>(),
     tenant: text("tenant"),
-    /** The tenant of the requester's credential, for the claim of a repair; null for people of the provider and for the hub. */
+    /**
+     * The tenant of the requester's credential, which the hub compares with the claimant of a repair; null for people without a tenant and for the
+     * hub.
+     */
     requesterTenant: text("requester_tenant"),
-    /** True for the action by which the hub switches a host on to clean it. Only this one continues while the allocation ends. */
+    /**
+     * True for the power action by which the hub switches a host on to clean it. Only the power action for the cleaning continues while the node's
+     * allocation ends.
+     */
     forCleaning: boolean("for_cleaning").notNull().default(false),
     verb: text("verb", { enum: POWER_VERBS }).notNull(),
     /** True if the power is switched off without a shutdown of the host's system. */
@@ -32,9 +41,15 @@ export const powerActions = pgTable(
     reason: text("reason").notNull(),
     requestedAt: at("requested_at").notNull().default(sql`now()`),
     deadlineAt: at("deadline_at").notNull(),
-    /** The boot of the host at the request; null if its agent had no session. Another boot proves the restart. */
+    /**
+     * The boot id of the host at the time of the power request; null if the host's agent had no session. A different boot id later proves the
+     * restart.
+     */
     bootId: text("boot_id"),
-    /** The times at which the hub began to ask MAAS for a shutdown, for power off and for power on. The hub writes them before it asks. */
+    /**
+     * The times at which the hub began to ask MAAS for a shutdown, for power off and for power on. The hub writes each of these times before it asks
+     * MAAS.
+     */
     shutdownAskedAt: at("shutdown_asked_at"),
     /** The time at which MAAS accepted the shutdown, with which the host's time to shut down begins. */
     shutdownAcceptedAt: at("shutdown_accepted_at"),
@@ -46,10 +61,10 @@ export const powerActions = pgTable(
     errorCode: text("error_code", { enum: POWER_ERRORS }),
     errorMessage: text("error_message"),
     finishedAt: at("finished_at"),
-    /** The next time at which a hub looks at the action, and until when a hub has it. */
+    /** The next time at which a hub looks at the power action, and the time until which a hub has claimed it. */
     wakeAt: at("wake_at").notNull().default(sql`now()`),
     claimedUntil: at("claimed_until"),
-    /** A number that rises with each claim; a hub whose claim is over writes nothing. */
+    /** A number that rises with each claim of the power action; a hub whose claim is over writes nothing. */
     fence: integer("fence").notNull().default(0),
   },
   (t) => [

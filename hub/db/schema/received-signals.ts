@@ -15,7 +15,7 @@ export const receivedSignals = pgTable(
     /** The name of the API token or of the person that sent the signal. */
     sender: text("sender").notNull(),
     signalId: text("signal_id").notNull(),
-    /** The SHA-256 of the signal's content, in hex. Two contents with one id of a sender are a conflict. */
+    /** The SHA-256 of the signal's content, in hex. Two signals of one sender with the same id and different contents are a conflict. */
     contentSha256: text("content_sha256").notNull(),
     outcome: text("outcome", { enum: STORED_OUTCOMES }).notNull(),
     detail: text("detail"),
@@ -23,7 +23,7 @@ export const receivedSignals = pgTable(
     nodeId: uuid("node_id").$type<NodeId>(),
     /** The site of the node, or the site that the signal names; null for neither. */
     siteId: uuid("site_id").$type<SiteId>(),
-    /** The sites to which the sender is limited; null for a sender without a limit. A parked signal finds a node of these sites only. */
+    /** The sites to which the sender is limited; null for a sender without a limit. A parked signal can only find a node of the sender's sites. */
     senderSites: uuid("sender_sites").array().$type<SiteId[]>(),
     generation: integer("generation"),
     bootId: text("boot_id"),

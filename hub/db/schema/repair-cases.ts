@@ -12,7 +12,10 @@ import { at, createdAt, oneOf } from "./columns.ts";
 
 const isOpen = sql.raw(`"state" not in (${ENDED_STATES.map((state) => `'${state}'`).join(", ")})`);
 
-/** The repairs of machines (docs/spec/repair.md). Only `moveCase` changes the state of a case. No column is a foreign key, because a case outlives its node. */
+/**
+ * The repairs of machines (docs/spec/repair.md). Only `moveCase` changes the state of a repair case. No column is a foreign key, because a repair
+ * case outlives its node.
+ */
 export const repairCases = pgTable(
   "repair_cases",
   {
@@ -22,36 +25,39 @@ export const repairCases = pgTable(
     hostname: text("hostname").notNull(),
     mode: text("mode", { enum: REPAIR_MODES }).notNull(),
     state: text("state", { enum: REPAIR_STATE_NAMES }).notNull(),
-    /** The time since which the case is in its state, for the age of a request that nobody claims. */
+    /** The time since which the repair case is in its state, from which the hub computes the age of a request that nobody claims. */
     stateSince: at("state_since").notNull().default(sql`now()`),
-    /** The issue as it was last reported; the timeline has the earlier ones. */
+    /** The issue of the repair case as it was last reported; the timeline of the case has the earlier issues. */
     category: text("category", { enum: ISSUE_CATEGORIES }).notNull(),
     summary: text("summary").notNull(),
     details: text("details"),
-    /** What an attempt without success left, until another report names an issue. */
+    /** What the last failed attempt of the repair left behind; null after a success, and once a report names another issue. */
     finding: text("finding"),
-    /** The allocation whose tenant reported the issue, and its tenant; null if a person of the provider opened the case. */
+    /** The allocation whose tenant reported the issue, and this tenant; null if a person of the fleet's operator opened the repair case. */
     allocationId: uuid("allocation_id").$type<AllocationId>(),
     tenant: text("tenant"),
     openedBy: text("opened_by").notNull(),
     openedAt: createdAt(),
-    /** The number of claims of this case. */
+    /** The number of claims of this repair case. */
     attempt: integer("attempt").notNull().default(0),
     claimedBy: text("claimed_by"),
-    /** The tenant whose repair systems may see and report the case; null if a person without a tenant has claimed it. */
+    /** The tenant whose repair systems may see the repair case and report about it; null if a person without a tenant has claimed the case. */
     repairTenant: text("repair_tenant"),
-    /** The end of the claim, at which the attempt counts as failed if nobody reported its outcome. */
+    /** The end of the repair claim, at which the repair attempt counts as failed if nobody has reported its outcome. */
     claimUntil: at("claim_until"),
-    /** The allocation by which the claim gives access to the host. */
+    /** The allocation through which the repair claim gives its claimant access to the host. */
     accessAllocationId: uuid("access_allocation_id").$type<AllocationId>(),
     outcome: text("outcome", { enum: REPAIR_OUTCOMES }),
-    /** The time at which the work on the machine was last said to be done. A cleaning and a validation count only after it. */
+    /**
+     * The time at which the last repair attempt at the machine ended. A cleaning and a validation of the machine count for the repair only if they
+     * come after `worked_until`.
+     */
     workedUntil: at("worked_until"),
     validatedAt: at("validated_at"),
     validatedBy: text("validated_by"),
-    /** Why a report became no automatic request. */
+    /** Why a report of an issue led to no automatic repair request. */
     heldBack: text("held_back", { enum: HOLD_NAMES }),
-    /** The digests of the evidence that led to the attempts. */
+    /** The digests of the evidence that led to the attempts of the repair. */
     evidence: text("evidence").array().notNull().default(sql`'{}'`),
     /** For an online repair: whether the hub releases the allocation if the repair fails, as the tenant has agreed. */
     releaseOnFailure: boolean("release_on_failure").notNull().default(false),
@@ -68,7 +74,7 @@ export const repairCases = pgTable(
       "repair_cases_claimed_check",
       sql`"state" <> 'claimed' or ("claimed_by" is not null and "claim_until" is not null)`,
     ),
-    // By the same index the sweep and the lists of free nodes find the open cases.
+    // The sweep and the lists of free nodes also find the open repair cases by the index `repair_cases_open_node_key`.
     uniqueIndex("repair_cases_open_node_key").on(t.nodeId).where(sql`"ended_at" is null`),
     index("repair_cases_opened_idx").on(t.openedAt, t.id),
     index("repair_cases_node_idx").on(t.nodeId, t.openedAt),

@@ -4,8 +4,9 @@ import { boolean, check, index, integer, pgTable, sql, text, unique, uuid } from
 import { createdAt, oneOf } from "./columns.ts";
 
 /**
- * The sanitization records of turnovers, and of tenants' uses that ended without one (architecture 14.5, decision C1). Triggers of the table `sanitization_records` refuse to change or remove
- * a row, whoever asks. No column is a foreign key, because a record outlives its node, its allocation and its operation.
+ * The sanitization records of turnovers, and of tenants' uses that ended without one (architecture 14.5, decision C1). Triggers of the table
+ * `sanitization_records` refuse to change or remove a row, whoever asks. No column is a foreign key, because a sanitization record outlives its node,
+ * its allocation and its operation.
  */
 export const sanitizationRecords = pgTable(
   "sanitization_records",
@@ -21,15 +22,15 @@ export const sanitizationRecords = pgTable(
     trust: text("trust", { enum: TRUST_LEVELS }).notNull(),
     verdict: text("verdict", { enum: RECORD_VERDICTS }).notNull(),
     /**
-     * The record's canonical JSON, which the agent and the hub have signed. The columns from `hostname` to `verdict` repeat parts of the record's
-     * canonical JSON, so that the API can filter by these parts.
+     * The sanitization record's canonical JSON, which the hub and, if `signed_by_agent` is true, the agent have signed. The columns from `hostname`
+     * to `verdict` repeat parts of the record's canonical JSON, so that the API can filter by these parts.
      */
     text: text("text").notNull(),
     recordSha256: text("record_sha256").notNull(),
     signedByAgent: boolean("signed_by_agent").notNull(),
     agentSignature: text("agent_signature"),
     agentCertificatePem: text("agent_certificate_pem"),
-    /** The canonical JSON that the hub's order key has signed; the signature is in `hub_signature`, in base64. */
+    /** The canonical JSON of the hub's countersignature, signed with the hub's order key; the signature itself is in `hub_signature`, in base64. */
     countersignature: text("countersignature").notNull(),
     hubSignature: text("hub_signature").notNull(),
     orderKey: text("order_key").notNull(),

@@ -4,19 +4,20 @@ import { boolean, check, index, pgTable, text, uuid } from "../orm.ts";
 import { createdAt, oneOf } from "./columns.ts";
 
 /**
- * What people found who validated a sanitization record (decision C1). Triggers of the table refuse to change or remove a row, whoever asks. No column
- * is a foreign key, because a validation outlives everything but its record, which nobody removes.
+ * What people found who validated a sanitization record (decision C1). Triggers of the table `sanitization_validations` refuse to change or remove a
+ * row, whoever asks. No column is a foreign key, because a validation outlives the node and all else but its sanitization record, and nobody removes
+ * a sanitization record.
  */
 export const sanitizationValidations = pgTable(
   "sanitization_validations",
   {
     id: uuid("id").primaryKey(),
     recordId: uuid("record_id").notNull(),
-    /** The SHA-256 of the text of the record, so that the validation is about exactly this text. */
+    /** The SHA-256 of the sanitization record's text, so that the validation is about exactly this text. */
     recordSha256: text("record_sha256").notNull(),
     validatedBy: text("validated_by").notNull(),
     role: text("role", { enum: API_ROLES }).notNull(),
-    /** False if the caller's credential may be in the hands of anybody, as that of a machine. */
+    /** False if more than one person, or anybody, may hold the caller's credential, as for the token of a machine. */
     isPerson: boolean("is_person").notNull(),
     /** The job title in the validator's own words; null if the validator named none. */
     title: text("title"),

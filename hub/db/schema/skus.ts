@@ -10,7 +10,7 @@ export const skus = pgTable(
     gpuVendor: text("gpu_vendor", { enum: ["amd", "nvidia", "none"] }).notNull(),
     gpuModel: text("gpu_model").notNull(),
     gpusTotal: integer("gpus_total").notNull(),
-    /** What a host of the SKU has besides its GPUs; an empty object asks for nothing. */
+    /** The hardware that a host of the SKU must have besides its GPUs; an empty object asks for nothing. */
     hardware: jsonb("hardware").$type<SkuHardware>().notNull().default({}),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()

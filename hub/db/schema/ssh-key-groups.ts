@@ -2,7 +2,7 @@ import type { SiteId, SshKeyGroupId, SshKeyId } from "../../../shared/ids.ts";
 import { pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { createdAt, updatedAt } from "./columns.ts";
 
-/** Groups of the SSH keys of one tenant. The status of a group is computed on each read, and no column has it. */
+/** Groups of the SSH keys of one tenant. The status of an SSH key group is computed on each read, and no column has it. */
 export const sshKeyGroups = pgTable(
   "ssh_key_groups",
   {
@@ -10,9 +10,9 @@ export const sshKeyGroups = pgTable(
     tenant: text("tenant").notNull(),
     name: text("name").notNull(),
     description: text("description").notNull().default(""),
-    /** Every key of a group may be used at all sites of the group. */
+    /** Every SSH key of a key group may be used at all sites of the group. */
     keyIds: uuid("key_ids").array().$type<SshKeyId[]>().notNull(),
-    /** The sites at which the group may be used; null for a group that may be used at every site. */
+    /** The sites at which the SSH key group may be used; null for a group that may be used at every site. */
     sites: uuid("sites").array().$type<SiteId[]>(),
     createdBy: text("created_by").notNull(),
     createdAt: createdAt(),

@@ -12,7 +12,7 @@ export const sshKeys = pgTable(
     /** An SSH key identifies a person, so no log and no event contains an SSH key. */
     publicKey: text("public_key").notNull(),
     fingerprint: text("fingerprint").notNull(),
-    /** The sites at which the key may be used; null for a key that may be used at every site. */
+    /** The sites at which the SSH key may be used; null for a key that may be used at every site. */
     sites: uuid("sites").array().$type<SiteId[]>(),
     createdBy: text("created_by").notNull(),
     createdAt: createdAt(),

@@ -39,7 +39,8 @@ export const tasks = pgTable(
   (t) => [
     index("tasks_age_idx").on(t.finishedAt).where(sql`finished_at is not null`),
     check("tasks_state_check", oneOf("state", TASK_STATES)),
-    // The newest task of a node in this index says whether the node's host is closed to users. The index has all columns that the question needs.
+    // The newest `node.drain` or `node.undrain` task of a node in the index `tasks_closing_idx` says whether the node's host is closed to users. The
+    // index `tasks_closing_idx` has all columns that a query needs to find out whether a host is closed to users.
     index("tasks_closing_idx")
       .on(t.nodeId, t.createdAt, t.id, t.type, t.state)
       .where(

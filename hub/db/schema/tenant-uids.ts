@@ -9,8 +9,8 @@ export const tenantUids = pgTable("tenant_uids", {
   machine: text("machine").primaryKey(),
   highestUid: integer("highest_uid").notNull(),
   /**
-   * The node and generation whose agent last made an account. The agent of that system knows all uids up to `highest_uid` itself. The column is empty
-   * if no such agent is known.
+   * The node and generation whose agent last made an account on the machine. The agent of the node and generation in `made_by` knows all uids up to
+   * `highest_uid` itself. The column `made_by` is empty if the hub knows no agent that made an account on the machine.
    */
   madeBy: text("made_by").notNull().default(""),
 });

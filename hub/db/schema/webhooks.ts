@@ -38,8 +38,8 @@ export const webhookDeliveries = pgTable(
     /** A replay of a webhook delivery sets the number of its attempts back to zero. */
     attempts: integer("attempts").notNull().default(0),
     /**
-     * The number of a hub's present claim of the delivery; the number never decreases. A hub that holds an older claim number has lost the delivery
-     * to another hub or to a replay.
+     * The number of a hub's present claim of the delivery; the number never decreases. A hub whose claim number is older has lost the delivery:
+     * another hub has claimed it, or it was replayed.
      */
     claim: integer("claim").notNull().default(0),
     nextAttemptAt: at("next_attempt_at").notNull().default(sql`now()`),

@@ -17,9 +17,12 @@ export const workflowEvents = pgTable(
     status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
     message: text("message"),
     details: jsonb("details").notNull().default({}),
-    /** The fences of events prove that no two hubs changed the workflow's row at once. */
+    /** The fence numbers of a workflow's events prove that no two hubs changed the workflow's row at once. */
     fence: integer("fence").notNull(),
-    /** The columns `hub_id` and `claimed_at` are null for events outside a hub's claim, e.g. for admissions and verbs. */
+    /**
+     * The columns `hub_id` and `claimed_at` are null for events that a hub wrote without a claim of the workflow, e.g. for admissions and operators'
+     * verbs.
+     */
     hubId: uuid("hub_id"),
     claimedAt: at("claimed_at"),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
@@ -28,7 +31,7 @@ export const workflowEvents = pgTable(
     index("workflow_events_age_idx").on(t.occurredAt),
     check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)),
     index("workflow_events_workflow_idx").on(t.workflowId, t.id),
-    // Each admission counts the failed hosts of the batches that stop after failures.
+    // Before the hub admits waiting operations, it counts the failed hosts of each batch that stops after failures.
     index("workflow_events_failed_idx").on(t.workflowId, t.occurredAt).where(sql`status = 'failed'`),
   ],
 );

@@ -4,8 +4,9 @@ import { bigint, boolean, check, index, integer, jsonb, pgTable, sql, text, uuid
 import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * A workflow's row is its entry in the queue. A hub claims a row with SKIP LOCKED, and holds the row by a lease and a fence (decision P2). A
- * workflow's row names its stage by a key and not by a position, so an upgrade that adds stages stops no workflow (decision W3).
+ * A workflow's row is also the workflow's entry in the queue from which hubs take their work. A hub claims a row with SKIP LOCKED, and holds the row
+ * by a lease and a fence (decision P2). A workflow's row names its stage by a key and not by a position, so an upgrade that adds stages stops no
+ * workflow (decision W3).
  */
 export const workflows = pgTable(
   "workflows",
@@ -55,7 +56,7 @@ export const workflows = pgTable(
     cancelRequestedAt: at("cancel_requested_at"),
     requestedBy: text("requested_by"),
     requestedAt: at("requested_at").notNull().default(sql`now()`),
-    /** When an event last told of the operation's progress, and whether the operation has gone on since without an event. */
+    /** `told_at` is the time of the last event about the operation's progress; `untold` is true if the operation has gone on since without an event. */
     toldAt: at("told_at"),
     untold: boolean("untold").notNull().default(false),
     startedAt: at("started_at"),

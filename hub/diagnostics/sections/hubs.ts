@@ -5,7 +5,7 @@ import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
 const MOST_HUBS = 100;
-/** The number of the latest workflow events by which the section finds hubs. 1,000 events are enough to find every hub that runs workflows. */
+/** The number of the latest workflow events in which the diagnostics look for hubs. 1,000 events are enough to find every hub that runs workflows. */
 const LATEST_EVENTS = 1_000;
 
 const Hub = z.strictObject({

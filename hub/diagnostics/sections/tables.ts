@@ -13,7 +13,7 @@ const MOST_COUNTED = 50_000;
 const Table = z.strictObject({
   table: z.string(),
   rows: z.int(),
-  /** True if the database table has more rows than the section has counted. */
+  /** True if the database table has more rows than the diagnostics have counted. */
   more: z.boolean(),
   estimated_rows: z.number(),
   dead_rows: z.number(),

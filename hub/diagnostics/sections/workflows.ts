@@ -22,7 +22,7 @@ const MOST_FAILED = 50;
 const MOST_AT_WORK = 50;
 const MOST_PENDING = 20;
 const EVENTS_SHOWN = 10;
-/** The longest evidence of a workflow that the section shows, in characters of JSON. Evidence may contain a long answer of a MAAS region. */
+/** The longest evidence of a workflow that the diagnostics show, in characters of JSON. Evidence may contain a long answer of a MAAS region. */
 const LONGEST_EVIDENCE = 4_000;
 const LONGEST_DETAILS = 1_000;
 
@@ -67,8 +67,8 @@ async function readCounts(tx: Tx) {
 }
 
 /**
- * The workflows that the section shows: those that failed last, those that have been at their stage longest, and those that have waited longest for
- * admission.
+ * The workflows that the diagnostics list: those that failed last, those that have been at their stage longest, and those that have waited longest
+ * for admission.
  */
 const CHOSEN: readonly { readonly list: string; readonly statuses: SQL; readonly order: SQL; readonly most: number }[] =
   [

@@ -1,7 +1,8 @@
 import type { Endpoint } from "./endpoint.ts";
 
 /**
- * Kinds of NICo's objects that no hub of Muster has. NICo's clients take 404 for a broken service, and an empty list for what it is.
+ * Kinds of NICo's objects that no hub of Muster has. For kinds of objects that Muster lacks, the hub answers an empty list and not 404, because
+ * NICo's clients take 404 for a broken service.
  */
 const ABSENT = ["infiniband-partition", "subnet", "allocation"] as const;
 

@@ -12,7 +12,10 @@ import { carryOutOwn } from "./own-route.ts";
 
 const BY_CLIENT = "Asked by a client of NICo's API";
 
-/** Returns the one change that a request asks for. NICo refuses a request with none or with several, and so does Muster. */
+/**
+ * Returns the only change for which a request in NICo's form asks. Muster refuses a request that asks for no change or for several changes, as NICo
+ * does.
+ */
 function onlyChange<T extends object>(changes: T): keyof T {
   const named = Object.entries(changes).filter(([, value]) => value !== undefined && value !== null);
   const [only] = named;

@@ -22,8 +22,8 @@ const BatchRequest = z.object({
 const Created = z.object({ items: z.array(z.object({ id: AllocationId })) });
 
 /**
- * Gives several machines of an instance type to a tenant, all or none. In NICo, `topologyOptimized` asks for machines of one NVLink domain; Muster knows the
- * racks of its machines, and takes those of one rack.
+ * Gives several machines of an instance type to a tenant, all or none. In NICo, `topologyOptimized` asks for machines of one NVLink domain; Muster
+ * knows the racks of its machines, and takes machines of one rack instead.
  */
 const createBatch: Endpoint = {
   operationId: "nicoCreateInstanceBatch",

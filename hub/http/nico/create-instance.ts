@@ -17,12 +17,12 @@ import { createOwn } from "./own-route.ts";
 
 const MOST_SITES = 1_000;
 const MOST_SKUS = 10_000;
-/** The account of an instance whose request names no other, as NICo's requests do. */
+/** The name of the tenant's account on an instance if the request names none; NICo's own requests name none. */
 const LOGIN_USER = "tenant";
 
 /**
- * What NICo's requests for one instance and for several have in common, as far as Muster can carry it out. `siteId`, `loginUser` and `root` are Muster's
- * own, for what NICo knows from its networks and images.
+ * The fields that NICo's requests for one instance and for several instances have in common, as far as Muster can carry them out. The fields
+ * `siteId`, `loginUser` and `root` are Muster's additions, for facts that NICo takes from its networks and images.
  */
 export const COMMON_FIELDS = {
   description: z.string().nullish(),
@@ -48,7 +48,10 @@ const InstanceRequest = z.object({
 export const refused = (field: string, detail: string, message: string): ApiError =>
   new ApiError("validation_failed", detail, { errors: [{ pointer: `/${field}`, message }] });
 
-/** Throws unless Muster can do all that a request asks. The error names every field that Muster cannot carry out. */
+/**
+ * Throws unless Muster can do everything that a request for an instance in NICo's form asks. The error names every field of the request that asks for
+ * something that Muster cannot do.
+ */
 export function mustBePossible(body: unknown): void {
   const wishes = whatCannotBe(body);
   if (wishes.length === 0) return;
@@ -58,7 +61,10 @@ export function mustBePossible(body: unknown): void {
   });
 }
 
-/** A tenant has no UUID in Muster, so the key groups of the request say the tenant's name, and the request's `tenantId` must fit it. */
+/**
+ * A tenant has no UUID in Muster, so the hub takes the tenant's name from the request's SSH key groups, and the request's `tenantId` must fit this
+ * tenant.
+ */
 export async function tenantOf({ deps }: NicoCall, { tenantId, sshKeyGroupIds }: Wanted): Promise<string> {
   const groups = await readSshKeyGroups(
     deps.db,
@@ -71,7 +77,7 @@ export async function tenantOf({ deps }: NicoCall, { tenantId, sshKeyGroupIds }:
   throw refused("sshKeyGroupIds", detail, "names no key group of the tenant");
 }
 
-/** A machine that the request names decides about the site, and the network must be that of the tenant there. */
+/** If a request for an instance names a machine, the site is that of the machine, and the network must be the tenant's network at that site. */
 async function machineOf(call: NicoCall, machineId: string, { vpcId, siteId }: Wanted, tenant: string) {
   const id = NodeId.parse(machineId);
   const place = { of: "node", body: "machineId" } as const;
@@ -98,7 +104,7 @@ async function machineOf(call: NicoCall, machineId: string, { vpcId, siteId }: W
   return { node_id: id };
 }
 
-/** An instance type stands for an SKU, and the tenant's network for the site. */
+/** In a request for an instance in NICo's form, the instance type names an SKU, and the tenant's network names the site. */
 export async function typeOf(call: NicoCall, typeId: string, { vpcId, siteId }: Wanted, tenant: string) {
   const { db } = call.deps;
   const sku = (await listSkusAfter(db, null, MOST_SKUS)).find(({ id }) => stableId("sku", id) === typeId);
@@ -120,7 +126,7 @@ export async function typeOf(call: NicoCall, typeId: string, { vpcId, siteId }: 
   return { sku_id: sku.id, site_id: SiteId.parse(site.id) };
 }
 
-/** What Muster's own request says of the tenant's account and of the instance. */
+/** Returns the fields about the tenant's account and the instance for Muster's own request for an allocation. */
 export const termsOf = ({ description, labels, loginUser, root, sshKeyGroupIds }: Wanted) => ({
   description: description === "" ? null : (description ?? null),
   labels: labels ?? {},
@@ -129,7 +135,7 @@ export const termsOf = ({ description, labels, loginUser, root, sshKeyGroupIds }
   ssh_key_group_ids: sshKeyGroupIds,
 });
 
-/** Gives a machine to a tenant: the one that the request names, or a free one of an instance type. */
+/** Gives a tenant the machine that the request names, or a free machine of the instance type that the request names. */
 const create: Endpoint = {
   operationId: "nicoCreateInstance",
   method: "POST",

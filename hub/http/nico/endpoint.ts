@@ -19,14 +19,14 @@ export interface NicoCall {
 
 export interface NicoAnswer {
   readonly body: unknown;
-  /** The number of objects of all pages; only lists have it. */
+  /** The number of objects on all pages of a list; missing in an answer that is no list. */
   readonly total?: number;
 }
 
 export interface Endpoint {
   readonly operationId: string;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** The path after `/v2/org/{org}/{nico|carbide}`, with parameters in braces. */
+  /** The path of an endpoint in NICo's form after `/v2/org/{org}/{nico|carbide}`, with parameters in braces. */
   readonly path: string;
   readonly permission: "read" | "write";
   readonly right: Right;

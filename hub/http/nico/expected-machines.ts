@@ -7,7 +7,7 @@ import type { Endpoint } from "./endpoint.ts";
 import { siteIn } from "./inputs.ts";
 import { nodesOnPage } from "./machines.ts";
 
-/** A node that has not enrolled yet is expected, but nobody has seen its host. */
+/** In NICo's list of expected machines, a node that has not enrolled yet has no machine, because nobody has seen its host. */
 const isSeen = ({ node }: NodeRow): boolean => node.status !== "bootstrap_issued";
 
 function toExpected(row: NodeRow, machine: MaasMachineRow | undefined) {

@@ -27,7 +27,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...nicoMachines,
   ...nicoHealthReports,
   ...nicoExpectedMachines,
-  // The first fitting path counts, and `/instance/{id}` would fit `/instance/type` too.
+  // The first endpoint whose path fits handles a request, so the instance types come before `/instance/{id}`, whose path also fits `/instance/type`.
   ...nicoInstanceTypes,
   ...nicoInstances,
   ...nicoChanges,
@@ -38,7 +38,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...nicoAbsent,
 ];
 
-/** NICo's clients have either name in their settings: `carbide` is the older one, and still their default. */
+/** NICo's clients call the API by one of two names in their settings: `carbide` is the older name, and still the default. */
 const API_NAMES = ["nico", "carbide"] as const;
 type ApiName = (typeof API_NAMES)[number];
 const PATH = /^\/v2\/org\/[^/]+\/(nico|carbide)(\/|$)/;
@@ -92,7 +92,7 @@ async function serve(
   return toResponse(c, endpoint, answer, { number: page.number, size: page.size });
 }
 
-/** A request that deletes may have a body, and NICo's clients send some without one. */
+/** A DELETE request may have a body, and NICo's clients send some DELETE requests without a body. */
 async function bodyOf(c: Context<Env>, { method }: Endpoint): Promise<unknown> {
   if (method === "GET" || (method === "DELETE" && (await c.req.text()) === "")) return undefined;
   return readJson(c);

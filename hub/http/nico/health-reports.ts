@@ -16,7 +16,7 @@ const Alert = z.object({
   tenantMessage: z.string().nullish(),
   classifications: z.array(z.string()).nullish(),
 });
-/** NICo's report. Muster keeps no successes that a client reports, because its own conditions say what is well. */
+/** A health report in NICo's form. Muster does not store the successes in such a report, because Muster's own conditions say what works. */
 const Report = z.object({
   source: z.string(),
   mode: z.enum(["Merge", "Replace"]),

@@ -7,7 +7,7 @@ import { parse } from "../problem.ts";
 export const idIn = <T extends z.ZodType>(params: Readonly<Record<string, string>>, type: T): z.output<T> =>
   parse(type, params["id"], "path");
 
-/** Returns the site that the query names, if it names one. */
+/** Returns the site that the parameter `siteId` of the request's query names; undefined without this parameter. */
 export const siteIn = (query: Readonly<Record<string, string>>): SiteId | undefined =>
   query["siteId"] === undefined ? undefined : parse(SiteId, query["siteId"], "query");
 

@@ -9,7 +9,7 @@ import { idIn, siteIn } from "./inputs.ts";
 
 const placeOf = ({ actor, query }: NicoCall) => ({ reach: actor, siteId: siteIn(query) });
 
-/** The SKUs with a machine at the caller's sites, or at the one that the query names, with their sites. */
+/** The SKUs that have machines at the caller's sites, or at the one site that the request's query names, each with its sites. */
 async function typesOf(call: NicoCall): Promise<{ readonly sku: Sku; readonly places: SkuAtSite[] }[]> {
   const bySku = Map.groupBy(await listSkusAtSites(call.deps.db, placeOf(call)), ({ sku }) => sku.id);
   return [...bySku.values()].flatMap((places) => places.slice(0, 1).map(({ sku }) => ({ sku, places })));

@@ -12,7 +12,10 @@ import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
 import { carryOutOwn } from "./own-route.ts";
 
-/** Muster's own view of an instance decides about its status, so that a tenant reads the same in both forms of the API. */
+/**
+ * The status of an instance in NICo's form is computed from Muster's own view of the instance, so that a tenant reads the same status in both forms
+ * of the API.
+ */
 export async function inForm(db: Db, rows: readonly AllocationRow[]) {
   const open = rows.filter(isOpen);
   const own = new Map((await toInstances(db, open)).map((one) => [one.id, one]));
@@ -54,7 +57,10 @@ export async function readOneInstance({ deps: { db }, actor }: NicoCall, id: All
   return body;
 }
 
-/** NICo's request to end an instance. What it says of the machine's fault is checked by Muster's own route. */
+/**
+ * NICo's request to end an instance. Muster's own route `releaseAllocation` checks what a request to end an instance says about a fault of the
+ * machine.
+ */
 const Release = z.object({ machineHealthIssue: z.unknown().optional(), isRepairTenant: z.boolean().nullish() });
 
 /** Ends a tenant's use of a machine, and says whether the machine is faulty or was repaired (repair 1). */
@@ -89,7 +95,7 @@ const toNetwork = ({ siteId, tenant }: { readonly siteId: string | null; readonl
   status: "Ready",
 });
 
-/** The flat network that stands for each tenant with an instance at a site, and for the organization's own tenant at every site. */
+/** Lists the flat networks in NICo's form: one for each tenant with an instance at a site, and one for the organization's own tenant at every site. */
 const networks: Endpoint = {
   operationId: "nicoListVpcs",
   method: "GET",

@@ -9,7 +9,10 @@ import { historyOf } from "../../node/machine-history.ts";
 import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
 
-/** Returns the nodes of a page in the page's order. A node that was deleted meanwhile is missing. */
+/**
+ * Returns the nodes of one page of NICo's list of machines, in the order of the page. A node that was deleted after the query for the page is missing
+ * in the result.
+ */
 export async function nodesOnPage(
   db: Db,
   of: { readonly reach: Reach; readonly siteId: SiteId | undefined },

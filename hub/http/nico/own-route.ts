@@ -6,7 +6,7 @@ import { Versioned } from "../route.ts";
 import { ROUTES } from "../routes/index.ts";
 import type { NicoCall } from "./endpoint.ts";
 
-/** What a request in NICo's form asks of a route of Muster's own API: the object of the path, the body, and the version that is changed. */
+/** A request in NICo's form as a request to a route of Muster's own API: the id of the object in the path, the body, and the version to change. */
 export interface OwnRequest {
   readonly id?: string;
   readonly body?: unknown;

@@ -8,7 +8,7 @@ import { stableId } from "../../nico/stable-id.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { idIn } from "./inputs.ts";
 
-/** More sites than this would be a hub of another kind. */
+/** The largest number of sites that the hub reads for NICo's list of sites; no hub is expected to have more. */
 const MOST_SITES = 1_000;
 
 async function toSite(db: Db, site: MaasSite, org: string) {

@@ -13,7 +13,7 @@ import { idIn, siteIn } from "./inputs.ts";
 import { carryOutOwn, createOwn } from "./own-route.ts";
 import { tenantOf } from "./ssh-keys.ts";
 
-/** Reads a page of groups with their statuses, and with those of their keys that the caller may see, by a fixed number of SQL statements. */
+/** Reads a page of SSH key groups with their statuses, and with those of their keys that the caller may see, by a fixed number of SQL statements. */
 async function groupsOn(
   { deps: { db }, actor, org }: NicoCall,
   filter: Omit<HeldFilter, "reach">,
@@ -72,10 +72,10 @@ const fields = {
   sshKeyIds: z.array(z.string()).nullish(),
 };
 const Create = z.object({ name: z.string(), ...fields });
-/** Names the version of the group that is changed, as NICo demands. */
+/** A request in NICo's form to change an SSH key group must name the version of the group that it changes. */
 const Patch = z.object({ name: z.string().nullish(), ...fields, version: z.string() });
 
-/** Translates what a request says of a group; what it leaves out or says as null stays out. */
+/** Translates NICo's fields of an SSH key group into Muster's fields. The translation omits a field that the request leaves out or sets to null. */
 const own = ({ name, description, siteIds, sshKeyIds }: Partial<z.output<typeof Patch>>) => ({
   ...(name == null ? {} : { name }),
   ...(description == null ? {} : { description }),

@@ -8,7 +8,7 @@ import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
 import { carryOutOwn, createOwn } from "./own-route.ts";
 
-/** Keys in NICo's form belong to the tenant of the caller, or else to the one with the name of the organization. */
+/** An SSH key that a client creates in NICo's form belongs to the caller's tenant, or else to the tenant with the organization's name. */
 export const tenantOf = ({ actor, org }: NicoCall): string => actor.tenant ?? org;
 
 async function mustRead({ deps: { db }, actor, org }: NicoCall, id: string) {
@@ -69,7 +69,7 @@ const create: Endpoint = {
 
 const Patch = z.object({ name: z.string() });
 
-/** NICo's request names no version of a key, so the change is of the version that the hub has now. */
+/** NICo's request to change an SSH key names no version of the key, so the hub changes the version that the key has now. */
 const update: Endpoint = {
   operationId: "nicoUpdateSshKey",
   method: "PATCH",

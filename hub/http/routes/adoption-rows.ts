@@ -22,8 +22,8 @@ export function toAdoption(
 }
 
 /**
- * The condition `adoption.identity` says what is missing until the node is in service, or why the host that enrolled again is not the machine. After
- * that only the unknown past keeps work off.
+ * The condition `adoption.identity` says what is missing until an adopted node is in service, or why the host that enrolled again is not the adopted
+ * machine. After an adopted node has come into service, only the unknown past of its system keeps workloads off the node.
  */
 function nextAction({ node, pastUnknown }: NodeRow, conditions: readonly ConditionNow[]): string | null {
   const identity = conditions.find(({ type }) => type === "adoption.identity");

@@ -17,7 +17,7 @@ const tag = "approvals";
 const path = "/api/v1/admin/approvals";
 const ApprovalParams = z.strictObject({ id: ApprovalId });
 
-/** The answer tells the caller what the caller may do with the request, so that the page need not know the rules. */
+/** The answer says whether the caller may grant the approval, so that the console need not know the rules about second persons. */
 const toApproval = async (db: Db | Tx, row: FoundApproval, actor: Actor): Promise<z.input<typeof Approval>> => ({
   id: row.id,
   state: row.stateNow,

@@ -14,7 +14,7 @@ import { type Route, readRoute, sourceOf, writeRoute } from "../route.ts";
 const BatchParams = z.strictObject({ id: BatchId });
 const reason = z.string().min(1).max(512);
 
-/** The names that the API uses for one kind of batch. */
+/** The names that the API uses for the batches of one kind, for example of onboardings. */
 interface Named {
   readonly kind: BatchKind;
   /** The last part of the batch routes' operation ids, for example `OnboardingBatch` in `cancelOnboardingBatch`. */

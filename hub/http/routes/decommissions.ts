@@ -238,8 +238,8 @@ const getDecommission = readRoute({
 const VerbBody = z.strictObject({ reason: z.string().min(1).max(512) });
 
 /**
- * A decommission has the same verbs as an onboarding. One table says which verbs are allowed for onboardings and decommissions (lifecycle 4.9, state
- * model 8).
+ * An operator can apply the same verbs to a decommission as to an onboarding, for example `retry` and `cancel`. One table says which verbs are
+ * allowed for onboardings and decommissions (lifecycle 4.9, state model 8).
  */
 const verbRoute = (verb: Verb) =>
   writeRoute({

@@ -11,7 +11,10 @@ import { readCursor } from "../page.ts";
 export const positionOfCursor = (cursor: string | undefined): bigint =>
   BigInt(readCursor(cursor, Position)?.[0] ?? "0");
 
-/** Throws `position_gone` if retention may have removed domain events after the position, or if the position is not from this database. */
+/**
+ * Throws `position_gone` if retention may have removed domain events after the position of the client's cursor, or if the cursor is from another
+ * database.
+ */
 export async function mustHavePosition(db: Db | Tx, position: bigint): Promise<void> {
   if (await hasPosition(db, position)) return;
   throw new ApiError(

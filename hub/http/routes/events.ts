@@ -36,8 +36,8 @@ const listEvents = readRoute({
   read: async ({ query, actor, deps }) => {
     const after = positionOfCursor(query.cursor);
     const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1, reach: actor });
-    // The hub checks the client's position after it has read the page's events. A check of the position after the read proves that retention had
-    // removed none of the page's events before the read.
+    // The hub checks the position of the client's cursor after it has read the page's events. A check of the cursor's position after the read proves
+    // that retention had removed none of the page's events before the read.
     await mustHavePosition(deps.db, after);
     return pageOf(rows, query.limit, positionOf, toCloudEvent);
   },

@@ -33,7 +33,7 @@ import { issueCommand } from "./manual-nodes.ts";
 const path = "/api/v1/admin/external-attempts";
 const tag = "external provisioning";
 const Params = z.strictObject({ id: ExternalAttemptId });
-/** A host that was provisioned long ago waits for nothing but its conditions. */
+/** An adopted host was provisioned long ago, so its attempt waits only for the conditions of the node. */
 const ADOPTED = { lease_seconds: 60, deadline_seconds: 300 } as const;
 
 const toAttempt = ({ attempt: row, node, isSuperseded }: ExternalAttemptView): z.input<typeof ExternalAttempt> => ({

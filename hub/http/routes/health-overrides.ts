@@ -65,7 +65,7 @@ const read = readRoute({
   },
 });
 
-/** Returns the source, mode and alerts that the request means. */
+/** Returns the source, mode and alerts of a health override: those of the template that the request names, or else those in the request. */
 function meant(body: HealthOverrideSet): Pick<NodeHealthOverride, "source" | "mode" | "alerts"> {
   if (body.template === undefined)
     return { source: body.source ?? "", mode: body.mode ?? "merge", alerts: body.alerts ?? [] };
@@ -123,7 +123,10 @@ const set = writeRoute({
   },
 });
 
-/** The marks of an open repair follow its case. A person who changed one by hand could return a faulty machine to tenants. */
+/**
+ * The health overrides of an open repair follow the state of the repair. A person who changed a health override of an open repair by hand could
+ * return a faulty machine to tenants.
+ */
 async function mustNotBeOfRepair(tx: Tx, { id, hostname }: Node, source: string): Promise<void> {
   const repair = isRepairMark(source) ? await lockOpenCase(tx, id) : null;
   if (repair === null) return;

@@ -28,7 +28,7 @@ const live = readRoute({
   read: async () => ({ status: "ok" as const }),
 });
 
-/** A balancer marks a hub as down that does not answer a check, so a hub says within this time that its database is silent. */
+/** A load balancer marks a hub as down that does not answer a check, so `/readyz` reports within `READY_WITHIN_MS` that the database does not answer. */
 const READY_WITHIN_MS = 2_000;
 
 const ready = readRoute({

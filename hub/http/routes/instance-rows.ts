@@ -17,7 +17,7 @@ import { readinessOf } from "../../node/readiness-verdict.ts";
 import { readinessFactsOf } from "../../node/scheduling-facts.ts";
 import { toPowerAction } from "./power-rows.ts";
 
-/** The sources of the health overrides by which a repair of a host shows. */
+/** The sources of the health overrides that show that a host is under repair. */
 const REPAIRS: ReadonlySet<string> = new Set([
   HEALTH_TEMPLATES.RequestRepair.source,
   HEALTH_TEMPLATES.RequestOnlineRepair.source,

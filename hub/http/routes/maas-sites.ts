@@ -192,8 +192,9 @@ const updateMaasSite = writeRoute({
 });
 
 /**
- * Checks whether another site already has the site's MAAS region. The check for a second site of the region runs only if the change enables the site
- * or gives the site a new address. A site that shares an old address with another site can still be changed and disabled.
+ * Refuses a change of a site if another site already has the same MAAS address. The hub looks for another site with the same MAAS address only if the
+ * change enables the site or gives the site a new address. A site that already shares its MAAS address with another site can still be changed and
+ * disabled.
  */
 async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: boolean): Promise<void> {
   const enables = site.status === "disabled" && body.status === "active";
@@ -204,7 +205,7 @@ async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: bo
 
 /**
  * The caller of `checkDefaultProfile` holds the lock of the site's row. The code that disables a profile takes the lock of the site's row too, so the
- * profile stays enabled.
+ * new default profile stays enabled until the transaction ends.
  */
 async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {
   if (body.default_profile_id === undefined) return;

@@ -146,7 +146,7 @@ export async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, tt
   const { token, expiresAt } = await issueEnrollmentToken(tx, {
     nodeId: node.id,
     workflowId: null,
-    // The generation of an external node is that of its attempt, which a new command does not end.
+    // The generation of an external node is the generation of its provisioning attempt, and a new bootstrap command does not end that attempt.
     generation: node.onboardingMode === "external" ? node.generation : await nextGeneration(tx, node.id),
     ...(await hostOf(tx, node)),
     ttlSeconds,

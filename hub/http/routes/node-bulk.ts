@@ -35,7 +35,7 @@ interface Applied {
   readonly change: NodeChange;
 }
 
-/** Applies the verb to one node as the verb's own route does, with the same refusals and the same audit entry. */
+/** Applies the requested verb, for example `cordon`, to one node as the verb's own route does, with the same refusals and the same audit entry. */
 async function applyToOne(call: Request, tx: Tx, node: Node): Promise<Applied> {
   const { action } = call.body;
   if (action.verb === "set_location") {
@@ -90,7 +90,10 @@ async function applyOrRefuse(call: Request, tx: Tx, node: Node): Promise<Done> {
   }
 }
 
-/** Applies the verb to some of the selected nodes in one transaction. A node that no longer matches the filter is refused. */
+/**
+ * Applies the requested verb, for example `cordon`, to some of the selected nodes in one transaction. The hub refuses the verb for a node that no
+ * longer matches the request's filter.
+ */
 async function applyToSome(call: Request, tx: Tx, some: readonly Node[]): Promise<Done[]> {
   const { site_id: siteId, filter } = call.body;
   noteAsker(tx, { name: call.actor.name, requestId: call.requestId });
@@ -108,12 +111,12 @@ async function applyToSome(call: Request, tx: Tx, some: readonly Node[]): Promis
   return done;
 }
 
-/** Selects the nodes of a request. A filter that matches another number of nodes than the request expects is refused. */
+/** Selects the nodes for which a request asks. The hub refuses a filter that matches another number of nodes than the request expects. */
 async function selectNodes(tx: Tx, body: NodeBulkCreate): Promise<{ nodes: Node[]; unknown: BatchRefusal[] }> {
   const { site_id: siteId, node_ids: ids, filter, expected_count: expected } = body;
   if ((await readSite(tx, siteId)) === null) throw unknownSite(siteId);
   const selection = { siteId, ids, filter };
-  // The hub counts before it lists, because a filter without a bound may match a whole fleet.
+  // The hub counts the matching nodes before it lists them, because a filter without a bound may match a whole fleet.
   if (filter !== undefined) mustBeExpected(await countMatchingNodes(tx, selection), expected);
   const nodes = await listMatchingNodes(tx, selection);
   if (filter !== undefined) mustBeExpected(nodes.length, expected);
@@ -125,7 +128,10 @@ async function selectNodes(tx: Tx, body: NodeBulkCreate): Promise<{ nodes: Node[
   return { nodes, unknown };
 }
 
-/** Applies the verb to all selected nodes, a few in each transaction. With `plan`, each transaction undoes what it did. */
+/**
+ * Applies the requested verb, for example `cordon`, to all selected nodes, a few in each transaction. If a request for several nodes has `plan`, each
+ * transaction undoes its own changes.
+ */
 async function applyToAll(call: Request): Promise<NodeBulkResult> {
   const { plan, action } = call.body;
   const { inTx } = call.deps;

@@ -2,7 +2,7 @@ import type { NodeFilterQuery } from "../../../shared/api/node-filter.ts";
 import type { NodeFilter } from "../../db/queries/node-filter.ts";
 import type { Reach } from "../../db/queries/reach.ts";
 
-/** Returns the filter of a request for nodes, which leaves out what is beyond the caller's reach. */
+/** Returns the node filter of a request's query, limited to the nodes that the caller may see. */
 export const toNodeFilter = (query: NodeFilterQuery, reach: Reach): NodeFilter => ({
   reach,
   statuses: query.status,

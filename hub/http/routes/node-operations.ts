@@ -25,7 +25,10 @@ const NodeCordon = z.strictObject({
 });
 const ReportsCleared = z.strictObject({ node_id: NodeId, conditions: z.int(), signals: z.int() });
 const path = "/api/v1/admin/nodes/{id}";
-/** The values that all routes for an operator's action on one node share. Every request for an action on a node must name a reason. */
+/**
+ * The properties that all routes for an operator's action on one node share, for example the method and the right. Every request for an action on a
+ * node must name a reason.
+ */
 const operation = {
   method: "POST",
   tag: "nodes",

@@ -145,8 +145,8 @@ interface VerbCall {
 const restartAsks = ({ params, body }: VerbCall, tx: Tx) => restartNeeds(tx, params.id, body.reason);
 
 /**
- * The API has one route for each verb of an onboarding (lifecycle 4.9, 4.15). The answer to a verb contains the resulting onboarding, and a client
- * may repeat the request for the verb (decision W1).
+ * The API has one route for each verb of an onboarding (lifecycle 4.9, 4.15). The answer to an operator's verb contains the resulting onboarding, and
+ * a client may repeat the request for the verb (decision W1).
  */
 const verbRoute = (verb: Verb) =>
   writeRoute({

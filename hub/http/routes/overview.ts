@@ -21,7 +21,7 @@ import { readRoute } from "../route.ts";
 /** The most credentials in an overview; a site may have a BMC login for each of its hosts. */
 const MOST_CREDENTIALS = 100;
 
-/** Returns the credentials within the caller's reach that need a person. */
+/** Returns the credentials at the caller's sites about which the hub warns a person, because they fail or are unused. */
 async function readCredentials(db: Db, { sites }: Actor): Promise<Pick<Overview, "credentials" | "more_credentials">> {
   const warned = (await listCredentials(db)).flatMap((secret) => {
     const warning = sites === null || sites.includes(secret.siteId) ? warningOf(secret) : null;

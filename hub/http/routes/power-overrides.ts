@@ -208,8 +208,8 @@ async function mustNotBeRemoved(db: Db, id: string): Promise<void> {
 }
 
 /**
- * The deletion of a BMC login override also removes the login from the secret store. If somebody enabled an override without a login, the next
- * onboarding of the override's host would fail.
+ * The deletion of a BMC login override also removes the login from the secret store. If somebody enabled a BMC login override whose login was
+ * removed, the next onboarding of the override's host would fail.
  */
 async function mustHaveLogin(deps: ApiDependencies, vaultPath: string): Promise<void> {
   await deps.secrets.read(vaultPath).catch((error: unknown) => {

@@ -49,8 +49,8 @@ function mustEnd(pattern: string | undefined): void {
 }
 
 /**
- * Without sign-in by a provider every token may be in the hands of anybody, so no second person exists, and nobody could take the entry out again
- * (decision I11).
+ * Without sign-in by a provider, anybody may hold any token, so the hub knows no second person, and nobody could remove the entry from
+ * `second_person` again (decision I11).
  */
 function mustHaveSecondPersons({ signIn }: Pick<ApiDependencies, "signIn">, added: readonly SecondPerson[]): void {
   if (signIn.oidc !== null || added.length === 0) return;
@@ -268,7 +268,8 @@ const updatePolicy = writeRoute({
   body: ProfilePatch,
   status: 200,
   response: Profile,
-  // The lock of the site keeps its default profile, so the profile that is judged is the one that is changed.
+  // The lock of the site's row keeps the site's default profile the same, so the profile that decides about a second person is the profile that the
+  // request changes.
   fixes: async ({ params }, tx) => {
     const { defaultProfileId } = await lockSite(tx, params.id);
     return defaultProfileId === null ? null : { of: "profile", ids: [defaultProfileId] };

@@ -36,11 +36,11 @@ export const toRepair = (row: RepairCase): z.input<typeof Repair> => ({
 export interface RepairFacts {
   readonly events: readonly RepairEventRow[];
   readonly checks: readonly FailedCheck[];
-  /** The allocation whose tenant reported the fault, and the verdict of the record of the cleaning after it. */
+  /** The allocation whose tenant reported the fault, and the verdict of the sanitization record of the cleaning after this allocation. */
   readonly reporter: { readonly status: AllocationRow["status"]; readonly verdict: string | null } | null;
 }
 
-/** A cleaning that has not ended says nothing yet, and one without a clean record does not count as one. */
+/** `sanitized` is `unknown` while the cleaning is under way, and `no` if the cleaning has ended without a clean record. */
 function sanitizedOf(reporter: RepairFacts["reporter"]): z.input<typeof RepairDetail>["sanitized"] {
   if (reporter === null) return "unknown";
   if (reporter.verdict !== null) return reporter.verdict === "clean" ? "yes" : "no";

@@ -8,7 +8,10 @@ import type { SanitizationValidationRow } from "../../db/schema/index.ts";
 import { identitiesOf, mayBeAnybody } from "../../people/approvals/identities.ts";
 import { writeRoute } from "../route.ts";
 
-/** The most validations of one record. A validation is kept for ever, so a faulty program must not write them without end. */
+/**
+ * The largest number of validations of one sanitization record. The hub keeps each validation of a sanitization record for ever, so a limit on their
+ * number stops a faulty program that writes validations without end.
+ */
 const MOST_VALIDATIONS = 20;
 
 export const toValidation = (row: SanitizationValidationRow): z.input<typeof SanitizationValidation> => ({
@@ -53,7 +56,7 @@ const validate = writeRoute({
       recordSha256: record.recordSha256,
       validatedBy: actor.name,
       role: actor.role,
-      // A token that two persons have held says not which of them has looked at the record.
+      // If two persons have held a token, the hub cannot tell which of them validated the sanitization record with it.
       isPerson: holders.length === 1 && !mayBeAnybody(holders),
       title: body.title ?? null,
       result: body.result,

@@ -26,10 +26,10 @@ import { bothAsk, changeAsks, creationAsks, moveAsks, type ProfileAsks } from ".
 import { stateOf } from "../../workflows/engine/workflow.ts";
 import { toProfile } from "./profile-columns.ts";
 
-/** The entries that a request touches at the nodes of one profile. */
+/** The entries of `second_person` that a request concerns at the nodes of one profile. */
 type Touched = (of: ProfileOfNodes) => readonly SecondPerson[];
 
-/** The entries of the profiles of some nodes that a request touches, with the profiles. */
+/** Returns which entries of `second_person` in the profiles of some nodes a request concerns, each entry with the name of its profile. */
 const askedBy = (profiles: readonly ProfileOfNodes[], touchedOf: Touched): Asked["because"] =>
   profiles.flatMap((of) => {
     const touched = touchedOf(of);
@@ -51,8 +51,8 @@ export async function decommissionNeeds(tx: Tx, nodeId: NodeId, request: Decommi
 }
 
 /**
- * A batch needs one approval for the whole request, if any of its nodes asks for one. A plan changes nothing, and so needs none. `fixed` are the nodes
- * of a filter.
+ * A decommission batch needs one approval for the whole request if the profile of at least one of its nodes requires a second person. A batch request
+ * with `plan` changes nothing, so it needs no approval. `fixed` are the nodes that match the request's filter.
  */
 export async function decommissionBatchNeeds(
   tx: Tx,
@@ -77,8 +77,9 @@ interface OnboardingAsked {
 }
 
 /**
- * An onboarding continues with a node that an earlier onboarding left `enrolling`. The node keeps what its earlier profile asks for. The deploy of an
- * onboarding overwrites the disk of the system, so an onboarding also asks if a removed node left its data on the disks of the host.
+ * An onboarding continues with a node that an earlier onboarding left `enrolling`. An onboarding needs a second person if its profile lacks an entry
+ * of `second_person` that the node's earlier profile has. The deploy of an onboarding overwrites the system disk, so an onboarding also needs a
+ * second person if a removed node with the entry `erase` left its data on the host's disks.
  */
 export async function onboardingNeeds(
   tx: Tx,
@@ -117,7 +118,10 @@ const distinct = (because: Asked["because"]): Asked["because"] =>
     ({ entry, profile }, at) => because.findIndex((one) => one.entry === entry && one.profile === profile) === at,
   );
 
-/** A clean restart releases the machine of an onboarding, and deploys it anew. Before the deploy has ended, the host has no data to lose. */
+/**
+ * A clean restart releases the machine of an onboarding, and deploys it anew. Until the deploy of an onboarding has ended, the host has no data to
+ * lose, so a clean restart needs no second person.
+ */
 export async function restartNeeds(tx: Tx, id: WorkflowId, reason: string): Promise<Asked | null> {
   const [found, workflow] = [await readOnboarding(tx, id), await readWorkflow(tx, id)];
   if (found === null || workflow === null || typeof stateOf(workflow)["deployed_at"] !== "string") return null;
@@ -143,7 +147,7 @@ export async function forceNeeds(
 const changesOf = (siteId: SiteId, words: string, { because, changes }: ProfileAsks): Asked | null =>
   because.length === 0 ? null : { siteId, because, does: `${words} (${changes.join(", ")}).` };
 
-/** Enabling a disabled profile again makes it a profile for hosts, as a new profile does, so the rules for a new profile hold too. */
+/** A disabled profile that is enabled again is available for hosts like a new profile, so the rules for the creation of a profile also apply. */
 export async function profileChangeNeeds(
   tx: Tx,
   profile: MaasSiteProfile,
@@ -168,16 +172,16 @@ export async function profileCreationNeeds(tx: Tx, siteId: SiteId, created: Prof
 
 interface NewProfile {
   readonly siteId: SiteId;
-  /** The nodes that get the profile, in words. */
+  /** The names or the number of the nodes that get the profile, as words in the text for the second person. */
   readonly nodes: string;
-  /** A node without a profile is judged by the default profile of its site. */
+  /** A node without a profile counts as having the default profile of its site. */
   readonly from: ProfileId | null;
   readonly to: ProfileId | null;
 }
 
-/** The profile that nodes get must ask for as much as the profile that judged them until now, or a second person agrees. */
+/** A second person must agree if the nodes' new profile lacks an entry of `second_person` that their present profile has. */
 async function newProfileNeeds(tx: Tx, { siteId, nodes, ...ids }: NewProfile): Promise<Asked | null> {
-  // The lock keeps the default profile and the rules of the site's profiles until the request has ended.
+  // The share lock of the site's row keeps the site's default profile and the rules of the site's profiles the same until the transaction ends.
   const site = await keepSite(tx, siteId);
   const rules = await rulesOfSite(tx, siteId);
   const [from, to] = [ids.from, ids.to].map((id) => rules.find((one) => one.id === (id ?? site?.defaultProfileId)));
@@ -189,7 +193,10 @@ async function newProfileNeeds(tx: Tx, { siteId, nodes, ...ids }: NewProfile): P
 
 type AdoptionAsked = Pick<AdoptionCreate, "plan" | "profile_id" | "system_ids" | "hostnames">;
 
-/** The machines of an adoption would otherwise be judged by the default profile of their site. */
+/**
+ * Before the adoption, the machines count as having the default profile of their site, so the hub compares the adoption's profile with the default
+ * profile.
+ */
 export const adoptionNeeds = (
   tx: Tx,
   siteId: SiteId,
@@ -202,7 +209,7 @@ export const adoptionNeeds = (
   return plan ? Promise.resolve(null) : newProfileNeeds(tx, { siteId, nodes, from: null, to: to ?? null });
 };
 
-/** A node of manual mode is judged by the default profile of its site, until it is bound to its machine with a profile. */
+/** A node of manual mode counts as having the default profile of its site, until the node is bound to its machine with a profile. */
 export async function bindingNeeds(
   tx: Tx,
   nodeId: NodeId,
@@ -225,7 +232,10 @@ export async function unbindingNeeds(tx: Tx, nodeId: NodeId): Promise<Asked | nu
   return newProfileNeeds(tx, { siteId: node.siteId, nodes, from: adoption.profileId, to: null });
 }
 
-/** A site's new default profile must ask for as much as the old one, or a second person agrees: onboardings take the default profile. */
+/**
+ * A second person must agree if a site's new default profile lacks an entry of `second_person` that the old default profile has, because onboardings
+ * take the default profile.
+ */
 export async function defaultProfileNeeds(
   tx: Tx,
   siteId: SiteId,

@@ -43,10 +43,10 @@ function readItem(item: unknown): Read {
 /** The names of wrong fields come from the sender, so they may hold characters that the hub cannot store. */
 const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd");
 
-/** The items of a list are read here one by one, so that a fault of one item, also in its texts, is no fault of the body. */
+/** The hub reads the signals of a batch one by one, so that a fault of one signal, also in its texts, does not make the whole body invalid. */
 const Batch = SignalBatch.extend({ signals: SignalBatch.shape.signals.transform((items) => items.map(readItem)) });
 
-/** The errors of one signal are told by its shape, and not by the union of both shapes, which could not name the wrong field. */
+/** The hub checks a body either as one signal or as a batch of signals, because an error of the union of both schemas could not name the wrong field. */
 const SignalsBody = z.unknown().transform((value): readonly Read[] => {
   const isBatch = typeof value === "object" && value !== null && "signals" in value;
   return isBatch ? parse(Batch, value, "body").signals : [{ signal: parse(Signal, value, "body") }];

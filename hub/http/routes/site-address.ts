@@ -13,18 +13,19 @@ import type { ApiDependencies } from "../deps.ts";
 
 /**
  * True if the address in the request differs from the stored address of the site's MAAS region, even only in its spelling. A different spelling may
- * lead to a different MAAS region. If a new spelling leads to the site's own region, the operator only has to send the site's MAAS token once more.
+ * lead to a different MAAS region. If a new spelling of the address leads to the site's own MAAS region, the operator only has to send the site's
+ * MAAS token once more.
  */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;
 
 /**
- * Deletes what the hub has read from the site's MAAS region, before the site gets the address of another region. The hub would send the site's MAAS
- * token to the new address, where the hub has not tested the token (lifecycle 3.5). The caller of `leaveRegion` removes the MAAS token from the
- * site's row in the transaction of `leaveRegion`, so that no new address gets the token. The route for credentials tests a new MAAS token before it
- * stores the token. `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the site's machines
- * would seem deleted, or their system ids would name different machines. If a site's MAAS region only gets a new address, operators use the route
- * `moveMaasSite`. The caller of `leaveRegion` holds the lock of the site's row.
+ * Deletes what the hub has read from the site's MAAS region, before the site gets the address of another region. If the site kept its MAAS token, the
+ * hub would send the token to the new address, where the hub has not tested the token (lifecycle 3.5). The caller of `leaveRegion` removes the MAAS
+ * token from the site's row in the transaction of `leaveRegion`, so that no new address gets the token. The route for credentials tests a new MAAS
+ * token before it stores the token. `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the
+ * site's machines would seem deleted, or their system ids would name different machines. If a site's MAAS region only gets a new address, operators
+ * use the route `moveMaasSite`. The caller of `leaveRegion` holds the lock of the site's row.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);
@@ -48,8 +49,8 @@ const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError
   );
 
 /**
- * Removes the site's MAAS token from the secret store if the site's row no longer names the token. After a change
- * of the site's MAAS address, the hub uses the token at the new address only if its test at that address succeeded.
+ * Removes the site's MAAS token from the secret store if the site's row no longer names the token. After a change of the site's MAAS address, the hub
+ * uses the site's MAAS token at the new address only if a test of the token there succeeded.
  */
 export async function removeDisownedToken({ db, secrets }: ApiDependencies, id: SiteId): Promise<void> {
   const site = await readSite(db, id);

@@ -60,7 +60,7 @@ const writeMaasSiteCredentials = writeRoute({
 
 /**
  * The checks of a site that must pass before the hub stores a MAAS token. Checks that do not concern the MAAS token, such as the check of connected
- * racks, are not in this list (lifecycle 3.4).
+ * racks, need not pass (lifecycle 3.4).
  */
 const OF_THE_TOKEN: readonly SiteProbe["checks"][number]["name"][] = ["reachable", "clock", "token", "rights"];
 
@@ -112,8 +112,8 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
 }
 
 /**
- * Finds other sites with the MAAS region of the given site. Two sites of one MAAS region may exist because an older hub did not refuse the second
- * site. Muster may also have been unable to compare the two regions when the second site was created.
+ * Finds the other sites whose MAAS region is the given site's region. Two sites of one MAAS region may exist because an older hub did not refuse the
+ * second site. Muster may also have been unable to compare the two regions when the second site was created.
  */
 async function soleCheck(
   deps: ApiDependencies,

@@ -49,8 +49,8 @@ export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, 
 }
 
 /**
- * Returns the advice for a region that may be a copy of another site's region. If a copy of a MAAS region contains the region's newest event, only
- * the two addresses tell the copy and the region apart.
+ * Returns advice to an operator about a MAAS region that may be a copy of another site's region. If a copy of a MAAS region contains the region's
+ * newest event, only the two addresses tell the copy and the region apart.
  */
 const unlessCopy = ({ name }: RegionInUse["site"]): string =>
   ` If this region is a copy, write the token again after a new event in the region of site ${name}: the copy does not have that event, so the two can be distinguished.`;
@@ -65,9 +65,9 @@ function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): Api
 }
 
 /**
- * Finds other sites with the MAAS region of the given site. Two sites with one address have one region. For a site with another address, the hub
- * searches the given site's region for the newest MAAS event that Muster read from the other site. Only the region in which a MAAS event happened, or
- * a copy of that region, can have the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot compare.
+ * Finds the other sites whose MAAS region is the given site's region. Two sites with one address have one region. For a site with another address,
+ * the hub searches the given site's region for the newest MAAS event that Muster read from the other site. Only the region in which a MAAS event
+ * happened, or a copy of that region, can have the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot compare.
  */
 export async function othersOfRegion(
   deps: ApiDependencies,

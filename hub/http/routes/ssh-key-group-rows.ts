@@ -6,10 +6,10 @@ import { type KeyFacts, readKeyFacts } from "../../db/queries/allocation-keys.ts
 import type { SshKeyGroupRow } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 
-/** The live allocations that use a group, each with the status of its keys. */
+/** The live allocations that use an SSH key group, each with the status of its keys. */
 type UsesOfGroup = readonly { readonly use: KeyFacts; readonly sync: KeySync }[];
 
-/** Returns the uses of each of the groups, with one SQL statement for all of them. */
+/** Returns the allocations that use each of the SSH key groups, with one SQL statement for all groups. */
 export async function usesOfGroups(
   db: Db | Tx,
   groups: readonly SshKeyGroupRow[],
@@ -19,7 +19,7 @@ export async function usesOfGroups(
   return (id) => uses.filter(({ use }) => use.groupIds.includes(id));
 }
 
-/** Returns the status of a group at each of its sites, and at each site with an allocation that uses the group. */
+/** Returns the status of an SSH key group at each of its sites, and at each site with an allocation that uses the group. */
 export function syncOfSites({ sites }: Pick<SshKeyGroupRow, "sites">, uses: UsesOfGroup) {
   const used = uses.flatMap(({ use }) => (use.siteId === null ? [] : [use.siteId]));
   return [...new Set([...(sites ?? []), ...used])].map((siteId) => ({

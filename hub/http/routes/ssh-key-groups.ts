@@ -47,7 +47,7 @@ const taken = (tenant: string, name: string): ApiError =>
     errors: [{ pointer: "/name", message: "is taken" }],
   });
 
-/** Every key of a group is a key of the group's tenant that may be used at all sites of the group. */
+/** Every key of an SSH key group must be a key of the group's tenant, and must be allowed at all sites of the group. */
 async function mustFit(
   tx: Tx,
   tenant: string,

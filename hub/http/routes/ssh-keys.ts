@@ -58,7 +58,10 @@ const auditOf = ({ id, name, tenant, fingerprint }: SshKeyRow, more: Readonly<Re
   details: { name, tenant, fingerprint, ...more },
 });
 
-/** Refuses a second key of a tenant with one name or one fingerprint. The error names the first key only to a caller who may see it. */
+/**
+ * Refuses a second key of a tenant with one name or one fingerprint. The error names the tenant's first key with this name or fingerprint only to a
+ * caller who may see that key.
+ */
 async function taken(tx: Tx, { id, name, tenant }: SshKeyRow, field: "name" | "public_key", reach: Reach) {
   const errors = [{ pointer: `/${field}`, message: "is taken" }];
   if ((await readSshKeys(tx, [id], reach)).length === 0)

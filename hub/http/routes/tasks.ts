@@ -35,7 +35,7 @@ const toTask = (task: TaskRow): z.input<typeof TaskView> => ({
   finished_at: task.finishedAt?.toISOString() ?? null,
 });
 
-/** The stored input of an operator's order. A plan has no secret, so a field for a secret is null. */
+/** The stored input of an operator's order. An operator's order of a plan contains no secret, so a field for a secret is null in the stored input. */
 function inputOf(order: TaskCreate) {
   if (order.type === "node.heartbeat_check") return order.input;
   const secrets = order.type === "node.hw_sync_reseed" ? { machine_token: null } : {};

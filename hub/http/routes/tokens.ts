@@ -186,7 +186,7 @@ const rotate = writeRoute({
       throw new ApiError("conflict", `The token ${before.name} is ${statusOf(before, now)}. Create a new token.`);
     const { token, ...secret } = makeSecret();
     const { overlap_seconds: overlapSeconds, expires_in_days: expiresInDays } = body;
-    // Whoever rotates a token sees its secret, so the token counts as them too when it approves a request.
+    // Whoever rotates a token sees its secret, so a request or an approval with the token also counts as that person's.
     const holders = await identitiesOfKey(tx, `token:${before.id}`);
     const knownTo = [...new Set([...holders, ...(await identitiesOf(tx, actor))])];
     const row = await rotateToken(tx, params.id, { ...secret, overlapSeconds, expiresInDays, knownTo });

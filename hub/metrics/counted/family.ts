@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram } from "prom-client";
 
 /**
  * The values that a label may have: a closed list, or at most `most` different texts. A metric with a free text as a label would grow with the fleet,
- * so every further text of an `UpTo` label counts as `other`.
+ * so every text above the limit of an `UpTo` label counts as `other`.
  */
 export type LabelValues = readonly string[] | UpTo;
 export interface UpTo {
@@ -94,7 +94,7 @@ export function histogram<const L extends LabelSets>({
 
 export interface GaugeFamily<L extends LabelSets> extends Family {
   readonly labels: L;
-  /** Replaces all values of the gauge. A combination of labels that `rows` lacks disappears from the answer. */
+  /** Replaces all values of the gauge. A combination of labels that is not in `rows` disappears from the answer to the next scrape. */
   show(rows: readonly { readonly labels: Labels<L>; readonly value: number }[]): void;
 }
 
@@ -112,7 +112,8 @@ export function gauge<const L extends LabelSets>({
   const labelNames = Object.keys(labels);
   const metric = new Gauge({ name, help: `${help}${whose}`, labelNames, registers: [] });
   const bounded = withinLimits(labels);
-  // prom-client gives a gauge without labels the value 0 when it is made and at each reset. A 0 that nobody has read would look like a fact.
+  // prom-client gives a gauge without labels the value 0 when it is made and at each reset. A value 0 that nobody has measured would look like a
+  // measured value.
   const empty = (): void => {
     metric.reset();
     if (labelNames.length === 0) metric.remove();

@@ -3,13 +3,13 @@ import type { Family } from "../counted/family.ts";
 import type { SiteNames } from "./site-names.ts";
 
 /**
- * Gauges that one SQL statement reads together. The statement groups its rows in the database, so the answer has as many rows as the gauges have
+ * Gauges that one SQL statement reads together. The SQL statement groups its rows in the database, so the answer has as many rows as the gauges have
  * values, however large the fleet is.
  */
 export interface GaugeGroup {
   readonly name: string;
   readonly families: readonly Family[];
-  /** Reads the group's rows, and replaces the values of its gauges. */
+  /** Reads the rows of the group of gauges, and replaces the values of the gauges. */
   collect(db: Db, sites: SiteNames): Promise<void>;
   /** Removes the values of the group's gauges, because the last read failed and old values would look like present ones. */
   forget(): void;

@@ -3,8 +3,9 @@ import { gauge } from "../counted/family.ts";
 import { gaugeGroup } from "./group.ts";
 
 /**
- * Tokens that expire within `SOON_DAYS` are counted, so that somebody rotates them in time. A token for `SOON_DAYS` or less is left out, because it would
- * count all its life. The hub does not store when a token was rotated, so the life of a rotated token counts from the end of its old secret.
+ * Tokens that expire within `SOON_DAYS` are counted, so that somebody rotates them in time. A token that lives for `SOON_DAYS` or less is not
+ * counted, because it would be counted during its whole life. The hub does not store when a token was rotated, so the life of a rotated token counts
+ * from the end of its old secret.
  */
 const SOON_DAYS = 7;
 
@@ -79,7 +80,7 @@ type Row = {
 
 const one = (value: number) => [{ labels: {}, value }];
 
-/** What concerns people: requests that wait for them, tokens that expire, and the audit of what they did. */
+/** The gauges about the work of people: requests that wait for a second person, tokens that expire soon, and the checks of the audit log. */
 export const peopleGauges = gaugeGroup({
   name: "people",
   families: [open, oldest, late, expiring, unsealed, whole, verified, checkAge, exportLag],

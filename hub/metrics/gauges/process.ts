@@ -6,9 +6,9 @@ export interface ProcessFacts {
   readonly agents: () => number;
   readonly pool: () => { readonly connections: number; readonly idle: number; readonly waiting: number };
   readonly secretStoreUsable: () => boolean;
-  /** How many kept ends of the audit chain are no longer in the chain. */
+  /** The number of ends of the audit chain that this hub has kept outside the database and that the chain no longer contains. */
   readonly auditHeadsLost: () => number;
-  /** The ends of the certificates that this hub uses, or null for a certificate that the hub does not have. */
+  /** The times at which the certificates of this hub expire, or null for a certificate that the hub does not have. */
   readonly certificates: () => { readonly hub_ca: Date | null; readonly admin_listener: Date | null };
 }
 

@@ -3,13 +3,13 @@ import { sql } from "../../db/orm.ts";
 import type { Db } from "../../db/tx.ts";
 import { OTHER, upTo } from "../counted/family.ts";
 
-/** The largest number of sites and of SKUs with a label value of their own. Each further site or SKU counts as `other`. */
+/** The largest number of sites and of SKUs with a label value of their own. Every site or SKU above this number has the label value `other`. */
 const MOST_SITES = 50;
 const MOST_SKUS = 50;
 /** The label value of an object that belongs to no site, such as a node of manual mode. */
 const NO_SITE = "none";
 
-/** `+ 2` leaves room for `other` and `none`. */
+/** The `+ 2` leaves room for the label values `other` and `none`. */
 export const siteLabel = upTo(MOST_SITES + 2);
 export const skuLabel = upTo(MOST_SKUS);
 

@@ -40,7 +40,7 @@ export const siteGauges = gaugeGroup({
         extract(epoch from now() - coalesce(w.last_poll_at, s.created_at))::float8 as lag,
         coalesce(w.consecutive_failures, 0) as failures, coalesce(w.unreadable_machines, 0) as unreadable
       from maas_sites s left join maas_site_watches w on w.site_id = s.id where s.status = 'active'`);
-    // Several sites above the limit of labels share the label `other`, so the worst of these sites decides.
+    // All sites above the limit of label values share the label `other`, and the gauge shows the worst value of these sites.
     const worst = (of: (row: Row) => number, better: (a: number, b: number) => number) => {
       const shown = new Map<string, number>();
       for (const row of rows) {

@@ -19,7 +19,7 @@ export async function lackOfNode(db: Db | Tx, nodeId: NodeId): Promise<string[]>
   return lacking.map((one) => `${toldLacking(one)}. ${one.nextAction}`);
 }
 
-/** The host of an external node enrolled with its token, so the node waits for its conditions. */
+/** The host of an external node has enrolled with its bootstrap token, so the node becomes `enrolling` and waits for its conditions. */
 export async function enrollExternalNode(tx: Tx, node: Node): Promise<void> {
   if (node.onboardingMode !== "external" || node.status !== "bootstrap_issued") return;
   const move = { from: "bootstrap_issued", to: "enrolling", owner: "onboarding" } as const;
@@ -27,8 +27,8 @@ export async function enrollExternalNode(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Brings a node into service whose host an external system has completed, as soon as the node's conditions let it take work. Neither the external system
- * nor an observed boot decides this. The caller has not locked the node; a repeated call changes nothing.
+ * Brings a node into service whose host an external system has completed, as soon as the node's conditions let it take work. Neither the external
+ * system nor an observed boot decides whether the node comes into service. The caller has not locked the node; a repeated call changes nothing.
  */
 export async function admitExternalNode(tx: Tx, nodeId: NodeId): Promise<void> {
   const node = await lockNode(tx, nodeId);

@@ -11,12 +11,13 @@ export const ATTEMPT_INPUTS = [
   "ready",
 ] as const;
 export type AttemptInput = (typeof ATTEMPT_INPUTS)[number];
-/** The inputs that come by a request; the hub itself finds the others. */
+/** The inputs to an attempt that come by a request; the hub itself finds the other inputs, such as a passed deadline. */
 export type AttemptReport = Extract<AttemptInput, "progress" | "complete" | "fail" | "abandon">;
 
 /**
- * The effect of an input on an attempt. `repeated` means that the input had its effect before, so a repeated request is no error. `ignored` means that
- * the input says nothing about an attempt in this state. Only a request is refused, with a reason that `WHY_REFUSED` tells.
+ * The effect of an input on an attempt. `repeated` means that the input had its effect before, so a repeated request is no error. `ignored` means
+ * that the input says nothing about an attempt in this state. Only an input that comes by a request can be `refused`, and `WHY_REFUSED` tells the
+ * reason.
  */
 export type AttemptEffect =
   | { readonly kind: "moved"; readonly to: ExternalState }
@@ -127,14 +128,17 @@ export const ATTEMPT_TABLE: Readonly<Record<ExternalState, Readonly<Record<Attem
   },
 };
 
-/** Who sends a report: the system that holds the attempt, another system or person, or anybody about an attempt that a newer one has replaced. */
+/** Who sends a report: whether it is the system that holds the attempt, and whether a newer attempt has replaced the reported attempt. */
 export interface Reporter {
   readonly isHolder: boolean;
-  /** True if the node has a newer attempt. */
+  /** True if the node has a newer attempt than the reported one. */
   readonly isSuperseded: boolean;
 }
 
-/** `kept` means that the report is recorded and shown, and never applied. `foreign` means that the reporter may not report this. */
+/**
+ * `kept` means that the report is recorded and shown, and never applied. `foreign` means that the reporter does not hold the attempt, and so may not
+ * send this kind of report.
+ */
 export type ReportEffect = AttemptEffect | { readonly kind: "kept" } | { readonly kind: "foreign" };
 
 /**
@@ -155,7 +159,7 @@ export const holdsNode = (state: ExternalState): boolean => HOLDING.has(state);
 const LEASED: ReadonlySet<ExternalState> = new Set(["begun", "in_progress"]);
 export const isLeased = (state: ExternalState): boolean => LEASED.has(state);
 
-/** What an operator does about an attempt in this state; null if the attempt needs nobody. */
+/** What an operator does about an attempt in each state; null for a state in which an operator need do nothing. */
 export const NEXT_ACTION: Readonly<Record<ExternalState, string | null>> = {
   begun: null,
   in_progress: null,

@@ -103,7 +103,7 @@ async function freeNode(tx: Tx, id: NodeId, request: BeginRequest): Promise<Node
     throw refuse(
       `its node is of ${node.onboardingMode} mode. Decommission the node first, if another system is to provision the host.`,
     );
-  // The SKU decides about the hardware that a tenant gets, so a host does not change it by the way.
+  // The SKU decides which hardware a tenant gets, so a new provisioning of the host must not change the node's SKU as a side effect.
   for (const [field, said, has] of [
     ["sku_id", request.sku_id, node.sku],
     ["region_code", request.region_code, node.regionCode],
@@ -112,7 +112,7 @@ async function freeNode(tx: Tx, id: NodeId, request: BeginRequest): Promise<Node
       throw refuse(
         `its node has the ${field} ${has}, and the request says ${said}. Send ${has}, or remove the node first.`,
       );
-  // No external system quarantines, and who set a quarantine decides who lifts it (decision N4).
+  // No external system sets or lifts a quarantine, and who set a quarantine decides who may lift it (decision N4).
   if (node.status === "quarantined")
     throw refuse(
       `the node is quarantined by ${node.quarantinedBy}, and no provisioning lifts a quarantine. When its cause is gone, a person lifts it with lift-node-quarantine.`,
@@ -130,7 +130,7 @@ async function freeNode(tx: Tx, id: NodeId, request: BeginRequest): Promise<Node
   return id;
 }
 
-/** An attempt whose lease has run out holds nothing, even if no sweep has seen that yet. */
+/** An attempt whose lease has run out no longer holds its node, even if no sweep has recorded that yet. */
 async function mustBeOver(
   tx: Tx,
   node: Node,

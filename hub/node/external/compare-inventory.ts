@@ -9,7 +9,7 @@ export type Said = (typeof SAID)[number];
 /** What the hub knows about a host: null without a node, and `attempt` null for a node without an attempt. */
 export type Known = { readonly mode: OnboardingMode; readonly attempt: ExternalState | null } | null;
 
-/** A finding whose report the hub may record by itself, because the external system says it about its own attempt. */
+/** The findings that the hub may record as reports by itself, because the external system says them about its own attempt. */
 export const REPORT_OF_FINDING = {
   completion_unheard: "complete",
   failure_unheard: "fail",

@@ -5,7 +5,7 @@ import { recordNodeEvent } from "../../db/queries/node-events.ts";
 import type { ExternalAttemptRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 
-/** Tells a change of an attempt in the node's history and as a domain event. */
+/** Records a change of a provisioning attempt in the node's history and as a domain event. */
 export async function tellAttempt(
   tx: Tx,
   { id, number, state, provisioner, reason, failureCode, generation }: ExternalAttemptRow,
@@ -37,7 +37,7 @@ export async function tellAttempt(
   });
 }
 
-/** Moves an attempt by a compare-and-swap, and tells the change; a report that leaves the state as it is tells nothing. */
+/** Moves a provisioning attempt by a compare-and-swap and records the change; a report that leaves the attempt's state as it is records no change. */
 export async function moveAndTell(
   tx: Tx,
   attempt: ExternalAttemptRow,
@@ -46,7 +46,7 @@ export async function moveAndTell(
   owner: string,
 ): Promise<ExternalAttemptRow> {
   const now = await moveAttempt(tx, attempt.id, { from: attempt.state, ...move });
-  // The caller holds the node's row, and every change of an attempt does, so the state is the one that the caller has read.
+  // Every change of an attempt needs the lock of the node's row, which the caller holds, so the attempt still has the state that the caller has read.
   if (now === null) throw new Error(`attempt ${attempt.id} is not ${attempt.state} any more`);
   if (now.state !== attempt.state) await tellAttempt(tx, now, node, owner);
   return now;

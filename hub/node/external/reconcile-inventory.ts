@@ -16,8 +16,9 @@ interface Compared {
 }
 
 /**
- * Compares the hosts of an external system with the nodes that the hub knows, host by host. With `apply`, the hub records a completion or failure that
- * it has not heard of, if the caller holds the attempt. Nothing else changes. Only a whole inventory says something about hosts that it does not name.
+ * Compares the hosts of an external system with the nodes that the hub knows, host by host. With `apply`, the hub records a completion or failure
+ * that it has not heard of, if the caller holds the attempt. Nothing else changes. Only an inventory that is `whole` says something about hosts that
+ * the inventory does not name.
  */
 export async function reconcileInventory(
   tx: Tx,

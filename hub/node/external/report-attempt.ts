@@ -12,7 +12,7 @@ import { completeIfReady } from "./admit-node.ts";
 import { effectOfReport, WHY_REFUSED } from "./attempt-table.ts";
 import { moveAndTell } from "./move-attempt.ts";
 
-/** A report about an attempt. Its texts come from outside, and are stored without credentials. */
+/** A report about an attempt. The texts of a report come from outside of Muster, and the hub stores them without credentials. */
 export type Report =
   | { readonly kind: "progress"; readonly step: string; readonly percent: number | undefined }
   | { readonly kind: "complete"; readonly facts: ExternalFacts }
@@ -100,7 +100,7 @@ async function apply(
   }
 }
 
-/** A completed host need not enroll: the node waits for its conditions, whoever reports them. */
+/** A host whose provisioning is completed need not enroll: its node waits for its conditions, whoever reports them. */
 async function complete(
   tx: Tx,
   attempt: ExternalAttemptRow,

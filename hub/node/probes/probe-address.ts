@@ -5,9 +5,12 @@ import type { ProbeOutcome } from "./probe-verdict.ts";
 
 /** How the hub finds the address of a host, and to which addresses it may connect. */
 export interface ProbeNetwork {
-  /** Returns the addresses of a name, and none if DNS says that it has none. It throws if DNS gives no such answer before the signal is aborted. */
+  /**
+   * Returns the addresses of a name, and none if DNS says that it has none. `resolve` throws if DNS fails, or does not answer before the signal is
+   * aborted.
+   */
   readonly resolve: (name: string, signal: AbortSignal) => Promise<readonly string[]>;
-  /** True if no probe may connect to the address, which is that of the host or one behind the host's name. */
+  /** True if no probe may connect to `address`, which is the host's own address or one to which the host's name resolves. */
   readonly isForbidden: (address: string, host: string) => boolean;
 }
 
@@ -15,12 +18,15 @@ export interface ProbeNetwork {
 export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
 
-/** The answers of DNS that a name does not exist or has no address. Every other failure is one of DNS, which says nothing about the host. */
+/**
+ * The error codes by which DNS says that a name does not exist or has no address. Every other error code is a fault of DNS, which says nothing about
+ * the host.
+ */
 const NO_SUCH = new Set(["ENOTFOUND", "ENODATA", "EBADNAME"]);
 
 /**
- * The network of a hub. The names are asked of DNS by a resolver of their own, because the system's resolver has few threads, which slow answers about
- * hosts would take from the hub's other work.
+ * The network of a hub. The hub asks DNS about hosts' names by a resolver of its own, because the system's resolver has few threads, and slow answers
+ * would take these threads from the hub's other work.
  */
 export const HUB_NETWORK: ProbeNetwork = {
   resolve: async (name, signal) => {
@@ -43,12 +49,13 @@ export type Addressed = { readonly kind: "address"; readonly address: string } |
 const NO_ADDRESS =
   "The node has no address, so the hub cannot probe its host. Let MAAS or the node's agent report one, or the external system in the facts of its completion (host).";
 
-/** The part of a probe's time that DNS may take, so that a name with an address and a late second answer is still probed. */
+/** The part of a probe's time that DNS may take, so that a host with one known address is still probed if DNS answers late about IPv4 or IPv6. */
 const FOR_DNS = 0.5;
 
 /**
- * Returns the address to which a probe connects. The hub checks the addresses behind a name at each probe, and connects to a checked address and never
- * to the name, so that a changed answer of DNS leads the hub nowhere else. One forbidden address among several is enough to refuse all.
+ * Returns the address to which a probe connects. The hub checks the addresses behind a name at each probe, and connects to a checked address and
+ * never to the name, so that a changed answer of DNS leads the hub nowhere else. If one of several addresses of a name is forbidden, the hub does not
+ * probe the host at all.
  */
 export async function addressOf(
   host: string | null,

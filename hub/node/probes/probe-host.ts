@@ -12,7 +12,7 @@ const SHOWN_BANNER = 60;
 const HEADER_BYTES = 8 * 1024;
 /** A server of SSH 2.0 that also speaks older protocols says 1.99 (RFC 4253, 5.1). */
 const SSH_2 = /^SSH-(2\.0|1\.99)-/;
-/** The largest number of answers with a status below 200 before the answer itself. */
+/** The largest number of interim HTTP answers (status below 200) that a host may send before the final answer. */
 const MOST_INTERIM = 8;
 
 interface Target {
@@ -32,8 +32,9 @@ interface Reach {
 }
 
 /**
- * Makes one probe of a host, which ends within the probe's time-out or when `closing` aborts. The hub connects only to the node's own address, follows no
- * redirects and reads no body of an answer, so neither a host nor a tenant on it can lead the hub to another place or make it read for long.
+ * Makes one probe of a host, which ends within the probe's time-out or when `closing` aborts. The hub connects only to the node's own address,
+ * follows no redirects and reads no body of an answer, so neither a host nor a tenant on it can lead the hub to another place or make it read for
+ * long.
  */
 export async function probeHost(
   { host, probe }: Target,
@@ -50,7 +51,7 @@ export async function probeHost(
   const reach: Reach = { address, place, heard, signal: AbortSignal.any([until, closing]) };
   try {
     reach.signal.throwIfAborted();
-    // Whatever the host does, no way of asking outlasts the time, because an answer that never comes would hold one of the hub's few places for ever.
+    // A probe ends at its time limit whatever the host does, because an endless probe would take one of the hub's few places for probes.
     return await Promise.race([ask(probe, host ?? address, reach), whenAborted(reach.signal)]);
   } catch (error) {
     if (closing.aborted) return { kind: "not_tried", saw: "The hub stopped before the host answered." };
@@ -62,7 +63,7 @@ export async function probeHost(
   }
 }
 
-/** The signal must not have been aborted before. */
+/** The caller of `whenAborted` passes an AbortSignal that is not aborted yet. */
 function whenAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
@@ -86,7 +87,7 @@ function ask(probe: Probe, name: string, reach: Reach): Promise<ProbeOutcome> {
 /** Opens a connection, and closes it after its use whatever happens. */
 async function connected<T>(port: number, { address, signal }: Reach, use: (socket: Socket) => Promise<T>): Promise<T> {
   const socket = connect({ host: address, port, signal });
-  // A socket that nobody listens to any more would end the hub by a late error.
+  // Without an `error` listener, a late error of the socket would end the hub's process.
   socket.on("error", () => undefined);
   try {
     await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
@@ -108,7 +109,10 @@ const askSsh = ({ port }: Probe, reach: Reach): Promise<ProbeOutcome> =>
       : fail("WrongBanner", `${reach.place} answered ${printable(said)}, which is no banner of SSH 2.0.`);
   });
 
-/** Reads to the end of the banner, or as much as a server may say before it. Without a banner it returns the first line. */
+/**
+ * Reads to the end of the SSH banner, or at most as many bytes as a server may send before its banner. If the host sends no SSH banner, `readBanner`
+ * returns the first line that the host sent.
+ */
 async function readBanner(socket: Socket, heard: Reach["heard"]): Promise<string> {
   let read = "";
   for await (const part of socket as AsyncIterable<Buffer>) {
@@ -123,7 +127,7 @@ async function readBanner(socket: Socket, heard: Reach["heard"]): Promise<string
   return read.split("\n", 1)[0]?.slice(0, BANNER_BYTES) ?? "";
 }
 
-/** The begin of what a host said, as far as it is printable ASCII, so that no host writes control characters into a message. */
+/** The beginning of what a host said, as far as it is printable ASCII, so that no host writes control characters into a message. */
 const printable = (text: string): string =>
   JSON.stringify(/^[\x20-\x7e]*/.exec(text)?.[0].slice(0, SHOWN_BANNER) ?? "");
 
@@ -153,7 +157,7 @@ function askHttp(probe: HttpProbe, name: string, reach: Reach): Promise<ProbeOut
       : fail("WrongStatus", `${reach.place} answered with status ${status}, and not ${expected}.`);
   return new Promise((resolve, reject) => {
     const request = (secure ? httpsRequest : httpRequest)(options, (response) => {
-      // The status is enough, so the hub reads nothing of the body.
+      // A probe compares only the status of the HTTP answer, so the hub reads nothing of the body.
       response.on("error", () => undefined).destroy();
       resolve(told(response.statusCode));
     });

@@ -1,7 +1,7 @@
 import type { Probe } from "../../../shared/probes.ts";
 import type { ConditionStatus } from "../../../shared/readiness.ts";
 
-/** How a host can fail a probe. Each is also the reason of the node's condition. */
+/** How a host can fail a probe. Each name of a failure is also the reason of the condition that the node gets. */
 export type ProbeFailure =
   | "Refused"
   | "TimedOut"
@@ -23,19 +23,19 @@ export type ProbeOutcome =
   | { readonly kind: "not_tried"; readonly saw: string };
 export type ProbeResult = Exclude<ProbeOutcome, { readonly kind: "not_tried" }>;
 
-/** What the results of a probe say so far. One of `successes` and `failures` is 0. */
+/** The present status of a probe, and how many of its latest results in a row were successes or failures. One of `successes` and `failures` is 0. */
 export interface Counted {
   readonly status: ConditionStatus;
   readonly successes: number;
   readonly failures: number;
 }
 
-/** The count of a probe that has had no result, or none that still counts. */
+/** The count of a probe that has no result yet, or whose earlier results no longer count. */
 export const UNCOUNTED: Counted = { status: "Unknown", successes: 0, failures: 0 };
 
 /**
- * Counts a result. The status changes only after as many results in a row as the probe asks for, so before enough results a new probe is Unknown. A host
- * without an address is Unknown at once.
+ * Counts a result. The status changes only after as many results in a row as the probe asks for, so before enough results a new probe is Unknown. For
+ * a host without an address that the hub may probe, the status becomes Unknown at once.
  */
 export function countResult(
   before: Counted,
@@ -57,7 +57,10 @@ export interface ToldResult {
   readonly message: string;
 }
 
-/** The condition that the node has after a result. While the results contradict the status, the reason says so, and the message counts them. */
+/**
+ * Returns the condition that the node has after a result of a probe. While the latest results contradict the condition's status, the condition's
+ * reason says so, and its message gives the number of these results.
+ */
 export function toldResult(
   { status, successes, failures }: Counted,
   result: ProbeResult,

@@ -10,25 +10,26 @@ import { HUB_NETWORK, type ProbeNetwork } from "./probe-address.ts";
 import { probeHost } from "./probe-host.ts";
 import { type MadeProbe, recordResults } from "./record-results.ts";
 
-/** The largest number of probes of one hub that are made or whose results wait, and so of its sockets to hosts. */
+/** The largest number of probes of one hub that run or whose results wait to be written, which also limits the hub's sockets to hosts. */
 const MOST_AT_ONCE = 128;
 const PLAN_EVERY_MS = 10_000;
 const CLAIM_EVERY_MS = 1_000;
 const WRITE_EVERY_MS = 5_000;
-/** The largest number of results in one transaction, which holds the rows of their nodes. */
+/** The largest number of probe results that one transaction writes, while it locks the rows of their nodes. */
 const WRITTEN_AT_ONCE = 50;
 
 export interface ProberOptions {
   readonly inTx: InTx;
   readonly log: Log;
-  /** By default DNS and the addresses that the hub may probe; tests give another. */
+  /** How the hub finds hosts' addresses and which of them it may probe; the default is `HUB_NETWORK`, and tests give another. */
   readonly network?: ProbeNetwork;
   readonly mostAtOnce?: number;
 }
 
 /**
  * Probes the hosts of the nodes whose profiles list probes. Any number of hubs share the work: each claims probes that are due and no other hub has
- * claimed. No transaction is open while a probe runs. Results are written together, as many as have come while the transaction before was committed.
+ * claimed. No transaction is open while a probe runs. The hub writes results of probes in batches: each batch has the results that arrived while the
+ * batch before was committed.
  */
 export function startProber(options: ProberOptions): { close(): Promise<void> } {
   const { inTx, log, network = HUB_NETWORK, mostAtOnce = MOST_AT_ONCE } = options;
@@ -70,7 +71,7 @@ export function startProber(options: ProberOptions): { close(): Promise<void> } 
     }
   };
   const plan = async (): Promise<void> => {
-    // A fault of the hub's network concerns all hosts, so one line tells of many probes.
+    // A fault of the hub's network concerns the probes of all hosts, so one log line counts all probes that the hub could not make.
     if (untried.count > 0) log.warn("the hub could not probe hosts", { probes: untried.count, last: untried.why });
     untried.count = 0;
     const changed = await planProbes(inTx);

@@ -16,13 +16,14 @@ export interface MadeProbe {
 interface Recorded {
   /** The number of results that count. */
   readonly counting: number;
-  /** The nodes of external systems that may come into service by a host that has answered. */
+  /** The nodes of external systems that may come into service because their hosts have answered a probe. */
   readonly mayBeReady: readonly NodeId[];
 }
 
 /**
- * Writes the results of probes into the conditions of their nodes, and then brings each node into service that became ready by them. If a transaction with
- * all results fails, each result gets its own, so that one node's fault costs no other node its result. Returns the number of results that count.
+ * Writes the results of probes into the conditions of their nodes, and then brings each node into service that became ready by them. If the
+ * transaction with all results fails, the hub writes each result in a transaction of its own, so that a fault with one node does not lose the results
+ * of other nodes. Returns the number of results that count.
  */
 export async function recordResults(
   { inTx, log }: { readonly inTx: InTx; readonly log: Log },
@@ -65,8 +66,9 @@ async function oneByOne(
 }
 
 /**
- * A result is dropped if the node has another generation or address than at the claim, or if the probe was claimed again, changed or ended since, because
- * it would say something about another system. If the last result counts no more, nobody knows what the host has done since, so the count begins anew.
+ * The result of a probe is dropped if the node's generation or address has changed since the claim, or if the probe was claimed again, changed or
+ * ended, because the result would be about another system. If the last result of a probe no longer counts, nobody knows what the host has done since,
+ * so the count of results begins anew.
  */
 async function writeResults(tx: Tx, made: readonly MadeProbe[]): Promise<Recorded> {
   const nodes = await lockProbedNodes(tx, [...new Set(made.map(({ claimed }) => claimed.nodeId))]);
@@ -92,7 +94,7 @@ async function writeResults(tx: Tx, made: readonly MadeProbe[]): Promise<Recorde
   return { counting, mayBeReady };
 }
 
-/** Rows are written in one order, so that two hubs do not wait for each other. */
+/** Every hub writes results in the same order of nodes and probes, so that two hubs cannot deadlock. */
 const byNodeAndName = (a: MadeProbe, b: MadeProbe): number => {
   const [left, right] = [a, b].map(({ claimed }) => `${claimed.nodeId} ${claimed.probe.name}`) as [string, string];
   return left < right ? -1 : 1;

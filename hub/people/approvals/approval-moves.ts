@@ -1,7 +1,7 @@
 import type { ApprovalState } from "../../../shared/api/approvals.ts";
 
 /**
- * The states that may follow each state of an approval. An approved request may be approved again, by another person, if the first one no longer
+ * The states that may follow each state of an approval. An approved request may be approved again, by another person, if the first approver no longer
  * counts.
  */
 const MOVES: Readonly<Record<ApprovalState, readonly ApprovalState[]>> = {

@@ -17,16 +17,19 @@ import { callerKey, HOW_TO_BE_KNOWN, identitiesOf, mayBeAnybody } from "./identi
 import { HUB, moveApproval, tellApproval } from "./move-approval.ts";
 
 /**
- * The largest numbers of open approvals: of one requester with all their tokens at one site, and of one site. So neither a requester nor a site takes the approvals of
- * others, and each of them expires after some hours.
+ * The largest numbers of open approvals at one site: of one requester with all their tokens, and of all requesters together. These limits keep a
+ * requester or a site from using up the approvals of others; each open approval expires after some hours.
  */
 export const MOST_OPEN = { requester: 50, site: 500 } as const;
 
-/** What the hub has locked of what a request finds only when it is carried out. An approval is for exactly these objects. */
+/**
+ * The objects of a request that the hub finds and locks only when it carries out the request, for example the nodes of a filter. An approval is for
+ * exactly these objects.
+ */
 export interface Fixed {
   readonly of: "nodes" | "machines" | "profile";
   readonly ids: readonly string[];
-  /** The names of the objects for the second person, if the ids say nothing to a person. */
+  /** The names of the objects, for the second person, if the ids mean nothing to a person. */
   readonly names?: readonly string[];
 }
 
@@ -47,8 +50,8 @@ export interface ApprovableRequest {
 }
 
 /**
- * The hash by which the hub knows the repeated request. Defaults are part of the parsed body, so leaving out a default changes nothing. The order of
- * the fixed objects says nothing.
+ * The hash by which the hub recognizes a repetition of a request that needs an approval. The parsed body contains the default values, so a request
+ * that leaves out a default has the same hash. The order of the ids of the request's objects does not change the hash of the request.
  */
 export const requestHash = ({ operation, params, body, fixed }: ApprovableRequest): string =>
   sha256Hex(canonicalJson([operation, params, body, ...(fixed === null ? [] : [fixed.of, fixed.ids.toSorted()])]));
@@ -86,7 +89,7 @@ export async function askApproval(
   return found;
 }
 
-/** Nobody could approve the request of somebody whom the hub cannot tell from the second person, so the hub asks nobody. */
+/** If the hub cannot tell the requester from other people, nobody counts as a second person, so the hub refuses the request and asks for no approval. */
 const unknownRequester = ({ name }: Actor, { does }: Asked): ApiError =>
   new ApiError(
     "conflict",

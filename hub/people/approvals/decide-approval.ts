@@ -24,7 +24,7 @@ function mustHaveNeededRight({ role, name }: Actor, { neededRight, operation }: 
   );
 }
 
-/** Throws unless the caller is somebody other than the requester for sure. */
+/** Throws if the caller may be the same person as the requester. */
 async function mustBeAnother(db: Db | Tx, actor: Actor, approval: FoundApproval): Promise<void> {
   const [own, requester] = [await identitiesOf(db, actor), await requesterIdentities(db, approval)];
   if (!mayBeOne(own, requester)) return;

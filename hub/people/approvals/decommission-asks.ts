@@ -7,9 +7,10 @@ import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 export type DecommissionAsked = BatchOperation | ({ readonly mode: "storage_cleanup" } & StorageCleanupCreate);
 
 /**
- * True for a mode that takes a host out of the fleet for good. A full decommission does the same as a drain, a release and a remove one after another,
- * so the release and the remove ask as much as the full decommission. A drain asks nothing, because an operator can activate a drained node again: the
- * hub releases no retired node by itself whose profile has the entry `erase` or `full_decommission` (`retirementsOf`).
+ * True for a mode that takes a host out of the fleet for good. A full decommission does the same as a drain, a release and a remove one after
+ * another, so the release and the remove need a second person just as the full decommission does. A drain needs no second person, because an operator
+ * can activate a drained node again. The hub by itself never releases a retired node whose profile has the entry `erase` or `full_decommission`
+ * (`retirementsOf`).
  */
 export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
   drain: false,
@@ -25,9 +26,9 @@ export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
 const cleansDisks = (storage: "none" | "local" | "weka" | "all"): boolean => storage === "local" || storage === "all";
 
 /**
- * When a mode costs a node the data on the disks of its host. `by_option`: if the request cleans local storage; Weka mounts hold no data on the host.
- * `while_held`: while MAAS has not released the machine for the hub. A removed node asks nobody any more, so whoever removes it takes away what protects
- * the disks of its host.
+ * When each mode of a decommission destroys the data on the disks of the node's host. `by_option`: if the request includes the cleaning of local
+ * storage; Weka mounts hold no data on the host. `while_held`: if the hub has not released the machine in MAAS before the request. After a remove, no
+ * profile asks for a second person before the disks of the node's host are erased, so the remove itself needs the second person.
  */
 const LOSES_DISKS: Readonly<Record<DecommissionMode, "never" | "by_option" | "while_held" | "always">> = {
   drain: "never",
@@ -36,10 +37,11 @@ const LOSES_DISKS: Readonly<Record<DecommissionMode, "never" | "by_option" | "wh
   remove: "while_held",
   soft_reset: "by_option",
   storage_cleanup: "by_option",
-  // The new deploy overwrites the disk of the system.
+  // The new deploy of a reimage overwrites the disk of the host's system.
   reimage: "always",
   full_decommission: "always",
-  // The tenant's own data is lost at the tenant's own request, as at the end of an allocation, which asks for no second person either (decision N11).
+  // A reinstall loses the tenant's own data at the tenant's own request, like the end of an allocation, and neither asks for a second person
+  // (decision N11).
   reinstall: "never",
 };
 
@@ -61,8 +63,8 @@ function losesDisks(request: DecommissionAsked, holdsDisks: boolean): boolean {
 }
 
 /**
- * The entries of `second_person` that a request for a decommission touches. `holdsDisks` says whether a machine of the nodes was not released in MAAS by
- * the hub, so that its disks may hold the data of the node.
+ * Returns the entries of `second_person` in a profile that make this request for a decommission need a second person. `holdsDisks` is true if the hub
+ * has not released the machine of at least one of the nodes in MAAS, so that disks may hold the data of a node.
  */
 export const touchedBy = (request: DecommissionAsked, holdsDisks: boolean): readonly SecondPerson[] => [
   ...(losesDisks(request, holdsDisks) ? (["erase"] as const) : []),
@@ -80,10 +82,10 @@ const WORDS: Readonly<Record<DecommissionMode, string>> = {
   reinstall: "Install anew",
 };
 
-/** The most names that one sentence for a second person tells. */
+/** The largest number of names in one sentence for the second person. */
 const MOST_NAMES = 20;
 
-/** Tells names in their order, and of many names only how many are left out. */
+/** Lists names in alphabetical order; after the first `MOST_NAMES` names, the text only says how many more there are. */
 export function someOf(names: readonly string[]): string {
   const told = names.toSorted().slice(0, MOST_NAMES).join(", ");
   return names.length <= MOST_NAMES ? told : `${told} and ${names.length - MOST_NAMES} more`;

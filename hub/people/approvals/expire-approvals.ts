@@ -7,7 +7,7 @@ import { HUB, moveApproval } from "./move-approval.ts";
 const EVERY_MS = 60_000;
 const AT_ONCE = 100;
 
-/** Tells by events which approvals have expired. An approval whose time is over counts as expired before this sweep, too. */
+/** Tells by events which approvals have expired. An approval counts as expired as soon as its time is over, even before this sweep. */
 export const expireApprovals = (inTx: InTx): Promise<number> =>
   inTx(async (tx) => {
     const past = await lockPastApprovals(tx, AT_ONCE);

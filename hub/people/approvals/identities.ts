@@ -3,13 +3,13 @@ import { readToken } from "../../db/queries/api-tokens.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import type { Actor } from "../actor.ts";
 
-/** In `api_tokens.known_to`: nobody knows who has seen the secret of the token. */
+/** The value in `api_tokens.known_to` if nobody knows who has seen the secret of the token. */
 const ANYBODY = "anybody";
 const PERSON = "person:";
 
 type Caller = Pick<Actor, "personId" | "machineId" | "tokenId" | "name">;
 
-/** The owner of the caller's credential: a person who signed in, a machine of the provider, or an API token. */
+/** The owner of the caller's credential: a person who signed in, a machine of the identity provider, or an API token. */
 export function callerKey({ personId, machineId, tokenId, name }: Caller): string {
   if (personId !== null) return `${PERSON}${personId}`;
   if (machineId !== undefined) return `machine:${machineId}`;
@@ -17,7 +17,7 @@ export function callerKey({ personId, machineId, tokenId, name }: Caller): strin
   throw new Error(`${name} has no credential, and so cannot ask for or give an approval`);
 }
 
-/** The two parts of the key of a caller. */
+/** Splits the key of a caller, such as `person:<id>` or `token:<id>`, into its kind and its id. */
 export function keyParts(key: string): { readonly kind: string; readonly id: string } {
   const at = key.indexOf(":");
   return { kind: key.slice(0, at), id: key.slice(at + 1) };
@@ -40,22 +40,22 @@ export const identitiesOf = (db: Db | Tx, caller: Caller): Promise<readonly stri
 
 /**
  * True if the hub cannot say which people the identities name. A token or a machine is no person: the first admin token, the tokens of older hubs and
- * the machines of the provider are known by their ids only, and any person may hold their secrets.
+ * the machines of the identity provider are known by their ids only, and any person may hold their secrets.
  */
 export const mayBeAnybody = (identities: readonly string[]): boolean =>
   identities.length === 0 || identities.some((one) => !one.startsWith(PERSON));
 
-/** What makes a credential known to people, for the errors about a credential of which the hub knows nobody. */
+/** The part of an error text that says which credentials anybody may hold, and which credentials tell the hub who a person is. */
 export const HOW_TO_BE_KNOWN =
   "The first admin token, a token of an older version, a machine's access token, and each token that one of them has created may be in the hands of anybody. Sign in as a person, or use a token that a person who had signed in has created.";
 
-/** True if both sets may name one person. */
+/** True if both sets of identities may include the same person. */
 export const mayBeOne = (some: readonly string[], others: readonly string[]): boolean =>
   mayBeAnybody(some) || mayBeAnybody(others) || some.some((one) => others.includes(one));
 
 /**
- * Everybody who may be the requester: who knew the requester's token when the request came, and who knows it now. A person who rotates the token
- * afterwards can send the request with it, and so counts as the requester too.
+ * Everybody who may be the requester: who knew the requester's token when the request came, and who knows it now. A person who rotates the
+ * requester's token after the request can send the request with the new secret, and so counts as the requester too.
  */
 export async function requesterIdentities(
   db: Db | Tx,

@@ -21,8 +21,8 @@ const EVENT_OF = {
 export const HUB: AuditSource = { actor: "hub", role: "none", requestId: null };
 
 /**
- * The only function that changes the state of an approval. The caller has locked the row. The audit has an entry of the route for a decision of a
- * person, so `moveApproval` writes an entry only for the other moves.
+ * The only function that changes the state of an approval. The caller has locked the row. The route by which a person decides about an approval
+ * writes the audit entry of the decision, so `moveApproval` writes an entry only for the other changes of state.
  */
 export async function moveApproval(
   tx: Tx,
@@ -35,7 +35,7 @@ export async function moveApproval(
   await tellApproval(tx, approval, to, source);
 }
 
-/** Writes the event of a new state, and its audit entry if no route writes one. */
+/** Writes the event of an approval's new state, and the audit entry if no route writes one. */
 export async function tellApproval(tx: Tx, row: ApprovalRow, state: ApprovalState, source: AuditSource): Promise<void> {
   await recordDomainEvent(tx, {
     type: EVENT_OF[state],
@@ -56,7 +56,7 @@ export async function tellApproval(tx: Tx, row: ApprovalRow, state: ApprovalStat
   await recordAudit(tx, { ...entry, action: EVENT_OF[state], details: { ...details, because: row.because } });
 }
 
-/** What follows an approval in each state, for somebody who wants to move the approval to a state that it cannot take. */
+/** What can be done about an approval in each state, for a person who asked for a change that this state does not allow. */
 const NEXT: Readonly<Record<ApprovalState, string>> = {
   pending: "Another person has to approve it first (grant-approval).",
   approved: "Its requester sends the request again and names the approval.",

@@ -3,8 +3,9 @@ import type { ProfileCreate } from "../../../shared/api/profiles.ts";
 import { canonicalJson } from "../../../shared/json.ts";
 
 /**
- * What a field of a profile decides. `scripts`: code that runs on hosts, or the system that is installed there. `disks`: disks and folders that are
- * formatted or emptied there, which the entries `scripts` and `erase` both protect. `rule`: the list of what waits for a second person. `plain`: everything else.
+ * What a field of a profile decides. `scripts`: the field decides which code runs on hosts, or which system is installed on them. `disks`: the field
+ * decides which disks and folders of a host are formatted or emptied; the entries `scripts` and `erase` of `second_person` both protect it. `rule`:
+ * the field `second_person`, which lists what needs a second person. `plain`: everything else.
  */
 export const PROFILE_FIELDS: Readonly<Record<keyof ProfileCreate, "scripts" | "disks" | "rule" | "plain">> = {
   name: "plain",
@@ -64,7 +65,7 @@ interface Rules {
 }
 
 type Protected = "scripts" | "disks";
-/** The fields that each entry of `second_person` protects. */
+/** The kinds of profile fields that each entry of `second_person` protects. */
 const PROTECTS: Readonly<Record<SecondPerson, readonly Protected[]>> = {
   erase: ["disks"],
   full_decommission: [],
@@ -73,7 +74,7 @@ const PROTECTS: Readonly<Record<SecondPerson, readonly Protected[]>> = {
 const isOneOf = (kinds: readonly Protected[], field: keyof ProfileCreate): boolean =>
   kinds.some((kind) => PROFILE_FIELDS[field] === kind);
 
-/** The fields that a request changes and that the entry protects. */
+/** The fields of a profile that a request changes and that the given entry of `second_person` protects. */
 const changedOf = (entry: SecondPerson, from: Fields, to: Fields): readonly string[] =>
   (Object.keys(PROFILE_FIELDS) as (keyof ProfileCreate)[]).filter(
     (field) =>
@@ -85,13 +86,16 @@ const changedOf = (entry: SecondPerson, from: Fields, to: Fields): readonly stri
 const lackOf = (asks: readonly SecondPerson[], others: readonly SecondPerson[]): SecondPerson[] =>
   asks.filter((entry) => !others.includes(entry));
 
-/** What a request changes that a second person must see, in words, and the profiles that ask for it. */
+/** Why a change of a profile needs a second person: the entries of `second_person` with their profiles, and the fields that the change concerns. */
 export interface ProfileAsks {
   readonly because: Because;
   readonly changes: readonly string[];
 }
 
-/** Judges the change of a profile by the rules of the profile before the change, so that nobody can first take away the rule. */
+/**
+ * Judges the change of a profile by the profile's `second_person` from before the change, so that nobody can remove an entry first and then change
+ * the protected fields alone.
+ */
 export function changeAsks(before: ProfileCreate, patch: Fields): ProfileAsks {
   const rules = before.second_person;
   const fields = new Set(rules.flatMap((entry) => changedOf(entry, before, patch)));
@@ -105,8 +109,8 @@ export function changeAsks(before: ProfileCreate, patch: Fields): ProfileAsks {
 }
 
 /**
- * Judges a new profile by the rules of the site's other profiles, because hosts that are onboarded with the new profile would run scripts, or be
- * erased, that a second person has not seen. `defaults` is a profile in which the request names no field.
+ * Judges a new profile by its own `second_person` and by those of the site's other profiles, because hosts with the new profile would run scripts, or
+ * be erased, that no second person has seen. `defaults` is the profile that a request makes if it names no field.
  */
 export function creationAsks(created: ProfileCreate, others: readonly Rules[], defaults: Fields): ProfileAsks {
   const asked = [{ profile: created.name, secondPerson: created.second_person }, ...others];
@@ -121,7 +125,7 @@ export function creationAsks(created: ProfileCreate, others: readonly Rules[], d
   return { because, changes: [...fields, ...(lacks ? ["second_person"] : [])] };
 }
 
-/** What one request asks that makes two changes of a profile. */
+/** Joins the reasons for a second person of a request that makes two changes of a profile. */
 export function bothAsk(one: ProfileAsks, other: ProfileAsks): ProfileAsks {
   const isNew = ({ entry, profile }: Because[number]): boolean =>
     !one.because.some((known) => known.entry === entry && known.profile === profile);
@@ -131,6 +135,6 @@ export function bothAsk(one: ProfileAsks, other: ProfileAsks): ProfileAsks {
   };
 }
 
-/** The entries that hosts lose if they have the profile `to` in place of the profile `from`. */
+/** Returns the entries of `second_person` that no longer protect hosts if their profile changes from `from` to `to`. */
 export const moveAsks = (from: Rules, to: Rules): Because =>
   lackOf(from.secondPerson, to.secondPerson).map((entry) => ({ entry, profile: from.profile }));

@@ -25,8 +25,8 @@ import {
 import { moveApproval } from "./move-approval.ts";
 
 /**
- * Uses an approval in the transaction of the approved request. The lock of the row makes sure that one request uses the approval, also under two hubs.
- * Throws `approval_unusable` if the approval is not one of this request, or does not count any more.
+ * Uses an approval in the transaction of the approved request. The lock of the approval's row makes sure that only one request uses the approval,
+ * even if two hubs try at once. Throws `approval_unusable` if the approval is not one of this request, or does not count any more.
  */
 export async function useApproval(
   tx: Tx,
@@ -92,9 +92,10 @@ async function faultOf(tx: Tx, approval: FoundApproval, signIn: SignIn): Promise
 type Holder = Reach & { readonly role: ApiRole };
 
 /**
- * What the second person may do now: a token as it is now, and a person by the rules of roles that are in force. The newest open session on the page
- * tells the claims of the person. Without one, the access token of the approval tells them as long as the access token is valid. Otherwise the hub knows
- * nothing of the person, and the approval does not count.
+ * What the second person may do now: a token has its present rights, and a person has the rights that the present rules of roles give. The hub takes
+ * the person's claims from the person's newest open session in the console. Without an open session, the hub takes the claims from the approver's
+ * access token while the token is valid. If the hub has no claims of the second person, it does not know the person's rights, and the approval does
+ * not count.
  */
 async function holderNow(tx: Tx, approval: FoundApproval, { oidc }: SignIn): Promise<Holder | "unknown" | null> {
   const { kind, id } = keyParts(approval.approver ?? "");

@@ -47,7 +47,7 @@ const GpuPowerCycle = z.object({
  */
 const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
-  /** The task of the challenge, or the fill task if the kernel's driver cleared all memory and the hub asked nothing. */
+  /** The task that challenged the GPU memory, or the fill task if the kernel's driver cleared all memory and the hub sent no challenge. */
   challenge_task_id: TaskId,
   checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
   agent_version: z.string(),
@@ -64,41 +64,43 @@ export const DecommissionState = z.object({
    */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
   gpu_power_cycle: GpuPowerCycle.nullable().optional(),
-  /** The last power command of the power cycle that MAAS has accepted. */
+  /** The last power command of the GPUs' power cycle that MAAS has accepted. */
   gpu_power_asked: z.enum(["off", "on"]).nullable().optional(),
   /** How many power cycles for GPUs the operation has had since a person last continued the operation. */
   gpu_power_cycles: z.number().nullable().optional(),
   gpu_memory: GpuMemoryCheck.nullable().optional(),
   /** How often the hub rewrote the turnover's sanitization record since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
-  /** The time when a reimage saw its new system deployed. A task from before `deployed_at` ran on another system. */
+  /** The time when a reimage saw its new system deployed. An agent's task from before `deployed_at` ran on the host's earlier system. */
   deployed_at: z.string().nullable().optional(),
   /** The node's generation for which `release_maas_node` may have asked MAAS for a release. */
   release_intent: z.number().nullable().optional(),
   /** True after the stage `release_maas_node` has reported a failed release, so that its next attempt asks MAAS for another release. */
   release_failure_told: z.boolean().nullable().optional(),
-  /** The generation whose machine the hub saw free after the release, with evidence of the requested disk erase. */
+  /** The node's generation whose machine the hub saw free after the release, with evidence of the requested disk erase. */
   machine_free: z.number().nullable().optional(),
-  /** The generation for which MAAS's events showed the end of the requested disk erase. */
+  /** The node's generation for which MAAS's events showed the end of the requested disk erase. */
   erase_reported: z.number().nullable().optional(),
   /** How many disks MAAS's release script named when `erase_reported` was set. */
   erase_disks: z.number().nullable().optional(),
-  /** The generation for which a person decided, after the failure `erase_unproven`, to continue without evidence of a disk erase. */
+  /** The node's generation for which a person decided, after the failure `erase_unproven`, to continue without evidence of a disk erase. */
   erase_waived: z.number().nullable().optional(),
   erase_waived_by: z.string().nullable().optional(),
   /** True after MAAS has accepted the command to power the machine off, so that the stage `power_off_maas_node` does not repeat the command. */
   power_off_asked: z.boolean().nullable().optional(),
   /** The facts that the hub has read about the disks before the release of a reimage. */
   disks_before: DisksBefore.nullable().optional(),
-  /** The generation for which a person decided to continue although findings speak against the erase of the disks, and the person's name. */
+  /** The node's generation for which a person decided to continue although findings speak against the erase of the disks, and the person's name. */
   disks_waived: z.number().nullable().optional(),
   /** The findings against the erase of the disks at the last failure of the stage `check_disks`. */
   disks_found: z.array(z.string()).max(MOST_COMPARED_DISKS).nullable().optional(),
   disks_waived_by: z.string().nullable().optional(),
-  /** The generation whose agent cannot read the disks and for which a person decided to continue without the comparison, and the person's name. */
+  /**
+   * The node's generation whose agent cannot read the disks and for which a person decided to continue without the comparison, and the person's name.
+   */
   disks_unread: z.number().nullable().optional(),
   disks_unread_by: z.string().nullable().optional(),
-  /** The generation after whose release the BMC reported the machine's power as off. */
+  /** The node's generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),
   power_state: z.string().nullable().optional(),
 });

@@ -136,7 +136,7 @@ async function evidenceOf(context: DecommissionContext): Promise<Evidence> {
   return { ...machine, left: left.map(({ what, todo }) => `${what} ${todo}`.trim().slice(0, 512)) };
 }
 
-/** The hooks of every mode record the events of a decommission and set the node's status after its end. */
+/** The hooks of every decommission mode record the decommission's events and set the node's status after its end. */
 export const decommissionHooks = (mode: DecommissionMode) =>
   ({
     onStarted: async (tx, row) =>
@@ -196,7 +196,8 @@ async function settleNode(
 
 /**
  * True if nobody knows after a cancelled decommission whether the host is clean. A reimage has begun to clean the host when MAAS has released the
- * machine, because a new system alone does not clean the GPUs. A reinstall cleans nothing, and only the return of its tenant makes it whole.
+ * machine, because a new system alone does not clean the GPUs. A reinstall cleans nothing; after a cancelled reinstall, `isCleaningBegun` is true if
+ * the tenant has no account on the host's system.
  */
 async function isCleaningBegun(
   tx: Tx,
@@ -210,7 +211,7 @@ async function isCleaningBegun(
   return hasTaskOf(tx, { nodeId, workflowId: row.id }, CLEANING_TASKS);
 }
 
-/** True if a reinstall has taken the tenant's system away, and the tenant has no account on a new one. */
+/** True if a reinstall has taken the tenant's system away, and the tenant has no account on a new system. */
 async function hasLostTenant(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const allocation = await lockOpenAllocation(tx, nodeId);
   return allocation !== null && isAccountLost(allocation);

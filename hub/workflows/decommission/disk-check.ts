@@ -34,15 +34,18 @@ export interface DiskCheck {
   /** The number of blocks that the hub has compared with their content before the release. */
   readonly compared: number;
   /**
-   * The number of disks on which each sampled block holds only one byte, as a secure erase promises. The number is 0 if the new system read anything
-   * else on a disk, and after another erase, because a quick erase promises nothing about random blocks.
+   * The number of disks on which each sampled block holds only one byte, as a secure erase promises. The number `blank` is 0 if the new system read
+   * anything else on one of the disks, and after an erase that is not a secure one, because a quick erase promises nothing about random blocks.
    */
   readonly blank: number;
   readonly read: number;
   readonly unread: number;
 }
 
-/** True if an erase of the kind `erase` must have changed the block. A quick erase does not change the blocks between the two ends of a disk. */
+/**
+ * True if an erase of the kind `erase` must have changed the given block of a disk. A quick erase does not change the blocks between the two ends of
+ * a disk.
+ */
 export function mustChange(erase: Erase, block: number, bytes: number): boolean {
   if (erase !== "quick") return erase === "secure";
   const at = block * DISK_BLOCK_BYTES;
@@ -50,9 +53,9 @@ export function mustChange(erase: Erase, block: number, bytes: number): boolean 
 }
 
 /**
- * Compares the disks that the new system's agent reports with the disks that the earlier system's agent reported. A block with the same content as
- * before the release shows that the erase did not reach the block. Other content shows nothing by itself, because a disk may return zeros, one byte
- * or noise after an erase.
+ * Compares the disks that the new system's agent reports with the disks that the earlier system's agent reported. A disk block with the same content
+ * as before the release shows that the erase did not reach this block. Other content shows nothing by itself, because a disk may return zeros, one
+ * byte or noise after an erase.
  */
 export function compareDisks(
   erase: Erase,
@@ -84,8 +87,9 @@ function blankDisks(disks: readonly SampledDisk[]): number {
 }
 
 /**
- * Returns what the record says about compared blocks. A tenant with the rights of root could have made the earlier system report any content, so that
- * every block seems to have changed. After a tenant with the rights of root, only what the newly deployed system has read itself counts as evidence of the erase.
+ * Returns what the sanitization record says about the compared disk blocks. A tenant with the rights of root could have made the earlier system
+ * report any content, so that every block seems to have changed. After a tenant with the rights of root, only what the newly deployed system has read
+ * itself counts as evidence of the erase.
  */
 export function comparedBlocks(
   { compared, blank }: DiskCheck,
@@ -109,8 +113,8 @@ interface JudgedDisk {
 }
 
 /**
- * Judges one disk. `judgeDisk` returns null for a disk without a serial number, because the hub cannot find such a disk among the disks from before
- * the release.
+ * Judges by the samples of one disk whether an erase reached it. `judgeDisk` returns null for a disk without a serial number, because the hub cannot
+ * find such a disk among the disks from before the release.
  */
 function judgeDisk(erase: Erase, before: readonly SampledDisk[], disk: SampledDisk): JudgedDisk | null {
   const { serial, model, bytes, sample, detail, holds_system } = disk;

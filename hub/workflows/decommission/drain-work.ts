@@ -61,8 +61,8 @@ function remainingUsers(task: Task): readonly string[] {
 }
 
 /**
- * Cancels the open task of a drain, and queues an undrain if the host may be closed to users. In a mode that makes its node `draining`, `undoDrain`
- * queues an undrain only while the operation owns the node's status.
+ * Cancels the open task of a drain, and queues an undrain if the host may be closed to users. In a decommission mode that makes its node `draining`,
+ * `undoDrain` queues an undrain only while the operation owns the node's status.
  */
 export async function undoDrain(tx: Tx, workflowId: WorkflowId, drained: Drained, reason: string): Promise<void> {
   const { nodeId, mode } = drained;

@@ -6,9 +6,9 @@ import type { Tx } from "../../db/tx.ts";
 import { moveAllocation } from "../../node/allocation-moves.ts";
 
 /**
- * Ends the allocation whose turnover is complete. Without a sanitization record the allocation stays `ending`: if the host is gone, the sweep of
- * allocations writes the record and ends the allocation, and else a person releases it again. After a failed or cancelled turnover, the
- * allocation stays `ending`, so that no other tenant gets the node.
+ * Ends the allocation whose turnover is complete. Without a sanitization record the allocation stays `ending`. If its host is gone, the sweep of
+ * allocations writes the record and ends the allocation; otherwise a person must release the allocation again. After a failed or cancelled turnover,
+ * the allocation stays `ending`, so that no other tenant gets the node.
  */
 export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, mode: string): Promise<void> {
   const row = await lockAllocationOfOperation(tx, nodeId, operation);

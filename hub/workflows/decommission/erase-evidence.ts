@@ -104,8 +104,8 @@ export const reportedEnd = (events: readonly Told[], of: Erase): EraseEnd | null
   events.toSorted((a, b) => a.id - b.id).reduce((story, event) => after(story, event, of), BEFORE).ended;
 
 /**
- * True if the decommission asks for an erase, and no person has decided to continue without evidence of the erase. A `force` that replaced an absent
- * agent decides nothing about an erase.
+ * True if the decommission asks for an erase, and no person has decided to continue without evidence of the erase. An operator's `force` that
+ * replaced an absent agent does not decide to continue without evidence of an erase.
  */
 export const needsEvidence = ({ input, state, node }: Asked): boolean =>
   input.erase !== "none" && state.erase_waived !== node.generation;

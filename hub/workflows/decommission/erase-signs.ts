@@ -1,9 +1,9 @@
 /** The signs by which a version of MAAS shows the end of an erase (maas 2.9). */
 export interface EraseSigns {
   /**
-   * The sign `event` means that MAAS writes an event when an erase has ended well. The sign `release` means that MAAS writes no event, and releases
-   * the machine by itself only after its erasing script reported success. A MAAS version with the sign `event` also releases a machine whose erasing
-   * script reported nothing.
+   * The sign `event` means that MAAS writes an event when an erase has ended well. The sign `release` means that MAAS writes no event for the end of
+   * an erase, and releases the machine by itself only after its erasing script reported success. A MAAS version with the sign `event` also releases a
+   * machine whose erasing script reported nothing.
    */
   readonly end: "event" | "release";
   /** True if the MAAS version erases disks by a release script, whose output the API may return. */
@@ -20,7 +20,7 @@ const FIRST_WITH_EVENTS: ReadonlyMap<number, number> = new Map([
   [4, 6],
   [5, 3],
 ]);
-/** If the hub cannot read the version of MAAS, or does not know the version, the hub expects the signs of present versions. */
+/** If the hub cannot read the version of MAAS, or does not know the version, the hub expects the signs that present versions of MAAS show. */
 const PRESENT: EraseSigns = { end: "event", hasReleaseScripts: true };
 
 export function eraseSigns(version: string): EraseSigns {

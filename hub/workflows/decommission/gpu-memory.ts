@@ -17,8 +17,8 @@ export const needsOverwrite = (context: Pick<DecommissionContext, "profile" | "n
   context.node.gpusTotal > 0 && requiredOf(context).level !== "reset_only";
 
 /**
- * True if the hub accepted the GPU memory without questions, because the kernel's driver had cleared it. The hub's check of memory that the kernel's
- * driver cleared names the fill in the place of the challenge.
+ * True if the hub accepted the GPU memory as cleared without a challenge, because the kernel's driver had cleared the memory. If the kernel's driver
+ * cleared the GPU memory, the hub's check of the memory names the fill task in place of a challenge task.
  */
 export const isAcceptedUnasked = (check: GpuMemoryCheck | null | undefined): boolean =>
   check != null && check.challenge_task_id === check.fill_task_id;
@@ -45,7 +45,10 @@ export function challengedOf(task: Ended | null | undefined): Challenged | null 
   return input.success && result.success ? { input: input.data, result: result.data } : null;
 }
 
-/** The agent reports with the reset how the host's system started. An older agent does not, and some hosts' firmware cannot be read. */
+/**
+ * With the result of the GPU reset, the agent reports whether the host's system started with Secure Boot. An older agent does not report Secure Boot,
+ * and the firmware of some hosts cannot be read.
+ */
 function secureBootOf({ steps }: TaskResult<"node.gpu_scrub">): "on" | "off" | "unknown" {
   const told = steps.find(({ step }) => step === "gpu_services_start")?.evidence["secure_boot"];
   return told === "on" || told === "off" ? told : "unknown";

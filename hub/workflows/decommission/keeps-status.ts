@@ -25,12 +25,12 @@ export const mayClean = (mode: DecommissionMode, status: NodeStatus): boolean =>
 export const deploysAnew = (mode: DecommissionMode): mode is "reimage" | "reinstall" =>
   mode === "reimage" || mode === "reinstall";
 
-/** What an operator does with a node after such a mode was cancelled without a new system. */
+/** What an operator does with a node after a reimage or a reinstall was cancelled without a new system. */
 export const AFTER_CANCEL = {
   reimage: "reimage it again, or drain and remove it",
   reinstall: "reinstall its instance again, or release the instance",
 } as const;
 
-/** True if the system that the mode would drain is gone, as after a reimage has made its node `enrolling`. */
+/** True if the host no longer has the system that the decommission would drain, as after a reimage has made its node `enrolling`. */
 export const hasLostSystem = (mode: DecommissionMode, status: NodeStatus): boolean =>
   deploysAnew(mode) && status === "enrolling";

@@ -15,8 +15,8 @@ export interface KnownDisks {
 }
 
 /**
- * Returns the serial numbers of the disks in the node's baseline, which is from before the first tenant. The baseline of a reinstalled system is not, so
- * the disks of the baselines before it count too.
+ * Returns the serial numbers of the disks in the node's baseline, which is from before the first tenant. A baseline from after a reinstall is not
+ * from before the first tenant, so the disks of the earlier baselines count too.
  */
 export async function baselineDisks(
   db: Db | Tx,

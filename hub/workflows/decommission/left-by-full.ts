@@ -8,7 +8,7 @@ import type { Db } from "../../db/tx.ts";
 import { nameOf } from "./chosen-secrets.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** One thing that a full decommission leaves, with the operator's next action; an empty `todo` means that no action is needed. */
+/** One thing that a full decommission leaves behind, with the operator's next action; an empty `todo` means that no action is needed. */
 export interface LeftThing {
   readonly what: string;
   readonly todo: string;
@@ -33,7 +33,7 @@ export interface FullFacts {
   /** The node's machine in MAAS; null if MAAS does not have the machine, and "unknown" if nobody has looked in MAAS yet. */
   readonly machine: SeenMachine | null | "unknown";
   readonly removeMaasRecord: boolean;
-  /** The requested erase without evidence; null if the decommission asked for no erase, or if evidence shows the end of the erase. */
+  /** The requested disk erase if no evidence shows its end; null if the decommission asked for no erase, or if there is such evidence. */
   readonly unprovenErase: UnprovenErase | null;
   /** The last power state that the BMC reported after the release; null if nobody has asked the BMC. */
   readonly power: string | null;
@@ -164,7 +164,8 @@ export function fullFacts(context: DecommissionContext, machine: FullFacts["mach
   return {
     hostname: decommission.hostname,
     node: node.status,
-    // The transaction of a failure may also write the record of a release, so a machine that MAAS has taken back counts as released.
+    // The hub may write the release and the failure of a decommission in one transaction, so a machine that MAAS shows as free, releasing or erasing
+    // also counts as released.
     released: decommission.releasedGeneration === node.generation || isTakenBack(machine),
     systemId: decommission.maasSystemId ?? "of the node",
     machine,

@@ -24,7 +24,8 @@ function remedyOf(other: OtherNode, now: string | undefined, address: string): s
     return `Machine ${systemId} of node ${hostname} is not in MAAS any more. If that host no longer has this BMC address, drain and remove node ${hostname}, then rerun. If it still has the address, correct the power parameters of this machine in MAAS, then rerun`;
   if (now === "")
     return `MAAS knows no BMC address of machine ${systemId} of node ${hostname}. Give both machines their own power parameters in MAAS, then rerun`;
-  // If two hosts swapped their BMC addresses, MAAS shows different addresses, although Muster's record of the other node is older.
+  // If two hosts swapped their BMC addresses, MAAS shows a different address for each of them, although Muster's record still has the old address of
+  // the other node.
   return sameAddress(now, address) ? "Correct the machine's power parameters in MAAS, then rerun" : null;
 }
 

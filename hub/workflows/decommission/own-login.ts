@@ -38,9 +38,9 @@ export function looksLike({ selectorType, selectorValue }: JudgedLogin, host: Kn
 }
 
 /**
- * Decides whether a BMC login belongs to the host of a decommission alone. A BMC address alone proves nothing, because hosts may have swapped
- * addresses since their onboardings. A BMC login belongs to the host if MAAS shows the login's selector at the node's machine, and no other host has
- * that selector.
+ * Decides whether a BMC login belongs to no other host than the host of a decommission. A BMC address alone proves nothing, because hosts may have
+ * swapped addresses since their onboardings. A BMC login belongs to the host if MAAS shows the login's selector at the node's machine, and no other
+ * host has that selector.
  */
 export function judgeLogin(login: JudgedLogin, host: KnownHost, otherHosts: readonly string[]): LoginVerdict {
   if (!looksLike(login, host)) return { kind: "other" };

@@ -27,7 +27,7 @@ export interface Refusal {
 /** What the hub knows about the purge of one disk, apart from what the agent reports. */
 export interface Ordered {
   readonly order: Order;
-  /** The order of the earlier task that the evidence names as `adopted_task`, or null if the hub has no such task of the node. */
+  /** The purge order in the earlier task that the evidence names as `adopted_task`, or null if the hub has no such task of the node. */
   readonly adopted: Order | null;
   /** The size of the disk in the host's inventory, in bytes; null if the inventory does not have the disk. */
   readonly bytes: number | null;
@@ -64,15 +64,15 @@ export function refusalOf({ target, evidence }: CleaningStep, { order, adopted, 
   return null;
 }
 
-/** The order in a task's row, or null if the task is no storage cleanup of the node. */
+/** Returns the purge order in a task's row, or null if the task is no storage cleanup of the node. */
 const orderIn = (task: Task | null, nodeId: Task["nodeId"]): Order | null =>
   task === null || task.nodeId !== nodeId || task.type !== "node.storage_cleanup"
     ? null
     : (TASKS["node.storage_cleanup"].input.safeParse(task.input).data ?? null);
 
 /**
- * Returns each disk that the task reports as purged although the evidence does not fit the order. If the hub cannot read the order any more, each
- * disk that the task reports as purged counts as refused.
+ * Returns each disk that the task reports as purged although the evidence does not fit the hub's purge order. If the hub cannot read its purge order
+ * any more, each disk that the task reports as purged counts as refused.
  */
 export async function refusedPurges(
   db: Db | Tx,

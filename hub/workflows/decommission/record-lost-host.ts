@@ -31,25 +31,27 @@ const UNSIGNED = {
 } as const satisfies Record<WithoutTurnover["because"], string>;
 
 /**
- * Stores the sanitization record of a tenant's use whose host is gone. The record says who cleaned the host and how far, or that nobody did, and no
- * agent signs it. If an operation has already written a record of the allocation, that record stays the allocation's last one.
+ * Stores the sanitization record of a tenant's use whose host is gone. The sanitization record of a lost host says who cleaned the host and how far,
+ * or that nobody did, and no agent signs the record. If an operation has already written a record of the allocation, that record stays the
+ * allocation's last one.
  */
 export async function recordLostHost(tx: Tx, allocation: AllocationRow, { because, countersign }: Lost): Promise<void> {
   if ((await lastRecordOfAllocation(tx, allocation.nodeId, allocation.id)) !== null) return;
   const { text } = await prepareRecord(tx, await lostTurnover(tx, allocation, because));
   const kept = await storeRecord(tx, { text, signed: null, countersign: toldIfUnable(countersign) });
-  // The transaction has locked the chain since the hub prepared the record, so no other record can have come between.
+  // The transaction has locked the chain of sanitization records since the hub prepared this record, so no other record can have come between.
   if ("refused" in kept) throw new Error(kept.message);
 }
 
-/** While the hub has no valid order key, it says so to operators, and the allocation waits. */
+/** While the hub has no valid order key with which to sign the sanitization record, it says so to operators, and the allocation waits. */
 const toldIfUnable =
   (countersign: Countersign): Countersign =>
   (facts) => {
     try {
       return countersign(facts);
     } catch (error) {
-      // The cause is in the hub's log; an operator who reads the allocation need not learn paths of the secret store.
+      // Only the hub's log says why the hub cannot sign the record, because an operator who reads the allocation need not learn paths of the secret
+      // store.
       const message = "The hub cannot sign the sanitization record, because it has no valid order key now.";
       throw new ApiError("conflict", message, { cause: error });
     }
@@ -70,14 +72,14 @@ async function lostTurnover(tx: Tx, allocation: AllocationRow, because: Lost["be
       begun: begun === null ? null : { decommission_id: begun.decommissionId, mode: begun.mode },
     },
     operation: operationOf(taking),
-    // Until a new system runs, whatever cleaned the host ran on the tenant's system.
+    // Without a newly deployed system, whatever cleaned the host ran on the tenant's system.
     trust: isDeployed ? found.trust : "in_place",
     release: release ?? found.release,
     unsigned_reason: UNSIGNED[because],
   };
 }
 
-/** The record of a host whose operations the retention has removed names this id, which no operation has. */
+/** The operation id in the sanitization record of a lost host if the retention has removed the host's operations; no operation has this id. */
 const NO_OPERATION = WorkflowId.parse("00000000-0000-0000-0000-000000000000");
 
 const operationOf = (taking: NamedOperation | null): Turnover["operation"] =>
@@ -95,7 +97,7 @@ const operationOf = (taking: NamedOperation | null): Turnover["operation"] =>
         requested_by: taking.requestedBy ?? "unknown",
       };
 
-/** Reads the facts of an operation outside its own run; null if the node has no row any more. */
+/** Reads the facts of an operation from outside the operation's own run; null if the node has no row any more. */
 async function contextOf(tx: Tx, id: WorkflowId, allocation: AllocationRow): Promise<TurnoverContext | null> {
   const rows = await readDecommissionRows(tx, id);
   const workflow = await readWorkflow(tx, id);

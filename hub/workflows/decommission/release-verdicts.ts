@@ -142,7 +142,7 @@ const TODO = {
   machine_owned_by_other: "Have its owner release it in MAAS, then rerun; or cancel.",
 } as const;
 
-/** The operation cleans the deployed system, so it cannot continue with a machine that MAAS has released. */
+/** A decommission that cleans the deployed system cannot continue with a machine that MAAS has released. */
 const DEPLOYED_AGAIN =
   "Find out who works on the machine. When it is Deployed again as before, rerun; if its system is gone, cancel.";
 

@@ -11,7 +11,7 @@ const SAMPLE_SECONDS = 3_600;
 /** Returns a new random number for the seed or the key of a sample of disk blocks, as hexadecimal digits. */
 export const newRandom = (): string => randomBytes(32).toString("hex");
 
-/** The common part of two orders to read random blocks of the disks: the order before the release, and the order after the deploy. */
+/** What two orders to read random disk blocks have in common: the order before the release, and the order after the deploy. */
 export const SAMPLE = {
   type: "node.sample_disks",
   undoneBy: null,

@@ -29,7 +29,7 @@ import { factsOf, readStartFacts, type StartFacts } from "./start-facts.ts";
 import { holdOwnMachine, takeLeftMachine } from "./take-left-machine.ts";
 import { staysDeployed } from "./uninstall-work.ts";
 
-/** The request for a reinstall names the instance that keeps its node. */
+/** The request for a reinstall names the allocation, which keeps its node. */
 export interface ReinstallRequest {
   readonly mode: "reinstall";
   readonly allocation_id: AllocationId;
@@ -72,13 +72,13 @@ export interface DecommissionOrder {
 }
 type Started = Map<NodeId, DecommissionCreated | ApiError>;
 type Claimed = { readonly id: WorkflowId; readonly node: Node };
-/** A decommission that passed every check, with the values of its rows. */
+/** A decommission that passed every check and can begin, with values for its database rows. */
 type Prepared = Claimed & Pick<NodeDecommission, "maasSystemId" | "priorStatus"> & { readonly facts: StartFacts };
 
 /**
- * Begins a decommission on each node, and returns for each node what began or the error that refused it. A refused node keeps no write. The number of
- * SQL statements does not grow with the number of nodes, except for nodes with a tenant, without a host in service, or with a full decommission. The
- * caller has locked the nodes.
+ * Begins a decommission on each node, and returns for each node what began or the error that refused it. The hub undoes its writes for a refused
+ * node. The number of SQL statements of `startDecommissions` does not grow with the number of nodes, except for nodes with a tenant or without a host
+ * in service, and for a full decommission. The caller of `startDecommissions` has locked the nodes.
  */
 export async function startDecommissions(tx: Tx, nodes: readonly Node[], order: DecommissionOrder): Promise<Started> {
   const started: Started = new Map();
@@ -110,8 +110,8 @@ export async function startDecommissions(tx: Tx, nodes: readonly Node[], order: 
 }
 
 /**
- * Frees what the refused decommissions claimed, and begins the nodes again that only a refused one of them held. Two nodes of one request may need the
- * same BMC, for example after a host was onboarded under another name.
+ * Frees the nodes, hosts and BMCs that refused decommissions had claimed, and begins each decommission again that only a refused decommission kept
+ * from its node, host or BMC. Two nodes of one request may need the same BMC, for example after a host was onboarded under another name.
  */
 async function startAfterRefused(
   tx: Tx,
@@ -136,7 +136,10 @@ async function startAfterRefused(
   return started;
 }
 
-/** Makes all checks of a node that no other operation holds. A savepoint undoes the writes of a refused node. */
+/**
+ * Checks whether a decommission may begin on a node that no other operation holds. A savepoint undoes what the checks have written for a refused
+ * node.
+ */
 async function prepare(
   tx: Tx,
   claimed: Claimed,
@@ -237,8 +240,8 @@ type Releasing = (typeof RELEASING)[number];
 const isReleasing = (mode: DecommissionMode): mode is Releasing => (RELEASING as readonly string[]).includes(mode);
 
 /**
- * Throws an ApiError if the node has no machine in MAAS that can be released. A node in manual mode has no machine in MAAS; another node may have
- * lost its binding to a machine.
+ * Throws an ApiError if the node has no machine in MAAS that can be released. A node in manual mode has no machine in MAAS, and a node in another
+ * mode may have lost its binding to its machine.
  */
 function mustHaveMachine(
   node: Node,
@@ -270,8 +273,8 @@ function mustHaveBaseline(node: Node, lack: BaselineLack): void {
 }
 
 /**
- * Warns that a soft reset cannot find the host clean. The soft reset begins in spite of the warning, because it removes the account and the data of a
- * tenant whose allocation has ended.
+ * Warns that a soft reset cannot find the host clean. The soft reset begins even if it cannot find the host clean, because it removes the account and
+ * the data of a tenant whose allocation has ended.
  */
 const willNotBeClean = (node: Node, lack: BaselineLack): string | null =>
   lacksNothing(lack)
@@ -344,8 +347,8 @@ function subjectsOf(node: Node, mode: DecommissionMode, bmc: string | null): str
 }
 
 /**
- * Claims the subjects of all decommissions, and returns for each refused one the workflow that holds a subject of it. A failed operation still holds
- * its node, because an operator can resume the operation.
+ * Claims for each decommission what it needs, such as the node, the host or the BMC, and returns for each refused decommission the workflow that
+ * holds its node, host or BMC. A failed operation still holds its node, because an operator can resume the operation.
  */
 async function holdNodes(
   tx: Tx,

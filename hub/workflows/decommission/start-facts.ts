@@ -14,7 +14,7 @@ export interface StartFacts {
   readonly allocation: AllocationRow | null;
   readonly maasSystemId: string | null;
   readonly hasProfile: boolean;
-  /** What the node's baseline lacks. `lack` is null for a mode that needs no baseline. */
+  /** What the node's baseline lacks; null for a decommission whose mode needs no baseline. */
   readonly lack: BaselineLack;
 }
 
@@ -25,7 +25,7 @@ interface FactsOfAll {
   readonly lacks: ReadonlyMap<NodeId, readonly string[]>;
 }
 
-/** Reads the facts of all nodes with a few SQL statements. */
+/** Reads with a few SQL statements, for all nodes together, the facts that decide whether a decommission may begin. */
 export async function readStartFacts(
   tx: Tx,
   ids: readonly NodeId[],

@@ -10,7 +10,10 @@ import { turnoverMode } from "../../node/turnover-mode.ts";
 import { startDecommission } from "./start-decommission.ts";
 
 const AGENT_WAIT_SECONDS = 900;
-/** The hub first switches a host on that is off by request, which may wait for a shutdown and a boot (docs/timeouts.md). */
+/**
+ * For a turnover, the hub first switches on a host that a power request switched off, which may have to wait for a shutdown and then a boot
+ * (docs/timeouts.md).
+ */
 const AGENT_WAIT_WHEN_OFF_SECONDS = 2100;
 
 /**
@@ -26,7 +29,8 @@ export async function startTurnover(
 ): Promise<WorkflowId> {
   const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;
   const facts = { grantsRoot: hadRootBy(allocation), onboardingMode: node.onboardingMode, policy };
-  // The baseline of a reinstalled host was taken when the tenant's data was on its disks already, so a soft reset would take that data for its own.
+  // The agent took the baseline of a reinstalled host when the tenant's data was already on its disks, so a soft reset would take the data for a part
+  // of the clean host.
   const mode = wasReinstalled(allocation) ? "reimage" : turnoverMode(facts);
   const power = (await newestPowerActions(tx, [node.id])).get(node.id);
   const mayBeOff = power?.generation === node.generation && (power.verb === "off" || power.state !== "done");

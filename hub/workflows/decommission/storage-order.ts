@@ -13,7 +13,7 @@ interface Disks {
   readonly pool: readonly string[];
 }
 
-/** Returns the disks that the request names or the profile lists. A request to clean only Weka file systems has no disks. */
+/** Returns the disks that the request names or the profile lists. For a request to clean only Weka file systems, `disksOf` returns no disks. */
 function disksOf(asked: Asked, policy: Policy | null): Disks {
   if (asked.storage_cleanup === "weka") return { named: [], pool: [] };
   return { named: asked.purge_disks, pool: policy?.purgeDisks ?? [] };
@@ -25,14 +25,14 @@ export function expectedDisks(asked: Asked, policy: Policy | null, known: Readon
   return [...new Set([...named, ...pool.filter((serial) => known.has(serial))])];
 }
 
-/** Returns the seconds that the agent may take for an order to clean storage, whichever disks the hub knows in the host. */
+/** Returns the seconds that the agent may take for an order to clean storage; they do not depend on the disks that the hub knows in the host. */
 export const storageSeconds = (asked: Asked, policy: Policy | null): number =>
   storageCleanupSeconds(storageOrder(asked, policy, "", new Set()));
 
 /**
  * The argument `seed` is a new random number for each order to clean storage (lifecycle 5.5). The argument `known` has the serial numbers of the
- * disks that the hub knows to be in the host. The order names each disk of the profile's list that the hub knows in the host, so a hidden disk fails
- * its step.
+ * disks that the hub knows to be in the host. The order names each disk of the profile's list that the hub knows in the host, so that the step for a
+ * disk that the host hides fails.
  */
 export function storageOrder(
   asked: Asked,

@@ -108,7 +108,7 @@ export function releaseOf(
 
 /**
  * Returns the person who decided that the operation continues although findings speak against the erase of the disks. `disksWaivedBy` returns null if
- * nobody decided to continue.
+ * nobody decided to continue in spite of findings about the disks.
  */
 const disksWaivedBy = (
   findings: readonly DiskFinding[],
@@ -138,8 +138,8 @@ async function residueOf(tx: Tx, context: TurnoverContext, tasks: readonly Task[
 }
 
 /**
- * Returns the purges of the turnover whose evidence does not fit the hub's order. If each evidence fits, the sanitization record has no field for
- * refused purges.
+ * Returns the disk purges of the turnover whose evidence does not fit the hub's order. If the evidence of every disk purge fits the hub's order, the
+ * sanitization record has no field for refused purges.
  */
 async function refusedOf(
   tx: Tx,

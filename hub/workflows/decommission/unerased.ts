@@ -25,8 +25,8 @@ export const speaksOfDisks = (code: string | null): boolean => code === "erase_d
 export const lackOf = (code: string | null): string => LACKS.get(code ?? "") ?? UNPROVEN;
 
 /**
- * If the requested erase has no evidence, bars the node from new work (decision M9), besides the writes of `hostIsGone`. The bar outlives a cancelled
- * decommission, so no later decommission without an erase returns a tenant's disks to service.
+ * If the requested erase has no evidence, bars the node from new work (decision M9). `goneUnerased` also makes the writes of `hostIsGone`. The node's
+ * bar from new work outlives a cancelled decommission, so no later decommission without an erase returns a tenant's disks to service.
  */
 export const goneUnerased = (context: DecommissionContext, code: string | null) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
@@ -41,7 +41,10 @@ export const goneUnerased = (context: DecommissionContext, code: string | null) 
   });
 };
 
-/** Ends the node's bar if the decommission's erase is as strong as the bar needs, besides the writes of `hostIsGone`. */
+/**
+ * Ends the node's bar from new work if this decommission's erase is as strong as the bar requires. `erasedAndGone` also makes the writes of
+ * `hostIsGone`.
+ */
 export const erasedAndGone = (context: DecommissionContext) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
   const { input, node, decommission, workflowId } = context;

@@ -198,7 +198,7 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** Returns new values for the row of a workflow after a run without a stage: the stage, failure and compensation stay. */
+/** Returns new values for the row of a workflow after a run that executed no stage; the row's stage, failure and compensation stay unchanged. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowTransition => ({
   ...unchanged(row, stage, undefined),
   failure: failureOf(row),

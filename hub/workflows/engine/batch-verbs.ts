@@ -21,8 +21,8 @@ export interface NamedBatch {
 }
 
 /**
- * One transaction handles at most `HOSTS_AT_ONCE` hosts of a batch. Until a transaction that cancels or continues hosts of a batch ends, clients see
- * no newer events and the site admits no operation.
+ * One transaction handles at most `HOSTS_AT_ONCE` hosts of a batch. Until a transaction that cancels or continues operations of a batch ends, clients
+ * see no newer events and the site admits no operation.
  */
 export const HOSTS_AT_ONCE = 50;
 
@@ -61,8 +61,8 @@ interface Order {
 }
 
 /**
- * Applies a verb to the hosts of a batch, a few in each transaction, with one audit entry for each host. If the hub stops during the call, a second
- * call handles the remaining hosts, because the verb does not apply to hosts that are done.
+ * Applies a verb to the hosts of a batch, a few in each transaction, with one audit entry for each host. If the hub stops before it has reached all
+ * hosts of the batch, a repeated request handles the remaining hosts, because the verb does not apply to hosts that are done.
  */
 async function applyToEach(
   inTx: InTx,
@@ -81,8 +81,8 @@ async function applyToEach(
 }
 
 /**
- * Lists the operations of a batch to which a verb applies, pending operations first. A pending operation that is cancelled last could take a place
- * that the batch frees, and start before its own cancel.
+ * Lists the operations of a batch to which a verb applies, pending operations first. If a pending operation of a batch were cancelled last, it could
+ * take a place that the batch frees, and start before its own cancel.
  */
 async function listMeant(
   tx: Tx,
@@ -96,8 +96,8 @@ async function listMeant(
 
 /**
  * Applies the verb to some hosts of a batch, under the lock on the site that admission also takes. The locks on the rows of hosts prevent a deadlock
- * between two calls for batches, and the admission of a host during its cancel. The transaction takes all locks before its first write, so the waits
- * for locks delay no events.
+ * between two requests for batches, and keep admission from starting a host that is being cancelled. The transaction takes all locks before its first
+ * write, so the waits for locks delay no events.
  */
 async function applyToSome(
   tx: Tx,

@@ -9,7 +9,7 @@ interface Held {
   readonly fence: number;
   /**
    * The end of the lease on the workflow's row, as a value of `performance.now()`. No other hub takes over the workflow's row before `until`, because
-   * the database counts the lease from a later moment.
+   * the database counts the lease from a later moment than the hub does.
    */
   until: number;
   readonly abort: AbortController;

@@ -85,7 +85,7 @@ export const RECOVERY = {
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
-/** The audit log names the status that a workflow should reach after a verb as the verb's expected target (lifecycle 4.12). */
+/** The status in which a workflow should end after each verb, which the audit log records as the verb's expected result (lifecycle 4.12). */
 export const ENDS_AS = {
   retry: "completed",
   resume: "completed",

@@ -6,7 +6,7 @@ export type RetryDecision =
   | { readonly retry: "when_back"; readonly inSeconds: number }
   | { readonly retry: "no" };
 
-/** All workflows of a site call the same service, so the pauses between their calls grow beyond two seconds. */
+/** While a service is unavailable, all workflows of a site call it, so the pauses between a workflow's calls grow beyond two seconds. */
 const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**

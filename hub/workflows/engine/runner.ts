@@ -35,8 +35,8 @@ export interface RunnerOptions {
   readonly databaseUrl?: string;
   readonly concurrency?: number;
   /**
-   * The longest time in milliseconds between two claims. The runner claims earlier when a workflow becomes due by time, and when the database notifies
-   * the runner.
+   * The longest time in milliseconds between two attempts of the runner to claim due workflows. If a workflow becomes due, or if the database
+   * notifies the runner, the runner claims workflows before `pollMs` has passed.
    */
   readonly pollMs?: number;
   /** If a hub does not renew a lease for `leaseSeconds`, another hub takes over the workflow. */
@@ -53,9 +53,12 @@ export interface WorkflowRunner {
 
 /** After a run that did not count as an attempt, the workflow waits `UNCOUNTED_PAUSE_SECONDS`. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
-/** Even without a notification, the runner calls admission every `ADMIT_EVERY_MS`, because the end of another hub's workflow may have made room. */
+/**
+ * Even without a notification, the runner calls admission every `ADMIT_EVERY_MS`, because the end of another hub's workflow may have made room for a
+ * pending workflow.
+ */
 const ADMIT_EVERY_MS = 500;
-/** The shortest time in milliseconds between two claims that found nothing. */
+/** The shortest time in milliseconds before the runner again tries to claim due workflows, after it found none. */
 const SHORTEST_WAIT_MS = 10;
 
 export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
@@ -157,7 +160,10 @@ interface OneRun extends RunnerOptions {
   readonly signal: AbortSignal;
 }
 
-/** Returns true if the workflow ended, because its end may make room for a pending workflow. The promise of `runOnce` never rejects. */
+/**
+ * `runOnce` returns true if the workflow ended, because the end of a workflow may make room for a pending workflow. The promise of `runOnce` never
+ * rejects.
+ */
 async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
   const about = { workflow_id: row.id, stage: row.stage, fence: row.fence };

@@ -13,7 +13,7 @@ interface Verdict<State> {
   readonly commit?: (tx: Tx) => Promise<void>;
   readonly details?: Evidence;
 }
-/** The API shows the `leaves` of the last stage on the completed workflow, as things for an operator to decide. */
+/** The API shows what the last stage left undecided (`leaves`) on the completed workflow, for an operator to decide. */
 interface Ended<State> extends Verdict<State> {
   readonly message: string;
   readonly leaves?: Leftover;

@@ -1,8 +1,8 @@
 /** A waiting workflow becomes due at most `PAST_DEADLINE_SECONDS` after its stage's deadline, so that a timeout takes effect at once. */
 const PAST_DEADLINE_SECONDS = 0.01;
 /**
- * After `FIRST_LOOK_SECONDS`, the engine once repeats a stage that has begun to wait for a key. The first repeat of a waiting stage finds a change
- * that happened between the stage's observation and the commit of its verdict.
+ * If a stage has begun to wait for a notification key, the engine repeats the stage once after `FIRST_LOOK_SECONDS`. The first repeat of a waiting
+ * stage finds a change that happened between the stage's observation and the commit of its verdict.
  */
 const FIRST_LOOK_SECONDS = 1;
 

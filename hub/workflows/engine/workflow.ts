@@ -111,7 +111,7 @@ export interface EngineFacts {
   readonly adopting?: boolean;
   /** True after the verb `mark_manual_intervention`, so that only an operator's verb continues the workflow. */
   readonly frozen?: boolean;
-  /** The unavailable service for which the stage waits; undefined if the stage waits for no unavailable service. */
+  /** The unavailable service for which the stage waits; undefined while the stage waits for none. */
   readonly absence?: Absence;
 }
 

@@ -54,8 +54,8 @@ export type Judging =
   | "compensation";
 
 /**
- * A verdict that ends in `_if_ours` holds only if the workflow requested the deploy and Muster's MAAS user owns the machine. If a verdict that ends
- * in `_if_ours` does not hold, the failure is `state_ambiguity` (decision M2).
+ * A verdict that ends in `_if_ours` holds only if the workflow requested the deploy and Muster's MAAS user owns the machine. If the condition of a
+ * verdict that ends in `_if_ours` is not met, the failure is `state_ambiguity` (decision M2).
  */
 export type TableVerdict =
   | "go_on"

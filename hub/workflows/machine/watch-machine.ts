@@ -53,7 +53,7 @@ export async function readAndObserve(watch: MachineWatch): Promise<MaasMachine> 
   return machine;
 }
 
-/** The watcher's last observation of the machine is evidence of every failure (lifecycle 4.12). */
+/** Returns the watcher's last observation of the machine, which becomes a part of the evidence of every failure (lifecycle 4.12). */
 export async function seenEvidence(db: Db, siteId: SiteId, systemId: string): Promise<Evidence> {
   const row = await readObservedMachine(db, siteId, systemId);
   if (row === null) return { maas_system_id: systemId };

@@ -10,8 +10,8 @@ export type LoginOutcome =
 
 /**
  * A failed power action or a missing secret counts as a failure of the BMC login. A failed power action counts even if MAAS reports no refused
- * password, because BMC drivers report a refused password in different ways. A successful deploy proves that MAAS could log in to the BMC. Without a
- * successful deploy, a failed power action or a missing secret, an onboarding proves nothing about its BMC login.
+ * password, because BMC drivers report a refused password in different ways. A successful deploy proves that MAAS could log in to the BMC. An
+ * onboarding proves nothing about its BMC login if it had no successful deploy, no failed power action and no missing secret.
  */
 export function loginOutcome(state: Partial<OnboardState>, failure: Failure | null): LoginOutcome | null {
   const { power_credentials_path: path, deployed_at: deployedAt } = state;

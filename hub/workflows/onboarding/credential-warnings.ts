@@ -48,8 +48,8 @@ function failing({ kind, selector, lastFailureCode, lastFailureMessage }: Creden
 }
 
 /**
- * Records one event for each secret that has become unused or failing, even if several hubs check the secrets. A fault that comes after an operator
- * has corrected an earlier fault causes a new event.
+ * Records one event for each secret that has become unused or failing, even if several hubs check the secrets. If a secret has a new fault after an
+ * operator has corrected an earlier one, the hub records a new event.
  */
 export function warnOfCredentials(inTx: InTx): Promise<number> {
   return inTx(async (tx) => {

@@ -26,7 +26,7 @@ const MOST_LOOKS = 3;
 const BROUGHT_BY_DISCOVERY = /^(mac_addresses|power_type|power_parameters)/;
 
 /**
- * A discovery begins only if MAAS refuses data that a discovery would provide, or if MAAS accepts the create request without a new machine. If MAAS
+ * A discovery begins only if MAAS refuses data that a discovery would provide, or if MAAS accepts the create request but returns no machine. If MAAS
  * is unavailable or has no rack controller, the engine waits or retries. If MAAS refuses other data of a create request, such as the machine's
  * architecture, the stage fails.
  */

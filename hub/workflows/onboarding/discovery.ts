@@ -19,8 +19,8 @@ const POWER_SECONDS = 5;
 
 /**
  * In a discovery, the BMC boots the host from the network, and the onboarding takes the machine that MAAS creates for the host (lifecycle 4.16). The
- * hub commits the decision for a discovery before the BMC gets any command. After the decision for a discovery, the engine enters the stage anew, so
- * that the stage gets the timeout of a discovery.
+ * hub commits its decision to begin a discovery before it sends the BMC any command. After the decision to begin a discovery, the engine enters the
+ * stage anew, so that the stage gets the timeout of a discovery.
  */
 export function beginDiscovery(
   { onboarding, now }: OnboardContext,
@@ -100,8 +100,8 @@ async function bootFirst(
 }
 
 /**
- * Returns the stage's wait and facts after a step of the host's power cycle. The times of the host's first power-off and first power-on do not change
- * after an operator's resume.
+ * Returns the stage's wait after a step of the host's power cycle, with the facts about the host's power that the workflow keeps. After an operator's
+ * resume, `off_at` keeps the time of the host's first power-off, and `booted_at` keeps the time of the earlier boot until the next boot.
  */
 function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wait<OnboardState> {
   if (power === undefined) return { kind: "wait", reason, seconds, patch: { discovery } };
@@ -142,7 +142,7 @@ const seenIn = (newcomers: readonly Newcomer[], now: Date): Discovery["seen"] =>
     ]),
   );
 
-/** Another onboarding competes for new machines from the start of its own discovery for as long as a discovery may take. */
+/** Another onboarding counts as a rival for new machines from the start of its own discovery, for as long as a discovery may take. */
 function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { triggered_at }: Discovery) {
   const since = new Date(Date.parse(triggered_at) - profile.discoveryTimeoutSeconds * 1000);
   return otherDiscoveries(services.db, { id: workflowId, siteId: site.id, since });
@@ -205,8 +205,8 @@ async function mustBeNobodys({ services, onboarding, site }: OnboardContext): Pr
 }
 
 /**
- * Tells the operator about a host that a discovery switched off or booted without result. After a discovery that found a machine, the later stages
- * undo their own effects on the machine.
+ * Tells the operator about a host that a discovery switched off or booted although the onboarding took no machine for the host. If a discovery has
+ * found a machine, the compensations of the later stages undo what those stages did to the machine.
  */
 export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<OnboardState> {
   const { discovery } = state;

@@ -51,7 +51,8 @@ const RESUME_AT: Readonly<Record<OnboardingStage, OnboardingStage>> = {
   ensure_pxe_interface_auto: "commission_node",
   render_cloud_init: "commission_node",
   ...PROVISION_RESTART.resume,
-  // A person has repaired the host, or its agent has come back.
+  // A `resume` after a failed hardware check first waits for the agent, because since the failure a person has repaired the host or the agent has
+  // come back.
   check_hardware: "wait_for_agent_enrollment",
 };
 

@@ -30,7 +30,7 @@ type Cause =
 const MOST_LINES = 8;
 /**
  * If connection attempts have the same time, the kind that comes first in `SAYS_MORE` decides the cause of the agent's absence. In `SAYS_MORE` a
- * refused enrollment token comes first, because a refusal says more about the cause than an answered request.
+ * refused enrollment token comes first, because it says more about the agent's absence than a request that the hub answered.
  */
 const SAYS_MORE = [
   "enrollment_refused",

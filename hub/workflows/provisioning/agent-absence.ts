@@ -62,8 +62,8 @@ async function firstBootInMaas(context: ProvisionContext): Promise<string | null
 }
 
 /**
- * Finds the host's report of a failed first boot in MAAS's events, which are newest first. MAAS's events from before the last `Deploying` belong to
- * an earlier system.
+ * Finds the host's report of a failed first boot in MAAS's events, which are newest first. MAAS's events from before the last event `Deploying`
+ * belong to an earlier system.
  */
 function failedBoot(events: readonly MaasEvent[]): string | null {
   const start = events.findIndex((event) => event.type === "Deploying");

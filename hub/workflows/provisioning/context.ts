@@ -26,7 +26,10 @@ export interface ProvisionContext<Input = unknown, State extends ProvisionState 
   /** The name of the operation in messages. */
   readonly operation: "onboarding" | "reimage" | "reinstall";
 }
-/** The owner of changes to the node's status (state model 3.3). For the node, a reinstall is a reimage. */
+/**
+ * Returns the kind of operation that owns the changes to the node's status (state model 3.3): an onboarding or a reimage. A reinstall owns the
+ * changes to the node's status as a reimage does.
+ */
 export const ownerOf = ({ operation }: Pick<ProvisionContext, "operation">): "onboarding" | "reimage" =>
   operation === "onboarding" ? "onboarding" : "reimage";
 
@@ -69,7 +72,8 @@ function missing({ operation }: Pick<ProvisionContext, "operation">, what: strin
 
 /**
  * Checks, just before a call that cannot be undone, that this hub still holds the lease on the workflow. A process that was paused for longer than
- * its lease must not act on an old observation. `mustStillHold` cannot prevent that the process pauses between the check of the lease and the call.
+ * its lease must not act on an old observation. `mustStillHold` cannot prevent that the process pauses between the check of the lease and the call
+ * that follows.
  */
 export const mustStillHold = (context: ProvisionContext): Promise<void> => inFencedTx(context, async () => undefined);
 

@@ -6,7 +6,7 @@ const TIMED_OUT = /time-out during deployment|timed out after \d+ minutes/i;
 /**
  * MAAS has no event for a datasource failure: the installed system cannot reach MAAS, and so cannot report the failure. A datasource failure looks
  * like an install that reached `Rebooting`, followed by silence until a timeout (decision M11). The argument `events` has the newest event first, as
- * MAAS lists events. MAAS's events from before the last `Deploying` belong to earlier deploys.
+ * MAAS lists events. MAAS's events from before the last event `Deploying` belong to earlier deploys.
  */
 export function classifyDeployFailure(
   failed: Pick<DeployFailure, "reason" | "error_description" | "status_message">,

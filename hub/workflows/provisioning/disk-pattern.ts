@@ -45,10 +45,12 @@ function asExpression(pattern: string): RegExp | null {
 const WORST_LENGTH = 128;
 /** Texts that match character classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
 const OF_CLASSES = ["a", "0", " ", "_", "-", "a0", "a ", "0 "];
-/** Ends of test texts that no pattern matches, so that the match must backtrack through all alternatives. */
+/**
+ * Last characters of the test texts, which should match no part of the regular expression, so that the match must backtrack through all alternatives.
+ */
 const WRONG_ENDS = ["\u0001", "!"];
 
-/** A test text repeats a piece that the pattern may repeat, and ends with a character that does not match. */
+/** Each test text for a disk pattern repeats a piece that the pattern may repeat, and ends with a character that does not match. */
 export function worstTexts(pattern: string): string[] {
   const named = pattern.match(/[a-z0-9 _-]+/gi) ?? [];
   const pieces = new Set([...OF_CLASSES, ...named, ...named.flatMap((run) => [...run])]);
@@ -60,7 +62,7 @@ export function worstTexts(pattern: string): string[] {
   });
 }
 
-/** The hub measures the match of each repeated group of a pattern without the parts of the pattern that precede the group. */
+/** Returns each repeated group of a disk pattern, so that the hub can time its match without the parts that precede the group. */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];
   const open: number[] = [];

@@ -25,7 +25,7 @@ export async function renderUserData(
 ): Promise<RenderedUserData> {
   const { firstBoot, db } = context.services;
   const { host, site, profile } = context;
-  // The tenant keeps the data disks, so the first boot mounts the shares that it finds, and formats nothing.
+  // In a reinstall the tenant keeps the data disks, so the first boot mounts the `/shareN` file systems that it finds, and formats nothing.
   const keepsData = context.operation === "reinstall";
   const roce = profile.enablePhase2Roce ? await listRoceOfHost(db, site.id, host.hostname) : [];
   const agentPackage = await firstBoot.agentPackage(profile.architecture.split("/", 1)[0] ?? "");

@@ -10,8 +10,8 @@ const TOLERANCE = 1.5;
 
 /**
  * MAAS sets `last_sync` at the end of the deploy, before any hardware sync ran. Only a `last_sync` later than `baseline`, the value of `last_sync` at
- * the end of the deploy, proves a hardware sync. If MAAS does not show `enable_hw_sync` or the sync interval, a `last_sync` after the deploy is
- * enough for a healthy hardware sync.
+ * the end of the deploy, proves a hardware sync. If MAAS does not show the sync interval, a `last_sync` later than `baseline` is enough for a healthy
+ * hardware sync. An `enable_hw_sync` that MAAS does not show counts as enabled.
  */
 export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;

@@ -94,7 +94,7 @@ export async function machineTaken(
   return verdict?.kind === "failed" ? verdict : null;
 }
 
-/** The watcher's last observation of the machine is evidence of each failure (lifecycle 4.12). */
+/** Returns the watcher's last observation of the machine, which becomes a part of the evidence of each failure (lifecycle 4.12). */
 export async function observedEvidence(context: ProvisionContext): Promise<Evidence> {
   const systemId = context.state.maas_system_id;
   if (typeof systemId !== "string") return {};

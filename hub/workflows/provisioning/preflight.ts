@@ -15,7 +15,7 @@ interface Fit {
 }
 
 /**
- * Finds out what the site lacks before a workflow changes the machine that the workflow deploys (lifecycle 4.14). The preflight calls `whoami`,
+ * Finds out what the site lacks for a deploy, before a workflow changes the machine that it deploys (lifecycle 4.14). The preflight calls `whoami`,
  * because MAAS answers `version` without a valid token (decision M1).
  */
 export async function preflight(context: ProvisionContext): Promise<Fit | Refusal> {

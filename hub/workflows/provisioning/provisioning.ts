@@ -38,7 +38,7 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
  */
 export const PROVISION_RESTART = {
   // A `retry` after a failed deploy begins at `render_cloud_init`, because the hub has released the machine to Ready. A `retry` that began at
-  // `wait_for_deployed` would wait for ever, because nobody deploys the released machine.
+  // `wait_for_deployed` would wait for ever, because nobody would deploy the released machine.
   retry: {
     deploy_via_maas: "render_cloud_init",
     wait_for_deployed: "render_cloud_init",

@@ -19,7 +19,8 @@ export type ReleaseStep = { readonly kind: "ready" } | Wait<ProvisionState> | Fa
 
 /**
  * Makes one step, an abort, a release or a wait, to bring the machine of a failed deploy back to Ready (lifecycle 4.3). The caller of
- * `stepBackToReady` repeats the step until the result is `ready`. The hub never releases a machine that the workflow did not deploy.
+ * `stepBackToReady` calls it again until the machine is Ready and the result is `ready`. The hub never releases a machine that the workflow did not
+ * deploy.
  */
 export async function stepBackToReady(
   at: "recover_for_datasource_retry" | "compensation",
@@ -55,8 +56,8 @@ export async function stepBackToReady(
 }
 
 /**
- * After a restore, the workflow may stand before a deploy that has ended since, and the deployed host may have a tenant. Only a person, who removes the
- * health override `restore`, knows that nobody uses the host.
+ * After a restore of the database, the workflow's row may be older than a deploy that has ended since, and the deployed host may have a tenant. After
+ * a restore of the database, only a person can know that nobody uses a deployed host, and then removes the health override `restore`.
  */
 async function mustBeKnownUnused({ services, host }: ProvisionContext, machine: MaasMachine): Promise<void> {
   if (machine.status !== MAAS_STATUS.deployed) return;

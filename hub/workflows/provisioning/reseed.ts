@@ -7,9 +7,9 @@ import { type ProvisionContext, provisioningOf, systemIdOf } from "./context.ts"
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Queues the agent's task `node.hw_sync_reseed`, which rewrites the files of hardware sync and starts one sync (decision M3). A second call with the
- * same `occasion` queues no second task. The hub reads the machine's token when the hub delivers the task, and never stores the token in the task's
- * row.
+ * Queues the agent's task `node.hw_sync_reseed`, which rewrites the files of hardware sync and starts one sync (decision M3). A second call of
+ * `enqueueReseed` with the same `occasion` queues no second task. The hub reads the machine's MAAS token when it delivers the task
+ * `node.hw_sync_reseed`, and never stores the token in the task's row.
  */
 export async function enqueueReseed(context: ProvisionContext, occasion: string): Promise<TaskId> {
   const { nodeId, generation } = provisioningOf(context);

@@ -24,16 +24,16 @@ const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
 
 /**
  * Reserves the machine for the workflow until the workflow ends. `takeMachine` throws `conflicting_candidates` if the machine belongs to another node
- * or another workflow holds the machine. Two sites may be one MAAS region by mistake. A machine of another site with the same system id and BMC
- * address counts as the same machine. Two MAAS regions may use one system id for different machines. If one of the two BMC addresses is not known, two
- * machines with one system id count as the same machine.
+ * or another workflow holds the machine. An operator may have registered one MAAS region as two sites by mistake. A machine of another site with the
+ * same system id and BMC address counts as the same machine. Two MAAS regions may use one system id for different machines. If one of the two BMC
+ * addresses is not known, two machines with one system id count as the same machine.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
   const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // The workflow takes hold of the machine before it checks whether another node has the machine. If another workflow has just ended its hold,
-  // `mustBeNoOtherNode` finds the node to which the other workflow bound the machine.
+  // The workflow reserves the machine before it checks whether another node has the machine. If another workflow has just ended its reservation of
+  // the machine, `mustBeNoOtherNode` finds the node to which that workflow bound the machine.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"

@@ -50,7 +50,7 @@ const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name
   };
 };
 
-/** The stages that deploy the host anew. `map` keeps their number, order and names, although the type of its result does not say so. */
+/** The stages that deploy the host anew. `map` keeps the number, order and names of the stages, although the type of its result does not say so. */
 export const DEPLOY_STAGES = PROVISION_STAGES.map((stage) =>
   provisioning(stage as ProvisionStage),
 ) as unknown as typeof PROVISION_STAGES;
@@ -78,7 +78,10 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   enableNode,
 ];
 
-/** If a stage that configures the released machine fails, `resume` begins at the preflight, and the release adopts the Ready machine. */
+/**
+ * If a stage that configures the released machine fails, `resume` begins at the preflight, and the release stage accepts the machine that is already
+ * Ready.
+ */
 export const RESUME_DEPLOY = {
   configure_storage: "load_site_config",
   apply_roce_phase2: "load_site_config",

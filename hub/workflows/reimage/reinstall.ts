@@ -22,8 +22,9 @@ type Names = (typeof STAGES_OF_MODE)["reinstall"];
 type StageName = Names[number];
 
 /**
- * A reinstall gives the host of an instance a new system, and gives the instance back to its tenant (decision N11). It asks nothing of the old system's
- * agent, because a tenant also orders it for a host that hangs. It erases no disk and cleans nothing, so it writes no sanitization record.
+ * A reinstall gives the host of an instance a new system, and gives the instance back to its tenant (decision N11). A reinstall asks nothing of the
+ * old system's agent, because a tenant also orders a reinstall for a host that hangs. A reinstall erases no disk and cleans nothing, so it writes no
+ * sanitization record.
  */
 const REINSTALL_STAGES: ReimageStages<Names> = [
   disableNode,

@@ -15,17 +15,16 @@ export interface Segment {
   readonly state: SegmentState;
   readonly attempt: number;
   readonly began: Date;
-  /** Null while the segment goes on. */
+  /** The end of the segment; null while the segment goes on. */
   readonly ended: Date | null;
   readonly reason: string | null;
 }
 
 /**
- * What a workflow is about after an event.
- * - `forward`: it carries out its stages.
- * - `halted`: a stage failed for good, or an operator's verb changed the course. Only the next event tells whether the workflow rested, waited for its turn,
- *   or undid its stages.
- * - `undoing`: it undoes its stages. The hub begins to undo a stage without an event, so the time before an event belongs to the event's stage.
+ * What a workflow does after an event. In the course `forward`, the workflow carries out its stages. In the course `halted`, a stage of the workflow
+ * has failed for good, or an operator's verb has changed the course. After `halted`, only the next event tells whether the workflow rested, waited
+ * for its turn, or undid its stages. In the course `undoing`, the workflow undoes its stages. The hub writes no event when it begins to undo a stage,
+ * so in the course `undoing` the time before an event belongs to the event's stage.
  */
 type Course = "forward" | "halted" | "undoing";
 
@@ -35,7 +34,7 @@ const courseAfter = (course: Course, { status }: PastEvent): Course => {
   return course === "forward" ? "forward" : "undoing";
 };
 
-/** What a workflow does after an event of a stage that it carries out. Null: the stage has ended. */
+/** Maps the status of an event to what a workflow in the course `forward` does after the event; null if the event ends the stage. */
 const FORWARD: Readonly<Record<StageEventStatus, SegmentState | null>> = {
   started: "working",
   waiting: "waiting",
@@ -58,7 +57,10 @@ interface Present {
 
 type What = Pick<Segment, "state" | "stage" | "reason">;
 
-/** What the workflow did between the event and the next one. Null: the workflow did nothing, because it had ended, or went on at once. */
+/**
+ * Returns what the workflow did between two successive events. `doneBetween` returns null if the workflow did nothing between the events, because it
+ * had ended, or if it went on at once.
+ */
 function doneBetween(event: PastEvent, next: PastEvent, course: Course): What | null {
   const { stage, message } = event;
   if (course === "forward") {
@@ -72,7 +74,7 @@ function doneBetween(event: PastEvent, next: PastEvent, course: Course): What | 
   return { state: "waiting", stage: next.stage, reason: TURN };
 }
 
-/** What the workflow does since its last event. */
+/** Returns what the workflow has been doing since its last event. */
 function doneSince(event: PastEvent, course: Course, { status, undoing }: Present): What | null {
   const { stage, message } = event;
   if (status === "compensating") return { state: "undoing", stage: undoing ?? stage, reason: undoReason(event) };
@@ -87,8 +89,9 @@ const undoReason = ({ status, message }: PastEvent): string | null =>
   status === "waiting" || status === "retrying" ? message : null;
 
 /**
- * Divides a workflow's time into segments without gaps in which it did something. Every event ends a segment and begins the next one. The argument `events`
- * is the workflow's history, oldest first. A segment without a duration is left out, unless it goes on.
+ * Divides a workflow's history into segments that cover all the time in which the workflow did something. Every event ends a segment of the
+ * workflow's history and begins the next segment. The argument `events` is the workflow's history, oldest first. A segment of the history without a
+ * duration is left out, unless the segment still lasts.
  */
 export function segmentsOf(events: readonly PastEvent[], present: Present): Segment[] {
   const segments: Segment[] = [];

@@ -37,7 +37,7 @@ const STATE_AFTER: Readonly<Record<StageEventStatus, TimelineStage["state"]>> = 
   compensated: "undone",
 };
 
-/** Only an operation with one of these statuses goes on through its stages without a person. */
+/** Only a pending or running operation goes on through its stages without a person. */
 const goesOn = ({ status }: Pick<TimelineFacts, "status">): boolean => status === "pending" || status === "running";
 
 /** The stages that the operation has entered come first, in the order of their first event; then the stages that are still to come. */
@@ -78,16 +78,16 @@ function rowOf(stage: string, facts: TimelineFacts, segments: readonly Segment[]
 
 const seconds = (from: Date, to: Date): number => Math.max(0, (to.getTime() - from.getTime()) / 1000);
 
-/** After a return to an earlier stage, the operation also enters the stages again whose results it has already. */
+/** After a return to an earlier stage, the operation enters all later stages again, also those that already have a result. */
 function expectedStages(facts: TimelineFacts): readonly string[] {
   if (!goesOn(facts)) return [];
   const order = stagesOf(facts.kind);
   const present = order.indexOf(facts.stage);
-  // A hub of another version may know the present stage by another name, and then nobody here can say what comes after it.
+  // A hub of another version may know the present stage by another name, and this hub then cannot tell which stages follow.
   return present === -1 ? [] : order.slice(present + 1);
 }
 
-/** The stage under way counts with the part of its median that it has not used yet. */
+/** In an operation's usual remaining time, its present stage counts with the part of the stage's median duration that has not passed yet. */
 function usualLeft({ usual, stage, now }: TimelineFacts, segments: readonly Segment[], expected: readonly string[]) {
   const present = usual.get(stage);
   const medians = expected.map((one) => usual.get(one)?.median_seconds ?? null);

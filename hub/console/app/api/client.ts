@@ -44,7 +44,7 @@ export async function read<Data>(
   return data;
 }
 
-/** Returns the header for a change of the version that an answer shows, so that the hub refuses the change if somebody else has changed the object. */
+/** Returns the header If-Match with the version in an answer, so that the hub refuses a change if somebody else has changed the object since. */
 export const ifUnchanged = ({ response }: { response: Response }): { "If-Match": string } => ({
   "If-Match": response.headers.get("etag") ?? "",
 });

@@ -14,7 +14,7 @@ interface About {
   readonly context?: Readonly<Record<string, string>>;
 }
 
-/** The only kind of error of a request: the hub refused it, or did not answer. The detail says what happened and what to do next. */
+/** The only kind of error of a request: the hub refused it, or did not answer. The field `detail` says what happened and what to do next. */
 export class HubError extends Error {
   /** The HTTP status, or 0 if no answer came. */
   readonly status: number;

@@ -1,8 +1,8 @@
-/** The person of a session, as the hub names a caller. */
+/** The person who is signed in, with the name and the role that the hub knows. */
 interface Person {
   readonly name: string;
   readonly role: string;
 }
 
-/** A name for the person with the role, so that what one person has seen is never shown to another one. */
+/** A key for the person with the role, so that the console never shows one person's data to another person. */
 export const personKey = ({ name, role }: Person): string => JSON.stringify([name, role]);

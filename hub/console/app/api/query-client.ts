@@ -4,7 +4,7 @@ import { HubError } from "./hub-error.ts";
 
 /** What the console does when the hub says that the session is over. The session's own code sets it. */
 let sessionEnded: () => void = () => undefined;
-/** Tells that the hub has refused the session, where no query did it. */
+/** Tells the console that its session has ended, for code that learns of the hub's refusal outside of a query, such as the event stream. */
 export const noteSessionEnded = (): void => sessionEnded();
 export const onSessionEnded = (tell: () => void): void => {
   sessionEnded = tell;
@@ -15,8 +15,8 @@ const noteRefusal = (error: unknown): void => {
 };
 
 /**
- * The console asks nothing by itself: data is fresh until an event makes it stale. An answer of an absent hub is tried again when the event stream is
- * back, so a query does not repeat itself.
+ * The console reads no data again by itself: data counts as fresh until an event makes it stale. A query that failed because the hub was away is sent
+ * again when the event stream is back, so a query itself makes no second attempt.
  */
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noteRefusal }),
@@ -36,7 +36,7 @@ export const queryClient = new QueryClient({
 
 /**
  * Describes a question to the hub. The topics of `about` say which events make the answer stale: kinds such as `nodes`, or one object such as
- * `nodes/<id>`. If no event tells of a topic, a screen asks each time when it opens.
+ * `nodes/<id>`. If no event tells of changes to a topic, a screen reads the data of the topic anew each time it opens.
  */
 export const question = <Data>(
   about: readonly Topic[],
@@ -50,7 +50,10 @@ export const question = <Data>(
     refetchOnMount: areTold(about) ? true : "always",
   });
 
-/** An answer that changes between the events of its topics too. The hub is asked again when a screen opens, and when a person comes back to the tab. */
+/**
+ * Marks a question to the hub whose answer also changes between the events of its topics. The hub is asked again when a screen opens, and when a
+ * person comes back to the tab.
+ */
 export const unannounced = <Question extends object>(asked: Question): Question & { readonly staleTime: 0 } => ({
   ...asked,
   staleTime: 0,

@@ -1,6 +1,6 @@
 /**
  * The types of the API, which `npm run console:types` generates from docs/openapi.json. The compiler checks each request of the console against the
- * API's description, as it would check another client's.
+ * API's description, as for any other client of the API.
  */
 import type { operations, paths } from "../../../../.muster/console/openapi.d.ts";
 

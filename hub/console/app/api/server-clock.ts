@@ -1,6 +1,6 @@
 /**
  * The difference between the hub's clock and the browser's. An operator's computer may be minutes wrong, and then "3 minutes ago" would be wrong too.
- * The header Date has whole seconds, so the console believes a difference only from five seconds on.
+ * The HTTP header Date has whole seconds only, so the console ignores a difference of less than five seconds.
  */
 const BELIEVED_FROM_MS = 5_000;
 let aheadMs = 0;

@@ -13,12 +13,12 @@ export type Right = You["rights"][number];
 export type Session =
   | { readonly kind: "asking" }
   | { readonly kind: "out"; readonly why: string | null; readonly provider: boolean }
-  /** The person has signed in and may do nothing, or the hub does not answer. */
+  /** The person has signed in but has no right in Muster, or the hub does not answer. */
   | { readonly kind: "refused"; readonly error: HubError }
   | { readonly kind: "in"; readonly hub: HubStatus };
 
 let session: Session = { kind: "asking" };
-/** The person for whom the console has asked since the page was loaded. */
+/** The person for whom the console last read data since the page was loaded. */
 let shownTo: string | null = null;
 const listeners = new Set<() => void>();
 const set = (next: Session): void => {
@@ -26,7 +26,7 @@ const set = (next: Session): void => {
   for (const tell of listeners) tell();
 };
 
-/** All tabs of a browser share one session. A tab tells the others when the session begins or ends. */
+/** All tabs of a browser share one session. A browser tab of the console tells the other tabs when the session begins or ends. */
 const tabs = new BroadcastChannel("muster-session");
 tabs.addEventListener("message", ({ data }) => {
   if (data === "ended") void leave("You signed out in another tab.");
@@ -42,7 +42,10 @@ async function state(): Promise<{ signedIn: boolean; provider: boolean }> {
   return { signedIn: signedIn === true, provider: provider === true };
 }
 
-/** Finds out who uses the console. The console asks before it calls the API, so that a browser without a session causes no refused request. */
+/**
+ * Finds out who uses the console. The console asks for the state of the sign-in before it calls the API, so that a browser without a session causes
+ * no refused request.
+ */
 export async function begin(): Promise<void> {
   try {
     const { signedIn, provider } = await state();
@@ -59,7 +62,7 @@ export async function begin(): Promise<void> {
   }
 }
 
-/** Forgets all that the session has shown and asked for. */
+/** Forgets all data that the console has read in the session, and all approvals that the person has asked for. */
 function forget(): void {
   queryClient.clear();
   forgetAllAsked();
@@ -93,7 +96,7 @@ export const useSession = (): Session =>
     () => session,
   );
 
-/** Returns the hub and the person of the session. Only parts of the console that a sign-in shows may use it. */
+/** Returns the hub and the person of the session. Only components that the console shows after the sign-in may call `useHub`. */
 export function useHub(): HubStatus {
   const now = useSession();
   if (now.kind !== "in") throw new Error("the session has ended");

@@ -38,13 +38,16 @@ const groupsOf = (tenant: string) =>
 export interface TenantKeys {
   readonly keys: readonly StoredKey[] | undefined;
   readonly groups: readonly KeyGroup[] | undefined;
-  /** Why keys or groups are not known, null if the console still asks. */
+  /**
+   * The error because of which the console does not know the keys or groups; null if there is no error, for example while the hub has not answered
+   * yet.
+   */
   readonly error: Error | null;
   readonly retry: () => void;
 }
 const UNKNOWN: TenantKeys = { keys: undefined, groups: undefined, error: null, retry: () => undefined };
 
-/** The stored keys and the groups of one tenant; undefined until the hub has answered, and for no tenant. */
+/** The stored keys and the groups of one tenant; both are undefined until the hub has answered, and if `tenant` is empty. */
 export function useTenantKeys(tenant: string): TenantKeys {
   const keys = useQuery({ ...keysOf(tenant), enabled: tenant !== "" });
   const groups = useQuery({ ...groupsOf(tenant), enabled: tenant !== "" });
@@ -61,7 +64,7 @@ export function useTenantKeys(tenant: string): TenantKeys {
 
 const TYPING_MS = 400;
 
-/** The stored keys and groups of the tenant that a person types, asked for after a pause in the typing. */
+/** The stored keys and groups of the tenant whose name a person types; the console asks the hub for them after a pause in the typing. */
 export function useKeysOfTyped(typed: string): TenantKeys {
   const tenant = typed.trim();
   const [settled] = useDebouncedValue(tenant, TYPING_MS);

@@ -6,7 +6,7 @@ export interface Versioned<Data> {
   readonly header: { readonly "If-Match": string };
 }
 
-/** Returns the answer with its version, for a form whose person decides by what the form shows. */
+/** Returns an object with its version, for a form in which a person decides by the values that the form shows. */
 export async function readVersioned<Data>(
   asked: Promise<{ data?: Data; error?: unknown; response: Response }>,
 ): Promise<Versioned<NonNullable<Data>>> {
@@ -15,7 +15,7 @@ export async function readVersioned<Data>(
 }
 
 /**
- * Whoever fills in a form or confirms a plan decides by what is shown, so the first answer stays: no event and no return to the tab asks again. Each
- * opening does.
+ * A person who fills in a form or confirms a plan decides by the values that are shown, so a form keeps the hub's first answer: neither an event nor
+ * a return to the tab reads it again. Each opening of the form asks the hub anew.
  */
 export const FOR_A_FORM = { staleTime: "static", gcTime: 0 } as const;

@@ -1,4 +1,7 @@
-/** Returns the fields of a form that differ from the object as the hub has it. A request for a change has only these. */
+/**
+ * Returns the fields of a form that differ from the object as the hub has it. The request for a change contains only the fields that differ from the
+ * hub's object.
+ */
 export const changedFields = <Fields extends object>(before: object, after: Fields): Partial<Fields> =>
   Object.fromEntries(
     Object.entries(after).filter(

@@ -1,6 +1,6 @@
 /**
- * The checks of fields before the console sends a form. They are the rules of docs/openapi.json in words that say what to type. The hub checks again,
- * so a rule that is missing here only costs the person a round trip.
+ * The checks of fields before the console sends a form. The checks apply the rules of docs/openapi.json, with messages that say what to type. The hub
+ * checks each form again, so a rule that the console lacks only costs the person a second attempt.
  */
 export type Check = (value: string) => string | undefined;
 
@@ -18,7 +18,7 @@ const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1
 
 const given = (value: string): boolean => value.trim() !== "";
 
-/** A field that may stay empty, and otherwise fits its check. */
+/** A check for a field that may stay empty and must otherwise pass `check`. */
 export const optional =
   (check: Check): Check =>
   (value) =>
@@ -48,7 +48,7 @@ export const mac = fits(MAC, "is no MAC address, for example 52:54:00:12:34:56")
 
 export const present: Check = (value) => (given(value) ? undefined : "is missing");
 
-/** An IPv6 address in a coarse way: the browser's own parser of addresses knows the rest. */
+/** A coarse check for an IPv6 address; the browser's own parser of addresses checks the rest. */
 const isIpv6 = (value: string): boolean =>
   /^[0-9a-f:.]+$/i.test(value) && value.includes(":") && URL.canParse(`http://[${value}]/`);
 

@@ -1,6 +1,6 @@
 /**
- * Reads CSV by RFC 4180 as spreadsheets write it: with commas, semicolons or tabs, with or without a byte order mark. A library would be larger than
- * this file and would know neither the columns' checks nor the line of each fault.
+ * Reads CSV by RFC 4180 as spreadsheets write it: with commas, semicolons or tabs, with or without a byte order mark. A CSV library would be larger
+ * than this file, and would know neither the checks of the columns nor the line of each fault.
  */
 import type { Check } from "./checks.ts";
 
@@ -38,7 +38,10 @@ const separatorOf = (text: string): string => {
   return ["\t", ";"].find((one) => first.includes(one)) ?? ",";
 };
 
-/** Splits a text into lines of fields. A quote that nobody closes ends with the text, and is told by its line. */
+/**
+ * Splits a text into lines of fields. A quoted field that is never closed ends with the text, and `open` is the number of the line at which its row
+ * begins.
+ */
 function linesOf(text: string, separator: string): { lines: Line[]; open: number | null } {
   const lines: Line[] = [];
   let fields: string[] = [];
@@ -122,7 +125,7 @@ export function readCsv(text: string, columns: readonly CsvColumn[]): CsvTable {
   };
 }
 
-/** Finds values of a column that must differ in all rows. */
+/** Finds values that are in more than one row, for a column whose values must differ in all rows. */
 export function repeatedIn(rows: readonly CsvRow[], column: string): CsvFault[] {
   const seen = new Map<string, number>();
   return rows.flatMap(({ line, values }) => {

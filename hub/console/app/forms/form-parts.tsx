@@ -5,7 +5,7 @@ import parts from "../parts/parts.module.css";
 import classes from "./forms.module.css";
 import type { Form } from "./use-form.ts";
 
-/** A form with its parts, its refusal and its button. */
+/** A form with its fields, the refusal by the hub and the button that sends the form. */
 export function FormOf<Values extends object>({
   form,
   label,
@@ -15,7 +15,7 @@ export function FormOf<Values extends object>({
   children,
 }: {
   readonly form: Form<Values>;
-  /** What the form is for, for a screen reader. */
+  /** The purpose of the form, which a screen reader announces. */
   readonly label: string;
   /** The word of the button. */
   readonly send: string;

@@ -5,7 +5,7 @@ import type { Body } from "../api/schema.ts";
 
 type Issue = Body<"openRepair">["machine_health_issue"];
 
-/** A fault of a machine as a person types it. */
+/** The fault of a machine as a person enters it in the fields of a form. */
 export interface IssueValues {
   readonly category: Issue["category"];
   readonly summary: string;
@@ -29,7 +29,7 @@ export const issueOf = ({ category, summary, details }: IssueValues): Issue => (
   details: details.trim() === "" ? null : details.trim(),
 });
 
-/** The fields for what is wrong with a machine. */
+/** The form fields in which a person describes a fault of a machine. */
 export const IssueFields = ({
   issue,
   onChange,
@@ -37,7 +37,7 @@ export const IssueFields = ({
 }: {
   readonly issue: IssueValues;
   readonly onChange: (issue: IssueValues) => void;
-  /** False where a fault is only said if there is one. */
+  /** False in a form in which the person may leave out the description of a fault, because there may be no fault. */
   readonly required?: boolean;
 }): ReactNode => (
   <>

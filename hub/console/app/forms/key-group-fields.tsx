@@ -10,9 +10,9 @@ import type { Form } from "./use-form.ts";
 
 interface Props {
   readonly form: Form<GroupValues>;
-  /** The stored keys of the tenant, as far as they are known. */
+  /** The stored keys of the tenant, as far as the console has read them. */
   readonly stored: Pick<TenantKeys, "keys" | "error" | "retry">;
-  /** False for a group that exists, because its tenant never changes. */
+  /** True if the form asks for the tenant; false for an existing group, because the tenant of a group never changes. */
   readonly asksTenant: boolean;
 }
 

@@ -2,7 +2,7 @@ import { Checkbox } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useSites } from "../api/sites.ts";
 
-/** The sites as boxes, for what is limited to sites. */
+/** The sites as checkboxes, for a form that limits an object, such as a stored key, to some sites. */
 export function SiteBoxes({
   chosen,
   error,

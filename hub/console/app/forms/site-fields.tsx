@@ -8,7 +8,7 @@ const typed = { spellCheck: false, autoComplete: "off" } as const;
 
 type Part = { readonly form: Pick<Form<SiteValues>, "text"> };
 
-/** The settings of a site, of a new one and of one that the hub has. */
+/** The form fields for the settings of a site, for a new site and for an existing site. */
 export const SiteFields = ({ form }: Part): ReactNode => (
   <>
     <Region form={form} />

@@ -15,7 +15,7 @@ export interface SiteValues {
   readonly upstream_dns_servers: string;
 }
 
-/** The defaults of the API, and empty fields for what only the operator knows. */
+/** The first values in the form for a new site: the defaults of the API, and empty fields for what only the operator knows. */
 export const NEW_SITE: SiteValues = {
   name: "",
   region_code: "",
@@ -48,7 +48,7 @@ export const checkSite = (values: SiteValues): Errors<SiteValues> => ({
   upstream_dns_servers: serversError(values.upstream_dns_servers),
 });
 
-/** The settings of a site as the API takes them, of a new site and of a changed one. */
+/** The settings of a site as the API takes them, both for the creation and for the change of a site. */
 const settingsOf = (values: SiteValues) => ({
   name: values.name.trim(),
   region_code: values.region_code.trim(),
@@ -63,19 +63,19 @@ const settingsOf = (values: SiteValues) => ({
 
 export const siteBody = (values: SiteValues): Body<"createMaasSite"> => ({
   ...settingsOf(values),
-  // The defaults of the API. A site begins to repair automatically when its operators have a repair team.
+  // The defaults of the API. A new site requests no repairs automatically, until its operators have a repair team and set `auto_repair`.
   auto_repair: false,
   repair_attempt_limit: 3,
 });
 
 type Site = Answer<"getMaasSite">;
 
-/** What a person can change at a site that the hub has. */
+/** The settings of an existing site that a person can change. */
 export interface SiteChange extends SiteValues {
   readonly auto_repair: boolean;
   readonly repair_attempt_limit: string;
   readonly is_active: boolean;
-  /** Empty if the site has no default profile; the API takes no default profile away. */
+  /** Empty if the site has no default profile; the API cannot remove the default profile of a site. */
   readonly default_profile_id: string;
 }
 
@@ -100,7 +100,7 @@ export const checkChange = (values: SiteChange): Errors<SiteChange> => ({
   repair_attempt_limit: whole(1, 20)(values.repair_attempt_limit),
 });
 
-/** The request for a change, with only the fields that differ from the site. */
+/** Returns the request to change a site, with only the fields that differ from the site's present values. */
 export const sitePatch = (site: Site, values: SiteChange): Body<"updateMaasSite"> =>
   changedFields(site, {
     ...settingsOf(values),

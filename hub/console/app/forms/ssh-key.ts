@@ -1,11 +1,11 @@
 /**
- * The check of an SSH public key before the console sends it. The rules are those of docs/ssh-keys.md, and test/console-ssh-keys.test.ts compares the
- * verdicts with the API's.
+ * The check of an SSH public key before the console sends it. The check applies the rules of docs/ssh-keys.md, and test/console-ssh-keys.test.ts
+ * compares its verdicts with the API's.
  */
 const MAX_LINE = 8_192;
 const MAX_COMMENT = 256;
 const RSA_BITS = { least: 2_048, most: 16_384 };
-/** The longest public exponent of an RSA key. */
+/** The largest number of bits of an RSA key's public exponent. */
 const MAX_EXPONENT_BITS = 64;
 
 type Part = (bytes: Uint8Array) => boolean;
@@ -41,7 +41,7 @@ const isModulus: Part = (bytes) => {
   return bits >= RSA_BITS.least && bits <= RSA_BITS.most;
 };
 
-/** The parts of each type of key, after the type itself. */
+/** The parts that an SSH public key of each type has after the name of the type. */
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
   "ssh-ed25519": [hasLength(32)],
   "ecdsa-sha2-nistp256": [isText("nistp256"), isPoint(65)],
@@ -52,7 +52,7 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   "sk-ecdsa-sha2-nistp256@openssh.com": [isText("nistp256"), isPoint(65), isApplication],
 };
 
-/** Only the canonical base64 text of the bytes counts, because another one would look like another key. */
+/** Only the canonical base64 text of a key's bytes is accepted, because another base64 text of the same bytes would look like another key. */
 function decoded(base64: string): Uint8Array | null {
   try {
     const text = atob(base64);
@@ -62,7 +62,7 @@ function decoded(base64: string): Uint8Array | null {
   }
 }
 
-/** Each part of a key begins with its length in four bytes. */
+/** In the bytes of an SSH public key, each part begins with its length in four bytes. */
 function partsOf(blob: Uint8Array): Uint8Array[] | null {
   const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
   const parts: Uint8Array[] = [];
@@ -83,7 +83,10 @@ function isWhole(type: string, wanted: readonly Part[], base64: string): boolean
   return wanted.every((fits, index) => fits(parts[index] ?? new Uint8Array()));
 }
 
-/** Says what is wrong with one line as a public key. A private key is named as such, so that its owner learns that it must not be used any more. */
+/**
+ * Says why a line is no valid SSH public key. For a private key, the message says that it is a private key, so that its owner learns that the key
+ * must not be used any more.
+ */
 export function sshKeyError(line: string): string | undefined {
   if (line === "") return "is missing";
   if (line.includes("PRIVATE KEY"))

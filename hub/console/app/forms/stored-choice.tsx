@@ -6,12 +6,12 @@ import classes from "./forms.module.css";
 export interface Stored {
   readonly id: string;
   readonly name: string;
-  /** What tells it from others, for example the fingerprint. */
+  /** A text that tells the stored key or group from others, for example the fingerprint. */
   readonly about: string;
 }
 
 interface Props {
-  /** What is chosen, in the plural and small, for example `keys`. */
+  /** The word for what the person chooses, in the plural and in lower case, for example `keys`. */
   readonly what: string;
   readonly stored: readonly Stored[];
   readonly chosen: readonly string[];
@@ -19,12 +19,15 @@ interface Props {
   readonly onChange: (ids: string[]) => void;
 }
 
-/** From so many entries on, the choice has a field to search in them. */
+/** From this number of stored keys or groups on, the choice has a search field. */
 const SEARCH_FROM = 10;
-/** So many entries are in the document at once. */
+/** The largest number of keys or groups that the choice shows at once. */
 const MOST_SHOWN = 100;
 
-/** What is chosen without being stored any more. It stays in sight, so that the person can take it out. */
+/**
+ * The chosen keys or groups that are not, or no longer, among the stored ones that the person may see. A chosen key or group that is no longer stored
+ * stays visible, so that the person can remove it from the choice.
+ */
 const unknownOf = (stored: readonly Stored[], chosen: readonly string[]): Stored[] =>
   chosen
     .filter((id) => stored.every((one) => one.id !== id))

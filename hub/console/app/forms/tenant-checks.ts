@@ -2,7 +2,7 @@ import { type Check, present } from "./checks.ts";
 
 const CONTROL = /\p{Cc}/u;
 
-/** A text of one line that the API takes with so many characters at most. */
+/** A check for a text of one line, for which the API allows at most `most` characters. */
 const line =
   (most: number): Check =>
   (value) => {
@@ -18,5 +18,5 @@ export const tenant: Check = (value) => present(value) ?? line(MOST_TENANT)(valu
 export const keyName: Check = (value) => present(value) ?? line(MOST_NAME)(value);
 export const description: Check = line(MOST_DESCRIPTION);
 
-/** An account, and so a group, has so many keys at most. */
+/** The largest number of keys of an account, and therefore of a key group. */
 export const MOST_KEYS_OF_AN_ACCOUNT = 32;

@@ -13,13 +13,13 @@ type Headers = ReturnType<typeof onceOnly>;
 
 interface About<Values, Taken> {
   readonly initial: Values;
-  /** Says what is wrong before anything is sent. */
+  /** Says what is wrong with the values of the form, before the form is sent. */
   readonly check: (values: Values) => Errors<Values>;
   readonly send: (values: Values, headers: Headers) => Promise<Taken>;
   /** The topics that the form changes. */
   readonly changes: readonly Topic[];
   readonly onTaken: (taken: Taken, values: Values) => void;
-  /** What the form does, for the line about a second person's approval. */
+  /** What the form does, in words for the note that a second person has to approve the request. */
   readonly what: string;
 }
 
@@ -27,7 +27,7 @@ export interface Form<Values> {
   readonly values: Values;
   readonly set: (changes: Partial<Values>) => void;
   readonly errors: Errors<Values>;
-  /** The hub's refusal, or that a second person has to approve. */
+  /** Why the hub did not carry the form's request out: a refusal, or a second person has to approve the request first. */
   readonly refusal: Error | null;
   readonly pending: boolean;
   readonly submit: (event: FormEvent) => void;
@@ -55,7 +55,7 @@ function useHeaders(): (values: unknown) => Headers {
   };
 }
 
-/** The state of a form: what a person typed, what is wrong with it, and how the request goes. Nothing is sent before all checks pass. */
+/** The state of a form: what a person typed, what is wrong with it, and what became of the request. Nothing is sent before all checks pass. */
 export function useForm<Values extends object, Taken>(about: About<Values, Taken>): Form<Values> {
   const { initial, check, send, changes, onTaken, what } = about;
   const [values, setValues] = useState(initial);

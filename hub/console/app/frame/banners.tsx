@@ -6,7 +6,7 @@ import { useNow } from "../parts/relative-time.tsx";
 import { lengthOf } from "../parts/relative-words.ts";
 import classes from "./frame.module.css";
 
-/** What a person must know about the hub on every screen. */
+/** The warnings about the hub that every screen shows. */
 export const HubBanners = (): ReactNode => (
   <>
     <AwayBanner />

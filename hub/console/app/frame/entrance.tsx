@@ -6,7 +6,10 @@ import { LiveProvider } from "../live/live.tsx";
 import { router } from "./router.tsx";
 import { NoAccess, SignIn, Starting } from "./sign-in.tsx";
 
-/** The way in: who has not signed in sees the sign-in, and the address stays, so that the sign-in leads to the screen that was asked for. */
+/**
+ * The entrance of the console: a person who has not signed in sees the sign-in page, and the address stays, so that the sign-in leads to the screen
+ * of this address.
+ */
 export function Entrance(): ReactNode {
   const session = useSession();
   useEffect(() => void begin(), []);
@@ -14,7 +17,7 @@ export function Entrance(): ReactNode {
   if (session.kind === "out") return <SignIn why={session.why} provider={session.provider} />;
   if (session.kind === "refused") return <NoAccess error={session.error} />;
   return (
-    // Another person in the same browser begins with new screens, and nothing that they show or have chosen stays.
+    // If another person signs in in the same browser, all screens are made anew, so that nothing that the former person saw or chose stays.
     <LiveProvider key={personKey(session.hub.you)}>
       <RouterProvider router={router} />
     </LiveProvider>

@@ -17,7 +17,7 @@ const set = (next: readonly Notice[]): void => {
   for (const tell of listeners) tell();
 };
 
-/** Shows a note at the edge of the screen. A note about a success goes by itself; a person closes every other note. */
+/** Shows a note at the edge of the screen. A note about a success disappears by itself; a person closes every other note. */
 export function notify(notice: Omit<Notice, "id">): void {
   last += 1;
   const id = last;

@@ -3,7 +3,7 @@ import { type ReactNode, useSyncExternalStore } from "react";
 import classes from "./frame.module.css";
 import { dismiss, noticeStore } from "./notice-list.ts";
 
-/** The region of notes. It is always in the document, so that a screen reader says what appears in it. */
+/** The region of notes. The region of notes is always in the document, so that a screen reader announces each note that appears in it. */
 export function Notices(): ReactNode {
   const notices = useSyncExternalStore(noticeStore.subscribe, noticeStore.now);
   return (

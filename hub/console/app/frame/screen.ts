@@ -7,10 +7,13 @@ export const GROUPS = ["Fleet", "Records", "Settings"] as const;
 
 export interface ScreenAbout {
   readonly title: string;
-  /** The right without which the screen shows only that the right is missing, and the navigation leaves the screen out. */
+  /**
+   * The right that the screen needs. Without this right, the screen shows only that the right is missing, and the navigation does not list the
+   * screen.
+   */
   readonly right: Right | "none";
   readonly group?: (typeof GROUPS)[number];
-  /** The second key after `g` that opens the screen. */
+  /** The key that opens the screen if a person presses it after `g`. */
   readonly key?: string;
   /** Loads the code of the screen, which exports the component `Page`. */
   readonly load: () => Promise<{ readonly Page: ComponentType }>;

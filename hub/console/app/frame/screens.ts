@@ -38,8 +38,8 @@ import { webhooksRoute } from "../screens/webhooks/route.ts";
 import { type Screen, screen } from "./screen.ts";
 
 /**
- * All screens of the console, in the order of the navigation. A new screen is a folder under `screens/` and one entry here (README.md). The tuple type
- * keeps each route's own type, so a link to a screen is checked by the compiler.
+ * All screens of the web console, in the order of its navigation. To add a screen, make a folder under `screens/` and one entry in `SCREENS`
+ * (README.md). The tuple type of `SCREENS` keeps each route's own type, so the TypeScript compiler checks each link to a screen.
  */
 export const SCREENS = [
   screen(overviewRoute, {

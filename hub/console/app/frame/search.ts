@@ -1,6 +1,6 @@
 /**
- * The query of an address is the state of a screen: its filter, order and columns. A screen names its fields once, and gets typed values. A value that
- * does not fit its field is left out, because a person may have typed the address.
+ * The query part of a URL holds a screen's filter, order and columns. A screen declares the fields of its URL query once, and then gets typed values.
+ * A value in a URL query that does not fit its field is ignored, because a person may have typed the URL.
  */
 export interface Field<Value> {
   parse(text: string): Value | undefined;
@@ -19,7 +19,7 @@ export const severalOf = <const Value extends string>(values: readonly Value[]):
   parse: (given) => listOrNone(values.filter((value) => given.split(",").includes(value))),
 });
 
-/** Several values whose names the console does not know beforehand, for example of SKUs. */
+/** A URL field with several values that the console does not know beforehand, for example SKUs. */
 export const several = (most = 20): Field<readonly string[]> => ({
   parse: (given) => listOrNone([...new Set(given.split(",").filter((value) => value !== ""))].slice(0, most)),
 });
@@ -30,7 +30,7 @@ const listOrNone = <Value>(values: readonly Value[]): readonly Value[] | undefin
 type Fields = Readonly<Record<string, Field<unknown>>>;
 export type SearchOf<F extends Fields> = { readonly [K in keyof F]?: F[K] extends Field<infer Value> ? Value : never };
 
-/** Makes the parser of a screen's query from its fields. */
+/** Makes the parser of a screen's URL query from the screen's fields. */
 export const searchOf =
   <F extends Fields>(fields: F) =>
   (raw: Readonly<Record<string, unknown>>): SearchOf<F> =>
@@ -42,10 +42,13 @@ export const searchOf =
       }),
     ) as SearchOf<F>;
 
-/** Links within the console give values, and addresses give text. Both take the same way, so both are checked. */
+/**
+ * A link within the console gives typed values, and a URL gives text. `searchOf` turns the values of links and of URLs into text and parses that
+ * text, so that both are checked.
+ */
 const asText = (given: unknown): string => (Array.isArray(given) ? given.join(",") : String(given));
 
-/** Writes the query of an address. Commas, colons and slashes stay readable, because people read and share addresses. */
+/** Writes the query part of a URL. In the written URL query, commas, colons and slashes stay unescaped, because people read and share URLs. */
 export function writeSearch(search: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(search).flatMap(([name, value]) => {
     const written = value === undefined || value === null ? "" : asText(value);

@@ -1,4 +1,7 @@
-/** What a key means. `go` waits for the second key of a pair, and the first key is forgotten after `PAIR_MS`. */
+/**
+ * What a key means. `wait` means that the first key of a two-key shortcut was pressed, and `go` that its second key was; the first key is forgotten
+ * after `PAIR_MS`.
+ */
 export type KeyMeaning =
   | { readonly kind: "none" }
   | { readonly kind: "wait" }
@@ -12,7 +15,7 @@ export interface Pressed {
   readonly ctrl: boolean;
   readonly alt: boolean;
   readonly meta: boolean;
-  /** True if the key goes into a text field. */
+  /** True if the key is typed into a text field. */
   readonly typing: boolean;
 }
 
@@ -20,8 +23,8 @@ export const PAIR_MS = 1_200;
 const NONE = { kind: "none" } as const;
 
 /**
- * Decides what a pressed key means. `afterG` says whether the key before was `g`, and `single` whether the person has shortcuts of single characters
- * switched on (WCAG 2.1.4). The palette opens by Ctrl+K in any case.
+ * Decides what a pressed key means. `afterG` says whether the previous key was `g`, and `single` whether the person has single-character shortcuts
+ * switched on (WCAG 2.1.4). Ctrl+K opens the command palette even if single-character shortcuts are off.
  */
 export function meaningOf(pressed: Pressed, { afterG, single }: { afterG: boolean; single: boolean }): KeyMeaning {
   const { key, ctrl, alt, meta, typing } = pressed;

@@ -1,6 +1,9 @@
 import { useSyncExternalStore } from "react";
 
-/** Whether shortcuts of single characters work. A person who dictates or has a tremor can switch them off; the browser remembers it. */
+/**
+ * Whether shortcuts of single characters work. A person who dictates or has a tremor can switch the single-character shortcuts off, and the browser
+ * remembers that setting.
+ */
 const STORED = "muster-console-shortcuts";
 const listeners = new Set<() => void>();
 const tell = (): void => {

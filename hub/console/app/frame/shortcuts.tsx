@@ -26,7 +26,7 @@ const pressedOf = (event: KeyboardEvent): Pressed => ({
   typing: event.target instanceof Element && event.target.closest(WRITES) !== null,
 });
 
-/** Puts the cursor into the search field of the screen, which carries `data-find`. */
+/** Puts the cursor into the screen's search field, which has the attribute `data-find`. */
 const focusFind = (): void => document.querySelector<HTMLElement>("[data-find]")?.focus();
 
 function useShortcuts(openPalette: () => void): void {
@@ -54,7 +54,7 @@ function useShortcuts(openPalette: () => void): void {
   }, [navigate, openPalette]);
 }
 
-/** The shortcuts, and the list of them that `?` opens. */
+/** The keyboard shortcuts of the console, and the list of them that the key `?` opens. */
 export function Shortcuts({ openPalette }: { readonly openPalette: () => void }): ReactNode {
   useShortcuts(openPalette);
   const shown = useShortcutsShown();

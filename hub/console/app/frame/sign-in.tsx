@@ -26,7 +26,10 @@ export const Starting = (): ReactNode => (
   </main>
 );
 
-/** The address below `/console/`, to which the provider's sign-in leads back. The console's own address may come without its last slash. */
+/**
+ * The path and query below `/console/` of the page to which the identity provider's sign-in returns the person. The console may be opened as
+ * `/console`, without the last slash.
+ */
 const place = (): string =>
   `${location.pathname.replace(/^\//, "").replace(/^console$/, "console/")}${location.search}`;
 
@@ -86,7 +89,7 @@ export function SignIn({ why, provider }: { readonly why: string | null; readonl
   );
 }
 
-/** The hub knows the person and refuses all, or the hub does not answer at all. */
+/** Tells the person that the hub refuses their sign-in for everything, or that the hub does not answer at all. */
 export function NoAccess({ error }: { readonly error: HubError }): ReactNode {
   return (
     <Card title={error.title}>

@@ -16,7 +16,7 @@ const SCHEMES = [
 
 const LIVE = { connecting: "connecting", live: "live", away: "hub away", refused: "not live" } as const;
 
-/** Says who uses the console and whether it is live, and has the person's settings. */
+/** The menu that names the signed-in person, says whether the console receives the hub's events, and holds the person's settings. */
 export function You(): ReactNode {
   const { you, version } = useHub();
   const { standing } = useLive();

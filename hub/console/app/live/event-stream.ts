@@ -1,24 +1,24 @@
 import { EventText } from "./event-text.ts";
 import { type Topic, topicsOf } from "./topics.ts";
 
-/** What a tab learns of the one event stream of the browser. */
+/** The messages about the browser's one event stream from the hub that each tab of the console gets. */
 export type LiveNews =
   | { readonly kind: "open" }
   | { readonly kind: "changed"; readonly topics: readonly Topic[]; readonly cursor: string | null }
   /** Events are lost, so everything is stale. */
   | { readonly kind: "reset" }
   | { readonly kind: "away"; readonly since: number; readonly nextTry: number }
-  /** The hub refuses the stream for good: the session has ended, or its role may read no events. */
+  /** The hub refuses the event stream for good: the login session has ended, or the person's role may read no events. */
   | { readonly kind: "refused"; readonly status: number };
 
-/** Says whether the news mean that the session is over. A role without the right to follow events keeps its session. */
+/** Says whether a message about the event stream means that the login session is over. A person whose role may not read events stays signed in. */
 export const endsSession = (news: LiveNews): boolean => news.kind === "refused" && news.status === 401;
 
-/** The hub sends a comment after 15 s without an event, so a longer silence means that the connection is dead. */
+/** The hub sends a comment on the event stream after 15 s without an event, so a longer silence means that the connection is dead. */
 const SILENCE_MS = 40_000;
 const PATH = "/api/v1/admin/events/stream";
 
-/** Reads one stream until it ends. Returns the position after the last event, or the status with which the hub refused the stream. */
+/** Reads one stream until it ends. Returns the stream position after the last event, or the HTTP status with which the hub refused the event stream. */
 export async function readStream(
   cursor: string | null,
   tell: (news: LiveNews) => void,

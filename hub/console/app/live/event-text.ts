@@ -1,10 +1,10 @@
-/** One message of a stream of server-sent events. A message without data only moves the position. */
+/** One message of a server-sent event stream. A message without data only moves the client's position in the event stream. */
 export interface StreamMessage {
   readonly id: string | null;
   readonly data: string | null;
 }
 
-/** Reads server-sent events from pieces of text, which may end anywhere. */
+/** Reads server-sent events from chunks of text, which may end in the middle of an event. */
 export class EventText {
   #rest = "";
 

@@ -3,15 +3,15 @@ import { type LiveNews, readStream } from "./event-stream.ts";
 
 const LEADER = "muster-live-leader";
 const CHANNEL = "muster-live";
-/** A stream that ends in order is opened again at once, but never more often than this. */
+/** The console waits this long before it reopens an event stream that ended normally. */
 const SHORTEST_MS = 1_000;
 
-/** What the tabs of a browser tell each other. A tab that has just opened asks how the stream stands. */
+/** The messages that the console's tabs in one browser send each other. A newly opened tab asks the other tabs for the state of the event stream. */
 type TabMessage = LiveNews | { readonly kind: "ask" };
 
 /**
- * Follows the hub's events. One tab of a browser, the leader, holds the stream and passes its news on to the others, because a browser opens only six
- * connections to a server by HTTP/1.1. The browser gives the leader's lock to another tab when the leader closes.
+ * Follows the hub's events. One tab of a browser, the leader, holds the event stream and passes its messages on to the other tabs, because a browser
+ * opens only six HTTP/1.1 connections to a server. When the leading tab closes, the browser gives the leader's Web Lock to another tab.
  */
 export function followEvents(hear: (news: LiveNews) => void): { stop(): void; tryNow(): void } {
   const ending = new AbortController();
@@ -45,9 +45,10 @@ export function followEvents(hear: (news: LiveNews) => void): { stop(): void; tr
     await keepStream({ cursor: () => cursor, missed, tell, pause, signal: ending.signal });
   };
   channel.postMessage({ kind: "ask" } satisfies TabMessage);
-  // A page of a hub that is neither on TLS nor on loopback has no locks, so each of its tabs has a stream.
+  // The browser offers no Web Locks to a hub's page that uses neither TLS nor a loopback address, so each tab of such a page opens its own event
+  // stream.
   const led = navigator.locks === undefined ? lead() : navigator.locks.request(LEADER, { signal: ending.signal }, lead);
-  // The wait for the lock ends with an error when this tab stops following.
+  // The wait for the leader's lock rejects when this tab stops following events.
   led.catch(() => undefined);
   return {
     stop: () => {
@@ -61,7 +62,7 @@ export function followEvents(hear: (news: LiveNews) => void): { stop(): void; tr
 
 interface Keeper {
   readonly cursor: () => string | null;
-  /** True if a stream has been open before and left no cursor, so that a new stream begins after events that nobody has seen. */
+  /** True if an earlier event stream was open and left no cursor, so a new stream may start after events that the console never received. */
   readonly missed: () => boolean;
   readonly tell: (news: LiveNews) => void;
   readonly pause: (ms: number) => Promise<void>;

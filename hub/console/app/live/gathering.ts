@@ -1,14 +1,17 @@
 import { EVERYTHING, type Topic } from "./topics.ts";
 
-/** What is about one object asks again at most once in this time, and hubs with many consoles do not get all requests at once. */
+/**
+ * The console asks again about one object at most once in this time, plus a random delay so that many consoles do not send their requests at the same
+ * moment.
+ */
 const GATHER_MS = 1_000;
 const JITTER_MS = 500;
-/** A list asks again at most once in this time, because the operations of a large fleet make it stale all the time. */
+/** The console reloads a list at most once in this time, because the operations of a large fleet change the lists all the time. */
 const LISTS_EVERY_MS = 5_000;
 
 const isOfList = (topic: Topic): boolean => topic !== EVERYTHING && !topic.includes("/");
 
-/** Gathers the topics of many events into one refresh of the screen. */
+/** Collects the topics that many events make stale, and refreshes the screen for all of them at once. */
 export class Gathering {
   readonly #refresh: (changed: ReadonlySet<Topic>) => void;
   readonly #topics = new Set<Topic>();

@@ -21,7 +21,7 @@ interface Live {
 const LiveContext = createContext<Live>({ standing: { kind: "connecting" }, tryNow: () => undefined });
 export const useLive = (): Live => use(LiveContext);
 
-/** Marks queries as stale. Those that a visible screen shows ask again; the others ask when a screen shows them. */
+/** Marks queries as stale. The stale queries of a visible screen are sent again at once; the others are sent when a screen shows them. */
 function makeStale(client: QueryClient, changed: ReadonlySet<Topic>): void {
   const refetchType = document.visibilityState === "visible" ? "active" : "none";
   void client.invalidateQueries({ predicate: ({ meta }) => isAbout(topicsIn(meta), changed), refetchType });
@@ -31,7 +31,7 @@ const refetchStale = (): void => {
   if (document.visibilityState === "visible") void queryClient.refetchQueries({ type: "active", stale: true });
 };
 
-/** Keeps what the screens show as new as the hub's events. Without an event the console asks nothing. */
+/** Reloads what the screens show whenever the hub sends an event about it. Without an event the console asks nothing. */
 export function LiveProvider({ children }: { readonly children: ReactNode }): ReactNode {
   const [standing, setStanding] = useState<Standing>({ kind: "connecting" });
   const followed = useRef<ReturnType<typeof followEvents> | null>(null);
@@ -46,7 +46,8 @@ export function LiveProvider({ children }: { readonly children: ReactNode }): Re
       if (endsSession(news)) noteSessionEnded();
     };
     const open = (): void => {
-      // What was asked before the stream opened may have missed an event. After an absence of the hub, what failed is asked again.
+      // Data that was loaded before the event stream opened may lack changes whose events nobody received, so everything is loaded again. After the
+      // hub was unreachable, the queries that failed are sent again.
       if (!opened) makeStale(queryClient, new Set([EVERYTHING]));
       else void queryClient.refetchQueries({ predicate: ({ state }) => state.status === "error", type: "active" });
       opened = true;

@@ -16,7 +16,7 @@ const PATHS = {
 } as const;
 export type IconName = keyof typeof PATHS;
 
-/** A small drawing beside a text. It says nothing that the text does not say, so a screen reader leaves it out. */
+/** A small drawing beside a text. An icon only repeats what its text says, so screen readers skip the icon. */
 export const Icon = ({ name, size = 16 }: { readonly name: IconName; readonly size?: number }): ReactNode => (
   <svg
     aria-hidden="true"

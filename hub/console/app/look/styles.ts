@@ -1,6 +1,6 @@
 /**
- * The style sheets of the console. Of Mantine only the components that the console uses are here, in Mantine's own order, because a later sheet may
- * depend on an earlier one. A screen that uses another component of Mantine adds its sheet here.
+ * The style sheets of the console. Only the style sheets of the Mantine components that the console uses are imported, in Mantine's own order,
+ * because a later sheet may depend on an earlier one. A screen that uses a further Mantine component adds the component's style sheet here.
  */
 import "@mantine/core/styles/baseline.css";
 import "@mantine/core/styles/default-css-variables.css";

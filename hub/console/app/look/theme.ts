@@ -1,6 +1,6 @@
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
 
-/** The console's own colour, from light to dark. White text is readable on the shades 6 to 9. */
+/** The shades of the console's brand colour, from light to dark. White text is readable on the shades 6 to 9 of the brand colour. */
 const BRAND: MantineColorsTuple = [
   "#eef4fc",
   "#d6e4f7",
@@ -13,7 +13,7 @@ const BRAND: MantineColorsTuple = [
   "#1d4f91",
   "#153a6c",
 ];
-/** The greys of the dark scheme: text first, then borders, surfaces and the page. */
+/** The greys of the dark colour scheme: first the text's, then those of borders, surfaces and the page. */
 const DARK: MantineColorsTuple = [
   "#e4e8ee",
   "#c3cad4",
@@ -28,11 +28,14 @@ const DARK: MantineColorsTuple = [
 ];
 
 const SYSTEM_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
-/** Mantine makes the head of a dialog a header element, which would be a second banner of the document for a screen reader. */
+/** Mantine renders the head of a dialog as a header element, which a screen reader would announce as a second banner of the document. */
 const plainHead = { attributes: { header: { role: "presentation" } } };
 const small = { defaultProps: { size: "xs" } };
 
-/** One typographic scale, small and dense, and fonts of the operator's system: a hub at a closed site loads nothing from elsewhere. */
+/**
+ * The console uses one small, dense scale of font sizes and the fonts of the operator's system, because a hub at a closed site loads nothing from
+ * elsewhere.
+ */
 export const theme = createTheme({
   primaryColor: "brand",
   primaryShade: { light: 7, dark: 6 },
@@ -85,9 +88,7 @@ export const theme = createTheme({
 });
 
 const RED = { "--mantine-color-red-filled": "#c92a2a", "--mantine-color-red-filled-hover": "#b02525" } as const;
-/**
- * Mantine's own greys for secondary text, and the red of the buttons for verbs that cannot be undone, have less contrast than WCAG AA asks for.
- */
+/** Mantine's own greys for secondary text, and its red for buttons whose action cannot be undone, have less contrast than WCAG AA requires. */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

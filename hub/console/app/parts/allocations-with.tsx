@@ -13,7 +13,7 @@ import { counted } from "./tones.ts";
 
 type Row = Answer<"listAllocations">["items"][number];
 
-/** Which open allocations: those whose account should have a stored key, or those that name a group. */
+/** Selects open allocations: those whose account should have a stored SSH key, or those that name an SSH key group. */
 export type With = { readonly ssh_key_id: string } | { readonly ssh_key_group_id: string };
 
 const PAGE = 100;
@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<Row>[] = [
 const ask = (by: With, cursor: string | undefined, signal: AbortSignal) =>
   read(api.GET("/api/v1/admin/allocations", { params: { query: { ...by, limit: PAGE, cursor } }, signal }));
 
-/** The open allocations that follow a change of a stored key or of a group. */
+/** Lists the open allocations whose accounts change when a stored SSH key or a key group changes. */
 export const AllocationsWith = ({ by }: { readonly by: With }): ReactNode => (
   <LongList<Row>
     what="allocations that follow"
@@ -52,11 +52,11 @@ const firstWith = (by: With) =>
 
 interface FollowingProps {
   readonly by: With;
-  /** Called when the person can read which accounts follow. */
+  /** Called when the dialog shows the person which accounts follow a change of a key or group. */
   readonly onKnown?: () => void;
 }
 
-/** Says in a dialog which accounts a change reaches. */
+/** Tells the person in a dialog which accounts a change of a key or group affects. */
 export function Following({ by, onKnown }: FollowingProps): ReactNode {
   const query = useQuery({ ...firstWith(by), gcTime: 0 });
   const isKnown = query.data !== undefined;

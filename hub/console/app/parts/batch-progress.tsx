@@ -26,7 +26,7 @@ export const countsOf = ({
     return count === 0 ? [] : [[status, count] as const];
   });
 
-/** How many hosts of a batch have which status, as a bar and in words. */
+/** Shows how many hosts of a batch have which status, as a bar and in words. */
 export const BatchProgress = ({ batch }: { readonly batch: BatchSummary }): ReactNode => {
   const said = countsOf(batch)
     .map(([status, count]) => `${count} ${words(status)}`)
@@ -43,7 +43,7 @@ export const BatchProgress = ({ batch }: { readonly batch: BatchSummary }): Reac
   );
 };
 
-/** A finished batch is completed only if none of its hosts waits for a person. */
+/** The console shows a finished batch as completed only if none of the batch's hosts waits for a person. */
 export function BatchStatus({ batch: { paused, done, failed } }: { readonly batch: BatchSummary }): ReactNode {
   if (paused !== null) return <StatusBadge status="paused" />;
   if (!done) return <StatusBadge status="running" />;

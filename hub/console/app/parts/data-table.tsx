@@ -6,21 +6,21 @@ export interface Column<Row> {
   readonly id: string;
   readonly head: string;
   readonly cell: (row: Row) => ReactNode;
-  /** The name of the order in the API, if the list can have this order. */
+  /** The name by which the API sorts the list by this column, if it can. */
   readonly sort?: string;
   readonly align?: "end";
-  /** True for a column that a narrow window leaves out. */
+  /** True for a column that is hidden in a narrow window. */
   readonly wide?: boolean;
 }
 
-/** The order of a list, as the API writes it: a minus before the name reverses it. */
+/** How a list is sorted, as the API writes it: a minus before the name reverses the order. */
 export interface Order {
   readonly sort: string;
   readonly onSort: (sort: string) => void;
 }
 
 interface TableProps<Row> {
-  /** What the table lists, for a screen reader. */
+  /** The name of the table for a screen reader, which says what the table lists. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -28,7 +28,7 @@ interface TableProps<Row> {
   readonly order?: Order;
 }
 
-/** A table of some hundred rows at most. A list of a fleet is a `VirtualTable`. */
+/** A table for at most some hundred rows. For a list of a whole fleet, screens use a `VirtualTable` instead. */
 export const DataTable = <Row,>({ label, columns, rows, rowKey, order }: TableProps<Row>): ReactNode => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard
   <section className={classes.scroller} aria-label={label} tabIndex={0}>

@@ -6,7 +6,7 @@ import { words } from "./tones.ts";
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Shows a value of any form, for example the evidence of a failure, as names and texts. */
+/** Shows any JSON value, for example the evidence of a failure, as names and texts. */
 export function Evidence({ value }: { readonly value: unknown }): ReactNode {
   if (value === null || value === undefined || value === "") return <>-</>;
   if (Array.isArray(value)) {

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
 import classes from "./facts.module.css";
 
-/** A fact about an object: its name, and what the screen says. A fact that is `undefined` is left out. */
+/** A fact about an object: the fact's name, and the value that the screen shows. A fact whose value is `undefined` is not shown. */
 export type Fact = readonly [name: string, value: ReactNode];
 
-/** The facts about one object, in as many columns as the window has room for. */
+/** Shows the facts about one object, in as many columns as fit into the window. */
 export const Facts = ({ facts }: { readonly facts: readonly Fact[] }): ReactNode => (
   <dl className={classes.facts}>
     {facts

@@ -12,12 +12,12 @@ export const FilterRow = ({ children }: { readonly children: ReactNode }): React
   </search>
 );
 
-/** The filters of a list, whose state is the address. */
+/** The filters of a list, whose values are kept in the URL. */
 export const Filters = ({
   onClear,
   children,
 }: {
-  /** Takes all filters back. Without it there is no filter. */
+  /** Removes all filters; undefined if no filter is set. */
   readonly onClear: (() => void) | undefined;
   readonly children: ReactNode;
 }): ReactNode => (
@@ -75,7 +75,7 @@ export function SiteFilter({ value, onChange }: Omit<ValueProps, "label">): Reac
   );
 }
 
-/** A filter that a person types. The text goes into the address after a short pause, so that a word is one request. */
+/** A filter that a person types. The typed filter text goes into the URL after a short pause, so that a whole word causes one request only. */
 export function FilterText({
   label,
   value,
@@ -86,7 +86,7 @@ export function FilterText({
   const sent = useRef(value);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => {
-    // The address has changed by a link or by the browser's way back.
+    // A link or the browser's Back button has changed the URL.
     if (value !== sent.current) setTyped(value ?? "");
     sent.current = value;
   }, [value]);

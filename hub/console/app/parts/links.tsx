@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
-/** Links to single objects. For each kind of object this file alone knows where its screen is. */
+/** Links to single objects. Only this file knows which screen shows each kind of object. */
 export const shortId = (id: string): string => id.slice(0, 8);
 
 interface NamedProps {
@@ -9,7 +9,7 @@ interface NamedProps {
   readonly children?: ReactNode;
 }
 
-/** The address of a node's screen. */
+/** The URL of a node's screen. */
 export const nodePath = (id: string): string => `/console/nodes/${id}`;
 
 export const NodeLink = ({ id, children }: NamedProps): ReactNode => (
@@ -88,7 +88,7 @@ export const KeyGroupLink = ({ id, children }: NamedProps): ReactNode => (
   </Link>
 );
 
-/** The stored SSH keys that a filter selects. */
+/** A link to the list of the stored SSH keys that a filter selects. */
 export const SshKeysLink = ({
   search,
   children,
@@ -101,7 +101,7 @@ export const SshKeysLink = ({
   </Link>
 );
 
-/** The nodes that differ from their machines in MAAS, and that a filter selects. */
+/** A link to the list of nodes that differ from their machines in MAAS and that a filter selects. */
 export const DriftLink = ({
   search,
   children,

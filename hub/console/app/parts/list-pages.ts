@@ -3,7 +3,7 @@ import { useCallback, useRef, useState } from "react";
 import { question } from "../api/query-client.ts";
 import type { Topic } from "../live/topics.ts";
 
-/** One page of a list of the API. */
+/** One page of a list that the API returned. */
 export interface ListPage<Row> {
   readonly items: readonly Row[];
   readonly next_cursor: string | null;
@@ -11,30 +11,30 @@ export interface ListPage<Row> {
 
 interface Asked<Row> {
   readonly about: readonly Topic[];
-  /** Names the list with its filter and order. A list with another key begins at its first page. */
+  /** Identifies the list together with its filter and order. When the key of the list changes, the list begins at its first page again. */
   readonly key: readonly unknown[];
   readonly ask: (cursor: string | undefined, signal: AbortSignal) => Promise<ListPage<Row>>;
 }
 
 export interface ListPages<Row> {
   readonly rows: readonly Row[];
-  /** For each row when the hub answered with it, because a page out of sight may be older than the others. */
+  /** The time at which the hub sent each row, because a page that is scrolled out of view may be older than the others. */
   readonly answeredAt: readonly number[];
   readonly error: Error | null;
   /** True until the first page is there. */
   readonly isFirst: boolean;
   readonly hasMore: boolean;
-  /** The table tells which rows are in sight, so that the pages with these rows are kept new, and the next page is loaded in time. */
+  /** The table reports which rows are in view, so that the pages with these rows stay up to date and the next page is loaded in time. */
   readonly show: (first: number, last: number) => void;
   readonly retry: () => void;
 }
 
-/** So many rows before the end of the loaded rows the next page is asked for. */
+/** The next page is loaded when the view comes within this many rows of the end of the loaded rows. */
 const AHEAD = 40;
 
 /**
- * Loads a long list page by page, as far as a person scrolls. Only pages in sight are asked again after an event, so a screen with thousands of loaded
- * rows costs the hub as much as one with a hundred.
+ * Loads a long list page by page while a person scrolls. After an event, only the pages in view are loaded again, so a screen with thousands of
+ * loaded rows costs the hub as little as one with a hundred.
  */
 export function useListPages<Row>({ about, key, ask }: Asked<Row>): ListPages<Row> {
   const client = useQueryClient();
@@ -51,7 +51,8 @@ export function useListPages<Row>({ about, key, ask }: Asked<Row>): ListPages<Ro
     queries: cursors.map((cursor, n) => ({
       ...question(about, keyOf(cursor), (signal) => ask(cursor, signal)),
       enabled: (n >= sight.first && n <= sight.last) || n === cursors.length - 1,
-      // When rows come or go, a later page begins elsewhere. Its earlier rows stay in sight until the new ones are there.
+      // When rows are added or removed, the cursor at which a later page begins changes. A page's old rows stay on the screen until its new rows are
+      // loaded.
       placeholderData: () => shown.current[n],
     })),
   });
@@ -89,7 +90,7 @@ export function useListPages<Row>({ about, key, ask }: Asked<Row>): ListPages<Ro
   };
 }
 
-/** The number of rows up to the end of each page. */
+/** For each page, the number of rows from the begin of the list to the end of the page. */
 function endsOf(pages: readonly ListPage<unknown>[]): number[] {
   let end = 0;
   return pages.map(({ items }) => {

@@ -7,7 +7,7 @@ import { Failure, Loading } from "./states.tsx";
 import { VirtualTable } from "./virtual-table.tsx";
 
 interface Props<Row> {
-  /** What the list contains, in the plural and small, for example `allocations`. */
+  /** The plural name of what the list contains, in lower case, for example `allocations`. */
   readonly what: string;
   readonly about: readonly Topic[];
   readonly listKey: readonly unknown[];
@@ -19,7 +19,7 @@ interface Props<Row> {
   readonly empty: ReactNode;
 }
 
-/** A list of any length, which loads its pages as a person scrolls. A list with another filter begins at its top. */
+/** A list of any length that loads its next page while a person scrolls. When the filter of a list changes, the list scrolls back to its first row. */
 export const LongList = <Row,>(props: Props<Row>): ReactNode => (
   <Listed key={JSON.stringify(props.listKey)} {...props} />
 );

@@ -3,7 +3,7 @@ import classes from "./note.module.css";
 import { ToneMark } from "./status-badge.tsx";
 import type { Tone } from "./tones.ts";
 
-/** Says something about the object of a screen that a person must not miss. */
+/** Shows a message about the screen's object that a person must not miss. */
 export const Note = ({
   tone,
   title,

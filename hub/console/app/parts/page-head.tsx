@@ -3,7 +3,7 @@ import classes from "./parts.module.css";
 
 interface Props {
   readonly title: ReactNode;
-  /** What is beside the title, for example the status of the object. */
+  /** What the head of the screen shows beside the title, for example the object's status. */
   readonly beside?: ReactNode;
   /** One line below the title. */
   readonly below?: ReactNode;
@@ -22,7 +22,7 @@ export const PageHead = ({ title, beside, below, actions }: Props): ReactNode =>
   </div>
 );
 
-/** A part of a screen with its own heading. */
+/** A section of a screen with its own heading. */
 export function Section({
   title,
   aside,

@@ -3,8 +3,8 @@ import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-quer
 import type { ReactNode } from "react";
 
 /**
- * Asks the hub again for what no event tells of, as far as it is in sight. The rest is asked again when it comes into sight. The key is the beginning of
- * the keys of the questions.
+ * A button that reloads data for whose changes the hub sends no event; only the data in view is reloaded at once. The data that is out of view is
+ * loaded again when it comes into view. `queryKey` is the common prefix of the keys of the queries that the button repeats.
  */
 export function Refresh({ queryKey }: { readonly queryKey: QueryKey }): ReactNode {
   const client = useQueryClient();

@@ -2,7 +2,7 @@ import { type ReactNode, useSyncExternalStore } from "react";
 import { serverNow } from "../api/server-clock.ts";
 import { relativeWords } from "./relative-words.ts";
 
-/** All relative times of a screen change together, by one timer that stops while the screen shows none. */
+/** All relative times on a screen, such as `3 min ago`, change together, driven by one timer that stops while the screen shows none. */
 const TICK_MS = 10_000;
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
@@ -22,17 +22,17 @@ function listen(tell: () => void): () => void {
   };
 }
 
-/** Draws its component again every ten seconds, and returns the present time by the hub's clock. */
+/** Renders its component again every ten seconds, and returns the present time by the hub's clock. */
 export function useNow(): number {
   useSyncExternalStore(listen, () => tick);
   return serverNow();
 }
 
-/** A time in the format and time zone of the browser's user. */
+/** Formats a time in the format and time zone of the browser. */
 export const absolute = (iso: string): string =>
   new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
-/** A time as a person thinks of it, with the exact time as its tooltip. */
+/** Shows a time relative to now, such as `3 min ago`, with the exact time as the tooltip. */
 export function RelativeTime({
   at,
   none = "never",

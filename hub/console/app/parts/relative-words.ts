@@ -2,7 +2,7 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A length of time in at most two units, for example `2 h 10 min`. */
+/** Formats a duration in at most two units, for example `2 h 10 min`. */
 export function lengthOf(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < MINUTE) return `${whole} s`;
@@ -24,7 +24,7 @@ function withRest(
   return both && rest > 0 ? `${count} ${name} ${rest} ${lowerName}` : `${count} ${name}`;
 }
 
-/** Says when a time is, seen from `now`: `3 min ago`, `in 2 h`. Both times are in milliseconds. */
+/** Describes a time relative to `now`: `3 min ago`, `in 2 h`. Both times are in milliseconds. */
 export function relativeWords(at: number, now: number): string {
   const seconds = (now - at) / 1000;
   if (Math.abs(seconds) < 10) return "just now";
@@ -32,7 +32,7 @@ export function relativeWords(at: number, now: number): string {
   return seconds > 0 ? `${length} ago` : `in ${length}`;
 }
 
-/** One unit is enough for a time that a person reads in a list. */
+/** Formats a duration in one unit, which is enough for a time in a list. */
 function coarse(seconds: number): string {
   if (seconds < MINUTE) return `${Math.floor(seconds / 10) * 10} s`;
   if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min`;

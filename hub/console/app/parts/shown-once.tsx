@@ -3,7 +3,10 @@ import { type ReactNode, useState } from "react";
 import { Note } from "./note.tsx";
 import classes from "./shown-once.module.css";
 
-/** A secret that the hub shows only in one answer. The secret is only on this screen: a person who leaves the screen does not see it again. */
+/**
+ * Shows a secret that the hub returns only once, in the answer that creates it. The secret is only on this screen, so a person who leaves the screen
+ * cannot see the secret again.
+ */
 export function ShownOnce({
   title,
   secret,

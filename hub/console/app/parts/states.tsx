@@ -5,8 +5,8 @@ import { HubError } from "../api/hub-error.ts";
 import classes from "./parts.module.css";
 
 /**
- * Why a place is empty. `none`: there are no such objects yet. `filtered`: the filter leaves out all of them. `not_found`: the search matches none.
- * Each is a situation of its own for an operator, with another next step.
+ * Why a place is empty. `none`: there are no such objects yet. `filtered`: there are objects, but the filter excludes all of them. `not_found`: the
+ * search matches none. Each reason why a list is empty calls for another next step of the operator.
  */
 type EmptyKind = "none" | "filtered" | "not_found" | "forbidden" | "failed";
 
@@ -30,7 +30,7 @@ export const Loading = ({ what }: { readonly what: string }): ReactNode => (
   </div>
 );
 
-/** An error with the hub's words, which say what to do next, and the request's id for the hub's log. */
+/** Shows an error in the hub's words, which say what to do next, with the request's id, which is also in the hub's log. */
 export function Failure({
   error,
   retry,
@@ -70,7 +70,7 @@ export function Failure({
   );
 }
 
-/** Says that the console waits for an answer that comes of several questions, or why there is none. */
+/** Shows that the console waits for data which several requests return, or the error if a request failed. */
 export const Awaited = ({
   what,
   error,
@@ -81,7 +81,10 @@ export const Awaited = ({
   readonly retry: () => void;
 }): ReactNode => (error === null ? <Loading what={what} /> : <Failure error={error} retry={retry} />);
 
-/** Shows the answer of a question, or that the console waits for it, or why there is none. An earlier answer stays while a new one fails. */
+/**
+ * Shows the answer of a query; before the answer is there, shows that the console waits, or the error. If a later query fails, its earlier answer
+ * stays on the screen.
+ */
 export function Answered<Data>({
   query,
   what,

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import classes from "./parts.module.css";
 import { type Tone, toneOf, words } from "./tones.ts";
 
-/** Each tone has a shape, because not everybody sees the colours. */
+/** Each tone of a status badge also has a shape, because not everybody sees the colours. */
 const SHAPES: Readonly<Record<Tone, string>> = {
   good: "M2 5.5l2.2 2.2L8.5 3",
   busy: "M5 1.8a3.2 3.2 0 1 1-3.2 3.2",
@@ -30,7 +30,7 @@ export const ToneMark = ({ tone }: { readonly tone: Tone }): ReactNode => (
 interface Props {
   /** The status as the API writes it. */
   readonly status: string;
-  /** The tone, if the status alone does not tell it. */
+  /** Sets the badge's tone where the status alone does not determine it. */
   readonly tone?: Tone;
   readonly children?: ReactNode;
 }

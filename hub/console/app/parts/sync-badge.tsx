@@ -7,7 +7,7 @@ const WORDS: Readonly<Record<string, string>> = {
   error: "an account lacks its keys",
 };
 
-/** Whether the accounts have the keys that they should have (docs/ssh-keys.md). */
+/** Shows whether the accounts of allocations have the SSH keys that they should have (docs/ssh-keys.md). */
 export const SyncBadge = ({ status }: { readonly status: string }): ReactNode => (
   <StatusBadge status={status}>{WORDS[status] ?? status}</StatusBadge>
 );

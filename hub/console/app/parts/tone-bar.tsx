@@ -10,11 +10,11 @@ export interface Share {
 
 interface Props {
   readonly shares: readonly Share[];
-  /** What the bar says, for people who do not see it. Without it, text beside the bar says the same. */
+  /** The text that a screen reader reads in place of the bar. If the bar has no label, text beside the bar says the same. */
   readonly label?: string;
 }
 
-/** The share of each status as a bar. */
+/** A bar that shows the share of each status. */
 export const ToneBar = ({ shares, label }: Props): ReactNode => {
   const named = label === undefined ? { "aria-hidden": true } : { role: "img", "aria-label": label };
   return (

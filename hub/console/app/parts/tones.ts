@@ -1,4 +1,4 @@
-/** What a status means for an operator. Each tone has one colour and one shape in the whole console. */
+/** What a status means for an operator. Each tone (good, busy, attention, bad, over) has the same colour and shape in the whole console. */
 export type Tone = "good" | "busy" | "attention" | "bad" | "over";
 
 const TONES: Readonly<Record<Tone, readonly string[]>> = {
@@ -84,11 +84,14 @@ const TONE_OF = new Map(
   Object.entries(TONES).flatMap(([tone, statuses]) => statuses.map((status) => [status, tone as Tone])),
 );
 
-/** The tone of a status of the API. A status that the console does not know, for example of a newer hub, is neutral. */
+/**
+ * Returns the tone in which the console shows a status of the API. A status that the console does not know, for example of a newer hub, gets the
+ * neutral tone `over`.
+ */
 export const toneOf = (status: string): Tone => TONE_OF.get(status) ?? "over";
 
 export const words = (name: string): string => name.replaceAll("_", " ");
 
-/** The word for a count: `1 node`, `2 nodes`. */
+/** A count with its noun in the singular or plural: `1 node`, `2 nodes`. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

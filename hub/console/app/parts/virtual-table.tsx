@@ -7,7 +7,7 @@ import classes from "./parts.module.css";
 const ROW_HEIGHT = 34;
 const OVERSCAN = 12;
 
-/** Which rows a person has chosen, and how the table changes it. */
+/** Which rows of the table a person has selected, and the function that changes the selection. */
 export interface Selection {
   readonly has: (key: string) => boolean;
   readonly set: (keys: readonly string[], chosen: boolean) => void;
@@ -18,18 +18,18 @@ interface Props<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
-  /** The name of a row for a screen reader, for example the hostname. */
+  /** The name by which a screen reader calls a row, for example the hostname. */
   readonly rowName: (row: Row) => string;
-  /** The number of all rows of the list, if it is known; the table draws only those in sight. */
+  /** The number of all rows of the list, if known; the table renders only the rows in view. */
   readonly total: number | undefined;
   readonly order?: Order;
   readonly selection?: Selection;
-  /** Learns which rows are in sight. */
+  /** Called with the range of the rows in view. */
   readonly onShow?: (first: number, last: number) => void;
   readonly foot?: ReactNode;
 }
 
-/** A table for thousands of rows. Only the rows in sight are in the document, and all rows have one height. */
+/** A table for thousands of rows. Only the rows in view are in the DOM, and all rows have the same height. */
 export function VirtualTable<Row>(props: Props<Row>): ReactNode {
   const { label, columns, rows, rowKey, total, order, selection, onShow, foot } = props;
   const scroller = useRef<HTMLElement>(null);
@@ -76,7 +76,7 @@ export function VirtualTable<Row>(props: Props<Row>): ReactNode {
   );
 }
 
-/** Stands for the rows above or below those in sight. */
+/** An empty row that takes the height of the rows above or below the rows in view. */
 const Space = ({ height, width }: { readonly height: number; readonly width: number }): ReactNode =>
   height <= 0 ? null : (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row of a table cannot have the focus

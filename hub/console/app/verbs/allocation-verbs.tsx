@@ -7,7 +7,7 @@ import { VerbButton } from "./verb-button.tsx";
 
 type Allocation = Answer<"listAllocations">["items"][number];
 
-/** The statuses for which the hub takes each verb. */
+/** For each verb of an allocation, the allocation's statuses in which the hub accepts the verb. */
 const ON = {
   "Grant again": ["failed"],
   Release: ["granting", "active", "failed"],
@@ -53,7 +53,7 @@ const Plain = ({
   />
 );
 
-/** The verbs that make the account of an allocation again, or end the allocation. */
+/** The buttons that make an allocation's account again, or end the allocation. */
 export const AllocationVerbs = ({ one }: Props): ReactNode => (
   <>
     <Plain one={one} of={GRANT} />

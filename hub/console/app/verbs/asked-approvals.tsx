@@ -15,7 +15,7 @@ const approvalOf = (id: string) =>
     read(api.GET("/api/v1/admin/approvals/{id}", { params: { path: { id } }, signal })),
   );
 
-/** Shows on every screen how the requests of this tab stand, so that the person can go on as soon as a second person has approved them. */
+/** Shows on every screen the state of this tab's requests that need a second person's approval, so that the person can carry an approved request out. */
 export function AskedApprovals(): ReactNode {
   const asked = useSyncExternalStore(askedStore.subscribe, askedStore.now);
   return (

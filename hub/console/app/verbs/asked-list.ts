@@ -1,4 +1,4 @@
-/** The requests of this tab that wait for a second person, each with what the person wanted to do. */
+/** The requests that were made in this tab and wait for a second person's approval, each with what the person wanted to do. */
 export interface AskedRequest {
   readonly id: string;
   readonly what: string;
@@ -16,7 +16,7 @@ export const rememberAsked = (one: AskedRequest): void =>
   set([...asked.filter(({ id }) => id !== one.id), one].slice(-MOST));
 export const forgetAsked = (id: string): void => set(asked.filter((one) => one.id !== id));
 
-/** A person who signs in afterwards must not see what another one has asked for. */
+/** The next person who signs in in this tab must not see the requests of the previous one. */
 export const forgetAllAsked = (): void => set([]);
 
 export const askedStore = {

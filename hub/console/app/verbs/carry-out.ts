@@ -4,7 +4,7 @@ import type { Answer } from "../api/schema.ts";
 
 export type Approval = Answer<"getApproval">;
 
-/** The operations that the console can carry out once they are approved, each with its path in the API. All of them are POST. */
+/** The API operations that the console can carry out after their approval, each with its path. All of them are POST. */
 const PATHS: Readonly<Record<string, string>> = {
   adoptMachines: "/api/v1/admin/maas-sites/{id}/adoptions",
   bindNodeMachine: "/api/v1/admin/nodes/{id}/bind-machine",
@@ -21,21 +21,21 @@ const PATHS: Readonly<Record<string, string>> = {
   unbindNodeMachine: "/api/v1/admin/nodes/{id}/unbind-machine",
 };
 
-/** The hub may have approvals of operations that this console does not know, for example of a newer hub. */
+/** The hub may hold approvals of API operations that this console does not know, for example if the hub is newer. */
 export const mayCarryOut = ({ operation }: Approval): boolean => Object.hasOwn(PATHS, operation);
 
-/** The command that carries out an approved request, for an operation that this console does not know. */
+/** The `muster` command that carries out an approved request whose API operation this console does not know. */
 export const commandOf = ({ operation, id }: Approval): string =>
   `muster ${operation.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} ... --approval ${id}`;
 
-/** The node or decommission that a request names in its path. */
+/** The node or decommission that an approved request names in its path. */
 export function subjectOf({ operation, params }: Approval): { kind: "node" | "decommission"; id: string } | undefined {
   const [, kind] = /^[/]api[/]v1[/]admin[/](node|decommission)s[/]\{id\}/.exec(PATHS[operation] ?? "") ?? [];
   const id = params["id"];
   return (kind === "node" || kind === "decommission") && id !== undefined ? { kind, id } : undefined;
 }
 
-/** Sends an approved request again, as its requester, with its approval. */
+/** Sends an approved request again, in the name of its requester and with the id of its approval. */
 export async function carryOut({ id, operation, params, body }: Approval): Promise<void> {
   const path = (PATHS[operation] ?? "").replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(params[name] ?? ""),

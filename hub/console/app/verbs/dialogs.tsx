@@ -13,12 +13,12 @@ const DialogsContext = createContext<(draw: Draw) => void>(() => {
 });
 
 /**
- * Returns the function that opens a dialog, which is no part of the screen that asks for it. The dialog stays as it was opened, whatever becomes of the
- * row or the button that opened it: another person or an event may take these away, and the person must still read what the hub answers.
+ * Returns the function that opens a dialog; the dialog is not a child of the screen that opens it. The dialog stays open even if another person or an
+ * event removes the row or button that opened it, because the person must still read the hub's answer.
  */
 export const useDialogs = (): ((draw: Draw) => void) => use(DialogsContext);
 
-/** The place of the dialogs of all screens, of which one is open at most. */
+/** Renders the dialogs of all screens, of which at most one is open. */
 export function Dialogs({ children }: { readonly children: ReactNode }): ReactNode {
   const [shown, setShown] = useState<{ readonly number: number; readonly draw: Draw } | null>(null);
   const show = useCallback(
@@ -33,7 +33,10 @@ export function Dialogs({ children }: { readonly children: ReactNode }): ReactNo
   );
 }
 
-/** A dialog is closed when it appears first, so that it knows which element has the focus and gives it back. Another screen closes it. */
+/**
+ * A dialog is rendered closed first and then opened, so that it knows which element had the focus and gives the focus back. Opening
+ * another screen closes the dialog.
+ */
 function Shown({ draw }: { readonly draw: Draw }): ReactNode {
   const [opened, { open, close }] = useDisclosure(false);
   const router = useRouter();

@@ -1,7 +1,7 @@
 import { api, read } from "../api/client.ts";
 import type { Given } from "./verb-dialog.tsx";
 
-/** The verbs of an operation with the last part of their paths in the API. */
+/** For each verb of an operation, the last part of its path in the API. */
 const PATH = {
   retry: "retry",
   resume: "resume",

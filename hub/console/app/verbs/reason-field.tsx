@@ -9,7 +9,7 @@ interface Props {
   readonly onChange: (reason: string) => void;
 }
 
-/** The field for the reason of a change, which every dialog of a verb has first. */
+/** The field for the reason of a change, which has the focus when the dialog of a verb opens. */
 export const ReasonField = ({ value, onChange }: Props): ReactNode => (
   <TextInput
     label="Reason, for the audit"

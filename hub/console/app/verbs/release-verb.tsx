@@ -29,8 +29,8 @@ interface Props {
 }
 
 /**
- * Ends the allocation, and says what is wrong with the machine or what came of its repair. Nothing is sent before the console knows whether the
- * allocation is the access of a repair, because the hub counts a release without an outcome as a failed attempt.
+ * Ends the allocation, and reports what is wrong with the machine or how its repair ended. The dialog sends nothing before the console knows whether
+ * the allocation gives a repairer access, because the hub counts a repairer's release without an outcome as a failed attempt.
  */
 export const Release = ({ one, disabledBecause }: Props): ReactNode => (
   <VerbButton
@@ -70,7 +70,7 @@ function WhatIsSaid({ one, values, set }: { readonly one: Allocation } & Typed<S
 }
 
 interface FieldsProps extends Typed<Said> {
-  /** The repair whose access the allocation is; null for a tenant. */
+  /** The repair for which the allocation gives access to the host; null for a tenant's allocation. */
   readonly access: Repair | null;
 }
 
@@ -99,7 +99,7 @@ function Fields({ access, values, set }: FieldsProps): ReactNode {
   );
 }
 
-/** The outcome has the focus as soon as it is asked for, because without it a repair that is done counts as failed. */
+/** The field for the repair's outcome gets the focus when it appears, because a release without an outcome counts a finished repair as failed. */
 function WhatCameOfIt({ access, values, set }: { readonly access: Repair } & Typed<Said>): ReactNode {
   const outcome = useRef<HTMLSelectElement>(null);
   useEffect(() => outcome.current?.focus(), []);

@@ -1,7 +1,7 @@
 import type { Body } from "../api/schema.ts";
 import { type IssueValues, issueOf, NO_ISSUE } from "../forms/issue-fields.tsx";
 
-/** What came of a repair, in the words of the API. */
+/** The possible outcomes of a repair, as the API names them. */
 export const OUTCOMES = {
   Completed: "The repair is done",
   Failed: "The repair failed",
@@ -9,20 +9,20 @@ export const OUTCOMES = {
 } as const;
 export type Outcome = keyof typeof OUTCOMES;
 
-/** What a person says about the machine when the allocation ends. */
+/** What a person says about the machine when they end an allocation. */
 export interface Said {
   readonly isFaulty: boolean;
   readonly issue: IssueValues;
-  /** What came of the repair, if the allocation is the access of one; empty if the person does not say it. */
+  /** The outcome of the repair, if the allocation gives a repairer access; empty if the person has not chosen one. */
   readonly outcome: Outcome | "";
-  /** Whether the allocation is the access of a repair; null until the hub has said it. */
+  /** Whether the allocation gives a repairer access to the host; null until the hub has answered that. */
   readonly isAccess: boolean | null;
 }
 export const NOTHING_SAID: Said = { isFaulty: false, issue: NO_ISSUE, outcome: "", isAccess: null };
 
 /**
- * The request for the release, about the allocation as the person saw it. Only the access of a repair may report a repair, and the hub refuses every
- * other release that does, for example when the repair has ended meanwhile.
+ * The body of the request that releases the allocation, for the kind of allocation that the person saw. Only the release of a repairer's access may
+ * report the outcome of a repair, and the hub refuses any other release with an outcome, for example if the repair has ended meanwhile.
  */
 export const releaseBody = (
   reason: string,

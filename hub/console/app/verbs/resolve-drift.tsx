@@ -17,17 +17,17 @@ interface Drifted {
   readonly nodeId: string;
   readonly hostname: string;
   readonly status: string;
-  /** The status of the node's machine in MAAS; undefined if the hub knows none. */
+  /** The status of the node's machine in MAAS; undefined if the hub does not know the status. */
   readonly maasStatus: string | undefined;
 }
 
-/** The hub returns only a quarantined node to service, and only if its machine is deployed. */
+/** The hub returns a node to service only if the node is quarantined and its machine is deployed in MAAS. */
 function whyNotReturned({ status, maasStatus }: Drifted): string | null {
   if (status !== "quarantined") return "Only a quarantined node can return to service.";
   return maasStatus === "Deployed" ? null : "The machine is not deployed in MAAS.";
 }
 
-/** The verbs that end the drift of a node. */
+/** The buttons for the verbs that end the drift of a node, which is its difference from its machine in MAAS. */
 export const ResolveDrift = (drifted: Drifted): ReactNode =>
   (["acknowledge", "return_to_service"] as const).map((action) => (
     <VerbButton

@@ -6,17 +6,17 @@ import { type NoValues, type VerbAbout, VerbDialog } from "./verb-dialog.tsx";
 
 interface OfButton {
   readonly right: Right;
-  /** True for the verb that the hub recommends now. */
+  /** True for the button of the verb that the hub recommends now. */
   readonly first?: boolean;
-  /** Why the verb cannot be used now. The button then stays visible and says so. */
+  /** Why the verb cannot be used now. A button whose verb cannot be used now stays visible and shows the reason. */
   readonly disabledBecause?: string | null | undefined;
 }
 
 export type VerbButtonProps<Values extends object = NoValues> = VerbAbout<Values> & OfButton;
 
 /**
- * A button for a change. Its dialog asks first, about the verb and the object as they were when the person pressed the button, and says what the hub
- * answered. A verb that cannot be used stays in sight and in the order of the keyboard, and tells the reason.
+ * A button for a change. The button's dialog asks for confirmation, shows the verb and the object as they were when the person pressed the button,
+ * and then shows the hub's answer. The button of a verb that cannot be used stays visible and reachable by the keyboard, and shows the reason.
  */
 export function VerbButton<Values extends object = NoValues>({
   right,

@@ -12,48 +12,51 @@ import { rememberAsked } from "./asked-list.ts";
 import type { DialogState } from "./dialogs.tsx";
 import { ReasonField } from "./reason-field.tsx";
 
-/** What a verb's request needs, whatever the dialog asks beside the reason. */
+/** What every verb's request needs, independent of the fields of the verb's dialog. */
 export interface Given {
   readonly reason: string;
   readonly headers: { readonly "Idempotency-Key": string };
 }
 
-/** What the fields of a dialog have, and how they change it. */
+/** The values of a dialog's fields, and the function that changes them. */
 export interface Typed<Values> {
   readonly values: Values;
   readonly set: (changes: Partial<Values>) => void;
 }
 
-/** The values of a dialog without fields of its own. */
+/** The values of a dialog that has no fields except the reason. */
 export type NoValues = Readonly<Record<never, never>>;
 
 export interface VerbAbout<Values extends object = NoValues> {
-  /** The verb as the button shows it, for example `Cordon`. */
+  /** The name of the verb as its button shows it, for example `Cordon`. */
   readonly verb: string;
-  /** What the verb acts on, for example the hostname. */
+  /** The object that the verb acts on, for example a hostname. */
   readonly what: string;
-  /** One sentence that says what the action that the dialog asks about does. */
+  /** One sentence that says what the verb does. */
   readonly effect: ReactNode;
-  /** True for a verb that cannot be undone. */
+  /** True for a verb whose effect cannot be undone. */
   readonly final?: boolean;
-  /** False for a verb whose request has no reason. */
+  /** False for a verb whose request takes no reason. */
   readonly asksReason?: boolean;
-  /** The topics that the verb changes. The console asks for them again at once, without waiting for the events. */
+  /**
+   * The topics that the verb changes. After a verb has run, the console reloads the data of the topics in `changes` at once, without waiting for the
+   * hub's events.
+   */
   readonly changes: readonly Topic[];
   readonly run: (given: Given & Typed<Values>) => Promise<unknown>;
-  /** What the note says after a success, beside the verb and its object. */
+  /** What the message after a success says, besides the verb and its object. */
   readonly done?: (answer: never) => ReactNode;
-  /** What the fields of the dialog have when it opens. */
+  /** The initial values of the dialog's fields. */
   readonly initial?: Values;
-  /** More fields of the dialog, above the reason. */
+  /** Further fields of the dialog, which are shown above the field for the reason. */
   readonly fields?: (typed: Typed<Values>) => ReactNode;
-  /** False while the person cannot know yet what the verb does, for example because the console still asks the hub. */
+  /** False while the dialog cannot show yet what the verb would do, for example because the hub has not answered. */
   readonly isReady?: (values: Values) => boolean;
 }
 
 type Props<Values extends object> = VerbAbout<Values> & DialogState;
 
-/** What the person can do about a refusal, beside what the hub says. */
+/** Returns advice for the person about an error, in addition to the hub's message. */
 function adviceFor(error: Error): string | null {
   if (!(error instanceof HubError)) return null;
   if (error.status === 412 || error.code === "precondition_failed")
@@ -105,7 +108,7 @@ function VerbForm<Values extends object>(props: Props<Values>): ReactNode {
   const [values, setValues] = useState(initial ?? ({} as Values));
   const set = (changes: Partial<Values>): void => setValues((before) => ({ ...before, ...changes }));
   const ready = isReady?.(values) ?? true;
-  // A repeat of the same dialog is the same request for the hub, for example after an answer that was lost.
+  // Sending the same dialog again, for example after a lost answer, counts as the same request for the hub.
   const [headers] = useState(onceOnly);
   const asking = useVerb(props);
   const submit = (event: FormEvent): void => {

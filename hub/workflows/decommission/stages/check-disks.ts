@@ -12,7 +12,8 @@ import { lackOf } from "../unerased.ts";
 
 const NAMED = 5;
 /**
- * The name under which a person waives a finding about a disk. The finding's text also counts blocks, and these counts may differ in the next sample.
+ * The name under which a person waives a finding about a disk. A waiver's name leaves out the finding's text, because the counts of blocks in the
+ * text may differ in the next sample.
  */
 const foundName = ({ about, serial }: DiskFinding): string => `${about} ${serial}`;
 
@@ -84,7 +85,7 @@ export const checkDisks: DecommissionStageOf<"check_disks"> = cleaningStage({
     return {
       kind: "failed",
       failure: failure("state_ambiguity", code, message.slice(0, 1_000), evidence),
-      // A person's decision holds for the findings that the person has seen, so other findings wait for another decision.
+      // A person's decision to continue covers only the findings that the person has seen, so other findings wait for another decision.
       patch: { disks_found: findings.map(foundName), disks_waived: null },
       commit: (tx) =>
         barUnerased(tx, {

@@ -7,7 +7,7 @@ import type { AgentWork } from "../agent-work.ts";
 import { cleaningStage } from "../cleaning-stage.ts";
 import type { DecommissionStageOf } from "../decommission-context.ts";
 
-/** How long the agent may take for the look, which waits some minutes for NVLink after a reset. */
+/** How long the agent may take to inspect the hardware; after a reset, the inspection waits some minutes for NVLink. */
 const CHECK_SECONDS = 900;
 
 const CHECK: AgentWork<"node.check_hardware"> = {
@@ -35,7 +35,8 @@ export const checkHardware: DecommissionStageOf<"check_hardware"> = cleaningStag
   title: "Compare the host's hardware with its SKU",
   work: CHECK,
   nothingToDo: () => null,
-  // An agent of an older version still sends inventories, so the condition `hardware.sku` keeps new work off an incomplete host after a soft reset.
+  // An agent that is too old for the task `node.check_hardware` still sends inventories, so after a soft reset the condition `hardware.sku` keeps new
+  // work off an incomplete host.
   goOnAfter: (_context, task) =>
     task.errorCode === UNKNOWN_TYPE
       ? {

@@ -43,7 +43,7 @@ const seconds = (context: DecommissionContext): number => profileOf(context).con
 /**
  * Chooses the secrets that the decommission removes later, before the decommission releases anything of the host. Before the release, MAAS and Muster
  * can still prove which BMC logins belong to the node's machine. The stage `cleanup_secrets` removes a chosen secret only if the secret still has the
- * version of the choice.
+ * version that `choose_secrets` recorded.
  */
 export const chooseSecrets: DecommissionStageOf<"choose_secrets"> = {
   name: "choose_secrets",

@@ -65,9 +65,9 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 type WriteDown = (now: ChosenSecret, tx: Tx) => Promise<void>;
 
 /**
- * Removes one chosen secret if the secret's version has not changed since the choice. Before the removal of a BMC login's secret, the hub disables
- * the login and records the removal. The API refuses to write a login whose removal is recorded, so a removal that resumes after a crash deletes no
- * newer login.
+ * Removes one secret that the stage `choose_secrets` has chosen, if the secret's version has not changed since then. Before the removal of a BMC
+ * login's secret, the hub disables the login and records the removal. The API refuses to write a login whose removal is recorded, so a removal that
+ * resumes after a crash deletes no newer login.
  */
 async function removeOne(context: DecommissionContext, secret: ChosenSecret, write: WriteDown): Promise<void> {
   const version = await versionAt(context, secret.path);
@@ -85,7 +85,7 @@ async function removeOne(context: DecommissionContext, secret: ChosenSecret, wri
   await inFencedTx(context, (tx) => write({ ...now, outcome: "removed" }, tx));
 }
 
-/** Disables the BMC login, unless somebody has changed the login or another host has come to need it. */
+/** Disables the BMC login, unless somebody has changed the login since the stage `choose_secrets`, or another host may use the login. */
 async function begin(
   tx: Tx,
   context: DecommissionContext,
@@ -96,7 +96,7 @@ async function begin(
   const removing: ChosenSecret = { ...secret, outcome: "removing" };
   if (login === null || secret.outcome === "removing") return removing;
   const row = await lockLogin(tx, login.id);
-  // An operator may meanwhile have deleted the BMC login; a deletion disables the login's row and removes the login's secret.
+  // Since the stage `choose_secrets`, an operator may have deleted the BMC login; a deletion disables the login's row and removes the login's secret.
   if (row?.status === "disabled" && version === "absent") return { ...secret, outcome: "removed" };
   if (row?.changedAt !== login.changedAt) return kept(secret, "somebody changed it after the operation had chosen it");
   const { siteId } = machineOf(context);
@@ -131,8 +131,8 @@ async function auditDisabled(
 }
 
 /**
- * Removes the secrets that the stage `choose_secrets` has chosen (lifecycle 5.4). The site's secrets, the secrets of other hosts, and BMC logins that
- * somebody wrote after the choice stay.
+ * Removes the secrets that the stage `choose_secrets` has chosen (lifecycle 5.4). The stage `cleanup_secrets` keeps the site's secrets, the secrets
+ * of other hosts, and BMC logins that somebody wrote after `choose_secrets` ran.
  */
 export const cleanupSecrets: DecommissionStageOf<"cleanup_secrets"> = {
   name: "cleanup_secrets",

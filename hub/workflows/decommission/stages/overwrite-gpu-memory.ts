@@ -105,7 +105,8 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
 const NO_GPUS: ReturnType<typeof gpusOfScrub> = { order: [], expected: [], unnamed: [] };
 
 /**
- * A challenge asks about the memory of one fill, and a worker answers only once. After a failure, the hub repeats both the fill and the challenge.
+ * A challenge asks about the GPU memory that one fill has overwritten, and the agent's process for a GPU (a worker) answers only one challenge. If
+ * the fill or the challenge of GPU memory fails, the hub repeats both.
  */
 interface Attempt {
   readonly fill: Task | null;
@@ -167,8 +168,8 @@ interface Answered {
 }
 
 /**
- * The stage `overwrite_gpu_memory` fails if a step did not end well, or if the GPU memory does not meet the profile's requirement. Without a
- * challenge, only GPUs whose memory the kernel's driver cleared can meet the requirement.
+ * The stage `overwrite_gpu_memory` fails if a step did not end well, or if the GPU memory does not meet the profile's requirement. If the hub asks no
+ * questions about random blocks of GPU memory, only GPUs whose memory the kernel's driver cleared can meet the requirement.
  */
 async function verdict(
   context: DecommissionContext,

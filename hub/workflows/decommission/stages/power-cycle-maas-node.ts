@@ -21,13 +21,14 @@ import { cannotPowerCycle } from "../release-verdicts.ts";
 /** A machine stays off for `OFF_SECONDS`, so that its power supplies lose their charge and every GPU starts cold. */
 const OFF_SECONDS = 60;
 const LOOK_AGAIN_SECONDS = 30;
-/** The time in which the stage of a node without a profile can say that it has nothing to do. */
+/** The timeout of the stage `power_cycle_maas_node` for a node without a profile, within which the stage reports that it has nothing to do. */
 const NOTHING_SECONDS = 300;
 
 /**
  * Powers the machine off and on by MAAS, if the stage `scrub_gpu` found that the GPUs need it and the profile's `gpu_reset_up_to` allows it (decision
- * C3). The power cycle ends when the agent connects from another boot of the host. The workflow then returns to `scrub_gpu`, because only a new reset
- * shows that the GPUs are well. The stage fails if MAAS names the BMC of another node's host at the machine, or if the machine is not Deployed.
+ * C3). The power cycle ends when the agent connects from another boot of the host. After the power cycle, the workflow returns to the stage
+ * `scrub_gpu`, because only a new reset shows that the GPUs are well. The stage `power_cycle_maas_node` fails if MAAS has recorded for the machine
+ * the BMC of another node's host, or if the machine is not Deployed.
  */
 export const powerCycleMaasNode: DecommissionStageOf<"power_cycle_maas_node"> = {
   name: "power_cycle_maas_node",

@@ -26,9 +26,9 @@ const LOOK_AGAIN_SECONDS = 30;
 /**
  * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage `power_off_maas_node` asks the BMC through MAAS, because MAAS's
  * own record of the power may be minutes old. The stage `power_off_maas_node` fails if the BMC does not answer `off` before the timeout (lifecycle
- * 5.8). A reimage or reinstall continues after an unknown power state, and the sanitization record of a reimage does not claim
- * that the machine was off. The stage fails in
- * every mode if MAAS names the BMC of another node's host at the machine, because that BMC answers for the other host.
+ * 5.8). A reimage or reinstall continues after an unknown power state, and the sanitization record of a reimage does not claim that the machine was
+ * off. The stage `power_off_maas_node` fails in every mode if MAAS has recorded for the machine the BMC of another node's host, because that BMC
+ * answers for the other host.
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",

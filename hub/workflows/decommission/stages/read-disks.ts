@@ -33,7 +33,7 @@ const READ: AgentWork<"node.sample_disks"> = {
 };
 
 async function serialsOf({ services, node }: DecommissionContext): Promise<string[]> {
-  // The agent also cuts the serial numbers in its sample of the disks to 64 characters.
+  // The hub cuts serial numbers to 64 characters, as the agent does in its sample of the disks.
   return [...(await baselineDisks(services.db, node))].slice(0, MOST_SERIALS).map((serial) => serial.slice(0, 64));
 }
 
@@ -64,8 +64,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     };
   const verdict = judgeTask(context, READ, task);
   if (verdict?.kind !== "failed" || task === null || task.state === "queued") return verdict ?? { kind: "not_started" };
-  // The erase follows in any case, so Muster releases even a host whose disks the agent cannot read. If the agent cannot read the disks, the
-  // sanitization record says that the hub compared no block.
+  // The erase by MAAS follows whether or not the agent has read the disks, so Muster releases even a host whose disks the agent cannot read. If the
+  // agent cannot read the disks, the sanitization record says that the hub compared no block.
   return done(context, null, `No block is compared after the deploy. ${verdict.failure.message}`);
 }
 
@@ -73,7 +73,8 @@ const seconds = (context: DecommissionContext): number => stageSeconds(context, 
 
 /**
  * Before the release of a reimage, the agent reads random blocks of the disks, and the hub keeps digests of the blocks' content. After the deploy,
- * the stage `check_disks` compares the same blocks. The stage `read_disks` changes nothing on a disk.
+ * the stage `check_disks` compares the blocks that the agent read before the release with their new content. The stage `read_disks` changes nothing
+ * on a disk.
  */
 export const readDisks: DecommissionStageOf<"read_disks"> = {
   name: "read_disks",

@@ -33,8 +33,8 @@ import { turnoverOf } from "../turnover-record.ts";
 /** The agent needs only milliseconds to sign a sanitization record. */
 const SIGN_SECONDS = 900;
 /**
- * If the node's chain of records or the agent's certificate changes meanwhile, the hub rewrites the sanitization record, at most `MOST_RECORDS`
- * times.
+ * If the node's chain of records or the agent's certificate changes before the hub stores the signed record, the hub rewrites the sanitization
+ * record, at most `MOST_RECORDS` times.
  */
 const MOST_RECORDS = 5;
 
@@ -132,16 +132,20 @@ function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
 }
 
 /**
- * The reasons of a verdict that leave the node in service. Two of these reasons come from a person's decision: a request without an erase, and a
- * `force` without evidence of an erase. With the third reason, the only evidence of the erase is MAAS's report about the whole machine (decision C5).
+ * The reasons for a sanitization verdict other than `clean` in spite of which the node returns to service. Two of the reasons in `LEAVE_IN_SERVICE`
+ * come from a person's decision: a request without an erase, and a `force` without evidence of an erase. By the third reason, `erase_not_compared`,
+ * the only evidence of the erase is MAAS's report about the whole machine (decision C5).
  */
 const LEAVE_IN_SERVICE: readonly VerdictReason[] = ["erase_not_asked", "erase_waived", "erase_not_compared"];
-/** The reason of a verdict that leaves the node in service only if the sanitization record names the person who decided to continue. */
+/**
+ * The reason for a sanitization verdict with which the node returns to service only if the sanitization record names the person who decided to
+ * continue.
+ */
 const WAIVABLE: VerdictReason = "erase_disproved";
 
 /**
- * True if every reason of the verdict leaves the node in service. A sanitization record that does not contain all its reasons may have another
- * reason.
+ * True if the node may return to service in spite of every reason for the verdict in its sanitization record. A sanitization record that had no room
+ * for all its reasons may hide a reason that keeps the node out of service.
  */
 function leavesInService(row: SanitizationRecordRow): boolean {
   const record = readRecord(row.text);
@@ -158,7 +162,7 @@ function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, 
   const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
   if (record.verdict === "clean")
     return { kind: "done", message: `Record ${record.recordId} of the cleaning is signed`, details };
-  // The host of a full decommission leaves the fleet, so no later tenant depends on the record's verdict.
+  // The host of a full decommission leaves the fleet, so no later tenant depends on the verdict in its sanitization record.
   if (context.decommission.mode === "full_decommission")
     return { kind: "done", message: `Record ${record.recordId} is signed and says ${record.verdict}`, details };
   if (leavesInService(record)) {

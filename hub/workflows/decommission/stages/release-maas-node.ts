@@ -70,7 +70,7 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   if (wasRemoved(context)) return RELEASED_BEFORE;
   mustStandForRelease(context, context.node, context.boundSystemId);
-  // A reimage that released the machine of an earlier generation has since deployed the host anew.
+  // If a reimage released the machine of an earlier generation of the node, the reimage has since deployed the host anew.
   const releasedGeneration = generationReleasedBy(context.decommission);
   if (releasedGeneration !== null && releasedGeneration < context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
@@ -207,7 +207,10 @@ async function compensate(
   };
 }
 
-/** After a cancel, every mode except the full decommission tells operators itself about the released machine. */
+/**
+ * Returns what a cancelled full decommission leaves in MAAS for operators; after a cancel, every other mode names the released machine in its own
+ * message.
+ */
 function leftByFull(
   context: DecommissionContext,
   machine: MaasMachine | "unknown" | null,

@@ -36,8 +36,8 @@ import { isCleanable } from "../keeps-status.ts";
 const GRANT_SECONDS = 900;
 
 /**
- * The account of the instance as it was: the tenant's files on the data disks belong to its uid, so the agent is asked for the same one. The order of an
- * earlier attempt, also of a cancelled reinstall, knows it too.
+ * Returns the order for the account that the tenant had before the reinstall. The order asks for the same uid, because the tenant's files on the data
+ * disks belong to that uid. An earlier order for the account, also one of a cancelled reinstall, contains the tenant's uid too.
  */
 async function accountOf(tx: Tx, context: DecommissionContext) {
   const allocation = await mustLock(tx, context);
@@ -80,7 +80,7 @@ const notRestored = ({ node }: DecommissionContext, task: Task, why: string): Fa
     { node_id: node.id, task_id: task.id },
   );
 
-/** Without its allocation, nobody has the new system, and the host still has what the tenant left on its disks. */
+/** If the allocation has ended, nobody has a right to the new system, and the host still has what the tenant left on its disks. */
 const instanceGone = ({ node }: DecommissionContext, id: AllocationId | null): Failure =>
   failure(
     "state_ambiguity",
@@ -143,7 +143,10 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   };
 }
 
-/** The task is from now on the evidence of the account. An allocation that has begun to end keeps the account of its ending. */
+/**
+ * Makes the task of this reinstall the allocation's evidence that the agent has made the tenant's account. If the allocation has begun to end,
+ * `giveBack` changes nothing.
+ */
 async function giveBack(tx: Tx, context: DecommissionContext, task: Task): Promise<void> {
   const allocation = await mustLock(tx, context);
   if (allocation.status !== "active") return;
@@ -152,8 +155,8 @@ async function giveBack(tx: Tx, context: DecommissionContext, task: Task): Promi
 }
 
 /**
- * Orders the account in the transaction that ties the allocation to the new system. From then on the new system counts as used by the tenant, whatever
- * becomes of the task.
+ * Orders the tenant's account in the transaction that ties the allocation to the new system. From this transaction on, the new system counts as used
+ * by the tenant, even if the task that makes the account fails.
  */
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
   const { node } = context;

@@ -8,7 +8,7 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 import { tenantOf } from "../tenant.ts";
 
-/** The agent's walk over a large root file system takes minutes, so the snapshot may take up to `VALIDATE_SECONDS`. */
+/** The agent's walk over a large root file system takes minutes, so the agent's snapshot of the host may take up to `VALIDATE_SECONDS`. */
 const VALIDATE_SECONDS = 3_600;
 /**
  * A failure's message names at most `NAMED` findings, and its evidence at most `MOST_TOLD`. The result of the task `node.validate_clean` names all

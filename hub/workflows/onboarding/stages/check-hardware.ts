@@ -17,9 +17,9 @@ import type { OnboardContext, OnboardStage } from "../context.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
 const TYPE = "node.check_hardware";
-/** How long the agent may take for the look, which waits some minutes for NVLink after a boot. */
+/** How long the agent may take to inspect the hardware; after a boot, the inspection waits some minutes for NVLink. */
 const CHECK_SECONDS = 900;
-/** The stage waits longer than its task, so that it reports the end of the task. */
+/** The stage `check_hardware` waits longer than its task may take, so that the stage reports how the task ended. */
 const STAGE_SECONDS = CHECK_SECONDS + 60;
 const LOOK_AGAIN_SECONDS = 15;
 
@@ -35,7 +35,7 @@ const operationOf = (context: OnboardContext) => ({
   workflowId: context.workflowId,
 });
 
-/** The task of the stage's present attempt; a task that ended before it says nothing about the host's present hardware. */
+/** Returns the task of the stage's present attempt, because a task that ended before this attempt says nothing about the host's present hardware. */
 async function currentTask(context: OnboardContext): Promise<Task | null> {
   const task = await newestTaskOf(context.services.db, operationOf(context), [TYPE]);
   if (task === null || (task.finishedAt !== null && task.finishedAt < context.enteredAt)) return null;

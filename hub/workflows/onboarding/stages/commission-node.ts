@@ -12,8 +12,8 @@ import { powerOf } from "../power-login.ts";
  * Commissions a New machine directly, because MAAS's `accept` would start the commissioning with options of its own (maas 2.4). The stage
  * `commission_node` observes first, so that it adopts a commissioning that an unanswered call started. If a machine has failed its hardware tests,
  * `commission_node` commissions and tests the machine once more. Before `commission_node` tells MAAS to ignore failed tests, the stage records that
- * the machine must be tested once more. MAAS shows a machine as Ready when it ignores the machine's failed tests. Without the record
- * `commission_again`, the next run would believe that an operator had set the machine's status to Ready.
+ * the machine must be tested once more. MAAS shows a machine whose failed tests it ignores as Ready. Without the record `commission_again`, the next
+ * run would believe that an operator had set the machine's status to Ready.
  */
 export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",

@@ -66,7 +66,7 @@ export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
         forgetRoceLinks(
           tx,
           place,
-          // MAAS has no link for a row that it refused, and the host need not have its address.
+          // MAAS has no link for a RoCE row that it refused, so the hub does not expect the host to have the row's address.
           [...ours, ...wanted].filter((link) => !wanted.some((one) => sameLink(one, link)) || isRefused(link)),
         ),
     };
@@ -97,7 +97,7 @@ async function takeAwayStale(
   return { ...plan, interfaces: plan.stale.length === 0 ? interfaces : await maas.interfaces(systemId) };
 }
 
-/** A row that MAAS did not take, and why. */
+/** A RoCE row for which MAAS refused the link, with the refusal as a warning. */
 interface Refused {
   readonly row: MaasRoceAssignment;
   readonly warning: string;
@@ -162,8 +162,8 @@ async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): P
 }
 
 /**
- * True for errors that make the stage fail, for example because MAAS is unavailable or Muster's MAAS user lacks rights. An error about a single RoCE
- * row is only a warning.
+ * True for MAAS errors that make the whole stage fail, for example because MAAS is unavailable or Muster's MAAS user lacks rights. An error about a
+ * single RoCE row is only a warning.
  */
 const isUpstreamFault = (error: MaasError): boolean =>
   !["rejected_input", "not_found", "state_conflict"].includes(error.code);

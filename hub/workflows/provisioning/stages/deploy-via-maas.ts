@@ -48,7 +48,7 @@ const DEPLOY_TIMEOUT = profileTimeout(
 );
 
 /**
- * A host that waits for one of its profile's places for deploys gets more time, because each earlier host may use its whole timeout. At most
+ * A host that waits until its profile allows another simultaneous deploy gets more time, because each earlier host may use its whole timeout. At most
  * `batch_max_parallel` onboardings of a profile and as many reimages of batches run at once.
  */
 function timeoutSeconds(context: ProvisionContext): number {
@@ -131,8 +131,8 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
 }
 
 /**
- * Takes one of the profile's places for simultaneous deploys, and commits the intent to deploy. When the host has its place for a deploy, the engine
- * enters the stage anew, so that the stage's timeout starts at that moment.
+ * Takes one of the places for simultaneous deploys that the profile allows, and commits the intent to deploy. When the host has its place among the
+ * profile's simultaneous deploys, the engine enters the stage anew, so that the stage's timeout starts at that moment.
  */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
@@ -164,8 +164,8 @@ async function readUserData(context: ProvisionContext): Promise<Secret | null> {
 
 async function afterError(context: ProvisionContext, error: unknown): Promise<Outcome<ProvisionState>> {
   if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
-  // If MAAS answers the deploy call with a conflict, the machine's status has changed since the observation. If the workflow's own deploy changed the
-  // machine's status, the stage continues.
+  // If MAAS answers the deploy call with a conflict, the machine's status has changed since the observation. If the workflow's own deploy call has
+  // changed the machine's status, the stage continues in spite of the conflict.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
   const message = `MAAS refused the deploy of ${context.host.hostname}: ${error.message}`;
@@ -175,7 +175,7 @@ async function afterError(context: ProvisionContext, error: unknown): Promise<Ou
   };
 }
 
-/** Frees the host's place among the profile's deploys when the compensation of the deploy has ended. */
+/** Frees the host's place among the profile's simultaneous deploys when the compensation of the deploy has ended. */
 async function compensate(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const undone = await undo(context, cause);
   if (undone.kind !== "done" && undone.kind !== "skipped") return undone;
@@ -210,7 +210,7 @@ async function undo(context: ProvisionContext, cause: CompensationCause): Promis
     cause === "failure" ? "the deploy failed" : `${cause} by an operator`,
   );
   if (step.kind === "failed") return step;
-  // A machine that needs an abort or a release shows that MAAS has received the deploy call.
+  // If the machine needs an abort or a release, MAAS has received the deploy call.
   if (step.kind === "wait") return { ...step, patch: { ...step.patch, deploy_started: intent } };
   const unheard = context.state.deploy_started !== intent;
   if (unheard && context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000) {

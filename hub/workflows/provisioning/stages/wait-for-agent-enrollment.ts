@@ -38,8 +38,8 @@ const OWNERS = [
 ] as const;
 
 /**
- * Checks the agent's report about the first boot, for the site's scripts and for Muster's scripts (lifecycle 9). A host whose image already contains
- * the agent may run no scripts at its first boot.
+ * Judges the first boot by the agent's report about the site's scripts and about Muster's scripts (lifecycle 9). A host whose image already contains
+ * the agent possibly runs no scripts at its first boot, so a missing report is no failure.
  */
 async function firstBootUnfinished(
   context: ProvisionContext,
@@ -70,13 +70,14 @@ async function firstBootUnfinished(
 }
 
 /**
- * Sets the node's status to `active`, in the transaction that stores the stage's verdict. The node of an onboarding becomes `active` only after the stage
- * `check_hardware`; a reimage or reinstall checks the hardware at its end, while its cordon keeps new work off the node.
+ * For a reimage or reinstall, sets the node's status to `active` in the transaction that stores the stage's verdict. The node of an onboarding
+ * becomes `active` only after the stage `check_hardware`; a reimage or reinstall checks the hardware at its end, while its cordon keeps new work off
+ * the node.
  */
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const host = context.state.deploy_ip_addresses?.[0];
-  // If the profile requires no hardware sync, no earlier stage has deleted the host's user-data.
+  // If the profile requires no hardware sync, no earlier stage has deleted the host's user-data, so this stage deletes it.
   await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
   return {
     kind: "done",

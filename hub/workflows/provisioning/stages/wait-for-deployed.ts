@@ -51,7 +51,7 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
   };
 }
 
-/** MAAS names the system that it deployed; an empty name says nothing. */
+/** Returns the name of the system that MAAS deployed; null if MAAS names no system. */
 function imageOf(
   { state }: ProvisionContext,
   { osystem, distroSeries }: MaasMachine,

@@ -4,8 +4,8 @@ import { UPSTREAM_RETRY } from "../../services.ts";
 import type { ReimageStage } from "../context.ts";
 
 /**
- * Runs the preflight before the reimage releases the machine (lifecycle 4.14). If the site cannot deploy a machine now, the host must keep its
- * installed system.
+ * Runs the preflight before the reimage releases the machine (lifecycle 4.14). If the preflight finds that the site cannot deploy a machine now, the
+ * host must keep its installed system.
  */
 export const loadSiteConfig: ReimageStage<"load_site_config"> = {
   name: "load_site_config",

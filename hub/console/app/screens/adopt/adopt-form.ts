@@ -22,7 +22,10 @@ export interface AdoptValues {
 }
 const MOST = 2000;
 
-/** The differences that a person may accept, in words. `other_gpus` is found only by a binding, so the form leaves it out. */
+/**
+ * The differences between a host and its MAAS machine that a person may accept when Muster adopts the machine, in words. Only a binding of a node to
+ * its machine finds the difference `other_gpus`, so the adoption form leaves it out.
+ */
 export const DIFFERENCES: Readonly<Record<Exclude<Difference, "other_gpus">, string>> = {
   hardware_sync_off: "hardware sync is off",
   hardware_sync_stale: "the last hardware sync is old",
@@ -93,7 +96,10 @@ export const checkAdoption = (values: AdoptValues): Errors<AdoptValues> => ({
       }),
 });
 
-/** The request for a plan, or for the adoption of the machines of a plan. With a filter the hub refuses if it matches another number by then. */
+/**
+ * The body of the request that plans an adoption, or that adopts the machines of a plan. If the request selects machines by a filter, the hub refuses
+ * the adoption when the filter no longer matches as many machines as in the plan.
+ */
 export function adoptBody(values: AdoptValues, planned: Pick<Adopted, "matched"> | null): Body<"adoptMachines"> {
   const { profile_id: profile, sku_id, accepted, hostnames, system_ids: ids } = values;
   const selected =
@@ -107,6 +113,6 @@ export function adoptBody(values: AdoptValues, planned: Pick<Adopted, "matched">
   };
 }
 
-/** What the hub says about a machine: why it is refused, or how it differs. */
+/** The hub's messages about a machine of an adoption: why it is refused, or how it differs from what Muster expects. */
 export const saysOf = ({ refusals, differences }: Pick<Machine, "refusals" | "differences">): string =>
   [...refusals, ...differences].map(({ message }) => message).join(" ");

@@ -31,13 +31,13 @@ const EMPTY: Omit<AdoptValues, "site_id"> = {
   accepted: [],
 };
 
-/** What the hub has answered to which form. A changed form needs a new plan. */
+/** The hub's plan for an adoption, with the values of the form that the plan was made for. A changed form needs a new plan. */
 interface Planned {
   readonly values: AdoptValues;
   readonly answer: Adopted;
 }
 
-/** Makes hosts that MAAS has deployed without Muster nodes of Muster. The hub's plan comes before the request. */
+/** Adopts hosts that MAAS has deployed without Muster, so that they become nodes of Muster. The hub's plan comes before the request. */
 export function Page(): ReactNode {
   const search = adoptRoute.useSearch();
   const [planned, setPlanned] = useState<Planned | null>(null);

@@ -39,7 +39,7 @@ const columnsOf = (isPlan: boolean): readonly Column<Machine>[] => [
   },
 ];
 
-/** What the hub would do with each machine, and after the request what it did, with the commands for the adopted hosts. */
+/** Shows what the hub would do with each machine of the adoption, and after the request what it did, with the commands to run on the adopted hosts. */
 export function PlanOfAdoption({ values, plan }: { readonly values: AdoptValues; readonly plan: Adopted }): ReactNode {
   const [done, setDone] = useState<Adopted | null>(null);
   const shown = done ?? plan;
@@ -100,7 +100,10 @@ const Adopt = ({
   />
 );
 
-/** The commands that a person runs on the hosts. Each contains a token, so the request has no key by which the hub would keep its answer. */
+/**
+ * The commands that a person runs on the adopted hosts. Each command contains a token, so the request has no idempotency key: the hub would store the
+ * answer of a request with such a key.
+ */
 function CommandsFor({ siteId, done }: { readonly siteId: string; readonly done: Adopted }): ReactNode {
   const [commands, setCommands] = useState<Commands | null>(null);
   const nodeIds = done.machines.flatMap(({ outcome, node_id: id }) =>

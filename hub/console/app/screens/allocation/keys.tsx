@@ -10,7 +10,10 @@ import { SyncBadge } from "../../parts/sync-badge.tsx";
 
 type Allocation = Answer<"getAllocation">;
 
-/** The keys of the account, and the stored keys and groups that the allocation names, with whether a change of them is due. */
+/**
+ * Shows the SSH keys of an allocation's account, the stored keys and groups that the allocation names, and whether a change of the keys is still to
+ * reach the account.
+ */
 export function KeysOf({ one }: { readonly one: Allocation }): ReactNode {
   return (
     <>

@@ -19,7 +19,10 @@ const ACCEPTED = {
   accept_instance_deletion_risk: true,
 } as const;
 
-/** Has the machine repaired while its tenant keeps it. Each risk is a box of its own that the browser does not let a person leave out. */
+/**
+ * Requests a repair of the machine while its tenant keeps it. The person must tick a separate box for each risk of the repair, and the browser
+ * enforces that.
+ */
 export function OnlineRepair({ one }: { readonly one: Answer<"getAllocation"> }): ReactNode {
   return (
     <VerbButton

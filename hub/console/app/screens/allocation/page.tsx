@@ -25,7 +25,7 @@ const allocationOf = (id: string) =>
     read(api.GET("/api/v1/admin/allocations/{id}", { params: { path: { id } }, signal })),
   );
 
-/** One allocation: who uses the node, how the allocation stands, and the verbs to end or repair it. */
+/** Shows one allocation: who uses the node, the allocation's state, and the verbs that end it or repair its machine. */
 export function Page(): ReactNode {
   const { id } = allocationRoute.useParams();
   const query = useQuery(allocationOf(id));

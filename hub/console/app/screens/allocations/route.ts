@@ -12,7 +12,7 @@ export const ALLOCATION_STATUSES = everyValue<Answer<"listAllocations">["items"]
   ended: true,
 });
 
-/** The filters of the list of allocations, with the names of the API. */
+/** The filters of the list of allocations, named as in the API. */
 export const allocationsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/allocations",

@@ -20,7 +20,7 @@ const approvalOf = (id: string) =>
     read(api.GET("/api/v1/admin/approvals/{id}", { params: { path: { id } }, signal })),
   );
 
-/** One request that needs a second person: what it does, how it stands, and what the reader may do with it. */
+/** Shows one request that needs a second person's approval: what it does, its state, and what the reader may do with it. */
 export function Page(): ReactNode {
   const { id } = approvalRoute.useParams();
   const query = useQuery(approvalOf(id));
@@ -106,7 +106,7 @@ function Standing({ one }: { readonly one: Approval }): ReactNode {
   return `The request was ${state}${decided}.`;
 }
 
-/** Why the reader cannot approve the request now, or null. */
+/** Returns why the reader cannot approve the request now; null if they can. */
 const cannotGrant = (one: Approval): string | null => {
   if (!isOpen(one)) return `The request is ${one.state}.`;
   return one.requested_by_you ? "You asked for this request, so somebody else must approve it." : one.cannot_grant;

@@ -34,7 +34,7 @@ const columnsOf = (siteName: (id: string | null) => string): readonly Column<Row
   { id: "decided", head: "Decided by", wide: true, cell: ({ decided_by: by }) => by ?? "-" },
 ];
 
-/** The requests that a second person has to approve, with the open ones first in mind. */
+/** Lists the requests that a second person has to approve; without a filter it shows the open ones. */
 export function Page(): ReactNode {
   const search = approvalsRoute.useSearch();
   const navigate = useNavigate({ from: "/approvals" });

@@ -13,7 +13,9 @@ export const APPROVAL_STATES = everyValue<Answer<"listApprovals">["items"][numbe
   expired: true,
 });
 
-/** The filters of the list of requests that need a second person. Without a state the list has the open ones. */
+/**
+ * The filters of the list of requests that need a second person's approval. Without a filter by state, the list of approvals shows the open requests.
+ */
 export const approvalsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/approvals",

@@ -96,7 +96,7 @@ export function Page(): ReactNode {
   );
 }
 
-/** The names of the filters whose values a person types. */
+/** The filters of the audit whose values a person types, with their labels. */
 const TYPED = [
   ["actor", "Who"],
   ["action", "Action, as createAllocation"],

@@ -2,7 +2,7 @@ import { createRoute } from "@tanstack/react-router";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf, text } from "../../frame/search.ts";
 
-/** The filters of the audit, with the names of the API. */
+/** The filters of the audit, named as in the API. */
 export const auditRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/audit",

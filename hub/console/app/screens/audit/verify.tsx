@@ -11,7 +11,7 @@ import { counted, words } from "../../parts/tones.ts";
 
 type Verified = Answer<"verifyAuditLogs">;
 
-/** The whole chain, of which the hub verifies a part at a time. */
+/** The result of checking the whole audit chain, which the hub verifies part by part. */
 interface Whole {
   readonly entries: number;
   readonly through: Verified["through"];
@@ -42,7 +42,7 @@ async function verifyAll(): Promise<Whole> {
   }
 }
 
-/** Lets the hub check the chain of hashes over all entries. */
+/** Lets the hub verify the hash chain of all audit entries. */
 export function Verify(): ReactNode {
   const verifying = useMutation({ mutationFn: verifyAll });
   return (

@@ -25,7 +25,7 @@ const MISSING: readonly Column<Missing>[] = [
   { id: "seen", head: "Last heard", cell: ({ last_seen_at: at }) => <RelativeTime at={at} /> },
 ];
 
-/** The hub's CA and order key: which are in force, and how far a rotation is. */
+/** Shows the hub's CA and its key for signing orders: which of them are in force, and how far a rotation has come. */
 export function Page(): ReactNode {
   const query = useQuery(authority);
   return (

@@ -21,7 +21,7 @@ export const VERBS: Readonly<
   },
 };
 
-/** Why a verb would have no effect on the batch now; null if a person can give it. */
+/** Returns why a verb such as pause or cancel would have no effect on the batch now; null if a person can use it. */
 export function whyNot(verb: BatchVerb, batch: Pick<Batch, "failed" | "paused" | "counts" | "done">): string | null {
   if (verb === "recover") return batch.failed > 0 ? null : "No host of the batch has failed.";
   if (verb === "resume") return batch.paused === null ? "The batch is not paused." : null;

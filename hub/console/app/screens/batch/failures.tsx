@@ -58,7 +58,7 @@ const REFUSALS: readonly Column<Refusal>[] = [
   { id: "why", head: "Why", cell: ({ message }) => <div className={classes.prose}>{message}</div> },
 ];
 
-/** The failed hosts in groups that need the same next action. */
+/** Lists the failed hosts of the batch, in groups that need the same next action. */
 export const Failures = ({ batch: { failures } }: { readonly batch: Batch }): ReactNode =>
   failures.length === 0 ? null : (
     <Section title="What failed">
@@ -71,7 +71,7 @@ export const Failures = ({ batch: { failures } }: { readonly batch: Batch }): Re
     </Section>
   );
 
-/** The nodes that the request selected and for which no operation could begin. */
+/** Lists the nodes that the batch's request selected but for which no operation could begin. */
 export const Refusals = ({ batch: { refusals } }: { readonly batch: Batch }): ReactNode =>
   refusals.length === 0 ? null : (
     <Section title="Nodes that were refused">

@@ -20,7 +20,7 @@ import { Failures, Refusals } from "./failures.tsx";
 import { batchRoute } from "./route.ts";
 import { BatchVerbs } from "./verbs.tsx";
 
-/** One batch: how many hosts have which status, what failed and what to do, and each of its operations. */
+/** Shows one batch: how many hosts have which status, what failed and what to do, and each operation of the batch. */
 export function Page(): ReactNode {
   const { id, kind } = batchRoute.useParams();
   return kind === "onboarding" || kind === "decommission" ? (

@@ -2,7 +2,7 @@ import { createRoute } from "@tanstack/react-router";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf } from "../../frame/search.ts";
 
-/** One batch. Batches of onboardings and of decommissions have routes of their own in the API, so the address names the kind. */
+/** One batch. The API has separate routes for batches of onboardings and of decommissions, so the URL of a batch names the kind. */
 export const batchRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/batches/$kind/$id",

@@ -15,7 +15,7 @@ type Result = Answer<"recoverOnboardingBatch">;
 type Host = Result["results"][number];
 const verbs = Object.keys(VERBS) as readonly BatchVerb[];
 
-/** Recover and cancel act on each host, and return what they did. Pause and resume act on the batch itself. */
+/** The verbs recover and cancel act on each host of the batch, and return what they did. The verbs pause and resume act on the batch itself. */
 async function give(
   verb: BatchVerb,
   { kind, batch_id: id }: Batch,
@@ -38,7 +38,10 @@ async function give(
     : read(api.POST("/api/v1/admin/decommission-batches/{id}/cancel", cancel));
 }
 
-/** The verbs of the batch, and what the last one did to each host. A verb without an effect now says why. */
+/**
+ * The buttons for the verbs of the batch, and the result of the last verb for each host. A verb that would have no effect on the batch now shows the
+ * reason.
+ */
 export function BatchVerbs({ batch }: { readonly batch: Batch }): ReactNode {
   const [result, setResult] = useState<Result | null>(null);
   const { kind, batch_id: id } = batch;

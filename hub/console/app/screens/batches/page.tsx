@@ -30,7 +30,7 @@ const batchesOf = (kind: Kind, siteId: string | undefined) => ({
   },
 });
 
-/** The batches of onboardings or of decommissions, the newest first. */
+/** Lists the batches of onboardings or of decommissions, the newest first. */
 export function Page(): ReactNode {
   const { kind = "onboarding", site_id: siteId } = batchesRoute.useSearch();
   const navigate = useNavigate({ from: "/batches" });

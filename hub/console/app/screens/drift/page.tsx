@@ -66,7 +66,7 @@ const Standing = ({ row: { acknowledged, ...row } }: { readonly row: Row }): Rea
     <span title={acknowledged.reason}>acknowledged by {acknowledged.by}</span>
   );
 
-/** The nodes that differ from their machines in MAAS, the worst first, and what a person can do about each. */
+/** Lists the nodes that differ from their machines in MAAS, the worst first, with what a person can do about each. */
 export function Page(): ReactNode {
   const search = driftRoute.useSearch();
   const navigate = useNavigate({ from: "/drift" });

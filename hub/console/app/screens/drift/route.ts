@@ -23,7 +23,10 @@ export const RULES = everyValue<Details["rule"]>({
   retired_but_deployed: true,
 });
 
-/** The filters of the list of nodes that differ from their machines. Without `known` the list has only those that nobody has acknowledged. */
+/**
+ * The filters of the list of nodes that differ from their machines in MAAS. Without the filter `known`, the list has only the nodes whose drift
+ * nobody has acknowledged.
+ */
 export const driftRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/drift",

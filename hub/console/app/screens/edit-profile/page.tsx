@@ -25,7 +25,7 @@ const profileToEdit = (id: string, profileId: string) =>
     ),
   );
 
-/** Changes a profile. The hub refuses the change if somebody else has changed the profile since the form was opened. */
+/** Changes a profile. The hub refuses the change if somebody else has changed the profile since the person opened the form. */
 export function Page(): ReactNode {
   const { id, profileId } = editProfileRoute.useParams();
   const query = useQuery({ ...profileToEdit(id, profileId), ...FOR_A_FORM });

@@ -8,7 +8,7 @@ interface About {
   readonly label: string;
   readonly about?: string;
 }
-/** A field of a profile with the way in which a person types it. A field that may be null stays empty for null. */
+/** A field of a profile, with the kind of input in which a person edits it. An empty input of a field that may be null means null. */
 export type Field = About &
   (
     | { readonly kind: "text"; readonly name: NamesOf<string | null>; readonly check: Check; readonly empty?: "null" }
@@ -35,7 +35,7 @@ const upTo =
     value.length > most ? `is longer than ${most} characters` : then(value);
 const any: Check = () => undefined;
 
-/** Each part of a field of several values must fit. */
+/** Each value of a field with several values must match the pattern. */
 const each =
   (most: number, fits: RegExp, message: string): Check =>
   (value) => {
@@ -47,7 +47,10 @@ const each =
 const scripts = each(32, /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "is no name or tag of a script");
 const folders = each(16, /^[/]./, "is no folder that begins with /");
 
-/** The fields that the form shows, in its groups. Readiness policies and lists of disks to purge are changed by `muster apply`. */
+/**
+ * The fields of a profile that the form shows, in its groups. Only `muster apply`, and not this form, changes readiness policies and lists of disks
+ * to purge.
+ */
 export const GROUPS: readonly Group[] = [
   {
     title: "What is installed",

@@ -4,7 +4,7 @@ import { partsOf } from "../../forms/checks.ts";
 import type { Errors } from "../../forms/form-errors.ts";
 import { FIELDS, type Field, type Profile } from "./profile-fields.ts";
 
-/** The fields of a profile as a person types them: texts, and flags for yes or no. `is_active` is the profile's status. */
+/** The fields of a profile as the form holds them: strings for typed text, and booleans for yes or no. `is_active` is the profile's status. */
 export type ProfileValues = Readonly<Record<string, string | boolean>> & { readonly is_active: boolean };
 
 const typedOf = (field: Field, profile: Profile): string | boolean => {
@@ -33,7 +33,7 @@ function sentOf(field: Field, typed: string | boolean | undefined): unknown {
   return field.kind === "number" ? Number(text) : text;
 }
 
-/** The request for a change, with only the fields that differ from the profile. */
+/** The request that changes a profile, with only the fields that the person has changed. */
 export const profilePatch = (profile: Profile, values: ProfileValues): Body<"updateMaasSiteProfile"> =>
   changedFields(profile, {
     ...Object.fromEntries(FIELDS.map((field) => [field.name, sentOf(field, values[field.name])])),

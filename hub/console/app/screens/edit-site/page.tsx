@@ -23,7 +23,7 @@ const siteToEdit = (id: string) =>
     readVersioned(api.GET("/api/v1/admin/maas-sites/{id}", { params: { path: { id } }, signal })),
   );
 
-/** Changes the settings of a site. The hub refuses the change if somebody else has changed the site since the form was opened. */
+/** Changes the settings of a site. The hub refuses the change if somebody else has changed the site since the person opened the form. */
 export function Page(): ReactNode {
   const { id } = editSiteRoute.useParams();
   const query = useQuery({ ...siteToEdit(id), ...FOR_A_FORM });

@@ -4,7 +4,7 @@ import { sshKeyError } from "../../forms/ssh-key.ts";
 import { MOST_KEYS_OF_AN_ACCOUNT, tenant } from "../../forms/tenant-checks.ts";
 
 export interface AllocationValues {
-  /** A named node, a free one of a SKU, or several free ones of which the tenant gets all or none. */
+  /** The allocation is for a node by its hostname, for one free node of a SKU, or for several free nodes of which the tenant gets all or none. */
   readonly by: "node" | "sku" | "several";
   readonly hostname: string;
   readonly sku_id: string;
@@ -14,7 +14,7 @@ export interface AllocationValues {
   readonly name_prefix: string;
   readonly tenant: string;
   readonly login_user: string;
-  /** Whether the request gives the keys themselves, or names stored keys and groups of the tenant. */
+  /** Whether the allocation's request contains the SSH keys themselves, or names stored keys and key groups of the tenant. */
   readonly keys_by: "given" | "stored";
   readonly ssh_keys: string;
   readonly ssh_key_ids: readonly string[];
@@ -30,7 +30,7 @@ export const keysOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== "");
 
-/** Reads labels of the form `order=4711`, one a line. */
+/** Reads labels of the form `order=4711`, one per line. */
 export function labelsOf(text: string): Record<string, string> {
   return Object.fromEntries(
     keysOf(text).map((line) => {
@@ -59,7 +59,7 @@ const storedErrors = ({
   ssh_key_group_ids: namedError(groups),
 });
 
-/** The keys of the request. The API takes either keys or names of stored ones. */
+/** The keys of the request. In a request for an allocation, the API takes either SSH keys or the ids of stored keys and groups. */
 export const keysBody = (values: AllocationValues) =>
   values.keys_by === "given"
     ? { ssh_keys: keysOf(values.ssh_keys), ssh_key_ids: [], ssh_key_group_ids: [] }
@@ -70,13 +70,13 @@ const labelsError = (text: string): string | undefined => {
   return wrong < 0 ? undefined : `has no label of the form name=value in line ${wrong + 1}`;
 };
 
-/** The most nodes of one request to the API, and the most characters of the prefix of their names. */
+/** The largest number of nodes in one allocation request to the API, and the largest length of their name prefix. */
 const count = whole(1, 64);
 const MOST_OF_A_PREFIX = 249;
 const namePrefix = (text: string): string | undefined =>
   text.trim().length > MOST_OF_A_PREFIX ? `has more than ${MOST_OF_A_PREFIX} characters` : undefined;
 
-/** Checks the form at a time in milliseconds, because an allocation cannot end in the past. */
+/** Checks the form against the present time in milliseconds, because an allocation cannot end in the past. */
 export const checkAllocation = (values: AllocationValues, now: number): Errors<AllocationValues> => ({
   ...(values.by === "node"
     ? { hostname: hostname(values.hostname) }

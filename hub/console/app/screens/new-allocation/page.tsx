@@ -14,7 +14,7 @@ import { type AllocationValues, checkAllocation, keysBody, labelsOf } from "./al
 import { newAllocationRoute } from "./route.ts";
 import { WhichKeys } from "./which-keys.tsx";
 
-/** The API takes a node by its id, and a person knows the hostname, which hosts of different sites may share. */
+/** The API identifies a node by its id, but a person knows the hostname, which hosts of different sites may share. */
 async function nodeIdOf(hostname: string, site: string): Promise<string> {
   const query = { hostname, site_id: site === "" ? undefined : site, limit: 2 };
   const { items } = await read(api.GET("/api/v1/admin/nodes", { params: { query } }));
@@ -57,7 +57,7 @@ async function create(values: AllocationValues, headers: Headers): Promise<reado
   return [await read(api.POST("/api/v1/admin/allocations", { params, body }))];
 }
 
-/** Gives a node to a tenant, or several. */
+/** The form that gives one node or several nodes to a tenant. */
 export function Page(): ReactNode {
   const { hostname } = newAllocationRoute.useSearch();
   const navigate = useNavigate();

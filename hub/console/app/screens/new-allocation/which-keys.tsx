@@ -8,7 +8,7 @@ import type { Form } from "../../forms/use-form.ts";
 import { Awaited } from "../../parts/states.tsx";
 import type { AllocationValues } from "./allocation-form.ts";
 
-/** The keys of the account: stored keys and groups of the tenant, or keys of this allocation alone. */
+/** The SSH keys of the allocation's account: stored keys and groups of the tenant, or keys that only this allocation has. */
 export const WhichKeys = ({ form }: { readonly form: Form<AllocationValues> }): ReactNode => (
   <FieldGroup
     title="SSH keys"

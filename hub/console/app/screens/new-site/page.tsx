@@ -9,7 +9,7 @@ import { useForm } from "../../forms/use-form.ts";
 import { notify } from "../../frame/notice-list.ts";
 import { PageHead } from "../../parts/page-head.tsx";
 
-/** Adds a site. The site's own screen then leads on: credentials, probe, profile, RoCE rows, hosts. */
+/** Adds a site. After a site is added, its own screen leads through the next steps: credentials, probe, profile, RoCE rows, hosts. */
 export function Page(): ReactNode {
   const navigate = useNavigate();
   const form = useForm<SiteValues, Answer<"createMaasSite">>({

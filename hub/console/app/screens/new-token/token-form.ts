@@ -12,7 +12,7 @@ export interface TokenValues {
   readonly expires_in_days: string;
 }
 
-/** What each role may do, in a sentence (docs/people.md has the table of rights). */
+/** What each role may do, in one sentence per role (docs/people.md has the table of rights). */
 export const ROLE_WORDS: Readonly<Record<Role, string>> = {
   viewer: "reads everything and changes nothing",
   operator: "works with hosts: onboardings, decommissions, tasks, allocations",

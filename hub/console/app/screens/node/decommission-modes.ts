@@ -1,13 +1,13 @@
 export type Mode = "drain" | "soft_reset" | "storage_cleanup" | "reimage" | "release" | "remove" | "full_decommission";
 
-/** What a person can choose for a decommission, beside its mode. */
+/** The options that a person can choose for a decommission, besides its mode. */
 export interface Choice {
   readonly erase: "none" | "quick" | "secure";
   readonly scope: "local" | "weka" | "all";
-  /** Ends the login sessions that are open after the time to leave. */
+  /** Ends the login sessions that are still open when the users' time to leave is over. */
   readonly force: boolean;
   readonly removeRecord: boolean;
-  /** As the field has it: a text if it is empty or no number. */
+  /** The value of the input field for the drain time: a string if the field is empty or holds no number. */
   readonly drainMinutes: number | string;
 }
 export const MOST_DRAIN_MINUTES = 1440;
@@ -16,12 +16,12 @@ type Option = "erase" | "scope" | "drain" | "record";
 interface ModeAbout {
   readonly title: string;
   readonly effect: string;
-  /** True if the mode destroys data, or if the node cannot come back by another verb. */
+  /** True if the decommission mode destroys data, or if the node cannot return to service by another verb. */
   readonly final: boolean;
   readonly options: readonly Option[];
 }
 
-/** The modes of a decommission with their consequences. */
+/** The modes of a decommission, each with a description of its effect. */
 export const MODES: Readonly<Record<Mode, ModeAbout>> = {
   drain: {
     title: "Drain",
@@ -72,7 +72,10 @@ export const MODES: Readonly<Record<Mode, ModeAbout>> = {
   },
 };
 
-/** Says what is wrong with the options before anything is sent. An empty field is not 0, because 0 gives the users no time to leave. */
+/**
+ * Returns what is wrong with the options of the decommission, before the console sends the request. An empty drain time is an error and does not mean
+ * 0, because 0 gives the users no time to leave.
+ */
 export function faultOf(mode: Mode, { drainMinutes }: Pick<Choice, "drainMinutes">): string | undefined {
   if (!MODES[mode].options.includes("drain")) return undefined;
   const isRight = typeof drainMinutes === "number" && Number.isInteger(drainMinutes);
@@ -81,7 +84,7 @@ export function faultOf(mode: Mode, { drainMinutes }: Pick<Choice, "drainMinutes
     : `Type whole minutes from 0 to ${MOST_DRAIN_MINUTES}. 0 gives the users no time.`;
 }
 
-/** The body of the request. `mode` is a part of it also where the path names the mode. */
+/** The body of the request for a decommission. The body contains `mode` even if the path of the request already names the mode. */
 export function bodyOf(
   mode: Mode,
   { reason, erase, scope, force, removeRecord, drainMinutes }: Choice & { reason: string },
@@ -97,8 +100,8 @@ export function bodyOf(
 }
 
 /**
- * The request that asks the hub whether it would take the mode for the node, without beginning anything. The hub fills in what the operation leaves out,
- * which the description of nested fields does not say.
+ * The request that asks the hub whether it would accept a decommission of this mode for the node, without beginning one. The hub fills in the omitted
+ * fields of `operation`, but the generated type does not mark nested fields as optional.
  */
 export const planOf = (siteId: string, nodeId: string, mode: Mode) => ({
   site_id: siteId,

@@ -20,7 +20,7 @@ const consequences = (node: Node, mode: Mode, siteId: string) =>
     read(api.POST("/api/v1/admin/decommissions/batch", { body: planOf(siteId, node.id, mode), signal })),
   );
 
-/** A decommission of one mode. The dialog shows the stages that follow, and asks the hub for its plan before the person confirms. */
+/** A decommission of one mode. The dialog of a decommission shows the stages that would follow, and the hub's plan, before the person confirms. */
 export function DecommissionButton({ mode, node }: { readonly mode: Mode; readonly node: Node }): ReactNode {
   const { title, effect, final } = MODES[mode];
   return (
@@ -50,7 +50,7 @@ export function DecommissionButton({ mode, node }: { readonly mode: Mode; readon
   );
 }
 
-/** The dialog sends nothing while an option has a fault. */
+/** The dialog sends no request while an option is invalid. */
 function refuseFault(fault: string | undefined): void {
   if (fault === undefined) return;
   const detail = "An option has a fault. Nothing was sent.";
@@ -78,7 +78,7 @@ function start(
   return read(api.POST("/api/v1/admin/nodes/{id}/decommission", { params, body }));
 }
 
-/** Says whether the hub would take the request now. The hub plans only for nodes of a site. */
+/** Says whether the hub would accept the decommission now. The hub can plan a decommission only for a node that belongs to a site. */
 function Plan({ node, mode }: { readonly node: Node; readonly mode: Mode }): ReactNode {
   const siteId = node.site_id;
   const { data, error } = useQuery({ ...consequences(node, mode, siteId ?? ""), enabled: siteId !== null, gcTime: 0 });

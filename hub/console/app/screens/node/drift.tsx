@@ -9,7 +9,7 @@ import { ResolveDrift } from "../../verbs/resolve-drift.tsx";
 import classes from "./node.module.css";
 import { type Drift, driftOf, type Node } from "./node-questions.ts";
 
-/** How the node differs from its machine in MAAS, and what a person can do about it. */
+/** Shows how the node differs from its machine in MAAS, and what a person can do about it. */
 export function DriftOfNode({ node }: { readonly node: Node }): ReactNode {
   const may = useMay();
   const { data } = useQuery({ ...driftOf(node.id), enabled: may("read_fleet") });

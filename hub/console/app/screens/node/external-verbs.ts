@@ -3,7 +3,10 @@ import type { ExternalAttempt } from "./node-questions.ts";
 export type ExternalVerb = "complete" | "fail" | "abandon";
 type Standing = Pick<ExternalAttempt, "status" | "superseded" | "holder">;
 
-/** Why a report about an attempt has no effect now; null if the person can give it. Only abandoning is everybody's. */
+/**
+ * Returns why a report about an external system's attempt to provision the node has no effect now; null if the person can report it. Not only
+ * the holder may abandon the attempt.
+ */
 export function whyNotReported(verb: ExternalVerb, one: Standing, name: string): string | null {
   if (one.superseded) return "A newer attempt of the node has begun.";
   if (one.status === "abandoned") return "The attempt is abandoned. Its external system begins a new one.";

@@ -13,7 +13,10 @@ import { type ExternalVerb, whyNotReported } from "./external-verbs.ts";
 import classes from "./node.module.css";
 import { changedBy, type ExternalAttempt, externalAttemptOf, type Node } from "./node-questions.ts";
 
-/** How an external system provisions the node: its newest attempt, and the verbs about it. A node of another mode has no such part. */
+/**
+ * Shows how an external system provisions the node: its newest attempt, and the verbs that act on the attempt. The screen of a node whose onboarding
+ * mode is not `external` does not show external provisioning.
+ */
 export function ExternalProvisioning({ node }: { readonly node: Node }): ReactNode {
   const { data } = useQuery({ ...externalAttemptOf(node.id), enabled: node.onboarding_mode === "external" });
   if (data === undefined || data === null) return null;

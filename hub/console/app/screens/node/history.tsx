@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { id: "why", head: "Why", cell: ({ message }) => <span title={message ?? undefined}>{message ?? "-"}</span> },
 ];
 
-/** One timeline over all that happened to the node, the newest first. The pages load as a person scrolls. */
+/** Shows one timeline of all events, tasks and other entries of the node, the newest first. The pages load as a person scrolls. */
 export function NodeHistory({ node }: { readonly node: Node }): ReactNode {
   const { kind } = nodeRoute.useSearch();
   const navigate = useNavigate({ from: "/nodes/$id" });

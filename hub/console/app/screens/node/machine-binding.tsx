@@ -11,7 +11,10 @@ import { changedBy, type Node } from "./node-questions.ts";
 
 type Bound = Answer<"bindNodeMachine">;
 
-/** Binds a node of manual mode to its machine in MAAS, or undoes the binding. A node of another mode has neither verb. */
+/**
+ * Binds a node of manual mode to its machine in MAAS, or undoes the binding of a node that was of manual mode. For a node of another mode, the screen
+ * offers neither the verb that binds it to a machine nor the verb that undoes a binding.
+ */
 export function MachineBinding({ node }: { readonly node: Node }): ReactNode {
   if (node.onboarding_mode === "manual") return <Bind node={node} />;
   return node.adoption?.was_manual === true ? <Unbind node={node} /> : null;
@@ -88,7 +91,7 @@ function WhichMachine({ node, values, set }: { readonly node: Node } & Typed<Val
   );
 }
 
-/** Whether the hub would bind the node, and how the machine differs. */
+/** Says whether the hub would bind the node to the MAAS machine, and how the machine differs from the node's host. */
 function PlanOfBinding({ bound: { outcome, differences, refusals } }: { readonly bound: Bound }): ReactNode {
   const said = [...refusals, ...differences].map(({ message }) => message);
   return (

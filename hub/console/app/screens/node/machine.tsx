@@ -9,7 +9,7 @@ import type { Node } from "./node-questions.ts";
 
 type Inventory = NonNullable<Node["inventory"]>;
 
-/** The machine as MAAS sees it, and the host as its agent sees it. */
+/** Shows the machine as MAAS reports it, and the host as its agent reports it. */
 export function MachineTab({
   node: { maas, maas_system_id: id, inventory, conditions },
 }: {

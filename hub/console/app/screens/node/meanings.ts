@@ -1,4 +1,4 @@
-/** What Muster's own conditions mean, when they are True. */
+/** What each of Muster's own node conditions means when its status is True. */
 const MEANINGS: Readonly<Record<string, string>> = {
   "agent.connected": "the agent is connected to a hub",
   "agent.identity": "only one host uses the identity of the node",

@@ -9,7 +9,10 @@ export type Task = Answer<"listNodeTasks">["items"][number];
 export type ExternalAttempt = Answer<"getExternalAttempt">;
 export type Entry = Answer<"exportNodeLifecycle">["items"][number];
 
-/** So many of the newest allocations, records and tasks the screen shows. Their own screens and the history show all. */
+/**
+ * The number of the newest allocations, sanitization records and tasks that the node's screen shows. The screens for allocations and records and the
+ * node's history show all entries.
+ */
 const NEWEST = 20;
 const PAGE = 100;
 
@@ -28,12 +31,12 @@ export const driftOf = (id: string) =>
     ),
   );
 
-/** The key of the questions about what the node does now. */
+/** The common key of the queries about the node's current work. */
 export const workKey = (id: string) => ["node", id, "work"] as const;
 
 const work = (id: string): string[] => [`nodes/${id}`, workOf(`nodes/${id}`)];
 
-/** A task without an operation, e.g. a look at the host, has no events. */
+/** The hub sends no events for a task that belongs to no operation, for example an inspection of the host. */
 export const tasksOf = (id: string) =>
   unannounced(
     question(work(id), [...workKey(id), "tasks"], (signal) =>
@@ -56,7 +59,7 @@ export const recordsOf = (id: string) =>
     read(api.GET("/api/v1/admin/sanitization-records", { params: { query: { node_id: id, limit: NEWEST } }, signal })),
   );
 
-/** The open allocation of the node as its tenant sees it. */
+/** Reads the node's open allocation as the tenant sees it. */
 export const instanceOf = (id: string) =>
   question([`nodes/${id}`], ["node", id, "instance"], async (signal) => {
     const query = { node_id: id, limit: 1 };
@@ -64,7 +67,7 @@ export const instanceOf = (id: string) =>
     return items[0] ?? null;
   });
 
-/** The newest attempt of an external system to provision the node, with what the node still lacks. */
+/** Reads the newest attempt of an external system to provision the node, with what the node still lacks. */
 export const externalAttemptOf = (id: string) =>
   question([`nodes/${id}`], ["node", id, "external attempt"], async (signal) => {
     const query = { node_id: id, limit: 1 };
@@ -75,7 +78,7 @@ export const externalAttemptOf = (id: string) =>
     return read(api.GET("/api/v1/admin/external-attempts/{id}", { params, signal }));
   });
 
-/** The open repair of the node, which has at most one. */
+/** Reads the node's open repair; a node has at most one. */
 export const openRepairOf = (id: string) =>
   question([`nodes/${id}`], ["node", id, "repair"], async (signal) => {
     const query = { node_id: id, open: "true" as const, limit: 1 };
@@ -83,7 +86,7 @@ export const openRepairOf = (id: string) =>
     return items[0] ?? null;
   });
 
-/** All that happened to the node, the newest first. */
+/** Reads all entries of the node's history, the newest first. */
 export const historyOf = (id: string, kinds: readonly string[] | undefined) => {
   const query = { order: "newest" as const, kind: kinds?.join(","), limit: PAGE };
   return {
@@ -99,5 +102,5 @@ export const historyOf = (id: string, kinds: readonly string[] | undefined) => {
   };
 };
 
-/** The topics that a verb on the node changes. */
+/** The topics of the console's data that change when a person uses a verb of the node, such as cordon. */
 export const changedBy = (id: string): string[] => [`nodes/${id}`, "nodes", "operations", "allocations", "repairs"];

@@ -28,7 +28,7 @@ export type NodeVerb =
 const SERVES: readonly Status[] = ["active", "offline", "quarantined"];
 const LIVES: readonly Status[] = ["active", "offline", "quarantined", "enrolling", "retired"];
 
-/** The statuses in which a verb applies, and what a person can do in the others. */
+/** For each verb of a node: the node statuses in which the verb applies, and the message for the other statuses. */
 const WHERE: Readonly<Record<NodeVerb, { readonly on: readonly Status[]; readonly needs: string }>> = {
   cordon: { on: LIVES, needs: "Only a node that lives can be cordoned." },
   uncordon: { on: LIVES, needs: "Only a node that lives can be uncordoned." },
@@ -58,16 +58,16 @@ const WHERE: Readonly<Record<NodeVerb, { readonly on: readonly Status[]; readonl
   clear_reports: { on: [...LIVES, "draining"], needs: "Only a node that lives has reports." },
 };
 
-/** The verbs that take a host away from MAAS or give it a new system need a machine in MAAS. */
+/** The verbs that take a host out of MAAS or reinstall it apply only to a node with a machine in MAAS. */
 const NEEDS_MAAS: ReadonlySet<NodeVerb> = new Set(["reimage", "full_decommission", "release"]);
-/** The verbs that would take the node from its tenant. */
+/** The verbs that would take the node away from its tenant. */
 const WITHOUT_TENANT: ReadonlySet<NodeVerb> = new Set(["storage_cleanup", "full_decommission", "baseline"]);
 
-/** After two hosts used one identity, the hub accepts no agent of the node until the node enrolls again. */
+/** If two hosts have used one node's identity, the hub accepts no agent of the node until the node enrolls again. */
 const isBlocked = ({ conditions }: Pick<Node, "conditions">): boolean =>
   conditions.some(({ type, status }) => type === "agent.identity" && status === "False");
 
-/** Why a verb cannot apply to the node now; null if a person can give it. The hub decides about each request again. */
+/** Returns why a verb cannot apply to the node now; null if a person can use it. The hub decides about each request again. */
 export function whyNot(verb: NodeVerb, node: Standing): string | null {
   const { on, needs } = WHERE[verb];
   if (!on.includes(node.status)) return `${needs} The node is ${node.status.replaceAll("_", " ")}.`;

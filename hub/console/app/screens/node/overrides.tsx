@@ -10,7 +10,7 @@ import { SetOverride } from "./set-override.tsx";
 
 type Override = Node["health_overrides"][number];
 
-/** The health overrides of the node, each of which says what is wrong with it, and the verbs that set and remove them. */
+/** Lists the health overrides of the node, each of which says what is wrong with the node, and offers the verbs that set and remove them. */
 export function Overrides({ node }: { readonly node: Node }): ReactNode {
   if (node.health_overrides.length === 0 && node.status === "deleted") return null;
   const columns: readonly Column<Override>[] = [
@@ -57,14 +57,14 @@ export function Overrides({ node }: { readonly node: Node }): ReactNode {
   );
 }
 
-/** The alerts of an override; Muster's own overrides have none, and keep new tenants off the node. */
+/** The text of a health override's alerts; Muster's own overrides have no alerts, and only keep new tenants off the node. */
 function saysOf({ mode, alerts, in_force: inForce }: Override): string {
   const said = alerts === null ? "no new tenants" : alerts.map(({ id, message }) => `${id}: ${message}`).join("; ");
   const all = mode === "replace" ? `hides the other overrides${said === "" ? "" : `; ${said}`}` : said;
   return inForce ? all : `${all} (hidden by a replacement)`;
 }
 
-/** An override of an open repair follows its case. */
+/** A health override that belongs to an open repair changes only with the repair. */
 const isOfRepair = ({ set_by: by }: Override): boolean => by.startsWith("repair:");
 
 const Remove = ({ node, one }: { readonly node: Node; readonly one: Override }): ReactNode => (

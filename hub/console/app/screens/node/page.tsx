@@ -32,7 +32,7 @@ const PANELS: Readonly<Record<TabName, (props: { readonly node: Node }) => React
   history: NodeHistory,
 };
 
-/** The truth about one host: what it is, how it stands, what it lacks, and all that happened to it. */
+/** Shows all that the hub knows about one node: what it is, its status, what it lacks, and its history. */
 export function Page(): ReactNode {
   const { id } = nodeRoute.useParams();
   const query = useQuery(nodeOf(id));

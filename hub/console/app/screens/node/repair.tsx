@@ -15,7 +15,7 @@ function useOpenRepair({ id }: Node) {
   return useQuery({ ...openRepairOf(id), enabled: may("read_repairs") }).data ?? null;
 }
 
-/** Says that the node is in repair, and leads to the case. */
+/** Says that the node is in repair, and links to the repair case. */
 export function RepairOfNode({ node }: { readonly node: Node }): ReactNode {
   const repair = useOpenRepair(node);
   if (repair === null) return null;
@@ -32,7 +32,7 @@ export function RepairOfNode({ node }: { readonly node: Node }): ReactNode {
   );
 }
 
-/** Opens a repair of the node for an operator who knows of a fault. */
+/** A button with which an operator who knows of a fault opens a repair of the node. */
 export function ReportFault({ node }: { readonly node: Node }): ReactNode {
   const repair = useOpenRepair(node);
   return (

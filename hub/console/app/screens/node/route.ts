@@ -16,7 +16,7 @@ export const KINDS = everyValue<Answer<"exportNodeLifecycle">["items"][number]["
   override: true,
 });
 
-/** One node. The address says which part of the node is open, and which kinds of entries its history shows. */
+/** One node. The URL says which tab of the node's screen is open, and which kinds of entries its history shows. */
 export const nodeRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/nodes/$id",

@@ -25,7 +25,7 @@ const TEMPLATES = everyValue<Template>({
 const MOST_MINUTES = 527_040;
 const EMPTY = { template: "InternalMaintenance" as Template, message: "", tenant: "", minutes: "" as number | string };
 
-/** `MarkHealthy` hides the other overrides, and has no alert of its own. */
+/** The template `MarkHealthy` hides the other health overrides, and has no alert of its own. */
 const hasAlert = (template: Template): boolean => template !== "MarkHealthy";
 
 function bodyOf({ template, message, tenant, minutes }: typeof EMPTY, reason: string): Body<"setNodeHealthOverride"> {
@@ -35,7 +35,7 @@ function bodyOf({ template, message, tenant, minutes }: typeof EMPTY, reason: st
   return { template, reason, ...alert, ...(minutes === "" ? {} : { expires_in_minutes: Number(minutes) }) };
 }
 
-/** Says what is wrong with the node by a template of NVIDIA NICo. */
+/** Sets a health override, which says what is wrong with the node, from a template of NVIDIA NICo. */
 export const SetOverride = ({ node }: { readonly node: Node }): ReactNode => (
   <VerbButton
     verb="Set override"

@@ -17,7 +17,7 @@ import { Overrides } from "./overrides.tsx";
 type Lacking = Node["readiness"]["lacking"][number];
 type Condition = Node["conditions"][number];
 
-/** How the node stands: who it is, what keeps work off it, its conditions, and how it differs from its machine in MAAS. */
+/** Shows the node's state: its identity, what keeps new work off it, its conditions, and how it differs from its machine in MAAS. */
 export const StateTab = ({ node }: { readonly node: Node }): ReactNode => (
   <>
     <Schedulable node={node} />
@@ -128,7 +128,7 @@ function Identity({ node }: { readonly node: Node }): ReactNode {
   );
 }
 
-/** The hub tells of a certificate only what a condition says: that two hosts used it, or that its agent is connected with it. */
+/** About an agent's certificate, the hub shows only what a node condition says: that two hosts used it, or that the agent is connected with it. */
 function certificateOf({ conditions, agent_version: agent }: Node): string {
   const identity = conditions.find(({ type }) => type === "agent.identity");
   if (identity?.status === "False") return `blocked: ${identity.message}`;

@@ -68,7 +68,7 @@ const RECORDS: readonly Column<Record>[] = [
   { id: "id", head: "Record", wide: true, cell: ({ record_id: id }) => <RecordLink id={id} /> },
 ];
 
-/** What the tenant of the node sees of it now. */
+/** Shows what the node's tenant sees of the node now. */
 function InstanceOfNode({ id }: { readonly id: string }): ReactNode {
   const { data } = useQuery(instanceOf(id));
   if (data === undefined || data === null) return null;
@@ -92,7 +92,7 @@ function InstanceOfNode({ id }: { readonly id: string }): ReactNode {
   );
 }
 
-/** Who has used the node, and the records of its cleaning after each use. */
+/** Shows who has used the node, and the records of its cleaning after each use. */
 export function UseTab({ node: { id } }: { readonly node: Node }): ReactNode {
   const may = useMay();
   const enabled = may("read_allocations");

@@ -58,10 +58,10 @@ const Plain = ({ verb, node, final }: { verb: PlainVerb; node: Node; final?: boo
   />
 );
 
-/** All verbs of a node, those of the daily work first. A verb that cannot apply says why. */
+/** The buttons for all verbs of a node, those of the daily work first. A verb that cannot apply says why. */
 export function NodeVerbs({ node }: { readonly node: Node }): ReactNode {
   const [command, setCommand] = useState<string | null>(null);
-  // By their keys the button of a verb never becomes the button of the opposite verb while it has the focus.
+  // The React key of each button is its verb, so a focused button never turns into the button of the opposite verb.
   const cordon = node.cordon_reason === null ? "cordon" : "uncordon";
   const quarantine = node.status === "quarantined" ? "lift_quarantine" : "quarantine";
   return (
@@ -109,7 +109,10 @@ interface WithCommand {
   readonly onCommand: (command: string) => void;
 }
 
-/** The answer contains a token, so the request carries no idempotency key: the hub would store the answer of a request with a key. */
+/**
+ * The answer to a re-enrollment contains a token, so the request carries no idempotency key: the hub would store the answer of a request with such a
+ * key.
+ */
 const ReEnroll = ({ node, onCommand }: WithCommand): ReactNode => (
   <VerbButton
     verb="Re-enroll"

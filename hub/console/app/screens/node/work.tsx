@@ -33,7 +33,7 @@ const messagesOf = ({ error_message: error, result }: Task): string => {
     : "";
 };
 
-/** A plan says what a task would do, so the screen never shows a plan as work that was done. */
+/** The plan of a task says only what the task would do, so the screen marks a plan and never shows it as work that was done. */
 const TASKS: readonly Column<Task>[] = [
   { id: "at", head: "When", cell: ({ created_at: at }) => <RelativeTime at={at} /> },
   {
@@ -83,7 +83,7 @@ const OPERATIONS: readonly Column<Operation>[] = [
   { id: "at", head: "Requested", cell: ({ requested_at: at }) => <RelativeTime at={at} /> },
 ];
 
-/** The newest operations of the node and the newest tasks of its agent. */
+/** Lists the node's newest operations and its agent's newest tasks. */
 export function WorkTab({ node: { id } }: { readonly node: Node }): ReactNode {
   const operations = useQuery(operationsOf(id));
   const tasks = useQuery(tasksOf(id));

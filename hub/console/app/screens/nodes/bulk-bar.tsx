@@ -18,7 +18,7 @@ interface Props {
 
 const VERBS = Object.keys(BULK_VERBS) as BulkVerb[];
 
-/** What a person can do with the chosen nodes. */
+/** The bar with the actions for the nodes that a person has selected in the list. */
 export function BulkBar({ chosen, facets, search, onChange }: Props): ReactNode {
   const [asked, setAsked] = useState<BulkVerb | null>(null);
   const may = useMay();

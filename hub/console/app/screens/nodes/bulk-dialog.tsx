@@ -24,7 +24,7 @@ interface Props {
   readonly onClose: (done: boolean) => void;
 }
 
-/** Asks for the reason, shows what the verb would do to each node, and only then does it. */
+/** Asks for the reason, shows what the verb would do to each selected node, and runs the verb only after that. */
 export function BulkDialog(props: Props): ReactNode {
   const { verb, count, onClose } = props;
   return (
@@ -59,7 +59,7 @@ function useBulk({ verb, division, search, onClose }: Props) {
       });
       onClose(true);
     },
-    // What the preview showed is no longer true after a refusal, so the person looks again.
+    // After the hub refused the request, the preview is outdated, so the person has to look at a new preview.
     onError: () => setPlan(null),
     onSettled: () =>
       queryClient.invalidateQueries({ predicate: ({ meta }) => isAbout(topicsIn(meta), new Set(["nodes"])) }),
@@ -151,7 +151,7 @@ function LocationFields({
   );
 }
 
-/** What the verb would do: for how many nodes, and why not for the others. */
+/** Shows for how many nodes the verb would take effect, and why not for the others. */
 function Preview({ plan }: { readonly plan: readonly SiteResult[] }): ReactNode {
   const siteName = useSiteName();
   return (

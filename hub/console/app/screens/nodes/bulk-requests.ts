@@ -5,7 +5,7 @@ import type { SiteChoice } from "./selection.ts";
 
 export type BulkResult = Answer<"applyToNodes">;
 
-/** The verbs on many nodes that take effect at once. */
+/** The verbs for many nodes that take effect immediately. */
 export const BULK_VERBS = {
   cordon: {
     title: "Cordon",
@@ -49,7 +49,10 @@ const actionOf = ({ verb, reason, room, rack }: BulkAction) =>
       }
     : { verb, reason };
 
-/** Returns the filter of the address as a request for many nodes takes it. The site is a field of the request itself. */
+/**
+ * Converts the filter in the URL into the filter of a request for many nodes. The filter of a request for many nodes contains no site, because the
+ * site is a separate field of the request.
+ */
 function filterOf(search: NodesSearch) {
   const {
     status,
@@ -77,8 +80,8 @@ function filterOf(search: NodesSearch) {
 }
 
 /**
- * Sends one request for each site. The request for all that match says how many nodes the person has seen, and the hub refuses it if the filter matches
- * another number by then.
+ * Sends one request for each site. A request for all nodes that match a filter contains the number of nodes that the person saw, and the hub refuses
+ * the request if the filter now matches another number.
  */
 export async function applyToNodes(
   action: BulkAction,

@@ -7,7 +7,7 @@ import { words } from "../../parts/tones.ts";
 import type { NodeRow } from "./node-questions.ts";
 
 export interface NodeColumn extends Column<NodeRow> {
-  /** True for a column that the list shows unless the address says otherwise. */
+  /** True for a column that the list of nodes shows by default, if the URL names no columns. */
   readonly usual: boolean;
 }
 
@@ -26,7 +26,7 @@ const Schedulable = ({ node }: { readonly node: NodeRow }): ReactNode =>
     </span>
   );
 
-/** All columns of the list of nodes, in their order. */
+/** All columns of the list of nodes, in display order. */
 export const nodeColumns = (siteName: (id: string | null) => string): readonly NodeColumn[] => [
   {
     id: "hostname",
@@ -79,7 +79,10 @@ export const nodeColumns = (siteName: (id: string | null) => string): readonly N
   },
 ];
 
-/** The columns that the address names, or the usual ones. The host is always there, because it says which node a row is. */
+/**
+ * Returns the columns that the URL names, or else the default columns. The column with the hostname is always shown, because it identifies the node
+ * of a row.
+ */
 export const columnsOfSearch = (
   all: readonly NodeColumn[],
   named: readonly string[] | undefined,

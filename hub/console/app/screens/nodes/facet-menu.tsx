@@ -9,19 +9,19 @@ type Values = Facets["facets"]["status"]["values"];
 interface Props {
   readonly title: string;
   readonly values: Values;
-  /** The number of values that the hub left out of its answer. */
+  /** The number of filter values that the hub's answer omits. */
   readonly more: number;
   readonly chosen: readonly string[];
-  /** False for a filter that the API takes only one value of. */
+  /** False for a filter of which the API accepts only one value. */
   readonly several: boolean;
   readonly nameOf: (value: string) => string;
   readonly onChange: (chosen: readonly string[]) => void;
 }
 
-/** From so many values on, the menu has a field to search in them. */
+/** A filter menu with at least this many values has a field to search the values. */
 const SEARCH_FROM = 12;
 
-/** A filter by one property of nodes, with the number of nodes for each value. */
+/** A menu that filters nodes by one property, with the number of nodes for each value. */
 export function FacetMenu(props: Props): ReactNode {
   const { title, chosen } = props;
   return (
@@ -44,7 +44,7 @@ export function FacetMenu(props: Props): ReactNode {
 
 function FacetValues({ title, values, more, chosen, several, nameOf, onChange }: Props): ReactNode {
   const [typed, setTyped] = useState("");
-  // A chosen value stays in sight when no node has it any more, so that a person can take it back.
+  // A selected filter value stays in the menu even if no node has it any more, so that a person can deselect it.
   const absent = chosen
     .filter((one) => !values.some(({ value }) => value === one))
     .map((value) => ({ value, count: 0 }));

@@ -10,7 +10,7 @@ import classes from "./nodes.module.css";
 
 const TYPING_MS = 250;
 
-/** The facets in the order of the bar. Of some filters the API takes several values, of others one. */
+/** The filters of the list of nodes, in the order of the filter bar. The API accepts several values of some filters, and one value of the others. */
 const FACETS: readonly { readonly name: FacetName; readonly title: string; readonly several: boolean }[] = [
   { name: "status", title: "Status", several: true },
   { name: "schedulable", title: "Schedulable", several: false },
@@ -30,7 +30,7 @@ interface Props {
   readonly onChange: (changes: Partial<NodesSearch>) => void;
 }
 
-/** The filters of the list. Each change is a change of the address. */
+/** The filters of the list. Each change of a filter changes the URL. */
 export function FilterBar({ search, facets, onChange }: Props): ReactNode {
   const siteName = useSiteName();
   const nameOf = (name: FacetName, value: string): string => {
@@ -92,7 +92,7 @@ const NO_FILTER = {
 export const hasFilter = (search: NodesSearch): boolean =>
   Object.keys(NO_FILTER).some((name) => search[name as keyof NodesSearch] !== undefined);
 
-/** What a person types goes into the address after a short pause, so that a word is one request. */
+/** The typed search text goes into the URL after a short pause, so that a whole word causes one request only. */
 function SearchField({
   value,
   onChange,
@@ -104,7 +104,7 @@ function SearchField({
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const sent = useRef(value);
   useEffect(() => {
-    // The address has changed by a link or by the browser's way back.
+    // A link or the browser's Back button has changed the URL.
     if (value !== sent.current) setTyped(value);
     sent.current = value;
   }, [value]);

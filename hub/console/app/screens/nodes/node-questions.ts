@@ -12,7 +12,7 @@ type Filter = Query<"countNodesByFacet">;
 
 const PAGE = 100;
 
-/** Returns the filter of the address as the API takes it: several values with commas between them. */
+/** Converts the filter in the URL into the API's form, in which commas separate several values. */
 function filterOf({ sort: _, columns: __, view: ___, no_room: ____, ...filter }: NodesSearch): Filter {
   const { status, sku_id, failure_class, ...one } = filter;
   const joined = (values: readonly string[] | undefined): string | undefined => values?.join(",");
@@ -36,7 +36,7 @@ export const listOf = (search: NodesSearch) => {
   };
 };
 
-/** Asks for the nodes of one room by their places: those with a rack and a unit, or those without. */
+/** Queries the nodes of one room: either those with a rack and a unit, or those without. */
 export const placedOf = (search: NodesSearch, placed: boolean) => {
   const query = {
     ...filterOf(search),

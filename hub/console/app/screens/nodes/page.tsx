@@ -19,11 +19,14 @@ import { ColumnMenu, ViewMenu } from "./view-menu.tsx";
 
 const Racks = lazy(async () => ({ default: (await import("./racks.tsx")).Racks }));
 
-/** A change of the place ends the view of the nodes without a room, which only the view by racks has. */
+/** Choosing a site or room ends the view of the nodes without a room, which exists only in the view by racks. */
 const withPlace = (changes: Partial<NodesSearch>): Partial<NodesSearch> =>
   "room" in changes || "site_id" in changes ? { no_room: undefined, ...changes } : changes;
 
-/** Finds nodes, shows them, and acts on many of them. The address has the filter, the order, the columns and the view. */
+/**
+ * Finds nodes, lists them, and lets a person change many of them at once. The URL holds the filter, the order, the columns and the view of the list
+ * of nodes.
+ */
 export function Page(): ReactNode {
   const search = nodesRoute.useSearch();
   const navigate = useNavigate({ from: "/nodes" });
@@ -34,7 +37,7 @@ export function Page(): ReactNode {
   const change = (changes: Partial<NodesSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...withPlace(changes) }), replace: true });
   const inRacks = search.view === "racks";
-  // The counts know no filter for the nodes without a room.
+  // The node counts that the hub returns cannot be filtered by nodes without a room.
   const total = search.no_room === undefined ? facets.data?.total : undefined;
   return (
     <>
@@ -125,7 +128,7 @@ function Listed({ search, facets, columns, onSort }: ListedProps): ReactNode {
   );
 }
 
-/** There are three reasons for an empty list, and each has another next step. */
+/** The list of nodes can be empty for three reasons, and each needs another next step. */
 function NoNodes({ search }: { readonly search: NodesSearch }): ReactNode {
   if (!hasFilter(search))
     return (

@@ -8,13 +8,13 @@ import classes from "./racks.module.css";
 
 const UNIT_HEIGHT = 20;
 
-/** One rack as a table: a row for each unit with a node, and one for each run of units without nodes. */
+/** Draws one rack as a table: a row for each unit with a node, and one row for each run of units without nodes. */
 export const RackColumn = ({
   rack,
   isWhole,
 }: {
   readonly rack: Rack<NodeRow>;
-  /** False while a later page of the list may have more nodes of the rack. */
+  /** False while a page of the node list that is not loaded yet may contain more nodes of the rack. */
   readonly isWhole: boolean;
 }): ReactNode => (
   <table className={classes.rack}>

@@ -1,11 +1,11 @@
-/** What the drawing of a rack needs to know about a node of the list. */
+/** The fields of a node that the drawing of a rack needs. */
 export interface Located {
   readonly id: string;
   readonly status: string;
   readonly location: { readonly room: string | null; readonly rack: string | null; readonly unit: number | null };
 }
 
-/** A part of a rack, from top to bottom: a unit with its nodes, or a run of units for which the list has no node. */
+/** A part of a rack, listed from top to bottom: a unit with its nodes, or a run of units in which the list has no node. */
 export type Slot<Node> =
   | { readonly kind: "unit"; readonly unit: number; readonly nodes: readonly Node[]; readonly isContested: boolean }
   | { readonly kind: "gap"; readonly top: number; readonly bottom: number };
@@ -14,18 +14,21 @@ export interface Rack<Node> {
   readonly key: string;
   readonly room: string | null;
   readonly name: string;
-  /** The number of height units. The API knows only the places of nodes, so a rack is at least as high as the usual one. */
+  /**
+   * The number of height units. The API knows only where nodes are and not how high racks are, so each rack is drawn at least as high as a usual
+   * rack.
+   */
   readonly height: number;
   readonly nodes: number;
   readonly slots: readonly Slot<Node>[];
-  /** The first and the last row of the list that is in this rack. */
+  /** The numbers of the first and last row of the node list that are in this rack. */
   readonly first: number;
   readonly last: number;
 }
 
 const USUAL_HEIGHT = 42;
 
-/** A deleted node has left its unit, so it is shown beside its successor and claims nothing. */
+/** A deleted node no longer occupies its rack unit, so it is drawn beside the node that replaced it. */
 const claims = ({ status }: Located): boolean => status !== "deleted";
 
 function slotsOf<Node extends Located>(units: ReadonlyMap<number, readonly Node[]>, height: number): Slot<Node>[] {
@@ -52,7 +55,8 @@ interface Placed<Node> {
 }
 
 /**
- * Leaves out nodes without a place. Two pages have a node that has moved between them, and the page that was answered last knows where the node is now.
+ * Leaves out nodes without a place. A node that moved in the meantime is in two pages, and the page that the hub sent last knows where the node is
+ * now.
  */
 function placedOf<Node extends Located>(rows: readonly Node[], answeredAt: readonly number[]): Placed<Node>[] {
   const newest = new Map<string, number>();
@@ -83,7 +87,10 @@ function rackOf<Node extends Located>(key: string, placed: readonly Placed<Node>
   };
 }
 
-/** Arranges nodes in racks, in the order in which the list names the racks. `answeredAt` says of each row when the hub answered with it. */
+/**
+ * Arranges nodes in racks, in the order in which the node list names the racks. For each row of the node list, `answeredAt` is the time at which the
+ * hub sent the row.
+ */
 export function racksOf<Node extends Located>(rows: readonly Node[], answeredAt: readonly number[]): Rack<Node>[] {
   const racks = Map.groupBy(placedOf(rows, answeredAt), ({ room, rack }) => JSON.stringify([room, rack]));
   return [...racks].map(([key, placed]) => rackOf(key, placed));

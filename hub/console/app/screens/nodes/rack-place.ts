@@ -1,4 +1,4 @@
-/** What the counts of the filters say about sites and rooms. */
+/** The numbers of nodes for each site and each room, from the hub's filter counts. */
 interface Counts {
   readonly total: number;
   readonly facets: Readonly<Record<"site_id" | "room", Counted>>;
@@ -12,11 +12,14 @@ interface Counted {
 interface Named {
   readonly site_id?: string | undefined;
   readonly room?: string | undefined;
-  /** Set for the nodes of a site that are in no room. */
+  /** Set if the view shows the nodes of a site that are in no room. */
   readonly no_room?: "true" | undefined;
 }
 
-/** What a person has to choose before racks are shown. `without` is the number of nodes without a site or room, null if it is not known. */
+/**
+ * The sites or rooms among which a person must choose before racks are drawn. `without` is the number of nodes without a site or room; null if it is
+ * unknown.
+ */
 export interface Choices {
   readonly kind: "site" | "room";
   readonly values: Counted["values"];
@@ -36,13 +39,14 @@ const choiceOf = (kind: "site" | "room", { values, more }: Counted, total: numbe
   without: more > 0 ? null : total - values.reduce((sum, { count }) => sum + count, 0),
 });
 
-/** Says whether the address names the racks that are shown. */
+/** Says whether the URL already names a site and a room (or the nodes without a room), so that racks can be drawn. */
 export const isPlace = ({ site_id: site, room, no_room: roomless }: Named): boolean =>
   site !== undefined && (room !== undefined || roomless !== undefined);
 
 /**
- * The racks of one room are shown, or the nodes of a site that are in no room. So no fleet is ever loaded, and racks of one name in two rooms are not
- * mixed. `only` is the place of a site without another one, and `empty` a filter that matches no node of the site.
+ * The rack view shows either the racks of one room, or the nodes of a site that are in no room. Therefore the rack view never loads a whole fleet,
+ * and never mixes racks of two rooms that have the same name. `only` means that the site has only one room (or only nodes without one), and `empty`
+ * that no node of the site matches the filter.
  */
 export function placeToChoose({ site_id: site }: Named, { total, facets }: Counts): PlaceChoice {
   if (site === undefined) return choiceOf("site", facets.site_id, total);
@@ -54,7 +58,7 @@ export function placeToChoose({ site_id: site }: Named, { total, facets }: Count
   return isWhole ? { kind: "only", place: { room: first.value } } : choice;
 }
 
-/** Cuts a page in the order of the locations, which begins with the nodes without a room, where the first room begins. */
+/** A page sorted by location starts with the nodes without a room, and this function drops the rows from the first room on. */
 export function withoutRooms<Row extends { readonly location: { readonly room: string | null } }>(page: {
   readonly items: readonly Row[];
   readonly next_cursor: string | null;

@@ -21,12 +21,12 @@ import classes from "./racks.module.css";
 
 interface Props {
   readonly search: NodesSearch;
-  /** The counts for the filter of the address. */
+  /** The numbers of nodes for each filter value, under the filter in the URL. */
   readonly facets: UseQueryResult<Facets>;
   readonly onChange: (changes: Partial<NodesSearch>) => void;
 }
 
-/** The nodes of one room at their places in the racks. The room stays the same for the person who reads, because the address names it. */
+/** Draws the nodes of one room at their places in the racks. The room does not change while a person looks at it, because the URL names the room. */
 export function Racks({ search, facets, onChange }: Props): ReactNode {
   if (!isPlace(search)) return <WhichPlace search={search} facets={facets} onChange={onChange} />;
   const key = JSON.stringify(placedOf(search, true).key);
@@ -39,9 +39,9 @@ export function Racks({ search, facets, onChange }: Props): ReactNode {
   );
 }
 
-/** Finds the place by the counts, and writes a place without another one into the address. */
+/** Finds from the node counts which room to draw; if the site has only one room, writes it into the URL. */
 function WhichPlace({ search, facets, onChange }: Props): ReactNode {
-  // While a new filter is asked, the counts are still those of the filter before.
+  // While the counts for a new filter are loading, the counts on the screen still belong to the previous filter.
   if (facets.data === undefined || facets.isPlaceholderData)
     return facets.isError ? (
       <Failure error={facets.error} retry={() => void facets.refetch()} />
@@ -74,7 +74,7 @@ function OnlyPlace({
   return <Loading what="the racks" />;
 }
 
-/** Asks for the site, and then for the room, because a drawing of the whole fleet would show nothing. */
+/** Asks the person for the site and then for the room, because a drawing of the whole fleet would be unreadable. */
 function Choice({
   place: { kind, values, more, without },
   onChange,
@@ -120,11 +120,11 @@ function Choice({
   );
 }
 
-/** Filters that leave out nodes of the chosen racks, so that a unit may look free although a node is in it. */
+/** Says whether a filter hides nodes of the drawn racks, so that a rack unit may look free although a node is in it. */
 const hidesNodes = ({ site_id: _, room: __, no_room: ___, include_deleted: ____, ...rest }: NodesSearch): boolean =>
   hasFilter(rest);
 
-/** No event tells that a person has moved a node, so the racks have a button that asks again. */
+/** The hub sends no event when a person changes a node's location, so the rack view has a button that loads the nodes again. */
 function Where({ search, onChange }: Omit<Props, "facets">): ReactNode {
   const siteName = useSiteName();
   const room = search.no_room === undefined ? search.room : undefined;
@@ -151,7 +151,7 @@ function Where({ search, onChange }: Omit<Props, "facets">): ReactNode {
   );
 }
 
-/** The statuses of nodes by their tones, in the words of the legend. */
+/** The legend of the rack view: one node status for each colour, and the meaning of that colour. */
 const LEGEND = ["active", "draining", "offline", "retired"] as const;
 const MEANINGS: Readonly<Record<(typeof LEGEND)[number], string>> = {
   active: "in service",
@@ -173,7 +173,7 @@ const Legend = (): ReactNode => (
 const COLUMN_WIDTH = 204;
 const OVERSCAN = 2;
 
-/** The racks side by side. Only the racks in sight are in the document, and only the pages with them are loaded and kept new. */
+/** The racks side by side. Only the racks in view are in the DOM, and only the pages with their nodes are loaded and kept up to date. */
 function Aisle({ search }: { readonly search: NodesSearch }): ReactNode {
   const pages = useListPages<NodeRow>(placedOf(search, true));
   const racks = useMemo(() => racksOf(pages.rows, pages.answeredAt), [pages.rows, pages.answeredAt]);
@@ -236,7 +236,7 @@ const UNPLACED: readonly Column<NodeRow>[] = [
   { id: "sku", head: "SKU", wide: true, cell: ({ sku_id: sku }) => sku },
 ];
 
-/** The nodes of the room that are in no drawing, because nobody has said their rack or their unit. */
+/** Lists the nodes of the room that no rack shows, because nobody has entered their rack or unit. */
 function Unplaced({ search }: { readonly search: NodesSearch }): ReactNode {
   const { about, key, ask } = placedOf(search, false);
   return (

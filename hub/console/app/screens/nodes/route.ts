@@ -3,8 +3,8 @@ import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf, several, text } from "../../frame/search.ts";
 
 /**
- * The filters, order and columns of the list of nodes, and its view by racks. The filters have the names of the API, which checks their values. Only the
- * view by racks has the filter `no_room`.
+ * The filters, order and columns of the list of nodes in the URL, and its view by racks. The filters of the list of nodes are named as in the API,
+ * which checks their values. Only the view by racks has the filter `no_room`.
  */
 export const nodesRoute = createRoute({
   getParentRoute: () => rootRoute,

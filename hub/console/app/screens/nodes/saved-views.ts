@@ -1,4 +1,4 @@
-/** A saved view is a name for an address' query. The browser keeps the views, because the address itself is the state. */
+/** A saved view is a name for the query part of a URL. The browser stores the saved views, because a URL query contains the whole state of the list. */
 export interface SavedView {
   readonly name: string;
   readonly query: string;
@@ -14,7 +14,7 @@ const isView = (value: unknown): value is SavedView =>
   typeof (value as SavedView).name === "string" &&
   typeof (value as SavedView).query === "string";
 
-/** Reads the views from their stored form. Something else in the browser's store is no view. */
+/** Reads the views from their stored form. Other values in the browser's storage are not views, and are ignored. */
 export function parseViews(stored: string | null): SavedView[] {
   try {
     const value: unknown = JSON.parse(stored ?? "[]");
@@ -24,7 +24,7 @@ export function parseViews(stored: string | null): SavedView[] {
   }
 }
 
-/** Adds a view, or replaces the view of the same name. */
+/** Adds a saved view, or replaces the saved view with the same name. */
 export const withView = (views: readonly SavedView[], { name, query }: SavedView): SavedView[] => {
   const view = { name: name.trim().slice(0, MOST_NAME), query };
   if (view.name === "") return [...views];

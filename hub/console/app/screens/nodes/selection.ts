@@ -1,4 +1,6 @@
-/** The nodes that a person has chosen: some of the list by their ids, or all that match the filter, with the number that the person saw. */
+/**
+ * The nodes that a person has selected: some nodes of the list by their ids, or all nodes that match the filter, with the number that the person saw.
+ */
 export type Chosen =
   | { readonly kind: "some"; readonly ids: ReadonlyMap<string, string | null> }
   | { readonly kind: "all"; readonly count: number };
@@ -7,7 +9,10 @@ export const NOTHING: Chosen = { kind: "some", ids: new Map() };
 
 export const sizeOf = (chosen: Chosen): number => (chosen.kind === "all" ? chosen.count : chosen.ids.size);
 
-/** Adds nodes to the choice, or takes them out. A choice of all becomes one of the rows that are loaded as soon as a person takes one out. */
+/**
+ * Adds nodes to the selection, or removes them from it. When a person deselects one node of a selection of all nodes, the selection becomes the
+ * loaded rows without that node.
+ */
 export function change(
   chosen: Chosen,
   loaded: ReadonlyMap<string, string | null>,
@@ -23,27 +28,27 @@ export function change(
   return { kind: "some", ids };
 }
 
-/** One request for many nodes is for one site, so the choice is divided by sites. */
+/** A request for many nodes is for one site only, so the selection is divided by site. */
 export interface SiteChoice {
   readonly siteId: string;
   readonly ids: readonly string[] | null;
-  /** The number of nodes that the filter should match at the site; null if the nodes are named by their ids. */
+  /** The number of nodes that the filter should match at the site; null if the request names the nodes by their ids. */
   readonly expected: number | null;
 }
 
-/** What the facets of the list say: how many nodes match, and how many of them each site has. */
+/** The counts of the node list's filters: how many nodes match the filter, and how many of them each site has. */
 export interface SiteCounts {
   readonly total: number;
   readonly facets: {
     readonly site_id: {
       readonly values: readonly { readonly value: string; readonly count: number }[];
-      /** The number of sites that `values` leaves out. */
+      /** The number of sites that `values` omits. */
       readonly more: number;
     };
   };
 }
 
-/** The requests that a choice needs, or why the console cannot make them. */
+/** The requests that a selection of nodes needs, or the reason why the console cannot make them. */
 export type Division =
   | { readonly choices: readonly SiteChoice[]; readonly refusal: null }
   | { readonly choices: readonly []; readonly refusal: string };
@@ -51,7 +56,9 @@ export type Division =
 const divided = (choices: readonly SiteChoice[]): Division => ({ choices, refusal: null });
 const refused = (refusal: string): Division => ({ choices: [], refusal });
 
-/** Divides a choice by sites. The counts of the sites ignore the filter for a site, so with that filter only its own site counts. */
+/**
+ * Divides a choice by sites. The node counts of the sites ignore the filter by site, so with that filter only the count of the filtered site is used.
+ */
 export function bySite(chosen: Chosen, counts: SiteCounts | undefined, filteredSite: string | undefined): Division {
   if (chosen.kind === "all") {
     if (counts === undefined) return refused("The number of nodes is not known yet. Try again.");
@@ -69,8 +76,8 @@ export function bySite(chosen: Chosen, counts: SiteCounts | undefined, filteredS
 }
 
 /**
- * Returns the choices of the next request: those of the preview that the person looks at, with its numbers, or else the present ones. An event may
- * change the present ones while the person reads.
+ * Returns which nodes of each site the next request is for: those of the preview that the person sees, with its numbers, or, without a preview, the
+ * present selection. An event may change the numbers of selected nodes while the person reads the preview.
  */
 export const choicesOf = (
   previewed: readonly { readonly choice: SiteChoice }[] | null,

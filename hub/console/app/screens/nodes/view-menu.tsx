@@ -8,7 +8,7 @@ import type { NodesSearch } from "./node-questions.ts";
 import classes from "./nodes.module.css";
 import { loadViews, type SavedView, storeViews, withView } from "./saved-views.ts";
 
-/** Saves the filter, order and columns of the address under a name, and opens what was saved. */
+/** Saves the filter, order and columns in the URL under a name, and opens saved views. */
 export function ViewMenu({ search }: { readonly search: NodesSearch }): ReactNode {
   const [views, setViews] = useState(loadViews);
   const [name, setName] = useState("");

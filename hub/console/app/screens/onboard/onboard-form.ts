@@ -23,7 +23,7 @@ type Batch = Body<"createOnboardingBatch">;
 type Host = Batch["nodes"][number];
 const MOST_HOSTS = 1000;
 
-/** The columns of a table of hosts, in the order of the example. */
+/** The columns of the table of hosts to onboard, in the order of the example. */
 const HOST_COLUMNS: readonly CsvColumn[] = [
   { name: "hostname", check: hostname, required: true },
   { name: "ipmi_ip", check: address, required: true },
@@ -100,7 +100,10 @@ export const oneBody = (values: OnboardValues): Body<"createOnboarding"> => ({
   }),
 });
 
-/** Names a host that the hub refuses by its line and column in the table, as the form's own checks do. The hub names it by its index. */
+/**
+ * Converts the hub's error for a host into the line and column of the host in the table, as the form's own checks name it. The hub names it by its
+ * index.
+ */
 export function byLine(error: HubError, { rows }: CsvTable): HubError {
   const fields = error.fields.map(({ pointer, message }) => {
     const [, index = "", column] = /^[/]nodes[/](\d+)(?:[/](\w+))?/.exec(pointer) ?? [];

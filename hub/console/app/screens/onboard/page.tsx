@@ -31,7 +31,7 @@ const EMPTY: Omit<OnboardValues, "many" | "site_id"> = {
   stop_after_failures: "",
 };
 
-/** What the hub took: the operation of one host, or the number of hosts of a batch. */
+/** The result of an onboarding request: the operation of one host, or the number of hosts of a batch. */
 type Taken = { readonly id: string; readonly hostname: string } | { readonly count: number };
 
 async function onboard(values: OnboardValues, header: { "Idempotency-Key": string }): Promise<Taken> {

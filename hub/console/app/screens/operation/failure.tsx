@@ -9,7 +9,10 @@ import type { Operation } from "./operation-questions.ts";
 const hasEvidence = (details: unknown): boolean =>
   typeof details === "object" && details !== null && Object.keys(details).length > 0;
 
-/** Why the operation failed, what to do about it, and the evidence. An operation that the hub undid may have left something, and says so here. */
+/**
+ * Shows why the operation failed, what to do about it, and the evidence. If the hub undid a failed operation but could not undo all of it, this
+ * section says what is left.
+ */
 export function FailureOf({ record }: { readonly record: Operation }): ReactNode {
   const { error_code: code, error_message: message, failure_class: failure, next_action: action } = record;
   if (code === null && message === null) return null;

@@ -10,7 +10,7 @@ export type Onboarding = Answer<"getOnboarding">;
 export type Decommission = Answer<"getDecommission">;
 export type Operation = Onboarding | Decommission;
 
-/** An event names the operation as an onboarding or as a decommission, and the address does not say which of them it is. */
+/** An event names the operation as an onboarding or a decommission, but the operation's URL does not say which of the two it is. */
 const about = (id: string): Topic[] => [`onboardings/${id}`, `decommissions/${id}`];
 
 export const timelineOf = (id: string) =>
@@ -26,5 +26,5 @@ export const operationOf = (id: string, kind: Timeline["kind"]) =>
       : read(api.GET("/api/v1/admin/decommissions/{id}", given));
   });
 
-/** The topics that a verb on the operation changes. */
+/** The topics of the console's data that change when a person uses a verb of the operation, such as retry. */
 export const changedBy = (id: string): Topic[] => [...about(id), "operations", "nodes", "batches"];

@@ -1,7 +1,7 @@
 import type { OperationVerb as Verb } from "../../verbs/operation-verb.ts";
 import type { Operation, Timeline } from "./operation-questions.ts";
 
-/** What each verb does, in the order of the screen. */
+/** The title and effect of each verb of an operation, in display order. */
 export const VERBS: Readonly<Record<Verb, { readonly title: string; readonly effect: string; readonly final?: true }>> =
   {
     retry: { title: "Retry", effect: "The hub runs the failed stage again, with new attempts and a new deadline." },
@@ -30,7 +30,7 @@ const STOPS: ReadonlySet<Verb> = new Set(["cancel", "restart_clean", "mark_manua
 export const isEnded = (status: string): boolean => ENDED.has(status);
 export const isFailed = (status: string): boolean => status.startsWith("failed");
 
-/** Why a verb would have no effect on the operation now; null if the verb can be given. The hub decides about each request again. */
+/** Returns why a verb such as retry would have no effect on the operation now; null if a person can use it. The hub decides about each request again. */
 export function whyNot(verb: Verb, { status, pending_verb: pending, started_at: begun }: Standing): string | null {
   if (isEnded(status)) return `The operation is ${status}, and ended operations take no verb.`;
   if (pending !== null && !STOPS.has(verb))
@@ -50,7 +50,7 @@ export function whyNot(verb: Verb, { status, pending_verb: pending, started_at: 
     : "The operation is under way. The verb continues an operation that has failed.";
 }
 
-/** Why a decommission cannot go on without the answer of the agent. */
+/** Returns why a person cannot make a decommission go on without the agent's answer. */
 export function whyNotForced(kind: Timeline["kind"], status: string): string | null {
   if (isEnded(status)) return `The operation is ${status}, and ended operations take no verb.`;
   if (status === "compensating") return "The hub is undoing what the operation did. Wait until it has ended.";
@@ -61,6 +61,6 @@ export function whyNotForced(kind: Timeline["kind"], status: string): string | n
   return null;
 }
 
-/** The verbs with the recommended one first, which the screen shows as the first choice. */
+/** Returns the verbs of an operation with the recommended one first, which the screen highlights. */
 export const inOrder = (recommended: Verb | null): readonly Verb[] =>
   recommended === null ? verbNames : [recommended, ...verbNames.filter((verb) => verb !== recommended)];

@@ -23,7 +23,7 @@ import { TimelineTable } from "./timeline-table.tsx";
 import { useClock } from "./use-clock.ts";
 import { Verbs } from "./verbs.tsx";
 
-/** One operation: where its time went, what it waits for, what failed, and what a person can do. */
+/** Shows one operation: how long each stage took, what it waits for, what failed, and what a person can do. */
 export function Page(): ReactNode {
   const { id } = operationRoute.useParams();
   const query = useQuery(timelineOf(id));
@@ -69,7 +69,7 @@ function Body({ timeline, gotAt }: { readonly timeline: Timeline; readonly gotAt
   );
 }
 
-/** What the operation does now, in one line. */
+/** Says in one line what the operation does now. */
 function Standing({ record }: { readonly record: Operation }): ReactNode {
   const attempt = record.current_attempt > 1 ? `, attempt ${record.current_attempt}` : "";
   return (

@@ -18,7 +18,7 @@ const TONES: Readonly<Record<TimelineStage["state"], Tone>> = {
   undone: "over",
 };
 
-/** The mark of a stage's state: its shape and its colour. The state is also in the text beside it. */
+/** Marks the state of a stage by a shape and a colour. The text beside the mark also says the stage's state. */
 export const StageState = ({ state }: { readonly state: TimelineStage["state"] }): ReactNode => (
   <span className={classes.mark} data-tone={TONES[state]} title={words(state)}>
     <ToneMark tone={TONES[state]} />
@@ -44,7 +44,7 @@ const SEGMENTS: readonly Column<Bar>[] = [
   { id: "why", head: "Why", cell: ({ segment }) => <div className={classes.prose}>{segment.reason ?? "-"}</div> },
 ];
 
-/** The segments of one stage, with its deadline, its last message and how long it usually takes. */
+/** Lists the segments of one stage, with the stage's deadline, last message and usual duration. */
 export function StageDetails({ row: { stage, bars } }: { readonly row: Row }): ReactNode {
   const { usual, deadline, message } = stage;
   return (

@@ -6,13 +6,13 @@ export interface Bar extends Span {
   readonly isOpen: boolean;
 }
 
-/** One row of the timeline: a stage with its bars, and the usual length of the stage as a ghost. */
+/** One row of the timeline: a stage with its bars, and a pale bar for the stage's usual duration. */
 export interface Row {
   readonly stage: TimelineStage;
   readonly bars: readonly Bar[];
-  /** Seconds that the stage has taken, without the time in which it waited for a person. */
+  /** The number of seconds that the stage has taken, without the time in which it waited for a person. */
   readonly seconds: number;
-  /** Where the stage would be if it took as long as usual; null if the usual length is unknown. */
+  /** Where a bar of the stage's usual duration is drawn; null if the usual duration is unknown. */
   readonly usual: Span | null;
 }
 
@@ -27,7 +27,7 @@ export interface Drawing {
 
 const ms = (iso: string): number => Date.parse(iso);
 
-/** The work of the hub and of the host is never folded, but waits for others and for a person may be. */
+/** The timeline may shorten the times in which an operation waits for others or for a person, but never those in which the hub or the host works. */
 const IDLE: ReadonlySet<Segment["state"]> = new Set(["waiting", "stopped"]);
 
 function barsOf({ segments }: TimelineStage, now: number): Bar[] {
@@ -38,7 +38,7 @@ function barsOf({ segments }: TimelineStage, now: number): Bar[] {
   });
 }
 
-/** Seconds of a stage by now. The hub's answer counted up to its own time, and an open segment has gone on since. */
+/** Seconds of a stage by now. The duration in the hub's answer ends at the time of the answer, so the time since then is added for an open segment. */
 function secondsOf(stage: TimelineStage, bars: readonly Bar[], since: number): number {
   const grows = bars.some(({ isOpen, segment }) => isOpen && segment.state !== "stopped");
   return stage.duration_seconds + (grows ? since : 0);
@@ -47,14 +47,17 @@ function secondsOf(stage: TimelineStage, bars: readonly Bar[], since: number): n
 const expectedSeconds = (stages: readonly TimelineStage[]): number =>
   stages.reduce((sum, { state, usual }) => sum + (state === "expected" ? (usual?.median_seconds ?? 0) : 0), 0);
 
-/** What is usually left by now: the stage under way uses up its share, and the expected stages keep theirs. */
+/** The usual remaining time of the operation: the stage under way uses up its part of it, and the stages to come keep theirs. */
 function leftAt({ usual_seconds_left: left, stages }: Timeline, since: number): number | null {
   if (left === null) return null;
   const expected = expectedSeconds(stages);
   return expected + Math.max(0, left - expected - since);
 }
 
-/** Says whether a segment is open, or the operation waits for its turn. A failed operation goes on in this sense: it waits for a person. */
+/**
+ * Says whether the operation still goes on: it has not ended, or one of its segments is open. A failed operation that waits for a person also counts
+ * as going on, so its timeline still grows.
+ */
 export const goesOn = ({ completed_at: at, stages }: Timeline): boolean =>
   at === null || stages.some(({ segments }) => segments.some(({ ended_at: end }) => end === null));
 
@@ -66,7 +69,10 @@ const lastOf = ({ completed_at: at, stages }: Timeline): number =>
     ),
   );
 
-/** Lays out a timeline as it is at `now`, in milliseconds. A screen calls it each second while a segment is open, without asking the hub. */
+/**
+ * Computes the layout of an operation's timeline at the time `now`, in milliseconds. While a segment is open, the screen computes the layout again
+ * each second, without a request to the hub.
+ */
 export function drawingOf(timeline: Timeline, now: number): Drawing {
   const from = ms(timeline.requested_at);
   const open = goesOn(timeline);

@@ -1,10 +1,13 @@
-/** A time without work that the timeline draws short. Times are in milliseconds. */
+/** A span of time, for example one without work that the timeline shortens. Times are in milliseconds. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** A part of the axis. In a part, time and place are proportional. `start` and `width` are shares of the whole axis. */
+/**
+ * A part of the axis. Within one part of the timeline's axis, equal times have equal widths. `start` and `width` are fractions of the timeline's
+ * whole axis.
+ */
 interface Part extends Span {
   readonly start: number;
   readonly width: number;
@@ -13,7 +16,7 @@ interface Part extends Span {
 
 export interface Scale {
   readonly parts: readonly Part[];
-  /** The place of a time on the axis, from 0 to 1. A time outside of the axis has the place of the nearer end. */
+  /** Returns the position of a time on the timeline's axis, from 0 to 1. A time outside the timeline's axis gets the position of the nearer end. */
   at(time: number): number;
 }
 
@@ -23,8 +26,9 @@ const FUTURE_WIDTH = 0.28;
 const LEAST_FOLD_MS = 5 * 60_000;
 
 /**
- * Chooses the times that the axis folds: those in which nothing worked and that are longer than twice all that stays. Shorter times without
- * work are judged first, so waits that are usual for the operation keep their length, and one wait over night does not make all other bars too short to see.
+ * Chooses the idle spans that the timeline's axis shortens: those that are longer than twice all the time that keeps its length. Shorter idle spans
+ * are judged first, so waits that are usual for the operation keep their length, and one wait over night does not make all other bars too short to
+ * see.
  */
 export function foldsOf(idle: readonly Span[], from: number, to: number): Span[] {
   const lengthOf = (span: Span): number => span.to - span.from;
@@ -38,7 +42,7 @@ export function foldsOf(idle: readonly Span[], from: number, to: number): Span[]
   return first < 0 ? [] : rising.slice(first).sort((a, b) => a.from - b.from);
 }
 
-/** Returns the times between `from` and `to` that no busy span covers, cut at the given times, so that a folded part has one meaning. */
+/** Returns the spans between `from` and `to` that no busy span covers, cut at the given times, so that each shortened span lies within one segment. */
 export function idleOf(busy: readonly Span[], cuts: readonly number[], from: number, to: number): Span[] {
   const points = [...new Set([from, ...busy.flatMap((span) => [span.from, span.to]), ...cuts, to])]
     .filter((point) => point >= from && point <= to)
@@ -50,7 +54,7 @@ export function idleOf(busy: readonly Span[], cuts: readonly number[], from: num
   });
 }
 
-/** Makes the axis of a timeline. What is still to come, up to `until`, has a part of its own with its own scale. */
+/** Makes the axis of a timeline. The axis of the timeline shows the expected time from now up to `until` in a part of its own, with its own scale. */
 export function scaleOf({ from, to, until, folds }: Span & { until: number; folds: readonly Span[] }): Scale {
   const future = until > to ? FUTURE_WIDTH : 0;
   const foldWidth = Math.min(FOLD_WIDTH, 0.6 / Math.max(1, folds.length));
@@ -96,7 +100,7 @@ export interface Tick {
   readonly at: number;
 }
 
-/** The marks of the axis at round lengths of time since its beginning, none nearer to another than `apart`, a share of the axis. */
+/** Returns the axis marks, which are at round durations since the begin of the axis and at least `apart` from each other, as a fraction of the axis. */
 export function ticksOf({ parts }: Scale, apart: number): Tick[] {
   const origin = parts[0]?.from ?? 0;
   const ticks: Tick[] = [];

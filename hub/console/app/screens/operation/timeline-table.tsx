@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-/** The timeline as a table, with everything that the bars show. */
+/** Shows the timeline as a table, with everything that the bars show. */
 export const TimelineTable = ({ drawing }: { readonly drawing: Drawing }): ReactNode => (
   <DataTable label="The stages as a table" columns={COLUMNS} rows={drawing.rows} rowKey={({ stage }) => stage.stage} />
 );

@@ -3,7 +3,7 @@ import { words } from "../../parts/tones.ts";
 import type { Segment } from "./operation-questions.ts";
 import type { Bar, Row } from "./timeline-bars.ts";
 
-/** The states of a segment with the letter on the bar, because not everybody sees colours and patterns. */
+/** For each state of a segment, its meaning and the letter on its bar, because not everybody sees colours and patterns. */
 export const SEGMENTS: Readonly<Record<Segment["state"], { readonly letter: string; readonly meaning: string }>> = {
   working: { letter: "", meaning: "the hub or the host worked" },
   waiting: { letter: "w", meaning: "the stage waited for something else" },
@@ -13,7 +13,10 @@ export const SEGMENTS: Readonly<Record<Segment["state"], { readonly letter: stri
 };
 export const segmentStates = Object.keys(SEGMENTS) as readonly Segment["state"][];
 
-/** A length of a bar or of a stage. Much work of a hub takes less than a second. */
+/**
+ * Formats the duration of a timeline's bar or of a stage. Durations below half a second are shown as `< 1 s`, because much of a hub's work is that
+ * short.
+ */
 export const took = (seconds: number): string => (seconds < 0.5 ? "< 1 s" : lengthOf(seconds));
 
 export const secondsOfBar = ({ from, to }: Bar): number => (to - from) / 1000;
@@ -25,7 +28,7 @@ export function barWords(bar: Bar): string {
   return `${words(state)} ${took(secondsOfBar(bar))}${goes}${tries}${reason === null ? "" : `: ${reason}`}`;
 }
 
-/** What the bars of a stage show, as one sentence. */
+/** Describes the bars of a stage in one sentence. */
 export function rowWords({ stage, bars, seconds }: Row): string {
   if (stage.state === "expected")
     return stage.usual === null ? "expected" : `expected, usually ${took(stage.usual.median_seconds)}`;

@@ -10,7 +10,7 @@ import type { Bar, Drawing, Row } from "./timeline-bars.ts";
 import { type Scale, ticksOf } from "./timeline-scale.ts";
 import { barWords, rowWords, SEGMENTS, segmentStates, took, usualWords } from "./timeline-words.ts";
 
-/** The least distance of two marks of the axis, as a share of the axis. */
+/** The least distance between two marks of the timeline's axis, as a fraction of the axis. */
 const APART = 0.11;
 const percent = (share: number): string => `${(share * 100).toFixed(3)}%`;
 const placeOf = (scale: Scale, { from, to }: { from: number; to: number }): CSSProperties => {
@@ -18,7 +18,7 @@ const placeOf = (scale: Scale, { from, to }: { from: number; to: number }): CSSP
   return { left: percent(left), width: percent(Math.max(0, scale.at(to) - left)) };
 };
 
-/** The timeline of the stages: one row a stage, one bar a segment. A row opens the details of its stage. */
+/** Draws the timeline of an operation: one row for each stage, and one bar for each segment. A click on a row opens the details of its stage. */
 export function TimelineBars({
   drawing,
   open,
@@ -73,7 +73,7 @@ function Axis({ drawing: { scale, from, left } }: { readonly drawing: Drawing })
   );
 }
 
-/** A mark is left out if its text would lie on the text of a folded or of the expected part. */
+/** A mark of the axis is left out if its text would overlap the text of a shortened part or of the expected part. */
 const isFree = ({ parts }: Scale, at: number): boolean =>
   !parts.some(({ kind, start, width }) => kind !== "time" && at > start - 0.06 && at < start + width);
 
@@ -158,7 +158,7 @@ const BarPiece = ({ bar, scale }: { readonly bar: Bar; readonly scale: Scale }):
   </span>
 );
 
-/** The letter has a ground of its own, because no letter can be read on a pattern. */
+/** The letter on a bar has a plain background, because a letter on a pattern is unreadable. */
 const Letter = ({ state }: { readonly state: Bar["segment"]["state"] }): ReactNode =>
   SEGMENTS[state].letter === "" ? null : <span className={classes.letter}>{SEGMENTS[state].letter}</span>;
 

@@ -3,8 +3,8 @@ import { useEffect, useState } from "react";
 const TICK_MS = 1_000;
 
 /**
- * The present time by the clock of an answer that contains its own time. While `runs`, the component is drawn again each second without a request, and
- * a hidden tab is not drawn.
+ * Returns the present time by the hub's clock, computed from an answer that contains the time at which the hub sent it. While `runs` is true, the
+ * component renders again each second without a request, except in a hidden tab.
  */
 export function useClock(answer: { readonly now: string; readonly gotAt: number }, runs: boolean): number {
   const [, setTicks] = useState(0);

@@ -33,7 +33,10 @@ function OneVerb({ verb, timeline, record }: Props & { readonly verb: OperationV
   );
 }
 
-/** All verbs of the operation, first and in colour the one that the hub recommends after a failure. A verb that would have no effect now says why. */
+/**
+ * The buttons for all verbs of the operation; the one that the hub recommends after a failure comes first and is coloured. A verb that would have no
+ * effect on the operation now shows the reason.
+ */
 export const Verbs = ({ timeline, record }: Props): ReactNode => (
   <>
     {inOrder(record.next_verb).map((verb) => (

@@ -18,7 +18,7 @@ const choices = (values: readonly string[]) => values.map((value) => ({ value, l
 const orNone = <Value extends string>(values: readonly string[]): Value[] | undefined =>
   values.length === 0 ? undefined : (values as Value[]);
 
-/** The filters of the list. Each change is a change of the address. */
+/** The filters of the list. Each change of a filter changes the URL. */
 export function OperationFilters({ search, onChange, onPreset }: Props): ReactNode {
   const sites = useSites();
   return (
@@ -98,7 +98,7 @@ const Several = ({
   />
 );
 
-/** What a person types counts when they press Enter or leave the field. */
+/** A typed filter value takes effect when the person presses Enter or leaves the field. */
 function Typed({
   label,
   value,
@@ -132,7 +132,7 @@ function Typed({
   );
 }
 
-/** The filters that only a link sets, for example that of one batch. A person can take them back. */
+/** Filters that no field of the screen but only a link sets, for example the filter for one batch. A person can take them back. */
 const Chosen = ({ search, onChange }: Pick<Props, "search" | "onChange">): ReactNode =>
   (["node_id", "batch_id", "slow"] as const).map((name) =>
     search[name] === undefined ? null : (

@@ -8,13 +8,13 @@ export type OperationRow = Answer<"listOperations">["items"][number];
 
 const PAGE = 100;
 
-/** Returns the filter of the address as the API takes it: several values with commas between them. */
+/** Converts the filter in the URL into the API's form, in which commas separate several values. */
 function filterOf({ sort: _, ...search }: OperationsSearch) {
   const { kind, status, failure_class: failure, ...one } = search;
   return { ...one, kind: kind?.join(","), status: status?.join(","), failure_class: failure?.join(",") };
 }
 
-/** The number of operations that the filter selects. */
+/** Reads the number of operations that match the filter. */
 export const totalOf = (search: OperationsSearch) => {
   const query = { ...filterOf(search), limit: 1, include_total: "true" as const };
   return question(["operations"], ["operations", "total", query], (signal) =>
@@ -35,7 +35,7 @@ export const listOf = (search: OperationsSearch) => {
 export const hasFilter = ({ sort: _, ...filter }: OperationsSearch): boolean =>
   Object.values(filter).some((value) => value !== undefined);
 
-/** The sets of operations that a person asks for most, each as a filter. */
+/** The filters for operations that people use most, each with a title. */
 export const PRESETS: readonly { readonly title: string; readonly search: OperationsSearch }[] = [
   { title: "All", search: {} },
   { title: "Failed", search: { status: ["failed"] } },
@@ -43,7 +43,7 @@ export const PRESETS: readonly { readonly title: string; readonly search: Operat
   { title: "Under way", search: { status: ["pending", "running", "compensating"], sort: "stage_deadline" } },
 ];
 
-/** Says whether the address has the filter of a preset and no other. The order does not matter. */
+/** Says whether the URL contains exactly the filter of a preset. The order does not matter. */
 export function isPreset(search: OperationsSearch, { sort: _, ...preset }: OperationsSearch): boolean {
   const { sort: __, ...filter } = search;
   const flat = (given: object): string =>

@@ -13,7 +13,7 @@ import { OperationFilters } from "./filters.tsx";
 import { hasFilter, listOf, type OperationRow, type OperationsSearch, totalOf } from "./operation-list.ts";
 import { operationsRoute } from "./route.ts";
 
-/** Finds operations of all kinds. The address has the filter and the order. */
+/** Finds operations of all kinds. The URL holds the filter and the order of the list of operations. */
 export function Page(): ReactNode {
   const search = operationsRoute.useSearch();
   const navigate = useNavigate({ from: "/operations" });

@@ -40,7 +40,7 @@ export const FAILURES = everyValue<NonNullable<Answer<"listOperations">["items"]
   state_ambiguity: true,
 });
 
-/** The filters and the order of the list of operations, with the names of the API. */
+/** The filters and the order of the list of operations, named as in the API. */
 export const operationsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/operations",

@@ -10,7 +10,7 @@ import { byPlace, byStatus, type PlaceCount, type StatusCount, schedulable, sum 
 import classes from "./overview.module.css";
 import type { Overview } from "./overview-question.ts";
 
-/** The share of each status as a bar. The list below the bar says the same in numbers and words. */
+/** A bar that shows the share of each node status. The list below the bar gives the same shares in numbers and words. */
 const Bar = ({ counts }: { readonly counts: readonly StatusCount[] }): ReactNode => (
   <div className={classes.bar}>
     <ToneBar shares={counts.map((one) => ({ ...one, tone: toneOf(one.status) }))} />

@@ -7,14 +7,17 @@ export type Group = Overview["waiting"][number];
 export type Operation = Answer<"listOperations">["items"][number];
 
 const PAGE = 200;
-/** So many failed operations of a failure class the console looks through for those of one group. */
+/** The console searches at most this many failed operations of a failure class for the operations of one group. */
 const MOST_LOOKED_AT = 2_000;
-/** What the overview says of a failure without a class or a code. */
+/** The overview's word for a missing failure class or error code. */
 const NONE = "unknown";
-/** So many operations get their verb at once. A larger group is resolved in several steps. */
+/**
+ * At most this many failed operations of a group get the recommended verb, such as retry, in one step. A group of more failed operations is resolved
+ * in several steps.
+ */
 const MOST_AT_ONCE = 200;
 
-/** Says whether a failed operation belongs to the group: it has the same failure, and needs the same next action. */
+/** Says whether a failed operation belongs to the group: it has the group's failure class, error code, next action and next verb. */
 export const isOf = (
   group: Pick<Group, "failure_class" | "error_code" | "next_action" | "next_verb">,
   one: Pick<Operation, "failure_class" | "error_code" | "next_action" | "next_verb">,
@@ -26,7 +29,7 @@ export const isOf = (
 
 const classOf = ({ failure_class: name }: Group): string | undefined => (name === NONE ? undefined : name);
 
-/** Returns the failed operations of the group, the newest first, as far as one step resolves them. */
+/** Returns the failed operations of the group, the newest first, but at most as many as one step resolves. */
 export async function operationsOf(group: Group, signal: AbortSignal): Promise<Operation[]> {
   const found: Operation[] = [];
   let cursor: string | undefined;
@@ -40,11 +43,11 @@ export async function operationsOf(group: Group, signal: AbortSignal): Promise<O
   return found.slice(0, MOST_AT_ONCE);
 }
 
-/** What the hub would do with each operation of the group. */
+/** Which failed operations of a group would get the recommended verb, such as retry. */
 export interface Plan {
   readonly verb: OperationVerb;
   readonly taken: readonly Operation[];
-  /** The operations whose earlier verb has not taken effect yet. */
+  /** The operations to which a person gave an earlier verb that has not taken effect yet. */
   readonly waiting: readonly Operation[];
 }
 

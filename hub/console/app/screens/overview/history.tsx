@@ -33,7 +33,7 @@ const history = (hours: number) =>
     ),
   );
 
-/** How the fleet was in the last day, week or month. */
+/** Shows how the numbers of nodes and operations changed in the last day, week or month. */
 export function History(): ReactNode {
   const { hours = "24" } = overviewRoute.useSearch();
   const navigate = useNavigate({ from: "/" });

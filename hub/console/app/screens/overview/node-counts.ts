@@ -3,7 +3,7 @@ import type { Overview } from "./overview-question.ts";
 type Groups = Overview["nodes"];
 type Status = Groups[number]["status"];
 
-/** The order of a node's life, in which every chart and table of the overview shows statuses. */
+/** The order in which every chart and table of the overview shows node statuses: the order of a node's life. */
 const STATUS_ORDER = [
   "active",
   "enrolling",
@@ -21,7 +21,7 @@ export interface StatusCount {
   readonly count: number;
 }
 
-/** Adds the groups of nodes up by their status, without the statuses that no node has. */
+/** Sums up the numbers of nodes by status, and leaves out the statuses that no node has. */
 export const byStatus = (groups: Groups): StatusCount[] =>
   STATUS_ORDER.map((status) => ({ status, count: sum(groups.filter((one) => one.status === status)) })).filter(
     ({ count }) => count > 0,
@@ -37,7 +37,7 @@ export interface PlaceCount {
   readonly groups: Groups;
 }
 
-/** Groups the nodes by site and SKU, the largest group first. */
+/** Groups the numbers of nodes by site and SKU, the largest group first. */
 export const byPlace = (groups: Groups): PlaceCount[] =>
   [...Map.groupBy(groups, ({ site_id, sku_id }) => `${site_id ?? ""} ${sku_id}`)]
     .flatMap(([key, [first, ...rest]]) =>

@@ -10,7 +10,7 @@ import { type Overview, overview } from "./overview-question.ts";
 import { Slow } from "./slow.tsx";
 import { Waiting } from "./waiting.tsx";
 
-/** What an operator has to know first: what needs a person, what is slow, and how the fleet is. */
+/** Shows what an operator must know first: what waits for a person, what is slow, and the state of the fleet. */
 export function Page(): ReactNode {
   const query = useQuery(overview);
   return (

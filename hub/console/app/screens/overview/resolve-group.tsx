@@ -53,7 +53,7 @@ export function ResolveButton({ group }: { readonly group: Group }): ReactNode {
   return because === null ? button : <Tooltip label={because}>{button}</Tooltip>;
 }
 
-/** Gives all operations of a group the verb that the hub recommends for them, after a preview. */
+/** Shows a preview, and then gives all failed operations of a group the verb that the hub recommends for them. */
 function ResolveDialog({ group, opened, onClose }: { readonly group: Group } & DialogState): ReactNode {
   const verb = group.next_verb;
   return (
@@ -101,7 +101,10 @@ interface Refused {
   readonly message: string;
 }
 
-/** Gives the verb to one operation after another, and returns the refusals. An absent hub ends the run, because it would refuse all others too. */
+/**
+ * Gives the verb to one operation after another, and returns the operations for which the hub refused it. If the hub is unreachable, the run stops,
+ * because no further operation could get the verb.
+ */
 function useResolve(plan: Plan, onClose: () => void) {
   const [done, setDone] = useState<ReadonlySet<string>>(new Set());
   const [refused, setRefused] = useState<readonly Refused[]>([]);
@@ -145,7 +148,7 @@ function useResolve(plan: Plan, onClose: () => void) {
 
 interface ConfirmProps {
   readonly plan: Plan;
-  /** The number of operations of the whole group. */
+  /** The number of all operations of the group, of which one step may resolve only a part. */
   readonly total: number;
   readonly onClose: () => void;
 }
@@ -191,7 +194,7 @@ function Confirm({ plan, total, onClose }: ConfirmProps): ReactNode {
 
 const sentence = (text: string): string => text.replace(/^./, (letter) => letter.toUpperCase());
 
-/** For how many operations of each site the verb is meant, and which they are. */
+/** Shows how many operations of each site would get the verb, and which ones. */
 function Planned({ plan: { taken, waiting }, total }: Omit<ConfirmProps, "onClose">): ReactNode {
   const siteName = useSiteName();
   const sites = [...Map.groupBy(taken, ({ site_id: site }) => site)];

@@ -2,7 +2,7 @@ import { createRoute } from "@tanstack/react-router";
 import { rootRoute } from "../../frame/root-route.ts";
 import { oneOf, searchOf } from "../../frame/search.ts";
 
-/** How many hours the lines over time go back. */
+/** The periods, in hours, that the overview's charts can cover. */
 export const SPANS = ["24", "168", "720"] as const;
 
 export const overviewRoute = createRoute({

@@ -37,7 +37,7 @@ const COLUMNS: readonly Column<Operation>[] = [
   { id: "deadline", head: "Deadline", cell: ({ stage_deadline: at }) => <RelativeTime at={at} none="none" /> },
 ];
 
-/** Operations whose stage has used more than 80 % of its time, the nearest deadline first. */
+/** Lists the operations whose stage has used more than 80 % of its allowed time, the nearest deadline first. */
 export function Slow({ data: { slow } }: { readonly data: Overview }): ReactNode {
   if (slow.count === 0) return null;
   return (

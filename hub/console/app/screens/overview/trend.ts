@@ -4,7 +4,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** The points of a line through the samples in a picture of the given size, from 0 at the bottom to the largest value at the top. */
+/** Returns the points of a line chart of the samples in the given size; the bottom means 0 and the top the largest value. */
 export function pointsOf(samples: readonly Sample[], { width, height }: { width: number; height: number }): string {
   const first = samples[0]?.at ?? 0;
   const span = Math.max(1, (samples.at(-1)?.at ?? 0) - first);

@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<Group>[] = [
   },
 ];
 
-/** Failed operations, which wait for a person, in groups that need the same next action. */
+/** Lists the failed operations that wait for a person, in groups that need the same next action. */
 export function Waiting({ data }: { readonly data: Overview }): ReactNode {
   const total = data.waiting.reduce((all, { count }) => all + count, 0);
   if (total === 0)

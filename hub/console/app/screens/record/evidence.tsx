@@ -138,7 +138,7 @@ const RESIDUE: readonly Column<Item>[] = [
   },
 ];
 
-/** What the comparison with the baseline found on the host after the cleaning. What is as before is only named. */
+/** Shows what the comparison of the host with its baseline found after the cleaning. Items that are as before are only named. */
 export function Residue({ record: { residue } }: Part): ReactNode {
   if (residue === null) return null;
   const clean = residue.items.filter(({ status }) => status === "clean");

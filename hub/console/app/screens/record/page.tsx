@@ -14,7 +14,7 @@ import { type Content, type RecordAnswer, recordOf } from "./record-question.ts"
 import { recordRoute } from "./route.ts";
 import { Validations } from "./validations.tsx";
 
-/** One sanitization record: the verdict with its reasons, what was done to the host, and how to check the record without the hub. */
+/** Shows one sanitization record: the verdict with its reasons, what was done to the host, and how to check the record without the hub. */
 export function Page(): ReactNode {
   const { id } = recordRoute.useParams();
   const query = useQuery(recordOf(id));
@@ -146,7 +146,7 @@ function eraseOf({ release }: Content): string | undefined {
     .join(", ");
 }
 
-/** How somebody who does not trust the hub checks the record. */
+/** Explains how somebody who does not trust the hub can check the sanitization record. */
 function Proof({ answer }: { readonly answer: RecordAnswer }): ReactNode {
   const { record } = answer;
   return (

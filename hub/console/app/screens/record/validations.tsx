@@ -52,7 +52,7 @@ const Fields = ({ values, set }: Typed<typeof NOTHING>): ReactNode => (
   </>
 );
 
-/** People who have looked at the record and accepted or rejected it. */
+/** Lists the people who have accepted or rejected the sanitization record. */
 export function Validations({
   answer: { record_id: id, hostname, sequence, validations },
 }: {

@@ -10,7 +10,7 @@ export const VERDICTS = everyValue<Answer<"listSanitizationRecords">["items"][nu
   incomplete: true,
 });
 
-/** The filters of the list of sanitization records, with the names of the API. */
+/** The filters of the list of sanitization records, named as in the API. */
 export const recordsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/records",

@@ -1,22 +1,25 @@
 import type { Entry } from "./repair-questions.ts";
 
-/** One attempt at the machine, from its claim to its end. */
+/** One attempt to repair the machine, from the claim of the repair to the end of the attempt. */
 export interface Attempt {
   readonly number: number;
   readonly claimedAt: string;
   readonly by: string;
-  /** True if the claim gave an account on the host. */
+  /** True if the claim of the repair gave the repairer an account on the host. */
   readonly hasAccess: boolean;
-  /** How the attempt ended; null while it is under way. */
+  /** How the repair attempt ended; null while it is under way. */
   readonly end: { readonly at: string; readonly as: Entry["entry"]; readonly by: string; readonly said: string } | null;
 }
 
 const ENDS: ReadonlySet<Entry["entry"]> = new Set(["completed", "failed", "lapsed", "handed_over", "escalated"]);
 const DAY_MS = 86_400_000;
-/** The attempts of this time count towards the limit of a machine. */
+/** Only repair attempts of this many last days count towards the machine's limit of attempts. */
 export const WINDOW_DAYS = 30;
 
-/** Returns the attempts that a timeline tells of, the oldest first. A report without a claim belongs to no attempt. */
+/**
+ * Returns the repair attempts that the timeline of a repair contains, the oldest first. A report about a repair that nobody has claimed belongs to no
+ * attempt.
+ */
 export function attemptsOf(timeline: readonly Entry[]): readonly Attempt[] {
   const attempts: Attempt[] = [];
   for (const { entry, attempt: number, at, actor: by, message: said } of timeline) {
@@ -29,6 +32,6 @@ export function attemptsOf(timeline: readonly Entry[]): readonly Attempt[] {
   return attempts;
 }
 
-/** The number of attempts that count towards the limit of the machine now. */
+/** The number of repair attempts that now count towards the machine's limit. */
 export const recentOf = (attempts: readonly Attempt[], now: number): number =>
   attempts.filter(({ claimedAt }) => Date.parse(claimedAt) > now - WINDOW_DAYS * DAY_MS).length;

@@ -15,7 +15,10 @@ type Access = typeof NO_ACCESS;
 const USUAL = { hours: 24 as number | string, access: NO_ACCESS };
 type Values = typeof USUAL;
 
-/** The account on the host as the API takes it. A repair system's own team is the tenant of the account. */
+/**
+ * Converts the form's fields for the repairer's account on the host into the request's form. A repair system names no tenant, because its own team is
+ * the tenant of the account.
+ */
 const accessOf = ({ tenant, login_user, keys, root }: Access): NonNullable<Body<"claimRepair">["access"]> => ({
   login_user: login_user.trim(),
   ssh_keys: partsOf(keys, /\r?\n/),
@@ -23,7 +26,7 @@ const accessOf = ({ tenant, login_user, keys, root }: Access): NonNullable<Body<
   ...(tenant.trim() === "" ? {} : { tenant: tenant.trim() }),
 });
 
-/** Claims the machine, or extends the claim. Access to the host is given only with the claim of a full repair. */
+/** Claims the machine, or extends the claim. Only the claim of a full repair, not of an online repair, can give access to the host. */
 export function Claim({ one }: { readonly one: Repair }): ReactNode {
   const shared = useVerbOf(one, "claim");
   const extends_ = one.state === "claimed";

@@ -2,7 +2,7 @@ import { everyValue } from "../../api/every-value.ts";
 import type { Tone } from "../../parts/tones.ts";
 import type { Repair } from "./repair-questions.ts";
 
-/** What somebody should do next about a case. */
+/** The next step that is expected in a repair case, and who takes it. */
 export interface Expected {
   readonly tone: Tone;
   readonly title: string;
@@ -19,7 +19,7 @@ const HELD: Readonly<Record<Held, string>> = {
     "There was an attempt at the machine already, and the report says nothing that the attempt did not know. Request the repair with new evidence, or escalate it.",
 };
 
-/** The risks that the tenant of an online repair has accepted, in words. */
+/** The risks of an online repair that the tenant has accepted, in words. */
 export const RISKS: Readonly<Record<string, string>> = {
   accept_data_corruption_risk: "data of the tenant may be damaged",
   accept_repair_team_access: "the repair team may have access to the machine",
@@ -69,5 +69,5 @@ const EXPECTED: Readonly<Record<Open, (one: Repair) => Expected>> = {
   }),
 };
 
-/** What should happen next; null for a case that has ended. */
+/** Returns the next step that is expected in a repair case; null for an ended case. */
 export const expectedOf = (one: Repair): Expected | null => (isOpen(one.state) ? EXPECTED[one.state](one) : null);

@@ -18,7 +18,7 @@ import { repairRoute } from "./route.ts";
 import { Attempts, Timeline } from "./timeline.tsx";
 import { RepairVerbs } from "./verbs.tsx";
 
-/** One repair case: what is wrong, who repairs the machine, what is expected next, and all that happened. */
+/** Shows one repair case: what is wrong, who repairs the machine, the expected next step, and the case's history. */
 export function Page(): ReactNode {
   const { id } = repairRoute.useParams();
   const query = useRepair(id);
@@ -57,7 +57,7 @@ function Body({ one }: Part): ReactNode {
   );
 }
 
-/** What is expected next. A machine that is said to be repaired lists the checks that it has not passed. */
+/** What is expected next. For a machine that was reported as repaired, the section lists the checks that the machine has not passed. */
 function Next({ one }: Part): ReactNode {
   const expected = expectedOf(one);
   if (expected === null) return null;
@@ -124,7 +124,7 @@ function Fault({ one }: Part): ReactNode {
   );
 }
 
-/** Who has claimed the machine until when, and how many attempts the machine has left. */
+/** Shows who has claimed the machine's repair until when, and how many repair attempts the machine has left. */
 function Lease({ one, recent }: Part & { readonly recent: number }): ReactNode {
   const limit = useSites().get(one.site_id ?? "")?.repair_attempt_limit;
   return (
@@ -161,7 +161,7 @@ function Lease({ one, recent }: Part & { readonly recent: number }): ReactNode {
   );
 }
 
-/** What the tenant of an online repair has accepted, as the request for the repair said it. */
+/** Shows which risks of an online repair the tenant has accepted, according to the request for the repair. */
 function Acknowledged({ one }: Part): ReactNode {
   const opened = one.timeline.find(({ entry }) => entry === "opened");
   const accepted = opened?.details["acknowledgements"];
@@ -183,7 +183,7 @@ function Acknowledged({ one }: Part): ReactNode {
   );
 }
 
-/** The other repairs of the machine, whose attempts count towards its limit too. */
+/** Lists the other repairs of the same machine, whose attempts also count towards the machine's limit. */
 function Others({ one }: Part): ReactNode {
   const { data } = useQuery(repairsOfNode(one.node_id));
   const others = (data?.items ?? []).filter(({ id }) => id !== one.id);

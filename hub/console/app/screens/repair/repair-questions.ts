@@ -6,7 +6,7 @@ import type { Answer } from "../../api/schema.ts";
 export type Repair = Answer<"getRepair">;
 export type Entry = Repair["timeline"][number];
 
-/** So many other repairs of the machine the screen shows. The list of repairs shows all. */
+/** The number of other repairs of the same machine that the screen shows. The list of repairs shows all. */
 const OTHERS = 20;
 
 const keyOf = (id: string) => ["repair", id] as const;
@@ -16,7 +16,7 @@ const repairOf = (id: string, nodeId: string | undefined) =>
     read(api.GET("/api/v1/admin/repairs/{id}", { params: { path: { id } }, signal })),
   );
 
-/** Asks for a case. What a repaired machine still lacks changes with its node, which is known after the first answer. */
+/** Asks for a case. The checks that a repaired machine fails change with its node, whose id is known only after the first answer. */
 export function useRepair(id: string): UseQueryResult<Repair> {
   const known = useQueryClient().getQueryData<Repair>(keyOf(id));
   return useQuery(queryOptions(repairOf(id, known?.node_id)));
@@ -27,7 +27,7 @@ export const repairsOfNode = (nodeId: string) =>
     read(api.GET("/api/v1/admin/repairs", { params: { query: { node_id: nodeId, limit: OTHERS } }, signal })),
   );
 
-/** The topics that a verb on the case changes. */
+/** The topics of the console's data that change when a person uses a verb of the repair case, such as claim. */
 export const changedBy = ({ id, node_id: node }: Repair): string[] => [
   `repairs/${id}`,
   "repairs",

@@ -5,7 +5,7 @@ export type RepairVerb = "request" | "withdraw" | "claim" | "report" | "escalate
 type Standing = Pick<Repair, "state" | "verbs" | "claimed_by" | "repair_tenant" | "failed_checks">;
 type Person = Pick<You, "name" | "role" | "rights">;
 
-/** The verbs as the API names them in the list of what a state allows. */
+/** The names of the verbs in the API's list of the verbs that a repair's state allows. */
 const NAMES: Readonly<Record<RepairVerb, string>> = {
   request: "request-repair",
   withdraw: "withdraw-repair-request",
@@ -16,7 +16,7 @@ const NAMES: Readonly<Record<RepairVerb, string>> = {
   close: "close-repair",
 };
 
-/** What a verb needs that the state of the case does not have. */
+/** For each verb of a repair, the message for a state that does not allow the verb. */
 const NEEDS: Readonly<Record<RepairVerb, string>> = {
   request: "Only a repair that is reported, failed or escalated can be requested.",
   withdraw: "Only a request that nobody has claimed can be withdrawn.",
@@ -29,13 +29,16 @@ const NEEDS: Readonly<Record<RepairVerb, string>> = {
 
 const isOver = ({ state }: Standing): boolean => state === "closed" || state === "abandoned";
 
-/** Says whether the person has claimed the case. A repair system also acts for its team, which the hub knows and the console does not. */
+/**
+ * Says whether the person may have claimed the repair. A person with the role `repair` may act for a team that claimed the repair; the hub knows the
+ * team, but the console does not.
+ */
 const mayBeClaimant = ({ claimed_by: by }: Standing, { name, role }: Person): boolean =>
   by === name || role === "repair";
 
 const mayOperate = ({ rights }: Person): boolean => rights.includes("operate_nodes");
 
-/** Why a verb cannot apply to the case now; null if the person can give it. The hub decides about each request again. */
+/** Returns why a verb such as claim cannot apply to the repair case now; null if a person can use it. The hub decides about each request again. */
 export function whyNot(verb: RepairVerb, one: Standing, you: Person): string | null {
   if (isOver(one)) return `The repair has ended: it is ${one.state}.`;
   if (verb === "claim" && one.state === "claimed")
@@ -60,7 +63,10 @@ const FIRST: Readonly<Partial<Record<Repair["state"], RepairVerb>>> = {
   escalated: "report",
 };
 
-/** The verb that leads on from the present state. A repaired machine is validated first, and closed when it has passed all checks. */
+/**
+ * Returns the verb that usually comes next in the repair's state. A repaired machine is validated until it passes all checks, and then its repair is
+ * closed.
+ */
 export function firstVerb({
   state,
   failed_checks: checks,

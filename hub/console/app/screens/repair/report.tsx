@@ -20,7 +20,7 @@ const NOTHING = { outcome: "completed" as Outcome, isOther: false, issue: NO_ISS
 type Told = typeof NOTHING;
 const ALL = everyValue<Outcome>({ completed: true, failed: true, in_progress: true, manual: true });
 
-/** Reports what came of an attempt. Without a claim an operator reports only that the machine was repaired by hand. */
+/** Reports what came of an attempt. For a repair that nobody has claimed, an operator can report only that the machine was repaired by hand. */
 export function Report({ one }: { readonly one: Repair }): ReactNode {
   const shared = useVerbOf(one, "report");
   const isClaimed = one.state === "claimed";

@@ -67,7 +67,7 @@ const ENTRIES: readonly Column<Entry>[] = [
   },
 ];
 
-/** All that happened to the case, the newest first. */
+/** Lists the history of the repair case, the newest entry first. */
 export const Timeline = ({ timeline }: { readonly timeline: readonly Entry[] }): ReactNode => (
   <Section title="Timeline">
     <DataTable

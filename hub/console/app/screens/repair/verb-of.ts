@@ -5,7 +5,7 @@ import { firstVerb, type RepairVerb, whyNot } from "./repair-verbs.ts";
 
 type Shared = Pick<VerbButtonProps, "what" | "right" | "first" | "disabledBecause" | "changes">;
 
-/** What all verbs of a case share: the object, why the verb cannot apply now, and what it changes. */
+/** The properties that the buttons of all verbs of a repair case share: the object, why the verb cannot apply now, and what it changes. */
 export function useVerbOf(one: Repair, verb: RepairVerb): Shared {
   const { you } = useHub();
   return {

@@ -13,7 +13,7 @@ import { useVerbOf } from "./verb-of.ts";
 interface OfCase {
   readonly one: Repair;
 }
-/** The verbs of a case in the order of a repair. A verb that cannot apply says why. */
+/** The buttons for the verbs of a repair case, in the order in which a repair uses them. A verb that cannot apply says why. */
 export const RepairVerbs = ({ one }: OfCase): ReactNode => (
   <>
     <Request one={one} />

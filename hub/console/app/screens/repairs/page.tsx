@@ -53,7 +53,7 @@ const columnsOf = (siteName: (id: string | null) => string): readonly Column<Row
   { id: "opened", head: "Opened", wide: true, cell: ({ opened_at: at }) => <RelativeTime at={at} /> },
 ];
 
-/** Finds the repairs of machines, the newest first. */
+/** Lists the repairs of machines, the newest first. */
 export function Page(): ReactNode {
   const search = repairsRoute.useSearch();
   const navigate = useNavigate({ from: "/repairs" });
@@ -69,7 +69,7 @@ export function Page(): ReactNode {
       <PageHead
         title="Repairs"
         below="Machines with a fault. A machine takes no new tenant before its repair is closed."
-        // The events of a repair team tell only of the cases that the team has claimed.
+        // A repair team receives the events of only the repairs that it has claimed, so it gets a button that reloads the list.
         actions={may("read_fleet") ? null : <Refresh queryKey={KEY} />}
       />
       <Filters onClear={filtered ? () => change(NO_FILTER) : undefined}>

@@ -18,7 +18,7 @@ export const REPAIR_STATES = everyValue<Row["state"]>({
 });
 export const REPAIR_MODES = everyValue<Row["mode"]>({ full: true, online: true });
 
-/** The filters of the list of repairs, with the names of the API. */
+/** The filters of the list of repairs, named as in the API. */
 export const repairsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/repairs",

@@ -8,7 +8,7 @@ import { counted, words } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
 import { type Breaker, statusOf } from "./site-questions.ts";
 
-/** The breakers of a site that are not closed, each with the verb that resets it. */
+/** Shows the circuit breakers of a site that are not closed, each with the verb that resets it. */
 export function Breakers({ siteId }: { readonly siteId: string }): ReactNode {
   const { data } = useQuery(statusOf(siteId));
   const open = data?.breakers.filter(({ state }) => state !== "closed") ?? [];

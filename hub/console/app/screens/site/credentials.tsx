@@ -16,7 +16,7 @@ import { type Site, warningsOf } from "./site-questions.ts";
 const state = (there: boolean): ReactNode =>
   there ? <StatusBadge status="ok">set</StatusBadge> : <StatusBadge status="incomplete">missing</StatusBadge>;
 
-/** Says which credentials the site has. Nobody can read a credential back, so the screen shows only whether it is set. */
+/** Says which credentials the site has. Nobody can read a stored credential back, so the screen shows only whether each credential is set. */
 export function Credentials({ site }: { readonly site: Site }): ReactNode {
   const { data } = useQuery(warningsOf(site.id));
   const { maas_token: token, power, deploy_password: password } = site.credentials;
@@ -44,7 +44,7 @@ export function Credentials({ site }: { readonly site: Site }): ReactNode {
 
 const EMPTY = { token: "", user: "", pass: "", driver: "ipmi" as "ipmi" | "redfish", password: "" };
 
-/** Only fields with a text are sent, so that a person can exchange one credential alone. */
+/** The request contains only the credentials that the person typed, so that a person can replace one credential alone. */
 const bodyOf = ({ token, user, pass, driver, password }: typeof EMPTY): Body<"writeMaasSiteCredentials"> => ({
   ...(token === "" ? {} : { maas_token: token.trim() }),
   ...(user === "" && pass === "" ? {} : { power: { user, pass, driver } }),

@@ -10,7 +10,7 @@ type Turnover = "soft_reset" | "reimage";
 
 const USUAL = { name: "", image: "ubuntu/noble", turnover: "soft_reset" as Turnover, roce: true };
 
-/** Makes a profile with the defaults of the API for all that the dialog does not ask. */
+/** Creates a profile, with the API's defaults for all fields that the dialog does not show. */
 export const NewProfile = ({ site }: { readonly site: Site }): ReactNode => (
   <VerbButton
     verb="New profile"
@@ -23,7 +23,7 @@ export const NewProfile = ({ site }: { readonly site: Site }): ReactNode => (
       read(
         api.POST("/api/v1/admin/maas-sites/{id}/profiles", {
           params: { path: { id: site.id }, header: headers },
-          // The hub has a default for every other field, and the generated type knows no optional ones.
+          // The hub has a default for every omitted field of a profile, but the generated type marks none of them as optional.
           body: {
             name: name.trim(),
             distro_series: image.trim(),

@@ -21,7 +21,7 @@ import { Roce } from "./roce.tsx";
 import { siteRoute } from "./route.ts";
 import { type Profile, type Site, siteOf, statusOf } from "./site-questions.ts";
 
-/** One site: how MAAS answers, what is still missing, and all that the hub needs to work there. */
+/** Shows one site: how MAAS answers, what is still missing, and all the settings that the hub needs there. */
 export function Page(): ReactNode {
   const { id } = siteRoute.useParams();
   const query = useQuery(siteOf(id));
@@ -94,7 +94,7 @@ function Body({ site }: { readonly site: Site }): ReactNode {
   );
 }
 
-/** What a new site still needs before hosts can be onboarded, in the order in which a person does it. */
+/** Lists what a new site still needs before hosts can be onboarded, in the order in which a person should set it up. */
 function NextSteps({ site }: { readonly site: Site }): ReactNode {
   const { data } = useQuery(profilesOf(site.id));
   const { maas_token: token, power, deploy_password: password } = site.credentials;
@@ -112,7 +112,7 @@ function NextSteps({ site }: { readonly site: Site }): ReactNode {
   );
 }
 
-/** How far behind the hub's knowledge of MAAS is. */
+/** Shows how old the hub's knowledge of the site's MAAS is. */
 function Watched({ site }: { readonly site: Site }): ReactNode {
   const query = useQuery(statusOf(site.id));
   return (

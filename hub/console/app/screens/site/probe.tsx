@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<Check>[] = [
   { id: "profile", head: "Profile", wide: true, cell: ({ profile }) => profile ?? "-" },
 ];
 
-/** Asks MAAS now whether everything is in place. */
+/** A button that makes the hub check now whether the site's MAAS has everything that Muster needs. */
 export function ProbeNow({ site }: { readonly site: Site }): ReactNode {
   const probing = useMutation({
     mutationFn: () => read(api.POST("/api/v1/admin/maas-sites/{id}/probe", { params: { path: { id: site.id } } })),

@@ -8,7 +8,7 @@ const ROCE_COLUMNS: readonly CsvColumn[] = [
   { name: "ipv4_cidr", check: cidr, required: true },
 ];
 
-/** Reads RoCE rows, of which each host has one for each interface. */
+/** Parses a table of RoCE rows; each host has one row per network interface. */
 export function readRoce(text: string): CsvTable {
   const table = readCsv(text, ROCE_COLUMNS);
   const seen = new Map<string, number>();
@@ -35,7 +35,7 @@ export interface RefusedRow {
   readonly message: string;
 }
 
-/** What is left of a table after the hub has written a part of it: the rows that it refused, and why, by their lines in the new text. */
+/** The rows that the hub refused when it wrote a table, as a new table text, with the reason for each line. */
 export interface Kept {
   readonly text: string;
   readonly refused: readonly RefusedRow[];
@@ -43,7 +43,10 @@ export interface Kept {
 
 const HEAD = ROCE_COLUMNS.map(({ name }) => name);
 
-/** Keeps only the rows that the hub has not written, so that a person mends these and sends no other row again. The hub names a row by its index. */
+/**
+ * Keeps only the rows of the table that the hub refused, so that a person corrects these and sends no written row again. The hub identifies a row of
+ * the table by its index.
+ */
 export function keptRows({ rows }: CsvTable, { items }: Answer<"upsertRoceAssignments">): Kept {
   const failed = items.flatMap((item) => (item.outcome === "failed" ? [item] : []));
   const lines = failed.map(({ index }) => HEAD.map((name) => rows[index]?.values[name] ?? "").join(","));

@@ -73,13 +73,13 @@ export function Roce({ site }: { readonly site: Site }): ReactNode {
 interface Rows {
   readonly text: string;
   readonly refused: readonly RefusedRow[];
-  /** A repeat of the same text is the same request, for example after a lost answer. A changed text is another one. */
+  /** Sending the same table text again, for example after a lost answer, counts as the same request. A changed text is another one. */
   readonly header: ReturnType<typeof onceOnly>;
 }
 const rowsOf = (text: string, refused: readonly RefusedRow[] = []): Rows => ({ text, refused, header: onceOnly() });
 
 function AddRows({ site }: { readonly site: Site }): ReactNode {
-  // A person who closes the dialog finds the table again.
+  // A person who closes and reopens the dialog finds the typed table again.
   const last = useRef(rowsOf(""));
   const write = (rows: Rows): Rows => {
     last.current = rows;
@@ -139,7 +139,7 @@ function RowFields({ rows, onChange }: { readonly rows: Rows; readonly onChange:
   );
 }
 
-/** The dialog sends nothing while the table has faults. */
+/** The dialog sends no request while the table has errors. */
 function refuseFaults(rows: number, faults: number): void {
   if (rows > 0 && faults === 0) return;
   const detail =
@@ -147,7 +147,7 @@ function refuseFaults(rows: number, faults: number): void {
   throw new HubError({ status: 422, code: "table_faults", title: "The table has faults", detail });
 }
 
-/** The dialog stays open with the refused rows, because the hub has not written all rows. */
+/** The error that keeps the dialog open with the refused rows, because the hub has written only a part of the table. */
 const partly = (failed: number, written: number): HubError =>
   new HubError({
     status: 200,

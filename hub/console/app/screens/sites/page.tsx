@@ -21,7 +21,7 @@ const status = question(["sites", "nodes"], ["reconciliation"], (signal) =>
   read(api.GET("/api/v1/admin/reconciliation/status", { signal })),
 );
 
-/** The sites of the hub, and how well the hub can watch each of them. */
+/** Lists the sites of the hub, and how well the hub can watch each site's MAAS. */
 export function Page(): ReactNode {
   const may = useMay();
   const query = useQuery(status);

@@ -46,7 +46,7 @@ const Switch = ({ one }: { readonly one: Row }): ReactNode => (
   />
 );
 
-/** The kinds of hosts that the hub knows. */
+/** Lists the SKUs, which are the kinds of hosts that the hub knows. */
 export function Page(): ReactNode {
   const query = useQuery(skus);
   return (

@@ -15,7 +15,7 @@ import { VerbButton } from "../../verbs/verb-button.tsx";
 type Group = Answer<"getSshKeyGroup">;
 const CHANGES = [SSH_KEYS, "allocations"] as const;
 
-/** Changes name, members and sites of a group. */
+/** The form that changes the name, the members and the sites of an SSH key group. */
 export function ChangeGroup({
   of: { data: one, header },
   onDone,

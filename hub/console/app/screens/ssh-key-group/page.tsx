@@ -31,7 +31,7 @@ const groupOf = (id: string) =>
 const groupToEdit = (id: string) =>
   question([], ["edit", "ssh-key-group", id], (signal) => readVersioned(ask(id, signal)));
 
-/** One key group: its members, whether the accounts have them, and the allocations that follow its changes. */
+/** Shows one SSH key group: its keys, whether the accounts have these keys, and the allocations that follow the group's changes. */
 export function Page(): ReactNode {
   const { id } = sshKeyGroupRoute.useParams();
   const query = useQuery(groupOf(id));
@@ -76,7 +76,7 @@ function Body({ one }: { readonly one: Group }): ReactNode {
   );
 }
 
-/** The form shows the group as it was when the form was opened, and the hub takes the change of this version only. */
+/** The form shows the key group as it was when the form was opened, and the hub refuses the change if the group has changed since. */
 function Editing({ id, onDone }: { readonly id: string; readonly onDone: () => void }): ReactNode {
   const query = useQuery({ ...groupToEdit(id), ...FOR_A_FORM });
   return (

@@ -44,7 +44,7 @@ const columnsOf = (siteName: (id: string | null) => string): readonly Column<Key
   { id: "about", head: "Description", wide: true, cell: ({ description }) => description || "-" },
 ];
 
-/** The groups of stored SSH keys, and whether the accounts of allocations have their keys. */
+/** Lists the groups of stored SSH keys, and whether the accounts of allocations have the keys of each group. */
 export function Page(): ReactNode {
   const search = sshKeyGroupsRoute.useSearch();
   const navigate = useNavigate({ from: "/ssh-key-groups" });

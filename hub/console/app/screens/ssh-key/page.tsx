@@ -25,7 +25,7 @@ const keyOf = (id: string) =>
     readVersioned(api.GET("/api/v1/admin/ssh-keys/{id}", { params: { path: { id } }, signal })),
   );
 
-/** One stored SSH key: the groups that have it, and the allocations that follow when it is deleted. */
+/** Shows one stored SSH key: the groups that contain it, and the allocations whose accounts lose it when it is deleted. */
 export function Page(): ReactNode {
   const { id } = sshKeyRoute.useParams();
   const query = useQuery(keyOf(id));

@@ -11,7 +11,7 @@ import { VerbButton } from "../../verbs/verb-button.tsx";
 
 type Key = Answer<"getSshKey">;
 
-/** Gives the key another name, by the version that the person saw when the dialog opened. */
+/** Renames the SSH key; the hub refuses if the key has changed since the dialog opened. */
 export const RenameKey = ({ of: { data: one, header } }: { readonly of: Versioned<Key> }): ReactNode => (
   <VerbButton
     verb="Rename"

@@ -7,7 +7,7 @@ export interface KeyValues {
   readonly name: string;
   readonly tenant: string;
   readonly public_key: string;
-  /** Without a site the key may be used at all sites. */
+  /** A stored SSH key without sites may be used at all sites. */
   readonly site_ids: readonly string[];
 }
 

@@ -34,7 +34,7 @@ const columnsOf = (siteName: (id: string | null) => string): readonly Column<Sto
   { id: "made", head: "Stored", cell: ({ created_at: at }) => <RelativeTime at={at} /> },
 ];
 
-/** The public SSH keys of tenants that the hub keeps. */
+/** Lists the public SSH keys of tenants that the hub stores. */
 export function Page(): ReactNode {
   const search = sshKeysRoute.useSearch();
   const navigate = useNavigate({ from: "/ssh-keys" });

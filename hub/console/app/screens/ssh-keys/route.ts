@@ -2,7 +2,7 @@ import { createRoute } from "@tanstack/react-router";
 import { rootRoute } from "../../frame/root-route.ts";
 import { searchOf, text } from "../../frame/search.ts";
 
-/** The filters of the list of stored SSH keys, with the names of the API. */
+/** The filters of the list of stored SSH keys, named as in the API. */
 export const sshKeysRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ssh-keys",

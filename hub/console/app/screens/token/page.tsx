@@ -16,7 +16,7 @@ import { tokenRoute } from "./route.ts";
 
 type Token = Answer<"getToken">;
 
-/** The hub's first token, which the hub rotates only by its file. */
+/** The name of the hub's first token, which can be rotated only through its file on the hub and not by the API. */
 const FIRST_TOKEN = "admin";
 const DAYS = 90;
 const MOST_DAYS = 366;
@@ -26,7 +26,7 @@ const tokenOf = (id: string) =>
     read(api.GET("/api/v1/admin/tokens/{id}", { params: { path: { id } }, signal })),
   );
 
-/** One token: what it may do, and the verbs to exchange its secret or to end it. */
+/** Shows one API token: what it may do, and the verbs that rotate its secret or revoke it. */
 export function Page(): ReactNode {
   const { id } = tokenRoute.useParams();
   const query = useQuery(tokenOf(id));

@@ -37,7 +37,7 @@ const columnsOf = (siteName: (id: string | null) => string): readonly Column<Row
   { id: "by", head: "Made by", wide: true, cell: ({ created_by: by }) => by ?? "-" },
 ];
 
-/** Finds tokens: who has one, what it may do, and when it ends. */
+/** Lists API tokens: who has each one, what it may do, and when it expires. */
 export function Page(): ReactNode {
   const search = tokensRoute.useSearch();
   const navigate = useNavigate({ from: "/tokens" });

@@ -13,7 +13,7 @@ export const ROLES = everyValue<Answer<"listTokens">["items"][number]["role"]>({
   repair: true,
 });
 
-/** The filters of the list of tokens, with the names of the API. */
+/** The filters of the list of tokens, named as in the API. */
 export const tokensRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/tokens",

@@ -27,7 +27,7 @@ const webhookOf = (id: string) =>
     read(api.GET("/api/v1/admin/webhooks/{id}", { params: { path: { id } }, signal })),
   );
 
-/** One webhook: its deliveries, and the verbs to test it and to send events again. */
+/** Shows one webhook: its deliveries, and the verbs to test it and to send events again. */
 export function Page(): ReactNode {
   const { id } = webhookRoute.useParams();
   const query = useQuery(webhookOf(id));

@@ -28,7 +28,7 @@ export const WebhookVerbs = ({ one, onSecret }: Part & { readonly onSecret: (sec
 const OVERLAP_HOURS = 24;
 const MOST_HOURS = 168;
 
-/** The request has the new secret, so it carries no idempotency key, with which the hub would store it. */
+/** The request contains the webhook's new secret, so it carries no idempotency key: the hub would store the secret with such a key. */
 function Rotate({ one, onSecret }: Part & { readonly onSecret: (secret: string) => void }): ReactNode {
   return (
     <VerbButton
@@ -113,7 +113,7 @@ const Replay = ({ one }: { readonly one: Webhook }): ReactNode => (
   />
 );
 
-/** The hub disables a webhook that fails for long; a person enables it again. */
+/** The hub disables a webhook whose deliveries fail for a long time, and a person enables it again. */
 const Switch = ({ one }: { readonly one: Webhook }): ReactNode => (
   <VerbButton
     verb={one.active ? "Disable" : "Enable"}

@@ -32,7 +32,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { id: "about", head: "Description", wide: true, cell: ({ description }) => description || "-" },
 ];
 
-/** The webhooks, which get the hub's events by HTTP. */
+/** Lists the webhooks, to which the hub sends its events by HTTP. */
 export function Page(): ReactNode {
   const may = useMay();
   const [open, { toggle, close }] = useDisclosure(false);
