@@ -56,6 +56,25 @@ describe("the health overrides that count", () => {
     expect(that("PreventAllocations", healthy, override("degraded"), own)).toEqual(["disk-erase"]);
     expect(that("PreventInstanceDeletion", silent, guard, own)).toEqual(["x"]);
   });
+
+  it("are, beside a replacement, also those that keep the tenant's allocation, which prevent nothing else then", () => {
+    const online = override("request-online-repair", {
+      alerts: [
+        alert({ classifications: ["PreventAllocations", "PreventInstanceDeletion"] }),
+        alert({ target: "fan-2" }),
+      ],
+    });
+    expect(sourcesOf(overridesInForce([online, override("degraded"), healthy]))).toEqual([
+      "request-online-repair",
+      "mark-healthy",
+    ]);
+    expect(overridesThat("PreventAllocations", [online, healthy])).toEqual([]);
+    expect(sourcesOf(overridesThat("PreventInstanceDeletion", [healthy, online]))).toEqual(["request-online-repair"]);
+    expect(aggregateAlerts([online, healthy])).toMatchObject([
+      { target: null, classifications: ["PreventInstanceDeletion"], sources: ["request-online-repair"] },
+    ]);
+    expect(aggregateAlerts([online])).toHaveLength(2);
+  });
 });
 
 describe("the alerts of a node", () => {

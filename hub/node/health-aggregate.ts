@@ -28,14 +28,25 @@ const ownAlert = ({ source, reason }: OverrideFacts): HealthAlert => ({
 /** The alerts that an override raises. */
 export const alertsOf = (override: OverrideFacts): readonly HealthAlert[] => override.alerts ?? [ownAlert(override)];
 
+const isGuard = ({ classifications }: HealthAlert): boolean => classifications.includes("PreventInstanceDeletion");
+
 /**
- * Returns the overrides that count: all of them, or, if one of them has the mode `replace`, that one alone and Muster's own overrides. An override of
- * the mode `replace` never sets aside an override that Muster has set because it does not know whose data is on the host. Only evidence about the
- * host, or a person who removes it, ends an override of Muster's own.
+ * The alerts that an override raises beside the node's other overrides. An override of the mode `replace` sets the alerts of others aside, but never those
+ * of an override that Muster has set because it does not know whose data is on the host, and never that an alert keeps the tenant's allocation from its
+ * release (decision R1). Only evidence about the host, or a person who removes it, ends an override of Muster's own.
  */
+function alertsBeside(override: OverrideFacts, isReplaced: boolean): readonly HealthAlert[] {
+  const alerts = alertsOf(override);
+  if (!isReplaced || override.mode === "replace" || isOwnOverride(override.source)) return alerts;
+  return alerts.filter(isGuard).map((one) => ({ ...one, classifications: ["PreventInstanceDeletion"] }));
+}
+
+const isReplacedIn = (overrides: readonly OverrideFacts[]): boolean => overrides.some(({ mode }) => mode === "replace");
+
+/** Returns the overrides that count: those with the mode `replace`, and those that keep alerts beside one (`alertsBeside`). */
 export function overridesInForce<T extends OverrideFacts>(overrides: readonly T[]): T[] {
-  const isReplaced = overrides.some(({ mode }) => mode === "replace");
-  return overrides.filter(({ source, mode }) => !isReplaced || mode === "replace" || isOwnOverride(source));
+  const isReplaced = isReplacedIn(overrides);
+  return overrides.filter((one) => !isReplaced || one.mode === "replace" || alertsBeside(one, true).length > 0);
 }
 
 const keyOf = ({ id, target }: HealthAlert): string => JSON.stringify([id, target]);
@@ -46,8 +57,9 @@ const keyOf = ({ id, target }: HealthAlert): string => JSON.stringify([id, targe
  */
 export function aggregateAlerts(overrides: readonly OverrideFacts[]): AlertInForce[] {
   const joined = new Map<string, AlertInForce>();
+  const isReplaced = isReplacedIn(overrides);
   for (const override of overridesInForce(overrides))
-    for (const one of alertsOf(override)) {
+    for (const one of alertsBeside(override, isReplaced)) {
       const known = joined.get(keyOf(one));
       joined.set(
         keyOf(one),
@@ -70,7 +82,9 @@ const lines = (one: string | null, other: string | null): string | null =>
   one === null || other === null || one === other ? (one ?? other) : `${one}\n${other}`;
 
 /** Returns the overrides that count and have an alert with the classification. */
-export const overridesThat = <T extends OverrideFacts>(classification: Classification, overrides: readonly T[]): T[] =>
-  overridesInForce(overrides).filter((one) =>
-    alertsOf(one).some(({ classifications }) => classifications.includes(classification)),
+export function overridesThat<T extends OverrideFacts>(classification: Classification, overrides: readonly T[]): T[] {
+  const isReplaced = isReplacedIn(overrides);
+  return overridesInForce(overrides).filter((one) =>
+    alertsBeside(one, isReplaced).some(({ classifications }) => classifications.includes(classification)),
   );
+}

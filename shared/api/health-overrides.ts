@@ -119,5 +119,11 @@ export const NodeHealth = z.strictObject({
 export type NodeHealth = z.output<typeof NodeHealth>;
 export const HealthOverrideRemove = z.strictObject({
   source: OverrideSource.describe("The source of the override, as get-node names it"),
+  expected_revision: z
+    .int()
+    .min(1)
+    .max(2_147_483_647)
+    .describe("The revision of the override that the caller has seen; another one is refused")
+    .optional(),
   reason: Reason,
 });

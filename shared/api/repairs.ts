@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { CONDITION_CLASSES } from "../condition-types.ts";
 import { AllocationId, NodeId, RepairId, SiteId } from "../ids.ts";
 import { LoginUser } from "../linux-user.ts";
+import { NodeStatus } from "../node-status.ts";
 import {
   HealthIssue,
   HOLD_NAMES,
@@ -13,6 +15,7 @@ import {
 import { MOST_KEYS_OF_AN_ACCOUNT, SshPublicKey } from "../ssh-key.ts";
 import { Tenant } from "./allocations.ts";
 import { Reason } from "./decommissions.ts";
+import { NodeLocation } from "./locations.ts";
 import { Timestamp } from "./values.ts";
 
 /** A repair case as the API's list shows it. */
@@ -47,8 +50,43 @@ export const Repair = z.strictObject({
 });
 export type Repair = z.output<typeof Repair>;
 
+/** What a repair team needs to find the machine of a repair case in the data centre, and to see what is wrong with it. */
+const RepairMachine = z.strictObject({
+  node_status: NodeStatus,
+  sku_id: z.string(),
+  location: NodeLocation,
+  asset_tag: z.string().nullable(),
+  /** The address of the host. */
+  host: z.string().nullable(),
+  maas_system_id: z.string().nullable(),
+  /** The serial numbers and the firmware that MAAS knows; null if MAAS does not know them, or for a node without a machine in MAAS. */
+  serial: z.string().nullable(),
+  board_serial: z.string().nullable(),
+  chassis_serial: z.string().nullable(),
+  firmware_version: z.string().nullable(),
+  /** The GPUs and disks in the newest inventory of the host's agent. A GPU that has left the PCI bus is not in the inventory. */
+  gpus: z.array(
+    z.strictObject({ vendor: z.string(), model: z.string(), bus: z.string(), serial: z.string().nullable() }),
+  ),
+  disks: z.array(z.strictObject({ name: z.string(), model: z.string(), serial: z.string() })),
+  /** The barring conditions and warnings of the node's present generation that are not True. */
+  faults: z.array(
+    z.strictObject({
+      type: z.string(),
+      class: z.enum(CONDITION_CLASSES),
+      status: z.string(),
+      reason: z.string(),
+      message: z.string(),
+      changed_at: Timestamp,
+    }),
+  ),
+});
+export type RepairMachine = z.output<typeof RepairMachine>;
+
 export const RepairDetail = z.strictObject({
   ...Repair.shape,
+  /** Null if the hub no longer has the node. */
+  machine: RepairMachine.nullable(),
   /** Whether the host was cleaned after the tenant who reported the fault; unknown without such a tenant, or before the end of the cleaning. */
   sanitized: z.enum(["yes", "no", "unknown"]),
   /** What keeps a repaired machine in repair; empty if the repair case is in another state. */

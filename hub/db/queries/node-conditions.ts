@@ -61,7 +61,7 @@ export async function readConditionFacts(
 const MOST_SHOWN = 100;
 
 /** Reads at most a hundred conditions of one node for display, and prefers conditions of Muster's own types. */
-export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionNow[]> {
+export async function listConditions(db: Db | Tx, nodeId: NodeId): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...SHOWN, stale: isStale })
     .from(nodeConditions)

@@ -12,6 +12,7 @@ import type { Tx } from "../../db/tx.ts";
 import { endExpiredOverrides, removeHealthOverride, setHealthOverride } from "../../node/health-override.ts";
 import { isRepairMark } from "../../repair/apply-marks.ts";
 import { verbsFrom } from "../../repair/case-moves.ts";
+import { openByOperator } from "../../repair/open-repair.ts";
 import { mustLockNode } from "../../workflows/decommission/start-decommission.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { toHealthOverrides, toNodeHealth } from "./health-override-rows.ts";
@@ -29,9 +30,11 @@ export const removeNodeHealthOverride = writeRoute({
   body: HealthOverrideRemove,
   status: 200,
   response: NodeHealth,
-  write: async ({ params, body: { source, reason }, actor }, tx) => {
+  write: async ({ params, body: { source, reason, expected_revision: expected }, actor }, tx) => {
     const node = await mustLockNode(tx, params.id);
     await mustNotBeOfRepair(tx, node, source);
+    const stand = await listHealthOverrides(tx, [node.id]);
+    mustBeExpected(node, source, { expected, found: stand.find((one) => one.source === source)?.revision ?? 0 });
     const removed = await removeHealthOverride(tx, node.id, source, { by: `operator:${actor.name}`, reason });
     const left = await listHealthOverrides(tx, [node.id]);
     if (removed === null) {
@@ -105,23 +108,44 @@ const set = writeRoute({
     const expiresAt = minutes === undefined ? null : new Date((await databaseNow(tx)).getTime() + minutes * 60_000);
     const { reason } = body;
     const setBy = `operator:${actor.name}`;
-    const written = await setHealthOverride(tx, {
-      nodeId: node.id,
-      target: null,
-      source,
-      mode,
-      alerts,
-      reason,
-      setBy,
-      expiresAt,
-    });
+    if (source === REPAIR_REQUEST) await openRequested(tx, node, { alerts, expiresAt, reason, actor: actor.name });
+    else {
+      const override = { nodeId: node.id, target: null, source, mode, alerts, reason, setBy, expiresAt };
+      await setHealthOverride(tx, override);
+    }
+    const now = await listHealthOverrides(tx, [node.id]);
+    const written = now.find((one) => one.source === source);
     const told = (row: NodeHealthOverride | undefined) => (row === undefined ? null : toHealthOverrides([row])[0]);
     return {
-      body: toNodeHealth(node.id, await listHealthOverrides(tx, [node.id])),
+      body: toNodeHealth(node.id, now),
       audit: { target: `nodes/${node.id}`, reason, details: { prior: told(prior), expected: told(written) } },
     };
   },
 });
+
+const REPAIR_REQUEST = HEALTH_TEMPLATES.RequestRepair.source;
+
+interface Requested extends Pick<NodeHealthOverride, "alerts" | "expiresAt" | "reason"> {
+  readonly actor: string;
+}
+
+/**
+ * Opens a repair case and requests its repair, which sets the health override of the template `RequestRepair`. Without a case no repair system could claim
+ * the machine. `mustNotBeOfRepair` has found that no case is open.
+ */
+async function openRequested(tx: Tx, node: Node, { alerts, expiresAt, reason, actor }: Requested): Promise<void> {
+  if (expiresAt !== null)
+    throw new ApiError(
+      "validation_failed",
+      "A request for repair ends by the verbs of its repair, and not by itself.",
+      {
+        errors: [{ pointer: "/expires_in_minutes", message: "does not go with a request for repair" }],
+      },
+    );
+  const summary = alerts?.[0]?.message ?? reason;
+  const issue = { category: "Other", summary, details: null } as const;
+  await openByOperator(tx, { node_id: node.id, machine_health_issue: issue, request: true, reason }, actor);
+}
 
 /**
  * The health overrides of an open repair follow the state of the repair. A person who changed a health override of an open repair by hand could

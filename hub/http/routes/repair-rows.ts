@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Repair, RepairDetail } from "../../../shared/api/repairs.ts";
+import type { Repair, RepairDetail, RepairMachine } from "../../../shared/api/repairs.ts";
 import { isoOrNull } from "../../db/queries/workflow-views.ts";
 import type { AllocationRow, RepairCase, RepairEventRow } from "../../db/schema/index.ts";
 import { verbsFrom } from "../../repair/case-moves.ts";
@@ -34,6 +34,7 @@ export const toRepair = (row: RepairCase): z.input<typeof Repair> => ({
 });
 
 export interface RepairFacts {
+  readonly machine: RepairMachine | null;
   readonly events: readonly RepairEventRow[];
   readonly checks: readonly FailedCheck[];
   /** The allocation whose tenant reported the fault, and the verdict of the sanitization record of the cleaning after this allocation. */
@@ -49,6 +50,7 @@ function sanitizedOf(reporter: RepairFacts["reporter"]): z.input<typeof RepairDe
 
 export const toRepairDetail = (row: RepairCase, facts: RepairFacts): z.input<typeof RepairDetail> => ({
   ...toRepair(row),
+  machine: facts.machine,
   sanitized: sanitizedOf(facts.reporter),
   failed_checks: facts.checks.map((one) => ({ ...one })),
   timeline: facts.events.map(({ occurredAt, type, attempt, actor, message, details }) => ({

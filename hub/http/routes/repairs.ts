@@ -28,6 +28,7 @@ import { reportRepair } from "../../repair/report-repair.ts";
 import { escalateRepair, requestRepair, withdrawRequest } from "../../repair/steer-repair.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
+import { readRepairMachine } from "./repair-machine.ts";
 import { toRepair, toRepairDetail } from "./repair-rows.ts";
 
 const RepairParams = z.strictObject({ id: RepairId });
@@ -43,7 +44,8 @@ async function detailOf(db: Db | Tx, row: RepairCase): Promise<z.input<typeof Re
       ? null
       : { status: allocation.status, verdict: await lastVerdictOfAllocation(db, nodeId, allocation.id) };
   const checks = state === "repaired" ? await checksOf(db, row) : [];
-  return toRepairDetail(row, { events: await listRepairEvents(db, id), checks, reporter });
+  const machine = await readRepairMachine(db, nodeId);
+  return toRepairDetail(row, { machine, events: await listRepairEvents(db, id), checks, reporter });
 }
 
 const list = readRoute({

@@ -37,8 +37,8 @@ describe("the health overrides of a node", () => {
     return answer.body;
   };
   const health = async (id: string) => (await api.ask("GET", `/api/v1/admin/nodes/${id}/health-overrides`)).body;
-  const remove = (id: string, source: string) =>
-    api.ask("POST", `/api/v1/admin/nodes/${id}/remove-health-override`, { source, reason: "over" });
+  const remove = (id: string, source: string, more: object = {}) =>
+    api.ask("POST", `/api/v1/admin/nodes/${id}/remove-health-override`, { source, reason: "over", ...more });
   const schedulable = async (id: string) => {
     const { body } = await api.ask("GET", `/api/v1/admin/nodes/${id}`);
     const { body: list } = await api.ask("GET", `/api/v1/admin/nodes?schedulable=true&hostname=${body.hostname}`);
@@ -168,6 +168,9 @@ describe("the health overrides of a node", () => {
     expect((await mustSet(id, { ...degraded, expected_revision: 1 })).health_overrides).toMatchObject([
       { revision: 2 },
     ]);
+    const removed = await remove(id, "degraded", { expected_revision: 1 });
+    expect([removed.status, removed.problem?.detail]).toEqual([412, expect.stringContaining("has revision 2")]);
+    expect((await remove(id, "degraded", { expected_revision: 2 })).status).toBe(200);
   });
 
   it("keep a tenant's allocation from a release without force", async () => {
@@ -182,6 +185,11 @@ describe("the health overrides of a node", () => {
       });
     expect(await mustSet(id, { template: "RequestOnlineRepair", message: "GPU 3" })).toMatchObject({
       prevents_release: true,
+    });
+    await mustSet(id, { template: "MarkHealthy" });
+    expect(await health(id), "no replacement hides what keeps the tenant's data").toMatchObject({
+      prevents_release: true,
+      prevents_allocations: false,
     });
     const refused = await release(false);
     expect([refused.status, refused.problem?.detail]).toEqual([409, expect.stringContaining("request-online-repair")]);

@@ -27,6 +27,8 @@ export function consoleRepairCases(stage: () => ConsoleStage): void {
     const fixers = await apiToken(stage().api.database, { ...token, name: "fixers-1", tenant: "fixers" });
     const team = await stage().operator("/repairs?state=requested", {}, fixers);
     await team.page.getByRole("link", { name: hostname }).click();
+    const machine = team.page.getByRole("region", { name: "The machine" });
+    await machine.getByText("SKU", { exact: true }).waitFor();
     const escalate = team.button(`Escalate ${what}`);
     await escalate.waitFor();
     expect(await escalate.getAttribute("aria-disabled")).toBe("true");

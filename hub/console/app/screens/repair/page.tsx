@@ -12,6 +12,7 @@ import { StatusBadge } from "../../parts/status-badge.tsx";
 import { counted, words } from "../../parts/tones.ts";
 import { attemptsOf, recentOf, WINDOW_DAYS } from "./attempts.ts";
 import { expectedOf, RISKS } from "./expected.ts";
+import { Machine } from "./machine.tsx";
 import classes from "./repair.module.css";
 import { type Repair, repairsOfNode, useRepair } from "./repair-questions.ts";
 import { repairRoute } from "./route.ts";
@@ -48,6 +49,7 @@ function Body({ one }: Part): ReactNode {
       />
       <Next one={one} />
       <Fault one={one} />
+      {one.machine === null ? null : <Machine machine={one.machine} />}
       <Lease one={one} recent={recentOf(attempts, useNow())} />
       <Acknowledged one={one} />
       <Attempts attempts={attempts} />
