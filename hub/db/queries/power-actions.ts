@@ -1,7 +1,7 @@
 import { RESTORED } from "../../../shared/health-report.ts";
 import type { NodeId, PowerActionId } from "../../../shared/ids.ts";
 import type { PowerActionState } from "../../../shared/power.ts";
-import { and, count, eq, gt, inArray, sql } from "../orm.ts";
+import { and, count, eq, gt, inArray, ne, sql } from "../orm.ts";
 import { type PowerAction, powerActions } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -61,12 +61,13 @@ export async function newestPowerActions(
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
+/** Counts the power actions that took or take the host's power away. Switching a host on, also for its cleaning, does not wear it out. */
 export async function countPowerActions(tx: Tx, nodeId: NodeId, withinSeconds: number): Promise<number> {
   const since = sql`now() - make_interval(secs => ${withinSeconds})`;
   const [row] = await tx
     .select({ actions: count() })
     .from(powerActions)
-    .where(and(eq(powerActions.nodeId, nodeId), gt(powerActions.requestedAt, since)));
+    .where(and(eq(powerActions.nodeId, nodeId), ne(powerActions.verb, "on"), gt(powerActions.requestedAt, since)));
   return row?.actions ?? 0;
 }
 

@@ -125,6 +125,38 @@ describe("every route that writes, for every role", () => {
     },
   );
 
+  const ofRepairs = whole.filter((route) => mayBe("repair", route));
+  it("repair systems write only about repairs, whose claim decides who may", () => {
+    expect(
+      ofRepairs.filter(({ path }) => !path.includes("/repairs/{id}")).map(({ operationId }) => operationId),
+    ).toEqual([]);
+    expect(ofRepairs.length).toBeGreaterThan(1);
+    const tenants = API_ROLES.filter(isRoleOfTenants).filter((role) => WRITES.some((route) => mayBe(role, route)));
+    expect(tenants, "roles of a tenant with a right to write").toEqual(["repair"]);
+  });
+
+  it.each(cases(ofRepairs))(
+    "%s refuses a repair system of another tenant than the one of the claim",
+    async (_, route) => {
+      const prepared = await prepare(route);
+      const claim = `update repair_cases set state = 'claimed', claimed_by = 'acme-1', repair_tenant = 'acme',
+      claim_until = now() + interval '1 hour' where id = $1`;
+      await api.database.database.pool.query(claim, [prepared.params["id"]]);
+      const before = await api.counts();
+      for (const sites of [null, prepared.sites]) {
+        const token = {
+          name: randomUUID(),
+          role: "repair",
+          sites: sites === null ? null : [...sites],
+          tenant: "other",
+        } as const;
+        const answer = await ask(route, prepared, await apiToken(api.database, token));
+        expect([answer.status, answer.problem?.code]).toEqual([404, "not_found"]);
+      }
+      expect(await api.counts()).toEqual(before);
+    },
+  );
+
   it("a limited token creates no node without a site, which would belong to nobody", async () => {
     const { site_id: _, ...body } = (await world.manualNodeRequest()) as { site_id: string };
     const token = await tokenOf("admin", await allSites());

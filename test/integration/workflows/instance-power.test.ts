@@ -119,11 +119,14 @@ describe("an instance", () => {
     await fleet.db.execute(sql`delete from repair_cases where node_id = ${nodeId}`);
     const ended = { state: "superseded", finishedAt: sql`now()` } as const;
     await fleet.db.update(powerActions).set(ended).where(eq(powerActions.id, bobs));
-    for (let n = 0; n < 5; n += 1) {
-      const { id: action } = await power.ask(id, "on");
+    // Switching a host on does not wear it out, so it neither counts nor is limited.
+    for (const verb of ["on", "on", "cycle", "off", "reboot", "off", "cycle"] as const) {
+      const { id: action } = await power.ask(id, verb);
       await fleet.db.update(powerActions).set(ended).where(eq(powerActions.id, action));
     }
-    expect(await refusal(id)).toBe("rate_limited");
+    for (const verb of ["off", "cycle", "reboot"] as const) expect(await refusal(id, verb)).toBe("rate_limited");
+    const { id: last } = await power.ask(id, "on");
+    await fleet.db.update(powerActions).set(ended).where(eq(powerActions.id, last));
     await fleet.db.update(powerActions).set({ requestedAt: sql`now() - interval '2 hours'` });
     await fleet.db.update(allocations).set({ status: "ending" }).where(eq(allocations.id, id));
     expect(await refusal(id)).toBe("conflict");
