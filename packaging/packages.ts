@@ -85,7 +85,7 @@ export const HUB: PackageSpec = {
     "usr/share/fish/vendor_completions.d/muster.fish": ["completion", "fish"],
     "usr/share/man/man1/muster.1": ["man"],
   },
-  docs: ["settings.md", "packages.md", "metrics.md"],
+  docs: ["settings.md", "packages.md", "operate.md", "audit.md", "adoption.md", "metrics.md"],
   carries: [AGENT.name],
   conffiles: ["/etc/muster/hub.env"],
   depends: [...RUNTIME, "adduser"],

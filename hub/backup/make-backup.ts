@@ -35,7 +35,10 @@ interface Source {
  */
 export async function makeBackup(source: Source, parent: string): Promise<Backup> {
   const work = join(parent, `.muster-backup-${process.pid}.partial`);
-  await mkdir(work, { mode: 0o700 });
+  await mkdir(work, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    throw new Error(`There is no folder ${parent} for the backup. Make the folder first, or name another one by --to.`);
+  });
   try {
     const made = await fill(source, work);
     await seal(work);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
@@ -263,6 +263,27 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     } finally {
       await hub.stop();
     }
+  });
+
+  it("contains a hub that makes and loads a backup of its embedded database from the package alone", async () => {
+    const home = homeOf(HUB);
+    const run = async (state: string, ...words: string[]): Promise<string> => {
+      const env = { MUSTER_STATE_DIR: join(folder, state), PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
+      const { stdout } = await execa(join(home, "runtime/node"), [join(home, "hub/main.js"), ...words], {
+        ...{ cwd: "/", extendEnv: false, env },
+      });
+      return stdout;
+    };
+    const safe = join(folder, "safe");
+    mkdirSync(safe);
+    // The test before has left the state of a hub that ran.
+    const backup = /^Backup: (.*)$/m.exec(await run("state", "backup", "--to", safe))?.[1] ?? "";
+    mkdirSync(join(folder, "restored/secrets"), { recursive: true, mode: 0o700 });
+    cpSync(join(folder, "state/secrets/key"), join(folder, "restored/secrets/key"));
+    expect(await run("restored", "restore", "--from", backup)).toContain("Restored the database as of");
+    for (const page of HUB.docs)
+      expect(statSync(unpacked(HUB.name, `usr/share/doc/${HUB.name}/${page}`)).size).toBeGreaterThan(1_000);
+    expect(HUB.docs).toContain("operate.md");
   });
 
   it.each(PACKAGES)("$name has maintainer scripts and a unit that pass their checkers", async (spec) => {

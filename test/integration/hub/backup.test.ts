@@ -151,6 +151,36 @@ describe("backup and restore", { timeout: 300_000 }, () => {
     );
   });
 
+  it("bring an outside database into an embedded one, as the exercise of a loss does, and back", async () => {
+    const [state, drill] = [join(folder, "hub"), join(folder, "drill")];
+    await makeStore(state);
+    const before = await rowsOf(source);
+    const backup = await backUp(state);
+    mkdirSync(join(drill, "secrets"), { recursive: true, mode: 0o700 });
+    cpSync(join(state, "secrets/key"), join(drill, "secrets/key"));
+    const embedded = async (...words: string[]): Promise<string> => {
+      const command = runHubCommand(words, { DATABASE_URL: "", MUSTER_STATE_DIR: drill });
+      commands.push(command);
+      const { status, told } = await command.ended;
+      expect({ status, told }).toEqual({ status: 0, told: expect.any(String) });
+      return told;
+    };
+    const told = await embedded("restore", "--from", backup, "--without-holds");
+    expect(told).toMatch(/Restored the database as of/);
+    expect(told).not.toMatch(/missing/i);
+    const nowhere = await run(["backup", "--to", join(folder, "again")], source, state).ended;
+    expect(nowhere).toEqual({
+      status: 1,
+      told: expect.stringMatching(/There is no folder .*again for the backup\. Make/),
+    });
+    mkdirSync(join(folder, "again"));
+    const again = /^Backup: (.*)$/m.exec(await embedded("backup", "--to", join(folder, "again")))?.[1] ?? "";
+    const { status, told: back } = await restore(again, state, "--without-holds");
+    expect({ status, told: back }).toMatchObject({ status: 0 });
+    const after = await rowsOf(target);
+    expect(before.filter((row) => !after.includes(row))).toEqual([]);
+  });
+
   it("leave the database as it is when a backup is damaged, of a newer version, or of another store", async () => {
     const state = join(folder, "hub");
     await makeStore(state);
