@@ -7,23 +7,31 @@ const TELL_EVERY_MS = 60_000;
 const MOST_KEYS = 1_000;
 const OTHERS = "others";
 
-interface Account {
+/** The largest number of events of one key that the hub keeps until their report; of further ones it keeps the last. */
+const MOST_KEPT = 20;
+
+interface Account<T> {
   toldAt: number;
   untold: number;
+  /** Events of the key that are not reported yet, the last one at the end. */
+  kept: T[];
   /** The timer at whose end the hub reports the events that it has counted but not reported. */
   timer: NodeJS.Timeout | null;
 }
 
 interface Options<T> {
-  /** Reports the last one of `count` events with the same key; `key` is `OTHERS` for all keys that share one counter. */
-  readonly tell: (key: string, last: T, count: number) => void;
+  /**
+   * Reports `count` events with the same key; `key` is `OTHERS` for all keys that share one counter. `kept` has at most `MOST_KEPT` of the events, in
+   * their order, and always the last one.
+   */
+  readonly tell: (key: string, kept: readonly [T, ...T[]], count: number) => void;
   readonly now?: (() => number) | undefined;
   readonly tellEveryMs?: number | undefined;
 }
 
 /** Reports the first event with a given key at once, and the next events with the same key together after an interval. */
 export class BoundedReports<T> {
-  readonly #accounts = new Map<string, Account>();
+  readonly #accounts = new Map<string, Account<T>>();
   readonly #tell: Options<T>["tell"];
   readonly #now: () => number;
   readonly #tellEveryMs: number;
@@ -39,18 +47,21 @@ export class BoundedReports<T> {
     for (const [known, { toldAt }] of this.#accounts)
       if (now - toldAt > 2 * this.#tellEveryMs) this.#accounts.delete(known);
     const key = this.#accounts.has(wanted) || this.#accounts.size < MOST_KEYS ? wanted : OTHERS;
-    const account = this.#accounts.get(key) ?? { toldAt: Number.NEGATIVE_INFINITY, untold: 0, timer: null };
+    const account = this.#accounts.get(key) ?? { toldAt: Number.NEGATIVE_INFINITY, untold: 0, kept: [], timer: null };
     this.#accounts.set(key, account);
     account.untold += 1;
+    if (account.kept.length === MOST_KEPT) account.kept.pop();
+    account.kept.push(about);
     const untilMs = account.toldAt + this.#tellEveryMs - now;
-    if (untilMs <= 0) this.#report(key, account, about);
-    else account.timer ??= setTimeout(() => this.#report(key, account, about), untilMs).unref();
+    if (untilMs <= 0) this.#report(key, account);
+    else account.timer ??= setTimeout(() => this.#report(key, account), untilMs).unref();
   }
 
-  #report(key: string, account: Account, about: T): void {
+  #report(key: string, account: Account<T>): void {
     if (account.timer !== null) clearTimeout(account.timer);
-    const count = account.untold;
-    Object.assign(account, { toldAt: this.#now(), untold: 0, timer: null });
-    this.#tell(key, about, count);
+    const { untold, kept } = account;
+    Object.assign(account, { toldAt: this.#now(), untold: 0, kept: [], timer: null });
+    const [first, ...others] = kept;
+    if (first !== undefined) this.#tell(key, [first, ...others], untold);
   }
 }

@@ -16,7 +16,11 @@ export class FailedLogins {
 
   constructor(deps: Pick<ApiDependencies, "inTx" | "log">, now?: () => number, tellEveryMs?: number) {
     this.#deps = deps;
-    this.#reports = new BoundedReports({ tell: (key, last, count) => this.#tell(key, last, count), now, tellEveryMs });
+    this.#reports = new BoundedReports({
+      tell: (key, kept, count) => this.#tell(key, kept.at(-1) ?? kept[0], count),
+      now,
+      tellEveryMs,
+    });
   }
 
   /** Reports the first failed login of an address at once, and the address's next failed logins together after a minute. */

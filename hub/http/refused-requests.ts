@@ -49,7 +49,7 @@ export class RefusedRequests {
 
   constructor(deps: Pick<ApiDependencies, "inTx" | "log">, now?: () => number) {
     this.#deps = deps;
-    this.#reports = new BoundedReports({ tell: (_key, last, count) => this.#tell(last, count), now });
+    this.#reports = new BoundedReports({ tell: (_key, kept, count) => this.#tell(kept, count), now });
   }
 
   note(request: AuditedRequest, code: ApiErrorCode): void {
@@ -57,9 +57,12 @@ export class RefusedRequests {
     this.#reports.note(JSON.stringify([request.source.actor, request.operationId, code]), { ...request, code });
   }
 
-  #tell({ source, operationId, target, code }: Refusal, requests: number): void {
+  #tell(kept: readonly [Refusal, ...Refusal[]], requests: number): void {
     const { log, inTx } = this.#deps;
-    const entry = { ...source, action: operationId, target, reason: null, details: { requests } };
+    const { source, operationId, target, code } = kept.at(-1) ?? kept[0];
+    const targets = [...new Set(kept.map((one) => one.target))];
+    const details = { requests, ...(targets.length > 1 ? { targets } : {}) };
+    const entry = { ...source, action: operationId, target, reason: null, details };
     inTx((tx) => recordAudit(tx, { ...entry, outcome: "refused", errorCode: code })).catch((error: unknown) =>
       log.warn("a refused request could not be audited", { operation: operationId, error }),
     );

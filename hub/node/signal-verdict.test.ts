@@ -40,6 +40,22 @@ describe("a signal about a node", () => {
     expect(outcome({ conditions: conditions.slice(0, 1), generation: 2 }, NODE, [], false)).toBe("applied");
   });
 
+  it("that is applied in part says of which conditions it is not, and why", () => {
+    const conditions = [
+      reported("2026-01-01T09:59:59Z", "True", "a.before"),
+      reported("2026-01-01T11:00:00Z", "True", "b.late"),
+      reported(NOON, "True", "c.conflicting"),
+      reported(NOON, "True", "d.applied"),
+    ];
+    const known = [held({ type: "b.late" }), held({ type: "c.conflicting", status: "False" })];
+    const { outcome: what, conditions: applied, detail } = judgeSignal({ conditions }, NODE, known, false);
+    expect([what, applied.map(({ type }) => type)]).toEqual(["applied", ["d.applied"]]);
+    expect(detail).toBe(
+      "not applied: a.before (observed before the node's generation began), b.late (the node has a newer report), c.conflicting (another report about the same moment says a worse status)",
+    );
+    expect(judgeSignal({ conditions: conditions.slice(3) }, NODE, known, false).detail).toBeNull();
+  });
+
   const [before, after] = ["2026-01-01T11:59:59Z", "2026-01-01T12:00:01Z"];
   const BY_STATUS: readonly [ConditionStatus, ConditionStatus, string][] = [
     ["True", "True", "applied"],
@@ -68,7 +84,7 @@ describe("a signal about a node", () => {
     expect(judgeSignal({ conditions }, NODE, [held()], false)).toEqual({
       outcome: "applied",
       conditions: conditions.slice(1),
-      detail: null,
+      detail: "not applied: fabric.ready (the node has a newer report)",
     });
     const both = [held({ status: "False" }), held({ type: "disk.ok" })];
     const mixed = [reported(NOON), reported(before, "True", "disk.ok")];

@@ -16,7 +16,12 @@ export interface HeldReport {
 }
 
 export type Judged =
-  | { readonly outcome: "applied"; readonly conditions: readonly ReportedCondition[]; readonly detail: null }
+  | {
+      readonly outcome: "applied";
+      readonly conditions: readonly ReportedCondition[];
+      /** The conditions of the signal that were not applied, each with why; null if all were. */
+      readonly detail: string | null;
+    }
   | { readonly outcome: "stale" | "early" | "late" | "conflicting"; readonly conditions: []; readonly detail: string };
 
 /** Of two reports about one condition at the same moment, the worse one counts, as in `writeConditions`. */
@@ -57,11 +62,29 @@ export function judgeSignal(
     return kept("stale", `the signal was observed before the node's generation began at ${node.begunAt.toISOString()}`);
   const fates = ofNow.map((one) => fateOf(one, held, node.generation));
   const conditions = ofNow.filter((_, index) => fates[index] === "applied");
-  if (conditions.length > 0) return { outcome: "applied", conditions, detail: null };
+  if (conditions.length > 0) {
+    const before = signal.conditions.filter((one) => !ofNow.includes(one));
+    const left = [
+      ...before.map(({ type }) => `${type} (${BEFORE})`),
+      ...ofNow.flatMap(({ type }, index) => {
+        const fate = fates[index] ?? "applied";
+        return fate === "applied" ? [] : [`${type} (${WHY[fate]})`];
+      }),
+    ];
+    const detail = left.length === 0 ? null : `not applied: ${left.join(", ")}`.slice(0, MOST_DETAIL);
+    return { outcome: "applied", conditions, detail };
+  }
   return fates.includes("conflicting")
-    ? kept("conflicting", "another report about the same moment says a worse status")
+    ? kept("conflicting", WHY.conflicting)
     : kept("late", "the node has newer reports of all conditions of the signal");
 }
+
+const MOST_DETAIL = 1_000;
+const BEFORE = "observed before the node's generation began";
+const WHY = {
+  late: "the node has a newer report",
+  conflicting: "another report about the same moment says a worse status",
+} as const;
 
 function fateOf(
   one: ReportedCondition,

@@ -118,22 +118,25 @@ describe("refused requests", () => {
     const time = { now: 0 };
     const refused = new RefusedRequests({ ...api.database.database, log: quietLog }, () => time.now);
     const who = { source: { actor: "eve", role: "viewer", requestId: "r" }, isLimited: false };
-    const note = (operationId: string) => refused.note({ ...who, operationId, target: "nodes" }, "forbidden");
-    for (let n = 0; n < 40; n += 1) note("drainNode");
+    const note = (operationId: string, target = "nodes") => refused.note({ ...who, operationId, target }, "forbidden");
+    for (let n = 0; n < 40; n += 1) note("drainNode", `nodes/${n % 30}`);
     note("cordonNode");
     refused.note({ ...who, operationId: "listNodes", target: "nodes" }, "not_found");
     refused.note({ ...who, isLimited: true, operationId: "getNode", target: "nodes" }, "not_found");
     time.now += 61_000;
-    note("drainNode");
+    note("drainNode", "nodes/last");
     const rows = await until("all entries", async () => {
       const items = await list("actor=eve");
       return items.length >= 4 ? items : undefined;
     });
-    expect(rows.map(({ action, details }) => `${action} ${JSON.stringify(details)}`).sort()).toEqual([
-      'cordonNode {"requests":1}',
-      'drainNode {"requests":1}',
-      'drainNode {"requests":40}',
-      'getNode {"requests":1}',
+    const told = rows.map(({ action, target, details }) => `${action} ${target} ${JSON.stringify(details)}`).sort();
+    // The report keeps nineteen of the first targets, and always the last one.
+    const targets = [...Array.from({ length: 19 }, (_, n) => `nodes/${n + 1}`), "nodes/last"];
+    expect(told).toEqual([
+      'cordonNode nodes {"requests":1}',
+      'drainNode nodes/0 {"requests":1}',
+      `drainNode nodes/last ${JSON.stringify({ targets, requests: 40 })}`,
+      'getNode nodes {"requests":1}',
     ]);
   });
 });
