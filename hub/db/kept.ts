@@ -23,6 +23,8 @@ export const KEPT_OF_A_NODE = {
     agent_noisy: 50,
     condition_stale: 100,
     readiness_lapsed: 100,
+    /** A machine that somebody switches off and on again in MAAS causes drift each time. */
+    drift: 200,
     /** The limit for events of type `status_changed` counts only the changes that the hub makes because of an agent's heartbeats. */
     status_changed: 200,
   },

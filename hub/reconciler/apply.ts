@@ -9,6 +9,7 @@ import type { Tx } from "../db/tx.ts";
 import { hostAddresses } from "../maas/host-address.ts";
 import type { MaasUser } from "../maas/same-owner.ts";
 import { moveNode } from "../node/move-node.ts";
+import { recordDriftEnd, recordDriftFound } from "./drift-history.ts";
 import { isAcknowledged, stepOf } from "./drift-record.ts";
 import type { FollowUp } from "./follow-up.ts";
 import { driftStatusOf, type Judged } from "./judged.ts";
@@ -165,6 +166,7 @@ async function resolve(
   await writeDrift(tx, node.id, { driftDetected: false, driftAcknowledged: acknowledged, resolved: true });
   const rule = before?.rule ?? judged.judgement.findings[0]?.rule;
   if (rule === undefined) return;
+  await recordDriftEnd(tx, node.id, rule, "healed");
   await recordDomainEvent(tx, {
     type: "node.drift.resolved",
     subject: `nodes/${node.id}`,
@@ -174,6 +176,7 @@ async function resolve(
 
 async function tell(tx: Tx, { row: { node, state } }: Judged, details: DriftDetails): Promise<void> {
   const { rule, severity, action, maas_status, expected, message, held_back } = details;
+  await recordDriftFound(tx, node.id, details);
   await recordDomainEvent(tx, {
     type: "node.drift.detected",
     subject: `nodes/${node.id}`,

@@ -13,6 +13,7 @@ import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { MaasMachineRow, Node, NodeMaasState } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
+import { type DriftEnd, recordDriftEnd } from "./drift-history.ts";
 
 export interface Resolution {
   readonly prior: { readonly status: NodeStatus; readonly drift: DriftDetails | null };
@@ -117,18 +118,20 @@ export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason
 const isDeployed = (machine: MaasMachineRow | null): boolean =>
   machine !== null && !machine.absent && machine.status === MAAS_STATUS.deployed;
 
-const tellResolved = (
+async function tellResolved(
   tx: Tx,
   node: Node,
   { siteId }: NodeMaasState,
   rule: DriftDetails["rule"],
-  how: "acknowledged" | "returned_to_service",
-): Promise<void> =>
-  recordDomainEvent(tx, {
+  how: Exclude<DriftEnd, "healed">,
+): Promise<void> {
+  await recordDriftEnd(tx, node.id, rule, how);
+  await recordDomainEvent(tx, {
     type: "node.drift.resolved",
     subject: `nodes/${node.id}`,
     data: { node_id: node.id, hostname: node.hostname, site_id: siteId, rule, how },
   });
+}
 
 export const conflict = (node: Node, why: string): ApiError =>
   new ApiError("conflict", `Node ${node.hostname} ${why}.`, {

@@ -148,11 +148,13 @@ export async function setNodeLocation(
   tx: Tx,
   nodeId: NodeId,
   location: Partial<NodeLocation & Pick<Node, "assetTag">>,
-): Promise<void> {
-  await tx
+): Promise<Node | null> {
+  const [node] = await tx
     .update(nodes)
     .set({ ...location, locationVersion: sql`${nodes.locationVersion} + 1`, updatedAt: sql`now()` })
-    .where(eq(nodes.id, nodeId));
+    .where(eq(nodes.id, nodeId))
+    .returning();
+  return node ?? null;
 }
 
 /** Gives a node the location that the request for its onboarding named; a request without a location changes nothing. */
@@ -161,6 +163,11 @@ export async function takeLocationOfOnboarding(tx: Tx, nodeId: NodeId, id: Workf
     update nodes n set room = o.room, rack = o.rack, unit = o.unit, location_version = location_version + 1, updated_at = now()
     from node_onboardings o
     where n.id = ${nodeId} and o.onboarding_id = ${id} and (o.room is not null or o.rack is not null)`);
+}
+
+/** A node with its place and asset tag after a request, which changed them or found them so. */
+export interface PlacedNode extends NodeLocation, Pick<Node, "id" | "hostname" | "assetTag"> {
+  readonly isChanged: boolean;
 }
 
 export interface PlacedHost extends NodeLocation {
@@ -174,8 +181,8 @@ export async function setLocationsByHostname(
   tx: Tx,
   siteId: SiteId,
   hosts: readonly PlacedHost[],
-): Promise<Pick<Node, "id" | "hostname">[]> {
-  const { rows } = await tx.execute<Pick<Node, "id" | "hostname">>(sql`
+): Promise<PlacedNode[]> {
+  const { rows } = await tx.execute<PlacedNode & Record<string, unknown>>(sql`
     with given as (
       select g.*, item ? 'asset_tag' as is_tagged from jsonb_array_elements(${JSON.stringify(hosts)}::jsonb) item
         cross join lateral jsonb_to_record(item) as g (hostname text, room text, rack text, unit int, asset_tag text)),
@@ -187,8 +194,10 @@ export async function setLocationsByHostname(
       update nodes n set room = f.room, rack = f.rack, unit = f.unit, asset_tag = f.asset_tag,
         location_version = location_version + 1, updated_at = now()
       from found f
-      where n.id = f.id and (n.room, n.rack, n.unit, n.asset_tag) is distinct from (f.room, f.rack, f.unit, f.asset_tag))
-    select id, hostname from found`);
+      where n.id = f.id and (n.room, n.rack, n.unit, n.asset_tag) is distinct from (f.room, f.rack, f.unit, f.asset_tag)
+      returning n.id)
+    select f.id, f.hostname, f.room, f.rack, f.unit, f.asset_tag as "assetTag", c.id is not null as "isChanged"
+    from found f left join changed c on c.id = f.id`);
   return rows;
 }
 

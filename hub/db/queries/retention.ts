@@ -37,7 +37,13 @@ const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
  * A node's status changes count as history, whoever made them. The events of stale conditions and of passed time limits explain status changes, so
  * retention keeps these kinds of events for the same time.
  */
-const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale", "readiness_lapsed"];
+const HISTORY: readonly HostEvent[] = [
+  "session_opened",
+  "status_changed",
+  "condition_stale",
+  "readiness_lapsed",
+  "drift",
+];
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 

@@ -37,6 +37,8 @@ export const nodeEvents = pgTable(
         "external_provisioning",
         "machine_bound",
         "machine_unbound",
+        "drift",
+        "located",
       ],
     }).notNull(),
     fromStatus: text("from_status", { enum: NODE_STATUSES }),

@@ -6,9 +6,9 @@ import { noteAsker } from "../../db/committed.ts";
 import { recordAudit } from "../../db/queries/audit-logs.ts";
 import { readSite } from "../../db/queries/maas-sites.ts";
 import { countMatchingNodes, listMatchingNodes, lockMatchingNodes } from "../../db/queries/node-selection.ts";
-import { setNodeLocation } from "../../db/queries/nodes.ts";
 import type { Node } from "../../db/schema/index.ts";
 import { inSavepoint, inUndoneSavepoint, type Tx } from "../../db/tx.ts";
+import { locate } from "../../node/locate.ts";
 import { mustBeExpected } from "../../workflows/decommission/start-decommission-batch.ts";
 import { HOSTS_AT_ONCE } from "../../workflows/engine/batch-verbs.ts";
 import { type Audit, type Call, type Route, sourceOf, writeRoute } from "../route.ts";
@@ -39,7 +39,7 @@ interface Applied {
 async function applyToOne(call: Request, tx: Tx, node: Node): Promise<Applied> {
   const { action } = call.body;
   if (action.verb === "set_location") {
-    const audit = await setLocation(tx, node, action);
+    const audit = await setLocation(tx, node, action, call.actor.name);
     return { action: "updateNode", audit, change: NodeChange.parse(audit.details) };
   }
   if (action.verb === "remove_health_override") {
@@ -68,12 +68,13 @@ async function setLocation(
   tx: Tx,
   node: Node,
   { location, reason }: BulkAction & { readonly verb: "set_location" },
+  by: string,
 ): Promise<Audit> {
   if (node.status === "deleted")
     throw new ApiError("conflict", `Node ${node.hostname} is deleted, so its host stands nowhere.`);
   const { room = node.room, rack = node.rack } = location;
   const expected = { room, rack, unit: rack === node.rack ? node.unit : null };
-  await setNodeLocation(tx, node.id, expected);
+  await locate(tx, node, expected, by);
   const prior = { room: node.room, rack: node.rack, unit: node.unit };
   return { target: `nodes/${node.id}`, reason, details: { prior, expected } };
 }

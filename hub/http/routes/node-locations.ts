@@ -5,7 +5,8 @@ import { NodePatch, NodeSummary } from "../../../shared/api/nodes.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { readSite } from "../../db/queries/maas-sites.ts";
 import type { NodeRow } from "../../db/queries/node-reads.ts";
-import { lockNode, setLocationsByHostname, setNodeLocation } from "../../db/queries/nodes.ts";
+import { lockNode } from "../../db/queries/nodes.ts";
+import { locate, locateByHostname } from "../../node/locate.ts";
 import { Versioned, writeRoute } from "../route.ts";
 import { mustFindNode, toSummary, versionOf } from "./nodes.ts";
 import { changedMeanwhile, mustMatch, unknownSite } from "./rows.ts";
@@ -26,13 +27,13 @@ const updateNode = writeRoute({
   body: NodePatch,
   status: 200,
   response: NodeSummary,
-  write: async ({ params, body, ifMatch }, tx) => {
+  write: async ({ params, body, ifMatch, actor }, tx) => {
     const expected = mustMatch(ifMatch);
     const node = await lockNode(tx, params.id);
     if (node === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
     if (versionOf(node) !== expected) throw changedMeanwhile("node");
     const { location, asset_tag: assetTag } = body;
-    await setNodeLocation(tx, node.id, { ...location, ...(assetTag === undefined ? {} : { assetTag }) });
+    await locate(tx, node, { ...location, ...(assetTag === undefined ? {} : { assetTag }) }, actor.name);
     const now = await mustFindNode(tx, node.id);
     return {
       body: new Versioned(toSummary(now), versionOf(now.node)),
@@ -53,10 +54,10 @@ const setNodeLocations = writeRoute({
   body: LocationsSet,
   status: 200,
   response: LocationsWritten,
-  write: async ({ body }, tx) => {
+  write: async ({ body, actor }, tx) => {
     const site = await readSite(tx, body.site_id);
     if (site === null) throw unknownSite(body.site_id);
-    const found = await setLocationsByHostname(tx, site.id, body.items);
+    const found = await locateByHostname(tx, site.id, body.items, actor.name);
     const idOf = new Map(found.map(({ id, hostname }) => [hostname, id]));
     const results = body.items.map(({ hostname }) => ({
       hostname,

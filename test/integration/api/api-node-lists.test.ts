@@ -121,6 +121,18 @@ describe("the list of nodes", () => {
     expect(await names("placed=true")).toEqual(["c02u01"]);
     expect(await names("placed=false&rack=r9")).toEqual(["c01u02"]);
     expect((await api.ask("GET", `${NODES}/facets?placed=false`)).body.total).toBe(3);
+    const history = async (hostname: string) => {
+      const { body: node } = await api.ask("GET", `${NODES}/${ids[hostname]}/lifecycle?kind=event&limit=100`);
+      const events: { what: string; message: string; by: string }[] = node.items;
+      return events.flatMap(({ what, message, by }) => (what === "located" ? [`${by}: ${message}`] : []));
+    };
+    expect(await history("c02u01")).toEqual(["operator:admin: rack r9, unit 1; no asset tag"]);
+    await api.ask("POST", `${NODES}/locations`, { site_id: siteId, items: [items[0]] });
+    expect(await history("c02u01"), "a request that changes nothing").toHaveLength(1);
+    const path = `${NODES}/${ids["c02u01"]}`;
+    const etag = { "if-match": (await api.ask("GET", path)).headers.get("etag") ?? "" };
+    await api.ask("PATCH", path, { asset_tag: "INV-9" }, etag);
+    expect((await history("c02u01")).at(-1)).toBe("operator:admin: rack r9, unit 1; asset tag INV-9");
     const twice = await api.ask("POST", `${NODES}/locations`, { site_id: siteId, items: [items[0], items[0]] });
     expect(twice.problem.errors?.[0]).toEqual({ pointer: "/items/1/hostname", message: "is named twice" });
   });

@@ -27,6 +27,12 @@ const reseedsOf = (nodeId: NodeId) =>
     .select()
     .from(tasks)
     .where(and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.hw_sync_reseed")));
+/** What the node's history says about its drift. */
+const historyOf = async (nodeId: NodeId) => {
+  const ofDrift = and(eq(nodeEvents.nodeId, nodeId), eq(nodeEvents.type, "drift"));
+  const rows = await fleet.db.select().from(nodeEvents).where(ofDrift).orderBy(nodeEvents.id);
+  return rows.map(({ owner, message }) => `${owner}: ${message}`);
+};
 const resolve = (nodeId: NodeId, action: "acknowledge" | "return_to_service") =>
   fleet.inTx((tx) => resolveDrift(tx, nodeId, { action, reason: "seen" }, "ann", new Date()));
 
@@ -116,6 +122,10 @@ describe("a node in service", () => {
     });
     expect(healed.driftResolvedAt).not.toBeNull();
     expect(await typesOf(nodeId)).toContain("node.drift.resolved");
+    expect((await historyOf(nodeId)).slice(-2)).toEqual([
+      expect.stringMatching(/^reconciler: found recommissioned_outside \(\w+\): ./),
+      "reconciler: recommissioned_outside is over: the node and its machine in MAAS agree again",
+    ]);
     fleet.status(machine, "testing");
     expect(await fleet.drifted(nodeId, "recommissioned_outside")).toMatchObject({ driftResolvedAt: null });
   });
@@ -228,6 +238,9 @@ describe("a quarantine by the reconciler", () => {
     await fleet.drifted(nodeId, "agent_offline");
     expect(await resolve(nodeId, "return_to_service")).toMatchObject({ status: "active" });
     expect(await fleet.node(nodeId)).toMatchObject({ status: "active", quarantinedAt: null });
+    expect((await historyOf(nodeId)).at(-1)).toBe(
+      "operator: agent_offline is over: a person returned the node to service",
+    );
   });
 
   it("does not return for the same owner after a person has ended it", async () => {
