@@ -31,7 +31,7 @@ export interface AgentParts {
 }
 
 const HEALTH_EVERY_MS = 30_000;
-/** At this age of the agent's last readiness report, the next health check repeats the report even if nothing has changed. */
+/** If the agent's last readiness report is this old, the agent's next health check repeats the report even if nothing has changed. */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
  * The interval of the agent's health checks until the host's first boot has ended well. Until the first boot has ended, health checks are frequent,
@@ -136,7 +136,7 @@ export class Agent {
     let failures = 0;
     for (let first = true; !this.#stop.signal.aborted; first = false) {
       const { beforeMs, afterMs } = attemptPlan(failures, Math.random());
-      // After its start the agent connects to the hub at once, because hosts do not boot in step.
+      // After its start the agent connects to the hub without a random pause, because hosts do not all boot at the same moment.
       if (!first) await this.#pause(beforeMs);
       const end = await this.#attempt(failures);
       if (end === null || end.reason === "bad_frame") {
@@ -149,7 +149,7 @@ export class Agent {
     }
   }
 
-  /** Returns null if the hub sent no welcome frame. */
+  /** Makes one attempt to connect to the hub, and returns null if the hub sent no welcome frame. */
   async #attempt(failures: number): Promise<ChannelEnd | null> {
     const { log } = this.#parts;
     try {
@@ -217,7 +217,10 @@ export class Agent {
     }
   }
 
-  /** Asks the hub for its chain of trust statements when the hub shows an untrusted CA, for example after a CA rotation (decision I6). */
+  /**
+   * If the hub shows a CA that the host does not trust, for example after a CA rotation, `#askForTrust` asks the hub for its chain of signed
+   * statements about its CAs (decision I6).
+   */
   async #askForTrust(error: unknown): Promise<void> {
     if (!isOtherCa(error)) return;
     const { trust, log } = this.#parts;

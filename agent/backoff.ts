@@ -9,9 +9,9 @@ export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * The agent waits both before an attempt to connect and after a failed attempt. The attempt comes at a random time within the window of `windowMs`
- * (`random` is in [0, 1)), so the waits before and after the attempt together last `windowMs`. Without a wait after a failed attempt, the random
- * delays of many agents would add up to a common time.
+ * The agent waits both before an attempt to connect and after a failed attempt. Each attempt to connect to the hub comes at a random time within a
+ * window of `windowMs` (`random` is in [0, 1)), so the waits before and after the attempt together last `windowMs`. Without the wait after a failed
+ * attempt to connect, each agent would add up random delays, and the sums of many agents would gather around one time.
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
   const window = windowMs(failures);

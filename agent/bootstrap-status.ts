@@ -49,7 +49,7 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])
     .filter((part) => !statuses.includes(`${part}.status`));
-  // Scripts of other programs may have names like those of bootstrap parts, but only Muster's parts name the folder of status files.
+  // Scripts of other programs may have names like those of bootstrap parts, but only Muster's parts contain the path of the folder of status files.
   const texts = await Promise.all(scripts.map((part) => system.read(`${SCRIPTS}/${part}.sh`)));
   return scripts
     .filter((_part, at) => texts[at]?.includes("/var/lib/muster/bootstrap"))

@@ -13,8 +13,8 @@ import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 
 /**
- * The bootstrap part that installs the agent also reads `identity.json`, and keeps the agent's files if the file contains the part's own node and
- * generation.
+ * The part of the bootstrap that installs the agent also reads `identity.json`, and keeps the agent's files if `identity.json` contains the node and
+ * generation of this bootstrap.
  */
 const IdentityFile = z.object({
   node_id: NodeId,

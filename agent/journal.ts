@@ -38,7 +38,7 @@ export class Journal {
    * runs on, reports the fault and accepts no order.
    */
   #handle: FileHandle | null = null;
-  /** The journal's next write starts behind the complete lines, so it overwrites the remains of a failed write. */
+  /** The position at which the journal writes next: directly after its last complete line, so that it overwrites the remains of a failed write. */
   #size = 0;
   #compactAt = COMPACT_BYTES;
   #fault: string | null = null;
@@ -92,7 +92,8 @@ export class Journal {
 
   /**
    * Resolves when the journal's record is on disk. If the disk is full, the promise of `record` rejects, and the caller may not continue with the
-   * task. The journal drops a record with an older epoch than the newest known one, because a task's epoch never decreases.
+   * task. The journal drops a record with an older epoch (delivery number of a task) than the newest known one, because a task's epoch never
+   * decreases.
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));
@@ -117,8 +118,8 @@ export class Journal {
     remember(this.#latest, entry);
     if (this.#size < this.#compactAt) return;
     forgetOldest(this.#latest);
-    // If the rewrite of the journal fails, the old file, which already contains the new record, stays in use. The next failed write to the journal
-    // file reports the fault of the disk.
+    // If the rewrite of the journal fails, the old file, which already contains the new record, stays in use. If the disk is faulty, the next failed
+    // write to the journal file reports it.
     await this.#rewrite().catch(() => undefined);
     this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
   }

@@ -61,7 +61,7 @@ class Poll {
     void this.#sending.finally(() => this.#stop.abort());
   }
 
-  /** The agent's next channel repeats frames that the ended long poll did not send, perhaps with another certificate. */
+  /** The agent's next connection to the hub, perhaps with another certificate, repeats the frames that the ended long poll did not send. */
   run(): Promise<ChannelEnd> {
     return this.#poll().finally(() => {
       this.#over = true;

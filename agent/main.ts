@@ -38,7 +38,8 @@ async function uninstallIfMarked(system: System): Promise<void> {
   process.exit(UNINSTALLED_STATUS);
 }
 
-// The agent's program also runs as a worker process (decision C6). Only a worker process loads the code that performs work.
+// The agent's program also runs as a worker process, which does the work that may hang (decision C6). The agent's own process never loads the code of
+// the work that a worker process does.
 if (process.argv[2] === WORKER_ARGUMENT) {
   const { runWorker } = await import("./worker.ts");
   process.exit(await runWorker(process.argv.slice(3)));

@@ -20,14 +20,17 @@ export interface RunnerOptions {
   readonly keys: () => readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly now: () => Date;
-  /** Sends a frame if a channel to the hub is open. After the hub's next welcome frame, the runner repeats results that it could not send. */
+  /**
+   * Sends a frame if a channel to the hub is open. After the hub's next welcome frame, the agent's task runner repeats the task results that it could
+   * not send.
+   */
   readonly send: (frame: AgentFrame) => void;
   /**
    * Called when the hub has accepted the result of a task whose effect waits for the acceptance (`effectOnceAccepted`). When the promise of
-   * `onAccepted` resolves, the agent has stored on disk that it must carry out the task's effect.
+   * `onAccepted` resolves, the agent has recorded on disk that it must carry out the effect of the task whose result the hub has accepted.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
-  /** Resolves when the agent's health checks no longer use hardware or drivers that a task of the lane `work` may change. */
+  /** Resolves when the agent's health checks no longer use hardware or drivers that a task may change. */
   readonly beforeWork?: () => Promise<void>;
   readonly works: Pick<Workers, "inputToContinue" | "forget" | "forgetAllBut">;
   readonly log: Log;
@@ -51,10 +54,10 @@ interface Job {
 const STOP_WITHIN_MS = 5_000;
 
 /**
- * Carries out orders: the runner verifies, records and runs each order once, and repeats the reply until the hub acknowledges it. Orders of the lane
- * `work`, which change the host, run one after the other. Orders of the lane `look`, which only read the host, also run one after the other, but
- * beside those of the lane `work`. A task that started before a restart of the agent and has no recorded end becomes `interrupted`. A task whose work
- * runs outside the agent's process continues over a restart of the agent.
+ * Carries out the hub's orders: the runner verifies, records and runs each order once, and repeats the reply until the hub acknowledges it. Orders in
+ * the lane (queue) `work`, which change the host, run one after the other. Orders in the lane (queue) `look`, which only read the host, run one after
+ * the other, but at the same time as those in the lane `work`. A task that started before a restart of the agent and has no recorded end becomes
+ * `interrupted`. A task whose work runs outside the agent's process continues over a restart of the agent.
  */
 export class Runner {
   readonly #options: RunnerOptions;
@@ -62,7 +65,10 @@ export class Runner {
   /** Replies of tasks that the journal could not store. After a restart of the agent, a task without a stored reply becomes `interrupted`. */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
-  /** For each lane (`work` or `look`), a promise that resolves at the end of the last accepted order; the next order waits for it. */
+  /**
+   * For each lane (queue) of tasks, `work` or `look`, a promise that resolves at the end of the last accepted order; the lane's next order waits for
+   * it.
+   */
   readonly #lanes = new Map<TaskLane, Promise<void>>();
   readonly #atWork = new Set<Promise<void>>();
   #stopping = false;
@@ -70,7 +76,7 @@ export class Runner {
     this.#options = options;
   }
 
-  /** True while a task of the lane `work` runs. */
+  /** True while a task that changes the host (lane `work`) runs. */
   get isWorking(): boolean {
     return [...this.#jobs.values()].some(
       ({ running, ended, type }) => running && !ended && TASK_TYPES[type].lane === "work",
@@ -92,8 +98,8 @@ export class Runner {
   }
 
   /**
-   * Runs the handler of a started task once more if the work of the task continued without the agent. Returns false if the started task has no work
-   * that continued without the agent.
+   * Runs the handler of a started task once more if the work of the task continued without the agent. Returns false if the work of the started task
+   * did not continue without the agent.
    */
   #continue({ task_id, epoch, type }: Ref & { type: string }): boolean {
     if (!isTaskType(type) || TASK_TYPES[type].worksOutside !== true) return false;
@@ -271,8 +277,8 @@ export class Runner {
     await this.#recordEnd(job.ref, job.type, reply);
     const how = reply.ok ? { ok: true } : { ok: false, error: reply.error, reason: reply.message };
     log.info("task finished", { ...job.ref, type: job.type, ...how });
-    // The frame `task.cancelled` has no message, and of several ends of a task the hub keeps the first. If a cancelled task's reply has a message of
-    // its own, the agent sends only the frame `task.result`, so that the hub keeps this message.
+    // The frame `task.cancelled` has no message, and if the agent reports several ends of a task, the hub keeps the first. If a cancelled task's
+    // reply has a message of its own, the agent sends only the frame `task.result`, so that the hub keeps this message.
     if (!reply.ok && reply.error === "cancelled" && (job.abort.signal.reason as Error).message === reply.message)
       send({ type: "task.cancelled", ...job.ref });
     send({ type: "task.result", ...job.ref, reply });
@@ -313,7 +319,7 @@ const waitsForAcceptance = <T extends { type: string; reply?: WireReply | undefi
   told.reply?.ok === true &&
   isTaskType(told.type) &&
   TASK_TYPES[told.type].effectOnceAccepted === true &&
-  // A plan of an uninstall has no effect on the host, even if the hub accepts the plan's result or deletes the node.
+  // An uninstall task that only plans has no effect on the host, even if the hub accepts the task's result or deletes the node.
   !isPlanResult(told.reply.result);
 
 const INTERRUPTED: WireReply = {

@@ -29,15 +29,18 @@ const verifyText: VerifyText = (key, text, signature) =>
 
 /**
  * The hub's CAs and order keys that this host trusts, which are at first the keys of its bootstrap. Signed statements of the hub later change the
- * trusted keys (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. No older statement reverts a change
- * of the trusted keys.
+ * trusted keys (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. A trust statement that is older than
+ * the last accepted one never changes the trusted keys.
  */
 export class TrustStore {
   readonly #config: Config;
   readonly #system: System;
   readonly #log: Log;
   readonly #givenKey: string;
-  /** Null until the agent has accepted a signed statement of the hub. Without a statement, the agent trusts the keys of its bootstrap. */
+  /**
+   * The trusted keys by the newest trust statement of the hub that the agent has accepted; null until the agent has accepted one. Until the hub has
+   * sent a signed statement about its keys, the agent trusts the keys of its bootstrap.
+   */
   #trust: Trust | null = null;
   #taking: Promise<unknown> = Promise.resolve();
 
@@ -78,8 +81,8 @@ export class TrustStore {
   }
 
   /**
-   * Verifies the hub's chain of trust statements, and stores the keys that the chain makes trusted. `take` returns the number of the last statement
-   * that is trusted and stored.
+   * Verifies the hub's chain of trust statements, and stores the keys that the chain makes trusted. `take` returns the number of the newest trust
+   * statement that the agent trusts and has stored.
    */
   take(chain: TrustChain): Promise<number> {
     const taken = this.#taking.then(() => this.#take(chain));
@@ -110,8 +113,8 @@ export class TrustStore {
   }
 
   /**
-   * A new host may get new keys up to half a minute before the hub announces the end of its key rotation. Until the hub announces the end of a key
-   * rotation, it signs no trust statement with its new keys.
+   * A newly installed host may get the hub's new keys up to half a minute before the hub announces the end of its key rotation. Until the hub
+   * announces the end of a key rotation, it signs no trust statement with its new keys.
    */
   #isAheadOf(chain: TrustChain): boolean {
     const about = chain.filter((one) => one.order_key === this.#givenKey);

@@ -79,7 +79,7 @@ async function purgePackage(system: System): Promise<void> {
   if (exitCode !== 0) throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
 }
 
-/** Writes the marker file `uninstalling`, because of which the agent continues an interrupted removal of itself. */
+/** Writes the marker file `uninstalling`, so that an agent that starts again continues its own removal from the host. */
 export async function markUninstalling(system: System, taskId: TaskId): Promise<void> {
   await system.write(MARKER, `${JSON.stringify({ task_id: taskId })}\n`, 0o600);
 }
@@ -87,9 +87,9 @@ export async function markUninstalling(system: System, taskId: TaskId): Promise<
 export const isUninstalling = async (system: System): Promise<boolean> => (await system.read(MARKER)) !== null;
 
 /**
- * The agent's unit and the marker file go last, so that an interrupted removal continues. If the agent was installed as a package, only the purge of
- * the package removes the marker file and the unit. The agent requests the purge of its package at each boot until the purge succeeds. During its
- * removal, the agent logs and skips a file that it cannot remove.
+ * The agent removes its own systemd unit and the marker file `uninstalling` last, so that an interrupted removal of the agent continues. If the agent
+ * was installed as a package, only the purge of the package removes the marker file and the unit. The agent requests the purge of its package at each
+ * boot until the purge succeeds. During its removal, the agent logs and skips a file that it cannot remove.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {

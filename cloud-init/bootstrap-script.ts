@@ -21,9 +21,9 @@ fi
 `;
 
 /**
- * In manual mode (lifecycle 2.1), a person runs this script on the host. The script for manual mode contains the bootstrap part that installs the
- * agent on a host. The script for manual mode first checks the host, and says why the agent could not work there. After the installation, the script
- * for manual mode waits for the agent's enrollment. `composeBootstrapScript` throws when a value is invalid.
+ * In manual mode (lifecycle 2.1), a person runs this bootstrap script on the host to install the agent. The script for manual mode contains the
+ * bootstrap part that installs the agent on a host. The script for manual mode first checks the host, and says why the agent could not work there.
+ * After the installation, the script for manual mode waits for the agent's enrollment. `composeBootstrapScript` throws when a value is invalid.
  */
 export function composeBootstrapScript(values: BootstrapInput): string {
   const input = BootstrapInput.parse(values);

@@ -10,7 +10,7 @@ export type UserData = {
   /** The user-data as the value of `user_data` in MAAS's deploy call. */
   readonly base64: string;
   readonly bytes: number;
-  /** A part's `bytes` is its size before MIME encoding. */
+  /** `bytes` is the size of a user-data part before MIME encoding. */
   readonly parts: readonly { readonly name: string; readonly contentType: string; readonly bytes: number }[];
 };
 
@@ -18,7 +18,7 @@ export type UserDataError =
   | {
       readonly code: "invalid_input";
       readonly message: string;
-      /** `issues` leaves out the invalid values, because a value may be a secret. */
+      /** `issues` names the invalid fields of the input but not their values, because a value may be a secret. */
       readonly issues: readonly { readonly path: string; readonly message: string }[];
     }
   | {

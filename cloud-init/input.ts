@@ -3,8 +3,8 @@ import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "..
 import { NodeId } from "../shared/ids.ts";
 
 /**
- * A text of the input that becomes one line of a systemd unit, of a table or of a header. A line break in a one-line text would add a line to the
- * file that contains the text.
+ * A text that must be one line, because it becomes one line of a systemd unit, of a table or of a header on the host. A line break in a one-line text
+ * would add a line to the file that contains the text.
  */
 const OneLine = z
   .string()
@@ -32,8 +32,8 @@ const Ed25519PublicKey = z
   );
 
 /**
- * The URL of the agent's package, for images that do not contain the agent. The host installs the agent's package only if the package has this
- * checksum.
+ * The URL of the agent's package, for images that do not contain the agent. The host installs the agent's package only if the package has the SHA-256
+ * `packageSha256`.
  */
 const AgentPackage = z
   .strictObject({ packageUrl: lineUrl(/^https?$/).optional(), packageSha256: Sha256.optional() })
@@ -43,15 +43,15 @@ const AgentPackage = z
   });
 
 /**
- * The bootstrap bundle that a site owns and versions. Muster gives the host the URL, version and checksum of the site's bundle, but knows nothing of
- * its content (lifecycle 2.4, 9).
+ * The archive or script with which a site sets up its own hosts at their first boot; the site owns and versions it. Muster gives the host the URL,
+ * version and checksum of the site's bootstrap scripts, but knows nothing of their content (lifecycle 2.4, 9).
  */
 const SiteBootstrap = z.strictObject({
   ref: OneLine,
   url: lineUrl(/^https?$/),
   sha256: Sha256,
   version: OneLine.optional(),
-  /** The time limit for the run of the site's bundle, so that a hanging bundle does not block the agent's installation. */
+  /** The time limit for the run of the site's bootstrap scripts, so that a hanging script does not block the agent's installation. */
   timeoutSeconds: z.int().min(1).max(7200).default(1800),
 });
 
@@ -80,15 +80,15 @@ const DeployUser = z.strictObject({
 });
 
 /**
- * The input from which the hub renders a host's first boot (lifecycle 9). The input contains no MAAS token of the machine, because MAAS makes this
- * token only at the deploy (decision M3).
+ * The input from which the hub renders a host's first boot (lifecycle 9). The input does not contain the machine's MAAS token for hardware sync,
+ * because MAAS makes this token only at the deploy (decision M3).
  */
 export const UserDataInput = z.strictObject({
   hostname: Hostname,
   nodeId: NodeId,
   /**
-   * The node's generation, which rises with each onboarding. If cloud-init runs the agent part a second time, an agent that is enrolled for the
-   * present generation keeps its identity.
+   * The node's generation, which rises with each onboarding. If cloud-init runs the script that installs the agent a second time, an agent that is
+   * enrolled for the present generation keeps its identity.
    */
   generation: z.int().min(0),
   hub: z.strictObject({
@@ -106,8 +106,8 @@ export const UserDataInput = z.strictObject({
     intervalSeconds: z.int().min(60).max(86_400),
   }),
   /**
-   * Formatting or erasing extra disks destroys data, so the flags for it must be set explicitly and have no default (lifecycle 4.3). With `keepOnly` the
-   * part mounts the shares of an earlier installation, and touches no other disk.
+   * Formatting or erasing extra disks destroys data, so the flags for it must be set explicitly and have no default (lifecycle 4.3). With `keepOnly`
+   * the host mounts the data disks that Muster formatted at an earlier installation, and touches no other disk.
    */
   extraDisks: z.strictObject({ enabled: z.boolean(), eraseSignatures: z.boolean(), keepOnly: z.boolean() }),
   roce: z.strictObject({

@@ -29,7 +29,7 @@ export const sampleValues = (): UserDataValues => ({
 export const sampleInput = (changes: Partial<UserDataValues> = {}): UserDataInput =>
   UserDataInput.parse({ ...sampleValues(), ...changes });
 
-/** The test's input may break the schema, because the quoting must protect the shell script even without the schema. */
+/** The test's input may break the input's schema, because even then no value may become code of the rendered shell script. */
 export const renderPart = (name: string, input: UserDataInput): string => {
   const text = PARTS.find((part) => part.name === name)?.render(input);
   if (text === undefined || text === null) throw new Error(`the part ${name} was not rendered`);

@@ -26,8 +26,8 @@ export interface PackageSpec {
   /** Files in `docs/` that the package installs into /usr/share/doc/<name>. */
   readonly docs: readonly string[];
   /**
-   * Other packages of this repository that this package contains, in /usr/share/muster/packages. The build makes contained packages before the
-   * packages that contain them.
+   * Other packages of this repository that this package contains, in /usr/share/muster/packages. The build makes each package before the packages
+   * that contain it.
    */
   readonly carries: readonly string[];
   /**

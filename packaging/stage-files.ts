@@ -9,8 +9,8 @@ import { strippedName, stripTypes } from "./strip-types.ts";
 
 const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
 /**
- * Extensions of files in npm packages that Node.js does not load. Muster's Debian package contains the licence files of npm packages, whatever their
- * names end in.
+ * Extensions of files in npm packages that Node.js does not load. Muster's Debian package contains the licence files of npm packages with any file
+ * extension.
  */
 const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow", ".cc", ".hh", ".h", ".inc", ".def"]);
 /** Folders of npm packages with binaries for the C library musl. The Node.js in Muster's Debian packages needs glibc. */
@@ -42,8 +42,8 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   if (spec.console !== null) await buildConsole(repository, join(home, spec.console));
   await copyNodeModules(stage, home);
   await copyRuntime(stage, home);
-  // The written package.json tells Node.js that the package's sources are ES modules. The written package.json also tells a person the version of the
-  // package.
+  // The package.json in Muster's Debian package tells Node.js that the package's sources are ES modules. The package.json in Muster's Debian package
+  // also tells a person the version of the package.
   const manifest = { name: spec.name, version: stage.version, private: true, type: "module" };
   await writeFile(join(home, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [command, program] of Object.entries(spec.commands)) await writeCommand(stage, command, program);
@@ -53,7 +53,7 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
 
 /** Adds the completions and the man page, which the program `muster` itself writes from its commands. */
 async function writeByProgram({ repository, root, spec }: Stage): Promise<void> {
-  // Node.js keeps no compiled code of a build, so that the build writes nothing outside the package.
+  // For a build, Node.js keeps no cache of compiled code, so that the build writes nothing outside the package.
   const env = { NODE_DISABLE_COMPILE_CACHE: "1" };
   for (const [target, words] of Object.entries(spec.written)) {
     const { stdout } = await execa(process.execPath, [join(repository, "hub/cli/main.ts"), ...words], { env });
@@ -89,7 +89,7 @@ async function copySources({ repository, spec }: Stage, folder: string, to: stri
   }
 }
 
-/** Builds the console by the same program as a hub in a source checkout, in a process of its own. */
+/** Builds the console in a process of its own, with the program by which a hub in a source checkout builds it. */
 async function buildConsole(repository: string, out: string): Promise<void> {
   await mkdir(out, { recursive: true });
   const program = join(repository, "hub/console/build/main.ts");

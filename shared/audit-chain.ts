@@ -15,7 +15,7 @@ export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 /** The part of an audit entry whose hash the hub writes in the transaction of the audited action. */
 export interface AuditContent {
   readonly actor: string;
-  /** Null only in audit entries of older hubs, which did not record how the actor signed in. */
+  /** How the actor signed in; null only in audit entries of older hubs, which did not record it. */
   readonly via: string | null;
   readonly role: string;
   readonly address: string | null;
@@ -56,7 +56,10 @@ export type SealedEntry = z.output<typeof SealedEntry>;
 export type Sha256Hex = (text: string) => string;
 
 const utf8 = new TextEncoder();
-/** Each field is preceded by its length, so that two different lists of fields never give the same text. A null has no length. */
+/**
+ * In the text that is hashed, each field of an audit entry is preceded by its length, so that two different lists of fields never give the same text.
+ * A null has no length.
+ */
 const prefixed = (fields: readonly (string | null)[]): string =>
   fields.map((field) => (field === null ? "-" : `${utf8.encode(field).length}:${field}`)).join("");
 
@@ -76,7 +79,7 @@ export const contentText = (entry: AuditContent): string =>
     canonicalJson(entry.details),
   ]);
 
-/** The part of an audit entry that its place in the chain adds to its content. */
+/** The fields that an audit entry gets when the hub puts it into the audit chain, such as its number and the hash of the entry before it. */
 export type Placed = Pick<SealedEntry, "sequence" | "occurred_at" | "site_id" | "content_sha256" | "previous_sha256">;
 
 export const entryText = (entry: Placed): string =>
@@ -109,8 +112,8 @@ export interface AuditFault {
 }
 
 /**
- * The number and the hash of one entry of the audit chain. A chain point that somebody keeps, called a kept head, shows later whether entries up to
- * this point were removed or rewritten.
+ * The number and the hash of one entry of the audit chain. The number and hash of an entry that somebody keeps outside the hub, called a kept head,
+ * show later whether entries up to this one were removed or rewritten.
  */
 export interface ChainPoint {
   readonly sequence: number;
@@ -141,8 +144,8 @@ function checkOwnHashes(entry: SealedEntry, sha256: Sha256Hex): AuditFault[] {
 }
 
 /**
- * Checks whether an audit entry follows `last`, the entry before it. `last` is null if the entry before is not known, for example at the begin of a
- * file whose earlier part was rotated away.
+ * Checks whether an audit entry follows `last`, the entry before it. `last` is null if the entry before is not known, for example because an older
+ * part of the exported file was deleted.
  */
 function checkPlace(last: ChainPoint | null, entry: Pick<SealedEntry, "sequence" | "previous_sha256">): AuditFault[] {
   if (last === null) return [];
@@ -162,7 +165,10 @@ function checkPlace(last: ChainPoint | null, entry: Pick<SealedEntry, "sequence"
   return [fault("chain_broken", sequence, `Entry ${sequence} does not continue entry ${last.sequence} as it now is.`)];
 }
 
-/** Checks a kept head against the audit entry of the same number; the entry is undefined if the chain has no such entry any more. */
+/**
+ * Compares a kept head (number and hash of an audit entry that somebody kept elsewhere) with the entry of that number; `chain.entry` is undefined if
+ * the chain no longer has the entry.
+ */
 export function checkHead(
   head: ChainPoint,
   chain: { readonly entry: ChainPoint | undefined; readonly end: number },

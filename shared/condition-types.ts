@@ -5,8 +5,8 @@ export const CONDITION_SOURCES = ["agent", "hub", "cloud-init", "external"] as c
 export type ConditionSource = (typeof CONDITION_SOURCES)[number];
 
 /**
- * A stale condition has the status Unknown, which is neither True nor False. The word `missing` means that no source has reported the condition in
- * the node's present generation.
+ * A stale condition has the status Unknown, which is neither True nor False. In the values of `Bars`, `missing` stands for a condition that no source
+ * has reported in the node's present generation (since the host's last installation).
  */
 export type Bars = "missing_or_not_true" | "not_true" | "warns" | "never";
 
@@ -32,11 +32,14 @@ export interface ConditionRule {
    */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
-  /** A condition whose reason equals `tolerates` keeps no work off the node, whatever the condition's status is. */
+  /** If the reason of a condition equals `tolerates`, the condition keeps no work off the node, whatever the condition's status is. */
   readonly tolerates?: string;
-  /** If `network` is given, the condition keeps work only off a host whose network this owner runs; otherwise, off every host. */
+  /**
+   * If `network` is given, the condition keeps work only off hosts whose network this party runs (Muster or an operator's own system); otherwise, off
+   * every host.
+   */
   readonly network?: NetworkOwner;
-  /** True if the condition keeps no work off a host without an agent. */
+  /** If `needsAgent` is true, the condition can keep work off a host only if the host has an agent. */
   readonly needsAgent?: true;
 }
 
@@ -141,8 +144,8 @@ export const CONDITION_TYPES = {
   /** The condition `adoption.gpus` compares the GPUs in the inventory of an adopted host with the node's SKU. */
   "adoption.gpus": { sources: ["hub"], lifeSeconds: null, bars: "never" },
   /**
-   * The condition `hardware.sku` compares the host's hardware with the node's SKU (decision H2), and a host with an agent needs the comparison. If the
-   * agent cannot list the host's GPUs, the hub does not compare the GPUs with the SKU.
+   * The condition `hardware.sku` compares the host's hardware with the node's SKU (decision H2), and a host with an agent needs the comparison. If
+   * the agent cannot list the host's GPUs, the hub does not compare the GPUs with the SKU.
    */
   "hardware.sku": {
     sources: ["hub"],
@@ -182,8 +185,8 @@ const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null,
 /** Conditions whose names begin with `agent.` or `bootstrap.` are Muster's own, so no source may report another condition with such a name. */
 const AGENTS_OWN = /^(agent|bootstrap)\./;
 /**
- * The rule for a condition that has the results of a profile's probe. The profile's probe decides how long a result is valid, and the condition has
- * an effect only if a readiness policy names the condition.
+ * The rule for conditions that come from the results of a probe, a check that the hub makes of a host as its profile says. The probe in the node's
+ * profile decides how long a result is valid, and the condition has an effect only if a readiness policy names it.
  */
 const PROBE_RULE: ConditionRule = { sources: ["hub"], lifeSeconds: null, bars: "never" };
 const OF_PROBES = /^probe\./;
@@ -192,7 +195,7 @@ export const isOfProbe = (type: string): boolean => OF_PROBES.test(type);
 
 const isConditionType = (type: string): type is ConditionType => Object.hasOwn(CONDITION_TYPES, type);
 
-/** Returns null if no source may report conditions of the type. */
+/** Returns the rule for a type of condition, or null if no source may report conditions of this type. */
 export function ruleOf(type: string): ConditionRule | null {
   if (isConditionType(type)) return CONDITION_TYPES[type];
   if (isOfProbe(type)) return PROBE_RULE;

@@ -32,13 +32,16 @@ export const DriftDetails = z.strictObject({
   rule: DriftRule,
   severity: DriftSeverity,
   action: DriftAction,
-  /** The machine's status in MAAS, or `absent` if MAAS has no such machine. */
+  /** The status that the machine of the drift has in MAAS, or `absent` if MAAS has no such machine. */
   maas_status: z.string(),
   maas_status_code: z.int().nullable(),
   expected: z.string(),
   message: z.string(),
   detected_at: z.string(),
-  /** Why the reconciler did not act on the drift as the drift's kind demands. `held_back` is null if the reconciler acted on the drift. */
+  /**
+   * Why the reconciler did not do what the rule for this kind of drift (a difference between Muster and MAAS) demands. `held_back` of a drift is null
+   * if the reconciler acted on the drift.
+   */
   held_back: z.string().nullable(),
 });
 export type DriftDetails = z.output<typeof DriftDetails>;

@@ -385,7 +385,7 @@ export const EVENT_TYPES = Object.keys(EVENTS) as EventType[];
 
 /**
  * A pattern selects event types for a webhook or a list of events. A pattern is an event type, or the beginning of event types followed by `*`, for
- * example `node.onboarding.*`. The pattern `*` alone matches all event types.
+ * example `node.onboarding.*`. As a webhook's pattern, `*` alone selects all event types except the frequent ones.
  */
 export const EventPattern = z
   .string()

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * The statuses of an attempt to provision a host externally, as the API shows them. `failed_retryable` means, as for a workflow, that the host needs
- * another attempt, which somebody must begin.
+ * The statuses of an attempt to provision a host externally, as the API shows them. The status `failed_retryable` means that the attempt has failed
+ * and that somebody must begin another attempt, as for a failed workflow.
  */
 const EXTERNAL_STATUSES = ["begun", "in_progress", "verifying", "completed", "failed_retryable", "abandoned"] as const;
 export const ExternalStatus = z.enum(EXTERNAL_STATUSES);

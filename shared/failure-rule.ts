@@ -17,7 +17,7 @@ export type Rule = Ending & {
    * deadline. While a stage waits for an unavailable service, only requests that the service refused count as attempts of the stage.
    */
   readonly retry: Retry;
-  /** Whether the engine undoes the effects of the workflow's stages after a failure of the class (decision W2). */
+  /** Whether the workflow engine undoes the effects of a workflow's stages after a failure of this failure class (decision W2). */
   readonly compensate: boolean;
   readonly codes: readonly string[];
   /** Some failure codes have another retry rule, final status or next action than their failure class. */

@@ -295,7 +295,10 @@ const ENDING_NOT_UNDONE: Ending = {
     "What it did could not be undone. See to what the evidence names under compensation_failed, then restart clean or cancel: either undoes it first.",
 };
 
-/** The rule for a failure is the rule of its failure class, changed by the exceptions for its failure code. */
+/**
+ * The rule for a failure (whether to retry, and which status the workflow gets) is the rule of its failure class, changed by the exceptions for its
+ * failure code.
+ */
 export function ruleOf(
   failed: Pick<Failure, "class" | "code"> & { readonly evidence?: Evidence },
 ): Omit<Rule, "codes" | "exceptions"> {

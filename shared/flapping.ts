@@ -1,10 +1,11 @@
 /**
  * When the status of a condition changes too often, the condition flaps: at least `changes` changes within `windowSeconds`, where changes within
- * `apartSeconds` count once, because reports that were held up arrive together. A condition flaps until its status has not changed for `holdSeconds`.
+ * `apartSeconds` count once, because reports that were held up arrive together. A flapping condition is stable again when its status has not changed
+ * for `holdSeconds`.
  */
 export const FLAPPING = { changes: 4, windowSeconds: 900, apartSeconds: 10, holdSeconds: 300 } as const;
 
-/** What the hub keeps of the changes of one condition in one generation of its node. */
+/** What the hub stores about the changes of one condition of a node since the host's last installation (the node's generation). */
 export interface ChangeHistory {
   /**
    * The times of the condition's newest changes without those that come within `apartSeconds` after another; at most `FLAPPING.changes`, the newest
@@ -19,7 +20,7 @@ export interface ChangeHistory {
 
 const secondsBetween = (earlier: Date, later: Date): number => (later.getTime() - earlier.getTime()) / 1000;
 
-/** The time at which a flapping condition counts again if its status does not change. */
+/** The time at which the hub acts on a flapping condition again if the condition's status does not change until then. */
 export const heldFrom = (changedAt: Date): Date => new Date(changedAt.getTime() + FLAPPING.holdSeconds * 1000);
 
 /** True if the condition flaps at the time `now`, so that the hub does not act on its status yet. */
@@ -29,8 +30,8 @@ export const isFlapping = (
 ): boolean => flappingSince !== null && now < heldFrom(changedAt);
 
 /**
- * Returns the history of a condition's changes after a further change of its status. `writeConditions` of hub/db/queries/node-conditions.ts computes
- * the same history in SQL.
+ * Returns the history of a condition's changes after a further change of its status. The SQL of `writeConditions` in
+ * hub/db/queries/node-conditions.ts computes the same history of a condition's changes as `afterChange`.
  */
 export function afterChange(before: ChangeHistory, at: Date): ChangeHistory {
   const [newest] = before.counted;

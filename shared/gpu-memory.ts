@@ -2,8 +2,8 @@ import { z } from "zod";
 
 /**
  * The agent overwrites GPU memory with a pseudo-random stream of bytes, which the hub can compute as well. A worker is a process of the agent that
- * holds the whole free memory of one GPU; it numbers the memory's bytes from 0 on. The pseudo-random stream that fills GPU memory is ChaCha20 with the task's seed as its key.
- * Each chunk of a GPU's memory has a nonce of its own.
+ * holds the whole free memory of one GPU; it numbers the memory's bytes from 0 on. The pseudo-random stream that fills GPU memory is ChaCha20 with
+ * the task's seed as its key. Each chunk (1 GiB) of a GPU's memory has its own ChaCha20 nonce.
  */
 export const CHUNK_BYTES = 2 ** 30;
 /**
@@ -24,8 +24,8 @@ export const MOST_GPUS = 16;
 export const MOST_SAMPLE_BLOCKS = 64;
 
 /**
- * A chunk's nonce consists of the GPU's number in the task's order and the chunk's number in the GPU's memory. A seed belongs to one task, so
- * ChaCha20 never uses a nonce twice with one key.
+ * The ChaCha20 nonce for a chunk of GPU memory consists of the GPU's number in the task's order and the chunk's number in the GPU's memory. Each task
+ * has a seed of its own as the ChaCha20 key, so no nonce is used twice with one key.
  */
 export function chunkNonce(gpu: number, chunk: number): Uint8Array {
   const nonce = new Uint8Array(12);
@@ -36,14 +36,14 @@ export function chunkNonce(gpu: number, chunk: number): Uint8Array {
 }
 
 /**
- * Returns how many whole sample blocks of `SAMPLE_BLOCK_BYTES` bytes a GPU's memory of the given size has. The hub sends no challenge about the rest
- * of the memory after the last whole sample block.
+ * Returns how many whole sample blocks of `SAMPLE_BLOCK_BYTES` bytes a GPU's memory of the given size has. The hub never asks a worker about the
+ * bytes of GPU memory after the last whole sample block.
  */
 export const sampleBlocksIn = (bytes: number): number => Math.floor(bytes / SAMPLE_BLOCK_BYTES);
 
 /**
- * A worker answers the hub's challenge with an HMAC over a prefix and over the bytes of the challenged sample block. The prefix names the task, the
- * GPU and the sample block, so that an answer is valid only for this task, GPU and sample block.
+ * A worker answers the hub's challenge with an HMAC over a prefix and over the bytes of the challenged sample block. The prefix of the HMAC in a
+ * worker's answer names the task, the GPU and the sample block, so that the answer is valid only for these.
  */
 export const answerPrefix = (fillTaskId: string, uuid: string, block: number): string =>
   `${fillTaskId}|${uuid}|${block}|`;
@@ -82,14 +82,14 @@ export const GpuCommitment = z.strictObject({
   visible_bytes: Bytes,
   /**
    * Why the GPU could not run the worker's kernels (programs on the GPU), so that the worker filled and compared the memory by copies.
-   * `kernels_error` is null if the GPU ran the kernels.
+   * `kernels_error` is null if the GPU ran the worker's kernels.
    */
   kernels_error: z.string().max(256).nullable(),
   /** How many units of 16 bytes of the GPU's memory were not zero before the worker wrote anything. */
   prefill_nonzero_units: Count,
   /**
-   * How many units of 16 bytes of the GPU's memory still held the marker that an earlier worker of the same task had written. `prefill_marker_units`
-   * is null if the task's order names no marker.
+   * How many units of 16 bytes of the GPU's memory still held the number `marker`, with which an earlier worker of the same task had filled the
+   * memory. `prefill_marker_units` is null if the task's order has no number `marker`.
    */
   prefill_marker_units: Count.nullable(),
   /** How many blocks of 64 bytes of the GPU's memory differed from the ChaCha20 stream that the worker had written. */
@@ -131,7 +131,10 @@ export const GpuClear = z.strictObject({
   total_bytes: Bytes,
   /** How much of the GPU's memory the host's processor can read, or null if the amdgpu driver does not tell. */
   bar_bytes: Bytes.nullable(),
-  /** How many bytes of its buffers the worker process has read. `sampled_bytes` is 0 if the host's processor cannot read all memory of the GPU. */
+  /**
+   * How many bytes of its GPU buffers the worker process has read back. `sampled_bytes` is 0 if the host's processor cannot read all memory of the
+   * GPU.
+   */
   sampled_bytes: Bytes,
   /** How many units of 16 bytes in the sample of cleared GPU memory were not zero. */
   nonzero_units: Count,
@@ -151,5 +154,5 @@ export const SampleBlock = z
   .int()
   .min(0)
   .max(MOST_GPU_BYTES / SAMPLE_BLOCK_BYTES);
-/** A worker answers a challenge about one sample block with an HMAC-SHA256 in base64url. */
+/** A worker proves the content of one sample block of GPU memory by an HMAC-SHA256 over the block, in base64url. */
 export const GpuAnswer = z.string().regex(/^[A-Za-z0-9_-]{43}$/);

@@ -1,9 +1,9 @@
 import type { Inventory } from "./inventory.ts";
 
 /**
- * What the inventories of a host said about the memory of one GPU, in bytes. `window` is the largest of these sizes that is a power of two, and
- * `exact` the largest of the other sizes. Without a GPU driver, the inventory has the size of the PCI window by which the processor reaches the GPU's
- * memory, and such a window is a power of two.
+ * What the inventories of a host said about the memory of one GPU, in bytes. `window` is the largest reported size of the GPU's memory that is a
+ * power of two, and `exact` the largest reported size that is none. Without a GPU driver, the inventory has the size of the PCI window by which the
+ * processor reaches the GPU's memory, and such a window is a power of two.
  */
 export interface GpuSizes {
   readonly exact?: number;
@@ -39,8 +39,8 @@ export function withSizes(known: HostGpuSizes, gpus: Inventory["gpus"]): HostGpu
 }
 
 /**
- * Returns how much memory the GPU at the address has according to the inventory, or null if nobody knows. A known size that is a power of two counts
- * only if the host now states the same size, because it may otherwise be the size of a PCI window.
+ * Returns how much memory the GPU at the address has according to the inventory, or null if nobody knows. If the only known size of the GPU's memory
+ * is a power of two, the function returns it only if the host states the same size now, because it may be the size of a PCI window.
  */
 export function knownGpuBytes(known: HostGpuSizes, address: string, stated: number): number | null {
   const of = addressOf(address);

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * What an alert of a health override prevents or changes. An alert may also have classifications that Muster does not know, which inform people. The
- * names of the classifications are those of NVIDIA NICo, so that NICo's clients understand Muster's alerts.
+ * What an alert of a health override prevents or changes. An alert may also have classifications that Muster does not know; they inform people and
+ * change nothing. The names of the classifications are those of NVIDIA NICo, so that NICo's clients understand Muster's alerts.
  */
 export const CLASSIFICATIONS = {
   PreventAllocations: "The node takes no new tenant",
@@ -10,16 +10,17 @@ export const CLASSIFICATIONS = {
 } as const;
 export type Classification = keyof typeof CLASSIFICATIONS;
 
-/** The source of a health override for a node whose disks were not erased as its operation asked (decision M9). */
+/** The source of the health override of a node whose disks MAAS perhaps did not erase as an operation had asked (decision M9). */
 export const DISK_ERASE = "disk-erase";
 /**
- * The source of the health overrides of all nodes after a restore of the database. A person must look at a host before the host gets a new tenant, and
- * before the hub ends an allocation by itself, because the host may have another tenant than the older database says.
+ * The source of the health overrides of all nodes after a restore of the database. After a restore of the database, a person must look at a host
+ * before the host gets a new tenant, and before the hub ends an allocation by itself, because the host may have another tenant than the older
+ * database says.
  */
 export const RESTORED = "restore";
 /**
  * True for the source of a health override that Muster sets itself, because Muster does not know whose data is on the host. No person can set a
- * health override of these sources, and no override of the mode `replace` hides it.
+ * health override with one of the sources `disk-erase` and `restore`, and no override of the mode `replace` hides it.
  */
 export const isOwnOverride = (source: string): boolean => source === DISK_ERASE || source === RESTORED;
 
@@ -45,7 +46,7 @@ export type OverrideMode = (typeof OVERRIDE_MODES)[number];
 interface Template {
   readonly source: string;
   readonly mode: OverrideMode;
-  /** The alert that the template raises; null for the template that says that the node is healthy. */
+  /** The alert that a health override made from the template raises; null for the template that says that the node is healthy. */
   readonly alert: {
     readonly id: string;
     readonly target: string | null;
@@ -63,7 +64,7 @@ const SILENT = "SuppressExternalAlerting";
 
 /**
  * The eleven health override templates of NICo's command line, with one difference: in NICo four templates share the source `manual-maintenance`, so
- * that an override by one of them silently replaces an override by another. In Muster, each template has a source of its own.
+ * that an override by one of them silently replaces an override by another. In Muster, each health override template has a source of its own.
  */
 export const HEALTH_TEMPLATES = {
   HostUpdate: { source: "host-update", mode: "merge", alert: alert("HostUpdateInProgress", "admin-cli", PA, SILENT) },

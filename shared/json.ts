@@ -6,9 +6,9 @@ export const Json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 /** JSON that has no schema is limited in its size. */
 export interface JsonBounds {
   readonly depth: number;
-  /** The limit for the number of values at all levels of the JSON, the outermost value included. */
+  /** The limit for the number of values at all levels of a JSON value, the outermost value included. */
   readonly values: number;
-  /** The limit for the total length of all texts and names in the JSON. */
+  /** The limit for the total length of all texts and names in a JSON value. */
   readonly characters: number;
 }
 

@@ -36,7 +36,7 @@ export const RESERVED_LOGIN_NAMES: ReadonlySet<string> = new Set([
     "staff",
   ],
   ...["users", "kvm", "render", "sgx", "input", "crontab", "halt", "shutdown", "ftp", "kmem", "mem", "lock", "ssh"],
-  // Accounts and groups of the services that run on the hosts.
+  // Accounts and groups of services such as sshd, Docker and PostgreSQL, whose names no tenant's account gets.
   ...[
     "messagebus",
     "syslog",

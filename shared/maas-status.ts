@@ -1,6 +1,6 @@
 /**
- * MAAS has 23 statuses of a machine, each with a code (maas 3). All tables and queries about MAAS statuses use the list `MAAS_STATUS`. The hub
- * compares the codes of MAAS's statuses, never their names (decision M2).
+ * MAAS has 23 statuses of a machine, each with a code (maas 3). All tables and queries about the statuses of MAAS machines use the list
+ * `MAAS_STATUS`. The hub compares the codes of MAAS's statuses, never their names (decision M2).
  */
 export const MAAS_STATUS = {
   new: 0,

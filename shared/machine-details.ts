@@ -1,6 +1,7 @@
 /**
  * The facts of a machine in MAAS that select the machine for an adoption, or that prove which host the machine is. The table `maas_machines` stores
- * these facts of a machine as JSON. A row of `maas_machines` that an older hub wrote has an empty object as its facts.
+ * facts of a machine in MAAS, such as its tags, zone and serial number, as JSON. A row of `maas_machines` that an older hub wrote has an empty object
+ * as its facts.
  */
 export interface MachineDetails {
   readonly tags: readonly string[];
@@ -9,7 +10,7 @@ export interface MachineDetails {
   readonly macs: readonly string[];
   readonly hardware_uuid: string | null;
   readonly serial: string | null;
-  /** The fields `board_serial`, `chassis_serial` and `firmware_version` are missing in a row that an older hub wrote. */
+  /** The fields `board_serial`, `chassis_serial` and `firmware_version` are missing in a row of `maas_machines` that an older hub wrote. */
   readonly board_serial?: string | null;
   readonly chassis_serial?: string | null;
   readonly firmware_version?: string | null;

@@ -8,9 +8,9 @@ type StepOf<T extends TaskType> =
     : never;
 
 /**
- * The kind of medium that a cleaning step works on, by task type and name of the step. The hub orders the cleaning of a medium only by the steps of
- * `MEDIUM_STEPS`, and compares their evidence with the order. A host can write any evidence into the other cleaning steps, so the hub takes nothing
- * about a medium from their evidence.
+ * The kind of medium that a cleaning step works on, by task type and name of the step. The hub orders the cleaning of a medium (for example a disk)
+ * only by the steps in the table `MEDIUM_STEPS`, and compares what a host reports about them with the order. For steps that are not in `MEDIUM_STEPS`
+ * a host can report anything, so the hub takes nothing about a medium from their evidence.
  */
 const MEDIUM_STEPS: {
   readonly [T in TaskType]?: { readonly [S in StepOf<T>]?: "disk" };
@@ -18,7 +18,7 @@ const MEDIUM_STEPS: {
   "node.storage_cleanup": { disk: "disk" },
 };
 
-/** Returns the kind of medium that the step of a task may speak of, or null if its evidence says nothing about a medium. */
+/** Returns the kind of medium that the evidence of a cleaning step may describe, or null if the step cleans no medium. */
 export function mediumKindOf(type: string, step: string): "disk" | null {
   const table: Readonly<Record<string, Readonly<Record<string, "disk" | undefined>> | undefined>> = MEDIUM_STEPS;
   const own = Object.hasOwn(table, type) ? table[type] : undefined;

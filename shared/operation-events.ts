@@ -42,7 +42,7 @@ export const BATCH_EVENTS = {
 } as const;
 
 /**
- * The event types that are so frequent that the pattern `*` of a webhook does not select them. A webhook gets these frequent events only by a longer
- * pattern, for example `operation.*`.
+ * The event types that are so frequent that the pattern `*` of a webhook does not select them. A webhook gets the frequent events `operation.*` only
+ * by a pattern that is longer than `*`.
  */
 export const FREQUENT: ReadonlySet<string> = new Set(Object.keys(OPERATION_EVENTS));

@@ -8,7 +8,10 @@ export const POWER_VERBS = ["on", "off", "cycle", "reboot"] as const;
 export const PowerVerb = z.enum(POWER_VERBS);
 export type PowerVerb = z.output<typeof PowerVerb>;
 
-/** The states of a power action. A power action is `superseded` when its instance ends, or another power action takes its place. */
+/**
+ * The states of a power action. A power action is `superseded` when the tenant's allocation ends, when another power action takes its place, or when
+ * the node no longer is as it was at the request.
+ */
 export const POWER_STATES = ["running", "done", "failed", "superseded"] as const;
 export const PowerActionState = z.enum(POWER_STATES);
 export type PowerActionState = z.output<typeof PowerActionState>;

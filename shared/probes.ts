@@ -69,6 +69,9 @@ export type Probes = z.output<typeof Probes>;
 /** The type of the condition that has the results of a probe. */
 export const conditionTypeOf = ({ name }: Pick<Probe, "name">): `probe.${string}` => `probe.${name}`;
 
-/** For so many seconds a result of a probe is valid. Afterwards the probe's condition is stale, because no hub probes the host any more. */
+/**
+ * The time in seconds for which a result of a probe stays valid. If no newer result of a probe comes while the last one is valid, the probe's
+ * condition is stale, because no hub probes the host any more.
+ */
 export const lifeSecondsOf = ({ interval_seconds, timeout_seconds }: Probe): number =>
   MISSED_RESULTS * (interval_seconds + timeout_seconds);

@@ -41,7 +41,8 @@ const Requirements = z.array(ReadinessRequirement).min(1).max(GROUP_REQUIREMENTS
 
 /**
  * A group of a readiness policy has the field `all`, whose requirements must all be met, or the field `any`, of whose requirements at least one must
- * be met. The schema is one object with two optional fields, because an error about a union of two objects would not name the wrong field.
+ * be met. The schema of a readiness policy's group is one object with two optional fields, because an error about a union of two objects would not
+ * name the wrong field.
  */
 const ReadinessGroup = z
   .strictObject({ all: Requirements.optional(), any: Requirements.optional() })
@@ -59,8 +60,8 @@ export type ReadinessPolicy = z.output<typeof ReadinessPolicy>;
 const DEFAULT_POLICY: ReadinessPolicy = [];
 
 /**
- * The policy of a host without an agent whose profile asks for nothing. Muster's own rules require no condition of a host without an agent, and such
- * a host must not be ready without any report about it.
+ * The readiness policy of a host without an agent whose profile has no readiness policy. Muster's own rules require no condition of a host without an
+ * agent, and such a host must not be ready without any report about it.
  */
 const POLICY_WITHOUT_AGENT: ReadinessPolicy = [
   { all: [{ type: "host.ready", status: "True", max_age_seconds: null, deadline_seconds: null }] },

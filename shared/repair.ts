@@ -30,8 +30,8 @@ export const isOnlineUnderWay = (mode: RepairMode, state: RepairState): boolean 
   mode === "online" && (state === "requested" || state === "claimed" || state === "repaired");
 
 /**
- * What the repair system or the person who repaired the machine reports about the attempt. The outcome `unknown` stands for a repair attempt whose
- * end nobody reported.
+ * What the repair system or the person who repaired the machine reports about the attempt. The outcome `unknown` of a repair attempt means that
+ * nobody reported how the attempt ended.
  */
 const REPORTED_OUTCOMES = ["completed", "failed", "in_progress", "manual"] as const;
 export const ReportedOutcome = z.enum(REPORTED_OUTCOMES);

@@ -14,7 +14,7 @@ import {
 import { judge, residueVerdict } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
-/** The facts of a turnover from which the hub makes a sanitization record. */
+/** The facts of a cleaning between two tenants (turnover) from which the hub makes a sanitization record. */
 export interface RecordFacts
   extends Pick<
     SanitizationRecord,
@@ -39,7 +39,7 @@ export interface RecordFacts
     | "agent"
     | "hub"
   > {
-  /** `residue` is null if no task of the turnover compared the host with the node's baseline. */
+  /** `residue` is null if no task of the cleaning compared the host with its state before the first tenant. */
   readonly residue: { readonly has_baseline: boolean; readonly items: readonly ResidueItem[] } | null;
   readonly known_media: readonly KnownMedium[];
   /** What the agent of the host's new system read of the disks. */
@@ -125,7 +125,7 @@ const limited = (record: SanitizationRecord, limits: Limits): SanitizationRecord
 
 /**
  * Counts the parts of a sanitization record, so that the hub can say how many parts a shortened record leaves out. `countsOf` does not count a text
- * that the hub has shortened.
+ * of the record that the hub has shortened.
  */
 function countsOf(
   { tasks, residue, media, reasons, claims, not_covered }: SanitizationRecord,
@@ -172,7 +172,7 @@ function mayFit(value: unknown): boolean {
 }
 
 /**
- * The verdict of a sanitization record follows from all facts of the turnover, also from facts that the record leaves out. A sanitization record that
+ * The verdict of a sanitization record follows from all facts of the cleaning, also from facts that the record leaves out. A sanitization record that
  * would be too large leaves out its least important facts, and says how many it leaves out.
  */
 export function buildRecord(facts: RecordFacts): { readonly record: SanitizationRecord; readonly text: string } {

@@ -6,8 +6,8 @@ import { Timestamp } from "./api/values.ts";
 const Short = z.string().max(256);
 
 /**
- * The host's location when the hub wrote the sanitization record, as operators had entered it. A field of the location is null if no operator had
- * entered it.
+ * The host's location when the hub wrote the sanitization record, as operators had entered it. A part of the location, such as the rack, is null if
+ * no operator had entered it.
  */
 export const RecordLocation = z.strictObject({
   site: Short.nullable(),
@@ -21,7 +21,7 @@ export type RecordLocation = z.output<typeof RecordLocation>;
 export const RecordPerformer = z.strictObject({
   name: Short,
   title: Short,
-  /** `by_order_of` is absent if the record's operation is not the one that cleaned the host. */
+  /** `by_order_of` is absent if the operation in the sanitization record is not the one that cleaned the host. */
   by_order_of: Short.optional(),
 });
 
@@ -38,7 +38,7 @@ interface Told {
   readonly operation: { readonly requested_by: string };
 }
 
-/** Returns who cleaned the host and who validated the cleaning. If no operation cleaned the host, the result names nobody who cleaned it. */
+/** Returns who cleaned the host and who validated the cleaning. If no operation cleaned the host, the result has no `performed_by`. */
 export function partiesOf({ hub, rules, finished_at: at, without_turnover: without, operation }: Told): {
   readonly performed_by?: z.output<typeof RecordPerformer>;
   readonly validated_by: z.output<typeof RecordValidator>;

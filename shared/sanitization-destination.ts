@@ -1,9 +1,10 @@
 import { DECOMMISSION_MODES, type DecommissionMode } from "./workflow-status.ts";
 
 /**
- * Where a host and its media go after the operation of a sanitization record, which a certificate of NIST SP 800-88 names. `fleet`: the host stays in
- * Muster for its next tenant. `maas`: MAAS has the machine again. `operator`: Muster no longer manages the host, and the host's system keeps running.
- * `unknown`: the hub no longer knows the operation.
+ * Where a host and its disks go after the operation that a sanitization record describes; a certificate of NIST SP 800-88 needs this destination. The
+ * destination `fleet` means that the host stays in Muster for its next tenant. The destination `maas` means that MAAS has the machine again. The
+ * destination `operator` means that Muster no longer manages the host, and that the host's operating system keeps running. The destination `unknown`
+ * means that the hub no longer knows the operation of the record.
  */
 export const DESTINATIONS = ["fleet", "maas", "operator", "unknown"] as const;
 export type Destination = (typeof DESTINATIONS)[number];
@@ -26,7 +27,7 @@ export const DESTINATION_TEXTS: Readonly<Record<Destination, string>> = {
   unknown: "unknown",
 };
 
-/** `mode` is the mode of a record's operation, which may be `unknown`. */
+/** `mode` is the decommission's mode in a sanitization record, or `unknown`. */
 export function destinationOf(mode: string): Destination {
   const known = DECOMMISSION_MODES.find((one) => one === mode);
   return known === undefined ? "unknown" : BY_MODE[known];

@@ -7,7 +7,7 @@ import { TrustChain } from "./trust.ts";
 
 const Base64 = z.string().regex(/^[A-Za-z0-9+/]+={0,2}$/);
 
-/** The member `format` names the format of the signed text, so that a signature is never valid for a text of another format. */
+/** `format` names the format of the text that the hub countersigns, so that the signature is never valid for a text of another format. */
 export const Countersignature = z.strictObject({
   format: z.literal("muster-sanitization-countersignature/1"),
   record_id: z.uuid(),
@@ -52,7 +52,7 @@ export const SanitizationDocument = z.strictObject({
     signature: Base64.max(128),
     public_key_pem: z.string().max(256),
   }),
-  /** In each of the `statements`, an order key of the hub signs the next order key. */
+  /** The `statements` show that the order keys belong together: in each of them, an order key of the hub signs the next order key. */
   statements: TrustChain,
 });
 export type SanitizationDocument = z.output<typeof SanitizationDocument>;

@@ -56,7 +56,7 @@ export const release = (more: Partial<RecordRelease> = {}): RecordRelease => ({
   ...more,
 });
 
-/** The facts of a turnover that lead to the verdict `clean`. */
+/** The facts of a cleaning between two tenants that lead to the verdict `clean`. */
 export const cleanFacts = (more: Partial<RecordFacts> = {}): RecordFacts => ({
   record_id: randomUUID(),
   node: {
@@ -116,8 +116,9 @@ const steps = fc.record({
 });
 
 /**
- * Generates random facts of a turnover for tests of the verdict, with all kinds of facts on which the verdict depends. The generated facts use only a
- * few task types, steps and targets, but every outcome of a step and every way in which a fact can be missing.
+ * Generates random facts about a cleaning between two tenants, for tests of the sanitization record's verdict, with all kinds of facts on which the
+ * verdict depends. The generated facts have only a few task types, cleaning steps and targets, but every outcome of a cleaning step, and any fact
+ * that may be absent is sometimes absent.
  */
 export const anyFacts: fc.Arbitrary<RecordFacts> = fc
   .record({

@@ -42,7 +42,7 @@ export function readSignable(text: string): SignableRecord | string {
   try {
     value = JSON.parse(text);
   } catch {
-    // If the text is not JSON, `readSignable` returns the parser's message, and the agent reports it to the hub.
+    // If the text of a sanitization record is not JSON, `readSignable` returns a text that says so, and the agent reports it to the hub.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

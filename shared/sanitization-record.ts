@@ -47,7 +47,8 @@ const Code = z.string().regex(/^[A-Za-z0-9._:-]{1,64}$/);
 const Uuid = z.uuid();
 
 /**
- * A cleaning step of a turnover that the node's profile requires. If `step` is null, the node's profile requires all cleaning steps of the task type.
+ * A cleaning step that the node's profile requires in the cleaning between two tenants. If `step` of a requirement is null, the node's profile
+ * requires all cleaning steps of the task type.
  */
 const Requirement = z.strictObject({ type: Code, step: Code.nullable() });
 export type Requirement = z.output<typeof Requirement>;
@@ -98,7 +99,7 @@ const Share = z.number().min(0).max(1);
 /** What the hub concludes about the memory of one GPU, and what the node's profile requires. */
 const RecordGpu = z.strictObject({
   uuid: Short,
-  /** `level` is null if the hub can claim nothing about the GPU's memory. */
+  /** `level`, the hub's claim about a GPU's memory, is null if the hub can claim nothing. */
   level: z.enum(GPU_LEVELS).nullable(),
   share: Share,
   bytes_overwritten: z.number().nullable(),
@@ -111,26 +112,26 @@ const RecordGpu = z.strictObject({
    */
   kernel_clear: z.strictObject({ sampled_bytes: z.int().min(1) }).optional(),
   /**
-   * The library of the GPU driver through which the agent overwrote the memory, compared with its package on the host. If the library has `changed`,
-   * the hub does not believe that the agent overwrote the GPU's memory. `driver_library` is absent in records of hubs that did not compare the
-   * library, and if the agent overwrote nothing through the library.
+   * The library of the GPU driver through which the agent overwrote the memory, compared with its package on the host. If `driver_library` is
+   * `changed`, because the library differs from its package, the hub does not believe that the agent overwrote the GPU's memory. `driver_library` is
+   * absent in sanitization records of hubs that did not compare the library, and if the agent overwrote no GPU memory through the library.
    */
   driver_library: z.enum(["as_packaged", "changed", "unchecked"]).optional(),
 });
 export type RecordGpu = z.output<typeof RecordGpu>;
 
 /**
- * The hub's evidence that MAAS erased the disks of a machine when it released the machine. This evidence concerns the whole machine, because MAAS
- * reports nothing about single disks (decision C5).
+ * The hub's evidence that MAAS erased the disks of a machine when it released the machine. The evidence of an erase by MAAS concerns the whole
+ * machine, because MAAS reports nothing about single disks (decision C5).
  */
 export const ERASE_EVIDENCE = ["reported_by_maas", "none"] as const;
 export const MOST_DISK_FINDINGS = 32;
 /** MAAS's release of the machine before the deploy of the host's present system, with the evidence that MAAS erased the disks. */
 const RecordRelease = z.strictObject({
   maas_system_id: Short,
-  /** The generation of the node whose system MAAS released. */
+  /** The node's generation (the number of the host's installation) to which the released operating system belonged. */
   generation: z.int().min(0),
-  /** The disk erase for which the operation asked MAAS. */
+  /** The kind of disk erase that the decommission requested from MAAS. */
   erase: z.enum(["none", "quick", "secure"]),
   evidence: z.enum(ERASE_EVIDENCE),
   /** The person who let the operation continue without evidence of the disk erase, or null if no person did. */
@@ -142,7 +143,7 @@ const RecordRelease = z.strictObject({
   disk_findings: z.array(Short).min(1).max(MOST_DISK_FINDINGS).optional(),
   /**
    * The person who decided to continue although the `disk_findings` speak against the erase. `disks_waived_by` is absent if no person decided to
-   * continue against the `disk_findings`.
+   * continue although the comparison of the disks speaks against the erase.
    */
   disks_waived_by: Short.optional(),
   /**
@@ -152,24 +153,24 @@ const RecordRelease = z.strictObject({
   disks_reported: z.int().min(1).optional(),
   /**
    * The number of disk blocks that the agent compared with their content before the release. `blocks_compared` is absent if the agent compared no
-   * blocks.
+   * disk blocks with their content before the release.
    */
   blocks_compared: z.int().min(1).optional(),
   /**
    * The number of compared disk blocks whose earlier content the hub knows only from the system of a tenant with the rights of root. A tenant with
-   * the rights of root could invent the earlier content of blocks, so such blocks are no evidence of the erase, and `blocks_compared` is absent.
-   * Records of older hubs do not have `blocks_doubted`.
+   * the rights of root could invent the earlier content of blocks, so such blocks are no evidence of the erase, and `blocks_compared` is absent. In
+   * sanitization records of older hubs, `blocks_doubted` (the number of disk blocks that are no evidence) is absent.
    */
   blocks_doubted: z.int().min(1).optional(),
   /**
    * The number of disks that the new system read after a secure erase and of which each sampled block held only one byte, such as zeros.
-   * `disks_blank` is absent if the new system read other content on a disk, and if the tenant had no way to the rights of root.
+   * `disks_blank` is absent if a disk had other content, if no secure erase was requested, or if the tenant could not become root.
    */
   disks_blank: z.int().min(1).optional(),
 });
 export type RecordRelease = z.output<typeof RecordRelease>;
 
-/** How a tenant's use of a host ended without a finished turnover: the node was removed, or MAAS released the machine. */
+/** How a tenant's use of a host ended without a finished cleaning: the node was removed, or MAAS released the machine. */
 export const LOST_BY = ["node_removed", "host_released"] as const;
 /**
  * The tenant's use of the host ended without a finished turnover (the cleaning between two tenants), because the node was removed or MAAS released
@@ -232,8 +233,8 @@ export const MOST_RECORDED_WAYS = 64;
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),
   /**
-   * The version of the rules that lead to the verdict. `rules` is absent in a sanitization record that follows the first version of the rules for
-   * verdicts.
+   * The version of the rules by which the hub decides the verdict of the sanitization record. `rules` is absent in a sanitization record that follows
+   * the first version of the rules for verdicts.
    */
   rules: z.literal(2).optional(),
   record_id: Uuid,
@@ -248,7 +249,7 @@ export const SanitizationRecord = z.strictObject({
     /** The asset tag of the node, which a certificate of NIST SP 800-88 calls the property number; absent if nobody had said it. */
     property_number: Short.optional(),
   }),
-  /** `location` is absent if the node was already deleted from the hub's database, and in records of older hubs. */
+  /** The host's `location` is absent if the node was already deleted from the hub's database, and in sanitization records of older hubs. */
   location: RecordLocation.optional(),
   /** A node's sanitization records are numbered from 1 on, and each contains the SHA-256 of the record before it. */
   sequence: z.int().min(1),
@@ -259,13 +260,13 @@ export const SanitizationRecord = z.strictObject({
       tenant: Short,
       login_user: Name,
       /**
-       * True if the allocation granted the tenant the rights of root. A record that an older hub wrote, without `root_by`, is also true if the agent
-       * found another way to the rights of root.
+       * True if the allocation granted the tenant the rights of root. In a record of an older hub, which lacks `root_by`, `granted_root` is also true
+       * if the agent found another way to the rights of root.
        */
       granted_root: z.boolean(),
       /**
-       * The ways to the rights of root that the agent found although the allocation did not grant them (decision C4). `root_by` is absent if the
-       * agent found no way to the rights of root.
+       * The ways to the rights of root that the agent found although the allocation did not grant them (decision C4). `root_by` (these ways to the
+       * rights of root) is absent if the agent found none.
        */
       root_by: z.array(Name).min(1).max(MOST_RECORDED_WAYS).optional(),
       from: Timestamp.nullable(),
@@ -273,21 +274,25 @@ export const SanitizationRecord = z.strictObject({
     })
     .nullable(),
   /**
-   * The last earlier record of the same allocation, for example of a cleaning that failed before this one. The record that ended the tenant's use of
-   * the host is the one that no other record of the allocation names in `follows`. `follows` is absent in the first record of an allocation.
+   * The allocation's last sanitization record before the present one, for example of a cleaning that failed. The last sanitization record of an
+   * allocation, which ended the tenant's use of the host, is the one that no other record of the allocation names in `follows`. `follows` is absent
+   * in the first sanitization record of an allocation.
    */
   follows: Uuid.optional(),
   /**
-   * `without_turnover` is present if no turnover wrote the record, because the host was gone. With `without_turnover`, the member `operation` names
-   * the operation that removed the node or released the machine.
+   * `without_turnover` is present if the host was removed or released without a cleaning that could write the sanitization record. If a sanitization
+   * record has `without_turnover`, its member `operation` names the operation that removed the node or released the machine.
    */
   without_turnover: WithoutTurnover.optional(),
   operation: z.strictObject({ decommission_id: WorkflowId, mode: Code, reason: Short, requested_by: Short }),
-  /** Where the host and its media go after the operation that the sanitization record is about. `destination` is absent in records of older hubs. */
+  /**
+   * Where the host and its media go after the operation that the sanitization record is about. `destination`, where the host goes, is absent in
+   * sanitization records of older hubs.
+   */
   destination: z.enum(DESTINATIONS).optional(),
-  /** Who cleaned the host. `performed_by` is absent if nobody cleaned the host, and in records of older hubs. */
+  /** Who cleaned the host. `performed_by` is absent if nobody cleaned the host, and in sanitization records of older hubs. */
   performed_by: RecordPerformer.optional(),
-  /** Who validated the cleaning. `validated_by` is absent in records of older hubs. */
+  /** Who validated the cleaning. `validated_by` is absent in sanitization records of older hubs. */
   validated_by: RecordValidator.optional(),
   trust: z.enum(TRUST_LEVELS),
   /** How MAAS released the machine from the host's earlier system. `release` is absent if the host has kept its operating system. */
@@ -296,9 +301,12 @@ export const SanitizationRecord = z.strictObject({
   finished_at: Timestamp,
   required: z.array(Requirement).max(32),
   tasks: z.array(RecordTask).max(MOST_RECORD_TASKS),
-  /** Tasks of the turnover whose results the agent's journal does not have, so that the agent cannot confirm the results. */
+  /** Tasks of the cleaning whose results the agent's journal does not have, so that the agent cannot confirm the results. */
   unconfirmed_tasks: z.array(TaskId).max(MOST_RECORD_TASKS),
-  /** The disk purges that agents reported and that the hub does not believe. `refused_evidence` is absent if the hub believes all purges of disks. */
+  /**
+   * The disk purges that agents reported and that the hub does not believe. `refused_evidence` is absent if the hub believes all disk purges that
+   * agents reported.
+   */
   refused_evidence: z.array(RefusedEvidence).min(1).max(MOST_REFUSED).optional(),
   residue: Residue.nullable(),
   gpus: z.array(RecordGpu).max(64),
@@ -309,7 +317,7 @@ export const SanitizationRecord = z.strictObject({
   not_covered: z.array(Sentence).max(1_024),
   /**
    * What the hub left out of the sanitization record to keep it below the largest size. The SHA-256 of a task's result covers the whole result,
-   * including what the sanitization record leaves out.
+   * including the parts that are left out of the sanitization record.
    */
   cut: z.array(z.strictObject({ what: z.enum(CUT_PARTS), kept: z.int().min(0), of: z.int().min(1) })),
   agent: RecordAgent.strict().nullable(),
@@ -328,7 +336,7 @@ export function readRecord(text: string): SanitizationRecord | string {
   try {
     value = JSON.parse(text);
   } catch {
-    // If the text is not JSON, `readRecord` returns the parser's message.
+    // If the text of a sanitization record is not JSON, `readRecord` returns a text that says so.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

@@ -10,9 +10,9 @@ type Release = RecordRelease | undefined;
 const TOOL = "release in MAAS";
 
 /**
- * Returns what a sanitization record says about a disk that no cleaning step of the agent worked on. The disk's method stays `none`, because MAAS's
- * evidence is about the whole machine and names no technique. Without evidence of an erase by MAAS, the sanitization record says nothing about the
- * erase of a disk.
+ * Returns what a sanitization record says about a disk that no cleaning step of the agent worked on. Of a disk that no cleaning step worked on, the
+ * record's `method` stays `none`, because MAAS's evidence is about the whole machine and names no technique. Without evidence of an erase by MAAS,
+ * the sanitization record says nothing about the erase of a disk.
  */
 export const erasedByRelease = (release: Release): Partial<Medium> =>
   release === undefined || release.evidence === "none"

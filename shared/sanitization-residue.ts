@@ -1,7 +1,10 @@
 import type { ResidueJudgement } from "./residue/compare.ts";
 import type { RecordFacts } from "./sanitization-build.ts";
 
-/** The sanitization record lists for each residue item its findings, or why the item is unreadable. */
+/**
+ * For each residue item (a kind of trace of a tenant, for example mounts), the sanitization record lists the findings, or why the agent could not
+ * read the item.
+ */
 export function recordResidue(judgement: ResidueJudgement, hasBaseline: boolean): NonNullable<RecordFacts["residue"]> {
   const items = Object.entries(judgement.items).map(([item, judged]) => ({
     item,

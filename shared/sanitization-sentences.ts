@@ -3,7 +3,7 @@ import type { LOST_BY, Medium, RecordGpu, RefusedEvidence, SanitizationRecord } 
 import { erasedByRelease, isErasedByRelease, releaseClaims, releaseGaps } from "./sanitization-release.ts";
 import { type Done, lastSteps } from "./sanitization-verdict.ts";
 
-/** Words that no claim of a sanitization record may contain, because no step of a turnover is strong enough evidence for them (decision C2). */
+/** Words that no claim of a sanitization record may contain, because no cleaning step is strong enough evidence for them (decision C2). */
 export const FORBIDDEN = /proven|proof|certif|secure(ly)?[ -]eras|guarantee/i;
 
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
@@ -11,9 +11,9 @@ const count = (value: unknown): number | null => (typeof value === "number" && v
 const METHODS = ["clear", "purge"] as const;
 
 /**
- * Returns the medium that a cleaning step worked on, from the step's evidence. A cleaning step worked on no medium if its evidence names none, or if
- * the step is not one by which the hub orders the cleaning of media. The medium gets a sanitization method (`clear` or `purge`) only if the cleaning
- * step's outcome is `ok` and the hub believes its evidence.
+ * Returns the medium that a cleaning step worked on, from the step's evidence. The medium of a cleaning step is null if the step's evidence names no
+ * medium, or if the step is not one by which the hub orders the cleaning of media. The medium gets a sanitization method (`clear` or `purge`) only if
+ * the cleaning step's outcome is `ok` and the hub believes its evidence.
  */
 function mediumOf(
   { type, step, outcome, evidence }: Done,
@@ -132,7 +132,8 @@ export function mediaOf(
   for (const { kind } of treated) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   const left = known.filter(({ kind, serial }) => {
     if (serial !== null) return !serials.has(serial);
-    // The inventory has no serial numbers of some media, such as GPUs, so only the number of treated media of each kind is compared.
+    // The inventory has no serial numbers of some media, such as GPUs; of these, only the number of media of each kind is compared with the number of
+    // cleaned media.
     const rest = kinds.get(kind) ?? 0;
     kinds.set(kind, rest - 1);
     return rest <= 0;
@@ -161,8 +162,8 @@ function sampleOf(samples: readonly DiskSampleOf[], serial: string | null): Part
 }
 
 /**
- * A host reports texts, for example a disk's model, that a sentence of the sanitization record may contain only in a safe form. A text with a word
- * that no claim may contain is replaced by "without a name".
+ * Makes a text that a host reports, for example a disk's model, safe for a sentence of the sanitization record. A text that a host reported is
+ * replaced by "without a name" if it contains a word that no claim of a sanitization record may contain, for example "proven".
  */
 const told = (value: string | null): string =>
   value === null || FORBIDDEN.test(value) || !/^[\x20-\x7e]{1,80}$/.test(value) ? "without a name" : value;

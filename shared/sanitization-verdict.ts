@@ -51,24 +51,24 @@ export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
   return [...last.values()];
 }
 
-/** The list `tasks` has the order in which the hub queued the tasks, and `lastTasks` returns the last task of each type. */
+/** The list `tasks` is in the order in which the hub queued the tasks, so the last task of each type in it is the newest. */
 const lastTasks = (tasks: readonly RecordTask[]): readonly RecordTask[] => [
   ...new Map(tasks.map((task) => [task.type, task])).values(),
 ];
 
-/** True if the cleaning step is the one that the requirement names, or if the requirement names all steps of the step's task type. */
+/** True if a profile's requirement names the given cleaning step, or all cleaning steps of the step's task type. */
 const meets = ({ type, step }: Requirement, done: Done): boolean =>
   done.type === type && (step === null || done.step === step);
 
 const nameOf = ({ type, step }: Requirement): string => (step === null ? type : `${step} of ${type}`);
-/** Returns a text of the host for a reason of the verdict, without characters that a terminal could obey. */
+/** Makes a text that a host reported safe for the reason of a verdict: removes characters that a terminal would interpret. */
 const told = (text: string): string => text.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, "?").slice(0, 120);
 const about = (done: Done): string => `${told(done.step)} of ${done.type} on ${told(done.target)}`;
 
 /**
- * Returns why the turnover does not meet a requirement of the node's profile, or null if it meets the requirement. A requirement that names a
- * cleaning step is met if the step was `ok` on every target. A requirement for a whole task type is met if at least one step was `ok`, and every
- * other step was `ok` or skipped. A cleaning step may be skipped, because a host need not have everything that a task would clean.
+ * Returns why a cleaning between two tenants does not meet a requirement of the node's profile, or null if it meets the requirement. A requirement
+ * that names a cleaning step is met if the step was `ok` on every target. A requirement for a whole task type is met if at least one step was `ok`,
+ * and every other step was `ok` or skipped. A cleaning step may be skipped, because a host need not have everything that a task would clean.
  */
 function faultOf(requirement: Requirement, steps: readonly Done[]): Reason | null {
   const own = steps.filter((done) => meets(requirement, done));
@@ -108,8 +108,8 @@ function residueReasons({ rules, residue, trust }: Judged): Reason[] {
 }
 
 /**
- * Returns why MAAS's release of the machine from its earlier system leaves a doubt about the erase of the disks. If a person decided to continue
- * without evidence of an erase, this decision is no evidence.
+ * Returns the reasons to doubt that MAAS erased the disks when it released the machine from its earlier operating system. If a person decided to
+ * continue without evidence of an erase, this decision is no evidence.
  */
 function releaseReasons({ rules, release }: Judged): Reason[] {
   if (release === undefined) return [];
@@ -129,8 +129,8 @@ function releaseReasons({ rules, release }: Judged): Reason[] {
 
 /**
  * True if MAAS's report about the whole machine is the only evidence of the erase. MAAS's report about the whole machine may be the same although the
- * erase failed on one disk. If only the system of a tenant with the rights of root reported the earlier content of disk blocks, a comparison with
- * this content is no evidence.
+ * erase failed on one disk. A comparison of disk blocks with their earlier content is no evidence of an erase if that content was only reported by
+ * the operating system of a tenant with the rights of root.
  */
 const isOneWord = ({ disks_reported, blocks_compared, disks_blank }: RecordRelease): boolean =>
   disks_reported === undefined && blocks_compared === undefined && disks_blank === undefined;
@@ -168,7 +168,7 @@ const unjudgedGpus = ({ rules, media }: Judged): Reason[] => {
     : [{ code: "gpu_not_judged", about: `${left.length} GPUs of the inventory, and the SKU may count fewer GPUs` }];
 };
 
-/** What took a host out of Muster's management, as the end of a sentence about the host. */
+/** How a host left Muster's management, as the end of a sentence about the host. */
 const LOST = {
   node_removed: "before its node was removed",
   host_released: "before MAAS released its machine",

@@ -51,7 +51,7 @@ const fault = (code: RecordFault["code"], message: string): RecordFault => ({ co
 
 export interface VerifiedRecord {
   readonly faults: readonly RecordFault[];
-  /** `record` is null if the exported document or the text of its sanitization record is unreadable. */
+  /** `record` is null if the exported document, or the sanitization record in it, is unreadable. */
   readonly record: SanitizationRecord | null;
   readonly sha256: string | null;
   readonly orderKey: string | null;
@@ -103,7 +103,7 @@ function readCountersignature(text: string): Countersignature | null {
     const value: unknown = JSON.parse(text);
     return canonicalJson(value) === text ? (Countersignature.safeParse(value).data ?? null) : null;
   } catch {
-    // A text that is not JSON is no countersignature.
+    // A text that is not JSON cannot be a countersignature of the hub.
     return null;
   }
 }
@@ -150,8 +150,8 @@ function verdictFaults(record: SanitizationRecord): RecordFault[] {
 }
 
 /**
- * Verifies one exported sanitization record without a hub. The argument `trusted` contains the order keys that the reader trusts. Without a trusted
- * order key, the verifier does not report whether the reader's own hub signed the record.
+ * Verifies one exported sanitization record without a hub. The argument `trusted` contains the hub's order keys that the reader of the record trusts.
+ * Without a trusted order key, the verifier does not report whether the reader's own hub signed the record.
  */
 export function verifyRecord(value: unknown, trusted: readonly string[], crypto: RecordCrypto): VerifiedRecord {
   const nothing = { record: null, sha256: null, orderKey: null };
@@ -224,8 +224,8 @@ export function verifyChain(verified: readonly VerifiedRecord[]): readonly Recor
 }
 
 /**
- * The newest sanitization record of each node, in a list that somebody has kept outside the hub's database. The list of kept heads must be complete,
- * because its first page alone could lack the node whose record is missing.
+ * The newest sanitization record of each node, in a list that somebody has kept outside the hub's database. The list of the nodes' newest
+ * sanitization records must be complete, because its first page alone could lack the node whose record is missing.
  */
 export const KeptHeads = z.object({
   items: z.array(z.object({ node_id: NodeId, sequence: z.int().min(1), record_sha256: Sha256 })),
@@ -234,8 +234,8 @@ export const KeptHeads = z.object({
 type KeptHead = z.output<typeof KeptHeads>["items"][number];
 
 /**
- * Finds out whether records at the end of a chain are missing or were rewritten: each node's record in the kept list must be among the given records
- * of the node.
+ * Finds out whether sanitization records at the end of a node's chain are missing or were rewritten: the given records of the node must contain the
+ * record that the kept list names for it.
  */
 export function verifyHeads(verified: readonly VerifiedRecord[], heads: readonly KeptHead[]): readonly RecordFault[] {
   return heads.flatMap(({ node_id, sequence, record_sha256 }) => {
@@ -256,8 +256,8 @@ export function verifyHeads(verified: readonly VerifiedRecord[], heads: readonly
 }
 
 /**
- * A record that follows another one must name an earlier record of the same allocation. If the given records begin with the first record of the
- * chain, the record that `follows` names must be among them.
+ * The sanitization record that another record names in `follows` must be an earlier record of the same allocation. If the given sanitization records
+ * begin with the first one of the node's chain, a record that is named in `follows` must be among them.
  */
 function followFaults(
   { sequence, follows, allocation }: SanitizationRecord,

@@ -1,7 +1,7 @@
 /**
  * The folders directly below the host's root folder that no task's order may empty. Also below a system folder, a task's order may not empty any
- * folder. The content of the system folders belongs to the operating system, to Muster or to the host's user accounts. Tasks clean accounts and
- * temporary folders in cleaning steps of their own.
+ * folder. The content of the system folders belongs to the operating system, to Muster or to the host's user accounts. Accounts and temporary folders
+ * such as `/tmp` have cleaning steps of their own and are not cleaned as scratch folders.
  */
 export const SYSTEM_FOLDERS = [
   "bin",

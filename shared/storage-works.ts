@@ -13,19 +13,22 @@ const WEKA_WITHIN_S = 900;
 /** A worker process of a purge may take four days, because the overwrite of a large disk takes two days. */
 const PURGE_WITHIN_S = 96 * HOUR_S;
 /**
- * How many worker processes of one task may wait, one after the other, for the end of a disk's purge. Only the first worker process of a task sends
- * the purge command to the disk.
+ * How many worker processes, one after the other, a task may start to wait for the end of one disk's purge. Only the first worker process of a disk's
+ * purge sends the purge command to the disk.
  */
 const PURGE_ROUNDS = 3;
 /**
  * How long the last worker process of a purge may take, which makes and mounts the file systems of the disk. One run of `mkfs` may take half an hour.
  */
 const RESTORE_WITHIN_S = 8 * HOUR_S;
-/** The time that the agent needs around a worker process: to start it, to notice its loss, to end it, and to use its own files. */
+/**
+ * The time that the agent needs for a worker process in addition to the work itself: to start it, to notice its loss, to end it, and to use its own
+ * files.
+ */
 const AROUND_WORKER_S = 600;
 /**
- * The hub does not know how many of a profile's disks one host has. Most hosts have fewer than `MOST_POOL_DISKS` data disks. The hub plans the time
- * for at most 16 disks of a profile's list, which is months and in practice enough even for 64 disks.
+ * The hub does not know how many of a profile's disks one host has. Most hosts have fewer than `MOST_POOL_DISKS` data disks. The hub plans time for
+ * the purge of at most 16 of the data disks that a profile lists; this time is months, and in practice enough even for 64 disks.
  */
 const MOST_POOL_DISKS = 16;
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
@@ -50,11 +53,11 @@ export const STORAGE_LIMITS = {
 
 export interface StorageWork<S extends FolderStep | WekaStep = FolderStep | WekaStep> {
   readonly step: S;
-  /** What the work cleans, for example a folder; the cleaning step of this work in the task's result has the same target. */
+  /** What this part of a storage cleanup cleans, for example a folder; the cleaning step in the task's result has the same target. */
   readonly target: string;
 }
 
-/** Returns the works of a storage cleanup except the purges of disks, in the order in which the agent does them. */
+/** Returns the parts of a storage cleanup, without the purges of disks, in the order in which the agent does them. */
 export function storageWorks({ scope, temporary, scratch, shares, free_space }: Input): StorageWork[] {
   const weka: StorageWork[] =
     scope === "local"
@@ -73,14 +76,15 @@ export function storageWorks({ scope, temporary, scratch, shares, free_space }: 
   return [...weka, ...folders, ...fills];
 }
 
-/** The largest number of disks that the storage cleanup purges, as far as the task's input limits it. */
+/** The number of disks for whose purge a storage cleanup with the given input gets time. */
 function disksIn({ scope, disks, disk_pool: pool = [] }: Input): number {
   return scope === "weka" ? 0 : Math.max(disks.length, Math.min(MOST_POOL_DISKS, disks.length + pool.length));
 }
 
 /**
- * How many seconds a storage cleanup with the given input may take: the sum for all worker processes that the agent may start. The hub derives the
- * task's deadline from the agent's own limits, so that no deadline passes while the agent works within them.
+ * How many seconds a storage cleanup with the given input may take: the sum for all worker processes that the agent may start. From the time that the
+ * agent may need, the hub makes the deadline of the task `node.storage_cleanup`, so that the deadline never passes while the agent keeps its own
+ * limits.
  */
 export function storageCleanupSeconds(input: Input): number {
   const perDisk = (["disk", "file_system"] as const).reduce((sum, step) => sum + secondsOf(step), 0);

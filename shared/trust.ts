@@ -9,7 +9,7 @@ import { canonicalJson } from "./json.ts";
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
-/** The phase of the rotation of the hub's keys that each kind of statement begins. */
+/** The phase that the rotation of the hub's keys enters with each kind of statement, for example `announced` with `announce`. */
 export const ROTATION_PHASES = {
   announce: "announced",
   finish: "in_force",
@@ -39,8 +39,8 @@ export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
 /**
- * The signed text of a statement about the hub's keys begins with `muster trust v1`, which names the purpose of the text. The signature of a task
- * order is therefore never valid for a statement about the hub's keys.
+ * The signed text of a statement about the hub's keys begins with `muster trust v1`, which names the purpose of the text. The signed text of a task
+ * order begins otherwise, so the signature of a task order is never valid for a statement about the hub's keys.
  */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
@@ -50,14 +50,17 @@ export interface Trust {
   /** The number of the last statement about the hub's keys that the host accepted. */
   readonly sequence: number;
   readonly current: z.output<typeof TrustedKeys>;
-  /** The keys that the hub has announced but does not use yet. The host trusts announced keys in addition to the current keys. */
+  /**
+   * The hub's next keys, which the hub has announced but does not use yet. A host trusts the announced keys of the hub in addition to the hub's
+   * current keys.
+   */
   readonly next: (z.output<typeof TrustedKeys> & { readonly generation: number }) | null;
 }
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;
 
 /**
- * Returns which keys of the hub a host trusts after a signed statement about the hub's keys. For an invalid statement, the result is the reason as
- * text, and the host trusts no key that the statement names.
+ * Returns which keys of the hub a host trusts after a signed statement about the hub's keys. If the statement is invalid, the function returns the
+ * reason as text, and the host does not trust the keys that the statement names.
  */
 function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText): Trust | string {
   const { sequence, kind, generation, ca_pem, order_key, signature } = statement;

@@ -4,17 +4,18 @@ const REDACTED = "[redacted]";
 /** The length below which a secret is not redacted, because so short a secret would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
 /**
- * A secret of more than `LONGEST_WORD` characters, for example user-data, is treated as a document. An error text of another system may repeat lines
- * of a secret document instead of the whole document.
+ * For a secret of more than `LONGEST_WORD` characters, for example user-data, the redaction also removes pieces of the secret. An error text of
+ * another system may repeat only some lines of a long secret.
  */
 const LONGEST_WORD = 300;
 /** A text and a secret document share a piece of the document if `PIECE` characters in a row are equal. */
 const PIECE = 16;
 
 /**
- * Patterns that find credentials that Muster does not know in a text. A token in base64url has small letters, capital letters and digits. The
- * patterns for credentials limit the length of names, so that the time of a search grows only in proportion to the text's length. Without a maximum
- * length of names, a pattern would scan the text `secretsecretsecret...` once for each `secret` in the text.
+ * Patterns that find credentials in a text even if Muster does not know them. A token in base64url is recognized by its length and its mixture of
+ * small letters, capital letters and digits. The patterns for credentials limit the length of names, so that the time of a search grows only in
+ * proportion to the text's length. If a pattern allowed names of any length, a search in `secretsecretsecret...` would read the rest of the text
+ * again for each `secret`, which takes quadratic time.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [
@@ -26,7 +27,7 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
   [/(\b(?:Bearer|Basic) +)[\w.~+/=-]{8,}/gi, `$1${REDACTED}`],
   [/\$(?:[1567]|2[abxy]|g?y)\$[^\s"',;]+/g, REDACTED],
   [/(:\/\/)[^\s/@"']+@/g, `$1${REDACTED}@`],
-  // The tokens of the program Vault are shorter than the tokens of other systems.
+  // Tokens of HashiCorp Vault have a pattern of their own, because they may be shorter than the tokens that the general pattern for tokens finds.
   [/(?<![\w.-])(?:hv[sbr]|[sbr])\.[\w-]{24,}/g, REDACTED],
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{32,}/g, REDACTED],
 ];
@@ -70,7 +71,7 @@ function spellingsOf(secret: string): string[] {
 const toBase64 = (text: string): string =>
   btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(""));
 
-/** A secret can be read as its own text, as the text that its base64 encodes, and as the texts that its parts encode. */
+/** Returns the texts that a secret may stand for: the secret itself, the text that its base64 encodes, and the texts that its base64 parts encode. */
 function documentsIn(secret: string): string[] {
   const message = fromBase64(secret);
   if (message === null) return [secret];

@@ -18,8 +18,8 @@ export const StatusFilter = z.enum([...WORKFLOW_STATUSES, "failed"]);
 export type StatusFilter = z.output<typeof StatusFilter>;
 
 /**
- * A workflow with a final status does nothing more, and another workflow may take its subjects. A failed workflow is not final and keeps its
- * subjects.
+ * A workflow with a final status does nothing more, and another workflow may hold its subjects, such as its host and its BMC. A failed workflow is
+ * not final and keeps its subjects, such as its host, so that no other workflow can hold them.
  */
 export const TERMINAL_WORKFLOW_STATUSES = [
   "completed",
@@ -27,7 +27,7 @@ export const TERMINAL_WORKFLOW_STATUSES = [
   "reconciled",
 ] as const satisfies readonly WorkflowStatus[];
 
-/** Only an operator's verb continues a workflow with the status of a failure. */
+/** A workflow that has failed continues only after an operator's verb, such as retry or cancel. */
 export const FAILED_WORKFLOW_STATUSES = [
   "failed_retryable",
   "failed_manual_intervention",

@@ -52,15 +52,15 @@ export const withoutSubIds = (text: string, name: string, uid: number): string =
     .join("\n");
 
 /**
- * Linux distributions give subordinate ids from 100,000 on. Processes of the host would look like a tenant's processes if `/etc/subuid` gave the
- * tenant lower ids.
+ * Linux distributions give subordinate ids from 100,000 on. If `/etc/subuid` gave the tenant ids below 100,000, processes of the host would look like
+ * the tenant's processes.
  */
 const FIRST_SUB_ID = 100_000;
 const MOST_SUB_IDS = 16 * 65_536;
 
 /**
  * A range of subordinate uids belongs to the account only if no other account or range could own its uids. A tenant with root rights may have written
- * any line into `/etc/subuid`, so a range that overlaps an account's uid or another range does not count.
+ * any line into `/etc/subuid`, so the agent ignores a range that overlaps an account's uid or another range.
  */
 export function usableSubUids(
   all: readonly SubIds[],

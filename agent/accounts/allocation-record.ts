@@ -6,7 +6,8 @@ import { parseAccounts, parseGroups } from "./account-files.ts";
 const FOLDER = "/var/lib/muster/agent/allocations";
 /**
  * The file in which the agent stores the next uid for a tenant's account. No two tenants of a host get one uid, so no tenant owns files of an earlier
- * tenant. A new image of the host deletes the file with the next uid, so the hub then names the lowest uid.
+ * tenant. If a new image of the host has deleted the file with the next uid, the hub's order names the lowest uid that the agent may give to an
+ * account.
  */
 const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
 const TOOL_TIMEOUT_MS = 15_000;
@@ -61,8 +62,8 @@ export async function writeRecord(system: System, record: AllocationRecord): Pro
 
 /**
  * Returns a uid that no account or group of the host has, and that no earlier allocation had. The uid for a new account is not below `lowest`, which
- * the hub knows from earlier systems of the machine. The agent stores the next uid on disk before it uses a uid, so that a killed agent never gives a
- * uid twice.
+ * the hub computes from the accounts of earlier operating systems on the machine. The agent stores the next uid on disk before it uses a uid, so that
+ * a killed agent never gives a uid twice.
  */
 export async function takeUid(system: System, lowest = FIRST_UID): Promise<number> {
   const start = Math.max(lowest, (await readJson(system, NEXT_UID, NextUid))?.next_uid ?? FIRST_UID);

@@ -71,7 +71,7 @@ async function terminalsStep(system: System, force: boolean, step: StepOf): Prom
   return step("terminals", message, { processes: held.length, would_end: force ? held.length : 0 });
 }
 
-/** A drain stops no service itself. After a user's last session, systemd stops the user's services, unless the user's services linger. */
+/** A drain stops no service itself. After a user's last session, systemd stops the user's services, unless lingering is on for the user. */
 async function servicesStep(system: System, listed: readonly LoginSession[], step: StepOf): Promise<Step> {
   const users = [...new Map(listed.map((one) => [one.uid, one])).values()];
   const lingers = await Promise.all(users.map(({ user }) => system.isPresent(`${LINGER_FOLDER}/${user}`)));

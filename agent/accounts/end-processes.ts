@@ -15,11 +15,11 @@ export interface Ownership {
   readonly owns: (process: HostProcess) => boolean;
   /** Whether `endProcesses` may end every process that runs under the given uid. */
   readonly isOwnUid: (uid: number) => boolean;
-  /** The uid whose cgroup of login sessions contains only processes that `endProcesses` may end, or null if no uid has one. */
+  /** The uid whose systemd slice of login sessions (`user-UID.slice`) `endProcesses` may kill as a whole, or null if it may kill no whole slice. */
   readonly slice: number | null;
   /**
-   * Ends the waits of processes that survived SIGKILL, for example by aborting the FUSE connections of their users. Returns a text that says what
-   * limited the attempt, or null.
+   * Ends the waits of processes that survived SIGKILL, for example by aborting the FUSE connections of their users. Returns a text if something
+   * limited what `release` could do, for example if the file system fusectl is not mounted, and null otherwise.
    */
   readonly release: (survivors: readonly HostProcess[]) => Promise<string | null>;
 }
@@ -81,8 +81,8 @@ export async function endProcesses(
 }
 
 /**
- * If a user's processes start new processes faster than the agent finds them, only one kill of all processes of the uid is fast enough. If a uid,
- * such as root's, also runs processes that must not end, `killAll` kills each chosen process separately.
+ * If a user's processes start new processes faster than the agent finds them, only a single kill of all processes of the user's uid is fast enough.
+ * If a uid, such as root's, also runs processes that must not end, `killAll` kills each chosen process separately.
  */
 async function killAll(
   table: ProcessTable,
@@ -112,8 +112,9 @@ async function waitUntilNone(
 }
 
 /**
- * The text names each process that did not end, with the thread that did not end and the kernel function in which the thread waits. A thread in state
- * D ends only when its wait in the kernel ends. The process's first thread may already have ended, so the named thread may be another one.
+ * `survivorText` names up to ten processes that did not end, each with the thread that did not end and the kernel function in which the thread waits.
+ * A thread in state D ends only when its wait in the kernel ends. The first thread of a process that did not end may have ended itself, so
+ * `survivorText` may name another thread.
  */
 export const survivorText = (table: ProcessTable, survivors: readonly HostProcess[]): string =>
   survivors

@@ -35,9 +35,9 @@ const DOORS: readonly { readonly path: string; readonly right: Right }[] = [
 ];
 
 /**
- * Returns the sockets and Kubernetes files that the user may use by mode, group or access control list, for example `socket /run/docker.sock`. A file
- * whose rights the agent cannot read counts as usable. `waysByEngines` does not check rights by polkit, engines that listen on TCP, and remote
- * engines in the user's own configuration.
+ * Returns the sockets and Kubernetes files that the user may use by mode, group or access control list, for example `socket /run/docker.sock`. A
+ * socket or file whose rights the agent cannot read counts as one that the user may use. `waysByEngines` does not check rights by polkit, engines
+ * that listen on TCP, and remote engines in the user's own configuration.
  */
 export async function waysByEngines(system: System, user: User): Promise<string[]> {
   const ways: string[] = [];
@@ -66,7 +66,7 @@ async function use(system: System, path: string, right: Right, user: User): Prom
     return "yes";
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    // If a file cannot be checked, the caller of `use` reports the file as a possible way to get the rights of root.
+    // If the agent cannot check a user's rights to a file, the caller of `use` reports the file as a possible way to get the rights of root.
     return "unreadable";
   }
 }

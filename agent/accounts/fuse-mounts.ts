@@ -16,7 +16,7 @@ export function removableFuse(mounts: readonly Mount[], folder: string, isTheirs
     for (let at = byId.get(mount.parent); at !== undefined && !ids.has(at.id); at = byId.get(at.parent)) ids.add(at.id);
     return ids;
   };
-  // A tenant may have a thousand mounts, so the function `above` runs in advance, only once for each mount of somebody else.
+  // A tenant may have a thousand mounts, so the mounts above each mount of another user are computed in advance, only once.
   const others = mounts.filter((mount) => !isOwn(mount)).map((mount) => ({ ...mount, above: above(mount) }));
   return mounts
     .filter((mount) => isOwn(mount) && isWithin(mount.path, folder))

@@ -4,7 +4,10 @@ import type { System } from "../system/system.ts";
 import { removableFuse } from "./fuse-mounts.ts";
 
 const TOOL_TIMEOUT_MS = 20_000;
-/** The time after which one call of `fuseRelease` starts no further umount. The next call of `fuseRelease` continues with the other mounts. */
+/**
+ * The time after which one call of the function that `fuseRelease` returns starts no further umount. The next call of the function that `fuseRelease`
+ * returns continues with the FUSE mounts on which it has not tried an umount.
+ */
 const RELEASE_MS = 30_000;
 /** The time after which one call of `unmountFuse` starts no further umount, because a tenant may have made a thousand mounts whose servers hang. */
 const UNMOUNT_MS = 10 * 60_000;
@@ -12,8 +15,9 @@ const NO_FUSECTL =
   "The file system fusectl is not mounted at /sys/fs/fuse/connections, so FUSE connections could only be aborted by umount --force.";
 
 /**
- * Returns a function that frees processes which wait for a FUSE file system of one of their own users, so that they can end; for example, a FUSE
- * server may wait for its own mount. The returned function returns a message if the file system fusectl is not mounted, and null otherwise.
+ * Returns a function that aborts the FUSE connections of given users, so that processes which wait for these users' FUSE file systems can end; for
+ * example, a FUSE server may wait for its own mount. The function that `fuseRelease` returns gives a message if the file system fusectl is not
+ * mounted, and null otherwise.
  */
 export function fuseRelease(system: System): (isTheirs: (uid: number) => boolean) => Promise<string | null> {
   const forced = new Set<string>();

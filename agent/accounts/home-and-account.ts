@@ -16,12 +16,13 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const { home } = tenant;
   const all = await system.mounts();
-  // In a plan, the tenant's own FUSE mounts do not count as obstacles, because the step `processes` unmounts them.
+  // In a dry run (`plan`), the tenant's own FUSE mounts do not count as obstacles to the removal of the home, because the step `processes` unmounts
+  // them.
   const own = plan ? removableFuse(all, home, (uid) => ownsUid(tenant, uid)) : [];
   const mounts = all.filter((mount) => isWithin(mount.path, home) && !own.includes(mount));
   const mounted = mounts.map(({ path, type }) => `${Buffer.from(path, "latin1").toString()} (${type})`).join(", ");
-  // Even root may be refused access to a tenant's FUSE mount, and an access to it may hang forever. A home folder with a mount in it exists without
-  // doubt.
+  // Even root may be refused access to a tenant's FUSE mount, and an access to it may hang forever. If the list of mounts has a mount in the home
+  // folder, the agent knows without an access that the folder exists.
   const has = mounts.length + own.length > 0 || (await system.entry(home)) !== null;
   const journals = await removeUserJournals(revocation);
   if (plan) {

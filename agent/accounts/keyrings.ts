@@ -6,7 +6,7 @@ import { cleaningStep } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
-/** The most keys that one run of `removeOf` removes; the kernel's usual quota of one user is smaller. */
+/** The most kernel keys that one run of `removeOf` removes; the kernel's usual quota of keys of one user is smaller. */
 const MOST_KEYS = 400;
 const COLLECTED_WITHIN_MS = 10_000;
 const READ_EVERY_MS = 100;
@@ -22,7 +22,7 @@ const REMOVE_PERSISTENT = 'id=$(keyctl get_persistent @s "$1") && keyctl clear "
 /**
  * Removes the keys and keyrings that the kernel keeps for the tenant's uid after the tenant's last process has ended: the user keyring, the user's
  * session keyring, and the persistent keyring, which lasts three days and may hold Kerberos tickets. The next account with the same uid would own
- * every key that the removal leaves.
+ * every kernel key that `removeKeyrings` leaves.
  */
 export async function removeKeyrings(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan, signal } = revocation;
@@ -70,8 +70,8 @@ interface Key {
 const isKeyring = ({ type }: Key): boolean => type === "keyring";
 
 /**
- * Removes the keys of one uid that `isChosen` chooses. A command such as `keyctl clear` may fail, for example because the kernel removed a key
- * meanwhile or the tenant gave up the rights to it, so the kernel's counts of keys afterwards decide whether the removal succeeded.
+ * Removes the kernel keys of one uid for which `isChosen` returns true. A command such as `keyctl clear` may fail, for example because the kernel
+ * removed a key meanwhile or the tenant gave up the rights to it, so the kernel's counts of keys afterwards decide whether the removal succeeded.
  */
 async function removeOf(system: System, uid: number, isChosen: (key: Key) => boolean): Promise<void> {
   const id = String(uid);
@@ -80,7 +80,7 @@ async function removeOf(system: System, uid: number, isChosen: (key: Key) => boo
   // The tenant may have made its keyrings unreadable, so that the list of keys does not show them.
   for (const keyring of ["@u", "@us"]) await asTenant("keyctl", "setperm", keyring, ALL_RIGHTS);
   await system.run("keyctl", ["session", "muster", "sh", "-c", REMOVE_PERSISTENT, "muster", id], TOOL_TIMEOUT_MS);
-  // The file `/proc/keys` shows only the keys that the reader may view, so the tenant's uid reads it.
+  // The file `/proc/keys` shows only the keys that its reader may view, so a process with the tenant's uid reads it.
   const { stdout } = await asTenant("cat", "/proc/keys");
   for (const { id: key, type } of keysOf(stdout, uid).filter(isChosen).slice(0, MOST_KEYS)) {
     if (type === "keyring") await asTenant("keyctl", "clear", key);

@@ -37,7 +37,7 @@ export async function removePosixIpc(revocation: Revocation, bounds: PosixBounds
 
 /** One removal of POSIX IPC objects has one deadline and one limit of objects for `/dev/shm` and `/dev/mqueue` together. */
 class PosixRemoval {
-  /** How many of the tenant's POSIX IPC objects the removal has found. A folder that the tenant made in `/dev/shm` counts as one object. */
+  /** How many of the tenant's POSIX IPC objects the removal has found. A folder that the tenant made in `/dev/shm` counts as one POSIX IPC object. */
   found = 0;
   readonly left = new Set<string>();
   /** Why the removal of POSIX IPC objects stopped before it had read all objects, or null. */

@@ -10,8 +10,8 @@ const TOOL_TIMEOUT_MS = 30_000;
 const SUDO = "/usr/bin/sudo";
 
 /**
- * Groups whose members can get the rights of root: through sudo, containers, virtual machines, raw disks, kernel memory or password hashes. The
- * groups have the names that the packages of Debian and Ubuntu give them.
+ * Groups whose members can get the rights of root: through sudo, containers, virtual machines, raw disks, kernel memory or password hashes.
+ * `ROOT_GROUPS` has the group names that the packages of Debian and Ubuntu use.
  */
 const ROOT_GROUPS: ReadonlySet<string> = new Set([
   "root",
@@ -62,7 +62,7 @@ async function sudoRules(system: System, loginUser: string): Promise<"sudo rules
 export const allWays = (before: readonly string[], now: readonly string[]): string[] =>
   [...new Set([...before, ...now])].slice(0, MOST_ROOT_WAYS);
 
-/** The cleaning step `root_access` changes nothing, so it also has a result with `plan: true`. */
+/** The cleaning step `root_access` only reports and changes nothing, so a dry run (`plan: true`) has its result too. */
 export function rootAccessStep({ loginUser }: Tenant, ways: readonly string[], plan: boolean): RevokeStep {
   const had = ways.length > 0;
   const message = had

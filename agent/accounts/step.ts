@@ -7,9 +7,9 @@ const MAX_MESSAGE = 512;
 const MAX_EVIDENCE_TEXT = 256;
 
 /**
- * A tenant may have chosen names in a cleaning step's texts, so `cleaningStep` replaces control characters and cuts long texts. A cleaning step's
- * texts may also repeat what a tool of the host printed, so `cleaningStep` removes credentials from the texts before it cuts them. `cleaningStep`
- * leaves the target unchanged, because the target is a name, for example a serial number, that the hub compares with other names.
+ * The texts of a cleaning step may contain names that a tenant chose, so `cleaningStep` replaces control characters and cuts long texts. A cleaning
+ * step's texts may also repeat what a tool of the host printed, so `cleaningStep` removes credentials from the texts before it cuts them.
+ * `cleaningStep` leaves the target unchanged, because the target is a name, for example a serial number, that the hub compares with other names.
  */
 export function cleaningStep<S extends string>(
   step: S,

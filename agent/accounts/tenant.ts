@@ -3,7 +3,7 @@ import type { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
 import type { System } from "../system/system.ts";
 import type { SubIds } from "./account-files.ts";
 
-/** The tenant's account as the agent recorded it; the agent uses its record because a tenant with root rights may have changed the host's own files. */
+/** The tenant's account as the agent recorded it; the agent uses its record because a tenant with root rights may have changed the host's files. */
 export interface Tenant {
   readonly allocationId: string;
   readonly loginUser: string;

@@ -16,7 +16,8 @@ export async function removeRuntimeFolder(revocation: Revocation): Promise<Revok
     (await system.mounts()).map(({ path }) => path).filter((path) => isWithin(path, folder));
   const mounts = await mountsThere();
   const evidence = { mounts: mounts.length };
-  // Even root may be refused access to a tenant's FUSE mount, and an access to it may hang forever. A folder with a mount in it exists without doubt.
+  // Even root may be refused access to a tenant's FUSE mount, and an access to it may hang forever. If the list of mounts has a mount in the folder
+  // `/run/user/UID`, the agent knows without an access that the folder exists.
   const has = mounts.length > 0 || (await system.entry(folder)) !== null;
   if (plan)
     return cleaningStep(

@@ -20,7 +20,7 @@ export interface ClearingDriver {
   create(bytes: number): number | null;
   /** Returns when the GPU has cleared the buffer of the amdgpu driver. */
   waitCleared(handle: number): void;
-  /** Gives `work` access to a buffer of GPU memory through the host's processor. */
+  /** Calls `work` with a function that reads a buffer of GPU memory through the host's processor. */
   reading(handle: number, bytes: number, work: (read: (offset: number, bytes: number) => Buffer) => void): void;
   close(handle: number): void;
   used(): UsedBytes;
@@ -41,7 +41,8 @@ interface ClearBuffer {
 /**
  * True if a new buffer lies in the GPU's own memory. If the GPU's memory is full, the amdgpu driver may put a new buffer into the host's memory, or
  * move another buffer there. A buffer that the driver puts into host memory raises the driver's count of used host memory by at least the size of the
- * agent's smallest buffer. For any other reason, the driver's count of used host memory grows by less than the size of the agent's smallest buffer.
+ * agent's smallest buffer. Without a buffer that goes into host memory, the amdgpu driver's count of used host memory grows by less than the size of
+ * the agent's smallest buffer.
  */
 export const liesInVram = (bytes: number, before: UsedBytes, after: UsedBytes): boolean =>
   after.vram - before.vram >= bytes && !hasSpilled(before, after);

@@ -128,8 +128,8 @@ const check = (): string =>
   ]);
 
 /**
- * Each thread of the GPU kernel `scan` reads four units of 16 bytes of GPU memory. The GPU kernel `scan` counts the units that are not zero, and the
- * units that consist of the random number `marker`.
+ * Each thread of the GPU kernel `scan` reads four units of 16 bytes of GPU memory. The GPU kernel `scan` counts the 16-byte units of GPU memory that
+ * are not zero, and those that consist only of the random number `marker`.
  */
 const scan = (): string =>
   kernel("scan", [

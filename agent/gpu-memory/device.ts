@@ -9,8 +9,8 @@ export interface GpuDevice {
   allocate(bytes: number): bigint | null;
   free(address: bigint): void;
   /**
-   * Writes the ChaCha20 stream of `nonce` into GPU memory, from the block `counter` of the stream on. The argument `bytes` of `fill` must be a
-   * multiple of 64.
+   * Writes the ChaCha20 stream of `nonce` into GPU memory, from the block `counter` of the stream on. The number of bytes that `fill` writes must be
+   * a multiple of 64.
    */
   fill(address: bigint, bytes: number, nonce: Uint8Array, counter: number): void;
   /**

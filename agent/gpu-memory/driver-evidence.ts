@@ -29,7 +29,10 @@ async function nvidiaEvidence(system: System): Promise<FillResult["driver"]> {
   };
 }
 
-/** Only an amdgpu module from AMD's own packages has a version. For an amdgpu module that belongs to the kernel, the kernel's version counts. */
+/**
+ * Only an amdgpu module from AMD's own packages has a version of its own. An amdgpu module that is part of the Linux kernel is identified by the
+ * kernel's version.
+ */
 async function amdgpuEvidence(system: System): Promise<FillResult["driver"]> {
   if (!(await system.isPresent(AMDGPU))) return null;
   const own = (await system.read(`${AMDGPU}/version`))?.trim() ?? "of the kernel";

@@ -23,16 +23,18 @@ export const OverwriteOrder = z.strictObject({
   marker: z.int().min(1).max(0xffff_ffff).nullable(),
   /**
    * In the pass `mark`, a worker process fills the GPU's memory with the hub's random number `marker` and ends. In the pass `overwrite`, another
-   * worker process counts the remaining markers, and then overwrites the GPU's memory.
+   * worker process counts the copies of the random number `marker` that are left in the GPU's memory, and then overwrites the memory.
    */
   pass: z.enum(["mark", "overwrite"]),
   hold_seconds: z.int().min(1),
 });
 export type OverwriteOrder = z.output<typeof OverwriteOrder>;
 
-/** Below the exchange folder, each task `node.gpu_fill` has a folder, with one folder in it for each GPU. */
+/**
+ * The folder in which the agent and its worker processes exchange files: it has a folder for each task `node.gpu_fill`, with one folder for each GPU.
+ */
 export const EXCHANGE_FOLDER = "/var/lib/muster/agent/gpu-memory";
-/** Each file of the exchange is written by either the agent or the worker process, once and completely. */
+/** Each file that the agent and a worker process exchange is written by only one of them, once and completely. */
 export const WORKER_FILE = "worker.json";
 export const COMMITMENT_FILE = "commitment.json";
 export const CHALLENGE_FILE = "challenge.json";
@@ -62,8 +64,9 @@ export const GpuAnswers = z.strictObject({
 export type GpuAnswers = z.output<typeof GpuAnswers>;
 
 /**
- * How the work of a worker process on a GPU's memory ended. The end `released` means that the worker process freed the GPU's memory without answering
- * a challenge. The end `cleared` means that the kernel's driver cleared the GPU's memory, and that the worker process holds no memory.
+ * How the work of a worker process on a GPU's memory ended. The value `released` of `end` means that the worker process freed the GPU's memory
+ * without answering a challenge of the hub. The value `cleared` of `end` means that the kernel's driver cleared the GPU's memory, and that the worker
+ * process holds none of it.
  */
 export const OverwriteResult = z.discriminatedUnion("end", [
   z.strictObject({ end: z.literal("answered"), release: GpuRelease }),

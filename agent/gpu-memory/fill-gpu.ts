@@ -18,19 +18,19 @@ export interface FillTiming extends EndTiming {
   readonly tellEveryMs: number;
 }
 /**
- * An outcome that has both a commitment and a fault means that the GPU's memory did not return the written bytes. An outcome with `clear` has no
- * commitment, because the kernel's driver cleared the GPU's memory and the worker process holds none.
+ * If the outcome of an overwrite of GPU memory has both a commitment and a fault, the memory did not return the written bytes. If the kernel's driver
+ * cleared the GPU's memory, the outcome has `clear` and no commitment, because the worker process holds none of the memory.
  */
 export interface FillOutcome {
   readonly commitment: GpuCommitment | null;
   readonly clear?: GpuClear;
-  /** How many bytes of GPU memory the pass `mark` marked, or null if the task's order has no marker. */
+  /** How many bytes of GPU memory the pass `mark` filled with the hub's random number `marker`, or null if the task's order has no `marker`. */
   readonly markedBytes: number | null;
   readonly fault: GpuFault | null;
   readonly message: string;
 }
 
-/** How many seconds after `hold_seconds` systemd ends a worker process that still zeroes, reads or frees the GPU's memory. */
+/** If a worker process still zeroes, reads or frees the GPU's memory this many seconds after `hold_seconds`, systemd ends the process. */
 const RELEASE_SECONDS = 300;
 
 const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
@@ -66,15 +66,15 @@ interface Filling {
 }
 
 /**
- * If the task's order has a `marker`, another worker process first fills the GPU's memory with the marker. After its commitment, the worker process
- * holds the GPU's memory for a challenge of the hub.
+ * If the task's order has the random number `marker`, a separate worker process first fills the GPU's memory with it. After the worker process that
+ * overwrites the GPU's memory has written its commitment (its report on the result), it holds the memory for a challenge of the hub.
  */
 export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   const { system, timing, input, gpu, run } = filling;
   if (input.marker === null) return overwriteGpu(filling, null);
   const end = await follow(filling, "mark", async () => false);
-  // The worker process that fills the GPU's memory with the marker writes its result before it ends. The GPU's driver takes the memory back only when
-  // the worker process with the marker has ended.
+  // The worker process that fills the GPU's memory with the random number `marker` writes its result before it ends. The GPU's driver takes back the
+  // memory that a worker process filled with the random number `marker` only when the process has ended.
   const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid, "mark"), timing, run.signal);
   if (end instanceof Followed || left !== null) return tooLate(filling, "mark", null);
   return end.ok && end.result.end === "marked"

@@ -65,9 +65,9 @@ async function timed(work: () => Promise<void>): Promise<number> {
 }
 
 /**
- * The worker process takes all GPU memory, reads it, fills it with the ChaCha20 stream, compares it with the stream, and commits to the result. After
- * the answer to the challenge, the worker process zeroes the GPU memory, reads it a last time and frees it. Whenever the worker process ends, the
- * GPU's driver takes the process's GPU memory back.
+ * The worker process takes all GPU memory, reads it, fills it with the ChaCha20 stream, compares it with the stream, and reports the result in its
+ * commitment. After the answer to the hub's challenge, the worker process zeroes the GPU memory, reads it a last time and frees it. Whenever the
+ * worker process ends, the GPU's driver takes the process's GPU memory back.
  */
 export async function overwrite(
   order: OverwriteOrder,
@@ -119,7 +119,8 @@ export async function overwrite(
 
 /**
  * Fills all memory of one GPU with `marker`, a random number from the task's order, and does not zero that memory afterwards. The GPU's driver takes
- * the GPU memory back when the worker process ends. A driver that clears freed GPU memory leaves nothing of the hub's marker to the next process.
+ * the GPU memory back when the worker process ends. If the GPU's driver clears freed GPU memory, the next process finds no copy of the random number
+ * `marker` in it.
  */
 export async function mark(order: OverwriteOrder, { device }: OpenedGpu, run: OverwriteRun): Promise<OverwriteResult> {
   const passes = new Passes(device, run);

@@ -3,8 +3,9 @@ import { ALLOCATION_STEP_BYTES, CHUNK_BYTES, STREAM_BLOCK_BYTES } from "../../sh
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 /**
- * The sizes, in bytes, of the pieces of GPU memory that a worker process asks for. NVIDIA's drivers of all versions can clear a piece of 4 GiB within
- * their time limit. To clear a piece of GPU memory larger than 4 GiB, NVIDIA's driver may need more time than its own time limit allows.
+ * The sizes, in bytes, of the pieces of GPU memory that a worker process asks for. NVIDIA's drivers of all versions can clear a piece of 4 GiB of GPU
+ * memory within the driver's own time limit. To clear a piece of GPU memory larger than 4 GiB, NVIDIA's driver may need more time than its own time
+ * limit allows.
  */
 export const ALLOCATION_SIZES = [4 * GIB, GIB, 256 * MIB, 64 * MIB, 16 * MIB, ALLOCATION_STEP_BYTES] as const;
 

@@ -1,7 +1,8 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
 /**
- * The technique by which a worker process overwrites the memory of a GPU. If the host has the driver for no technique, the agent only resets the GPU.
+ * The technique by which a worker process overwrites the memory of a GPU. If the host has none of the drivers by which a worker process could
+ * overwrite the GPU's memory, the agent only resets the GPU.
  */
 export type Technique = "cuda" | "hip" | "kernel_clear" | "reset_only";
 
@@ -25,8 +26,8 @@ const TECHNIQUES: Readonly<Record<GpuVendor, readonly (readonly [keyof FoundDriv
 };
 
 /**
- * Chooses the strongest technique whose driver the host has. If the chosen technique fails, the worker process does not try a weaker technique of
- * overwriting GPU memory, because an operator can repair an installed driver.
+ * Chooses the strongest technique of overwriting GPU memory whose driver the host has. If the chosen technique fails, the worker process does not try
+ * a weaker technique of overwriting GPU memory, because an operator can repair an installed driver.
  */
 export const techniqueOf = (vendor: GpuVendor, found: FoundDrivers): Technique =>
   TECHNIQUES[vendor].find(([needs]) => found[needs])?.[1] ?? "reset_only";

@@ -1,8 +1,8 @@
 /**
  * The shapes of amd-smi's outputs in releases of ROCm, reduced to the fields that the agent reads. Each sample of amd-smi's outputs names its source:
  * an output that an operator published, a sample in public tests, or the source code of amd-smi. Most sources show only one or two of the four
- * outputs of amd-smi that the agent reads. If a source lacks one of the four outputs, the fixture takes the shape of this output in the nearest
- * release of ROCm. The serial numbers, addresses and error counts in the samples of amd-smi's outputs are made up.
+ * outputs of amd-smi that the agent reads. If a source lacks one of amd-smi's four outputs, the sample in this file takes the shape of this output
+ * from the nearest release of ROCm. The serial numbers, addresses and error counts in the samples of amd-smi's outputs are made up.
  */
 interface AmdSmiSample {
   readonly name: string;

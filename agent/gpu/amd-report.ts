@@ -39,7 +39,7 @@ const Rows = z.array(Gpu).max(64);
 /** The tool amd-smi of ROCm 7 prints an object with the list of GPUs in `gpu_data`, and older releases print only the list. */
 const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
 
-/** amd-smi prints the text `N/A` instead of a block or a value that it cannot read. */
+/** amd-smi prints the text `N/A` instead of a value or a group of values that it cannot read. */
 const UNKNOWN = "N/A";
 const Firmware = z.union([
   z.literal(UNKNOWN).transform(() => undefined),
@@ -49,7 +49,7 @@ const Static = z.looseObject({
   asic: z.looseObject({ asic_serial: Text.optional() }),
   bus: z.looseObject({ bdf: z.string() }),
   vbios: Firmware.optional(),
-  /** Since ROCm 7, amd-smi prints the facts about the firmware in the block `ifwi` instead of `vbios`. */
+  /** Since ROCm 7, amd-smi prints the facts about the firmware in the object `ifwi` instead of `vbios`. */
   ifwi: Firmware.optional(),
   /** The amd-smi of ROCm 7.2 may print the driver's version in the field `driver_version` instead of `version`. */
   driver: z.looseObject({ version: Text.optional(), driver_version: Text.optional() }).optional(),
@@ -84,7 +84,7 @@ function rowOf<T>(command: string, rows: z.output<typeof Rows>, gpu: number, sch
 
 const known = (text: string | undefined): string | null => (text === undefined || text === UNKNOWN ? null : text);
 
-/** The list of bad pages may be missing only on a GPU without error correction. */
+/** In the output of amd-smi, the list of bad memory pages may be missing only for a GPU without error correction. */
 const isNone = (value: unknown, hasEcc: boolean): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (value === UNKNOWN && !hasEcc) ||

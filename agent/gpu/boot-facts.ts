@@ -43,5 +43,5 @@ async function flagOf(system: System, name: string): Promise<boolean | null> {
   return value === 1 ? true : value === 0 ? false : null;
 }
 
-/** A file that the agent may not read is like a missing file, because both leave the fact unknown. */
+/** A file with a fact about the host's boot that the agent may not read is like a missing file, because both leave the fact unknown. */
 const textOf = (system: System, path: string): Promise<string | null> => system.read(path).catch(() => null);

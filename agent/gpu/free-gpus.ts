@@ -80,7 +80,7 @@ export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   return isFree;
 }
 
-/** A text for operators says what uses the GPU driver: other kernel modules, and the number of users that Linux does not name. */
+/** Returns a text for operators that says what uses the GPU driver: other kernel modules, and the number of users that Linux does not name. */
 export async function kernelUsers(scrub: Scrub): Promise<string> {
   const modules = parseModules((await scrub.system.read("/proc/modules")) ?? "");
   const root = modules.find(({ name }) => name === scrub.tools.module);
@@ -89,8 +89,8 @@ export async function kernelUsers(scrub: Scrub): Promise<string> {
 }
 
 /**
- * Unloads the kernel modules that use the GPU driver, and with `whole` also the driver's own module. Returns, for each kernel module that is still
- * loaded, a text that says why. Before each unload, the agent writes the name of the kernel module to the journal of the GPU cleaning.
+ * Unloads the kernel modules that use the GPU driver, and if `whole` is true also the driver's own module. Returns a text for each kernel module that
+ * stayed loaded, with the reason. Before each unload, the agent writes the name of the kernel module to the journal of the GPU cleaning.
  */
 export async function unloadModules(scrub: Scrub, whole: boolean): Promise<string[]> {
   const { system, timing, tools } = scrub;

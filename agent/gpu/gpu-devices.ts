@@ -1,6 +1,6 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
-/** The device numbers of a GPU driver that have one major number. */
+/** All device numbers with one major number, which belong to one GPU driver. */
 export interface DeviceRange {
   readonly major: number;
   readonly driver: string;

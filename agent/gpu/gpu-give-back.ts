@@ -6,7 +6,7 @@ import { SCRUB_TIMING, type ScrubTiming } from "./scrub-timing.ts";
 
 export interface GivenBack {
   readonly services: readonly string[];
-  /** The reasons why services, kernel modules or persistence modes could not be restored; while there are any, the cleaning's journal stays on disk. */
+  /** The reasons why services, kernel modules or persistence modes were not restored; while there are any, the cleaning's journal stays on disk. */
   readonly failures: readonly string[];
 }
 

@@ -11,9 +11,8 @@ export interface GpuEnd {
 
 /**
  * Says whether the host needs a reboot or a power cycle, neither of which the agent can carry out; the GPU with the strongest need decides. A GPU
- * that has left the PCI bus comes back only after a power cycle. A GPU that is not clean after an attempt to reset it needs a reboot. For a GPU that
- * the agent did not try to reset, the need is `none` unless the driver recommends a reboot or a power cycle, because a person must decide about the
- * GPU.
+ * that has left the PCI bus comes back only after a power cycle. A GPU that is not clean after an attempt to reset it needs a reboot. Without an
+ * attempt to reset a GPU, the result is `none` unless the driver recommends a reboot or a power cycle, because a person must decide about the GPU.
  */
 export function needOf(gpus: readonly GpuEnd[], isWedged: boolean): GpuNeed {
   const needs = gpus.map(({ isClean, isOnBus, isTried, recommends }): GpuNeed => {

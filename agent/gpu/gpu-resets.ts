@@ -16,8 +16,8 @@ export interface GpuReset {
 }
 
 /**
- * Returns the GPU resets since the host's boot. A reset ends the earlier faults of its GPU. If the file of GPU resets is unreadable, no GPU counts as
- * reset, and all GPU faults are kept.
+ * Returns the GPU resets since the host's boot. After a reset of a GPU, its earlier faults no longer count. If the file of GPU resets is unreadable,
+ * no GPU counts as reset, and all GPU faults are kept.
  */
 export async function readResets(system: System): Promise<readonly GpuReset[]> {
   try {
@@ -36,6 +36,6 @@ export async function noteResets(system: System, pcis: readonly string[], atUs: 
   await system.write(RESETS_FILE, `${JSON.stringify(file)}\n`, 0o600);
 }
 
-/** True if the fault's GPU was reset after the fault. A fault that names no GPU may belong to any GPU, so no reset ends it. */
+/** True if the fault's GPU was reset after the fault. A fault that names no GPU may belong to any GPU, so it counts even after a reset of GPUs. */
 export const wasResetSince = (resets: readonly GpuReset[], { pci }: KernelFault, faultAtUs: number | null): boolean =>
   pci !== null && faultAtUs !== null && resets.some((one) => isSamePlace(one.pci, pci) && one.atUs > faultAtUs);

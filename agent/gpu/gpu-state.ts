@@ -10,8 +10,8 @@ export interface GpuState {
   /** The GPU's settings that a tenant may change, which the GPU cleaning checks at its end. */
   readonly settings: Readonly<Record<string, string | null>>;
   /**
-   * Why the GPU does not count as healthy, by the output of the vendor's tool. A value that the vendor's tool does not report is also a fault of the
-   * GPU.
+   * Why the GPU does not count as healthy, by the output of the vendor's tool. A value that the vendor's tool does not report counts as a fault of
+   * the GPU.
    */
   readonly faults: readonly string[];
   /** The action that the vendor's tool recommends for the GPU, or `unknown` without a known recommendation. */

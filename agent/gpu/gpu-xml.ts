@@ -30,7 +30,7 @@ export function parseDocument(text: string): XmlNode {
   try {
     root = parseXml(text).root;
   } catch (error) {
-    // After its first line, the parser's message repeats a line of the document, which may contain a secret that the tool printed.
+    // After its first line, the error message of the XML parser repeats a line of the document, which may contain a secret that the tool printed.
     const [why = ""] = messageOf(error).split("\n", 1);
     throw new UnreadableXml(withoutCredentials(why).slice(0, 300));
   }

@@ -30,9 +30,9 @@ export const presentMoment = (): Moment => ({
 });
 
 /**
- * The wall-clock time, in seconds, from which `journalctl --since` lists every entry after `start`. The computed start time for `journalctl --since`
- * is right even if the wall clock was set since `start`. If the wall clock was set, earlier journal entries have times of the old wall clock, and
- * later entries have times of the new one.
+ * The wall-clock time, in seconds, from which `journalctl --since` lists every entry after `start`. The start time that `journalStart` computes for
+ * `journalctl --since` is right even if the wall clock was set after the moment `start`. If the wall clock was set, earlier journal entries have
+ * times of the old wall clock, and later entries have times of the new one.
  */
 export const journalStart = (start: Moment, now: Moment): number =>
   Math.floor(Math.min(start.wallMs, now.wallMs - (now.monotonicUs - start.monotonicUs) / 1000) / 1000);
@@ -58,7 +58,10 @@ export function kernelFaultIn(vendor: GpuVendor, text: string): KernelFault | nu
   return { pci: addressOf(pci), xid: vendor === "nvidia" ? Number(number) : null, text: text.slice(0, MOST_TEXT) };
 }
 
-/** True if an entry of the systemd journal is older than the given monotonic time. A journal entry without a readable monotonic time counts as new. */
+/**
+ * True if an entry of the systemd journal is older than the given monotonic time. An entry of the systemd journal without a readable monotonic time
+ * does not count as older.
+ */
 function isBefore(entry: unknown, sinceUs: number): boolean {
   if (typeof entry !== "object" || entry === null || !("__MONOTONIC_TIMESTAMP" in entry)) return false;
   const at = entry.__MONOTONIC_TIMESTAMP;
@@ -74,7 +77,7 @@ function messageOf(entry: unknown): string {
   throw new Error("A line of the kernel's log has no message.");
 }
 
-/** Whether two PCI addresses differ at most in the PCI function, because NVIDIA's driver logs a GPU without its function. */
+/** Whether two PCI addresses agree in all but the PCI function, which NVIDIA's driver leaves out when it logs a GPU. */
 export const isSamePlace = (a: string, b: string): boolean => a.slice(0, -2) === b.slice(0, -2);
 
 export const isOffTheBus = ({ xid }: KernelFault): boolean => xid !== null && OFF_THE_BUS.has(xid);

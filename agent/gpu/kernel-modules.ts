@@ -18,7 +18,7 @@ export function parseModules(text: string): readonly KernelModule[] {
 
 /**
  * Returns the order in which the agent must unload kernel modules, with the GPU driver `root` last. In the returned order, each kernel module stands
- * before every module that it uses. The returned order is empty if the GPU driver is not loaded.
+ * before every module that it uses. The returned list of kernel modules is empty if the GPU driver is not loaded.
  */
 export function unloadOrder(modules: readonly KernelModule[], root: string): readonly string[] {
   const byName = new Map(modules.map((one) => [one.name, one]));

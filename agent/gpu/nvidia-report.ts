@@ -77,8 +77,8 @@ function eccFaults(gpu: XmlNode): string[] {
 }
 
 /**
- * The fields about repairs of the GPU's memory that wait for a reset or that failed. NVIDIA GPUs since Ampere remap rows of faulty memory, and older
- * GPUs retire pages.
+ * Returns the faults in nvidia-smi's output about repairs of the GPU's memory that wait for a reset or that failed. NVIDIA GPUs since Ampere remap
+ * rows of faulty memory, and older GPUs retire pages.
  */
 function memoryFaults(gpu: XmlNode): string[] {
   const pending = textAt(gpu, "remapped_rows/remapped_row_pending");

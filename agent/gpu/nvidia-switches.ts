@@ -1,5 +1,8 @@
 export interface DriverSwitch {
-  /** `all`, or the PCI address of one GPU, which is also the name of the GPU's folder in /proc/driver/nvidia/gpus. */
+  /**
+   * The GPUs for which a registry switch of NVIDIA's driver is set: `all`, or one GPU's PCI address, which is also the name of the GPU's folder in
+   * /proc/driver/nvidia/gpus.
+   */
   readonly scope: string;
   readonly name: string;
   readonly value: string;
@@ -10,8 +13,8 @@ export const GPU_FOLDER = "/proc/driver/nvidia/gpus";
 export const registryFile = (gpu: string): string => `${GPU_FOLDER}/${gpu}/registry`;
 
 /**
- * Matches the two lines with registry switches in the file `params` of NVIDIA's driver. All other lines of `params` contain numbers, which NVIDIA's
- * driver prints whether or not somebody set them.
+ * Matches the two lines with registry switches in the file `params` of NVIDIA's driver. All lines of the driver's file `params` except the two with
+ * registry switches contain numbers, which NVIDIA's driver prints whether or not somebody set them.
  */
 const TEXT_LINE = /^(RegistryDwords|RegistryDwordsPerDevice): "(.*)"$/gm;
 /** With the switch RMDisableScrubOnFree, NVIDIA's driver does not zero the GPU memory that a process frees. */

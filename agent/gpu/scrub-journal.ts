@@ -19,8 +19,8 @@ const ScrubJournal = z.strictObject({
 export type ScrubJournal = z.output<typeof ScrubJournal>;
 
 /**
- * Reads the journal of an unfinished GPU cleaning, or returns null if the host has no such journal. Throws if the journal is unreadable, because the
- * GPU cleaning may have left services of the host stopped.
+ * Reads the journal of an unfinished GPU cleaning, or returns null if the host has no such journal. Throws if the journal of the GPU cleaning is
+ * unreadable, because the cleaning may have left services of the host stopped.
  */
 export async function readJournal(system: System): Promise<ScrubJournal | null> {
   const text = await system.read(SCRUB_JOURNAL);

@@ -28,9 +28,10 @@ type ErrorCode = Extract<Reply, { ok: false }>["error"];
 
 const failure = (error: ErrorCode, message: string): Reply => ({ ok: false, error, message });
 /**
- * Cleans a host's GPUs at the claim level `reset_only` (decisions C2 and C3). The GPU cleaning frees and resets the GPUs, and compares their states
- * before and after the reset. At its end, even after an error, the GPU cleaning restores the services, kernel modules and persistence modes that it
- * stopped. The task `node.gpu_scrub` fails only if the cleaning has changed nothing on the host's GPUs.
+ * Cleans a host's GPUs by resets, which allow only the claim `reset_only` about the GPUs' memory in the sanitization record (decisions C2 and C3).
+ * The GPU cleaning frees and resets the GPUs, and compares their states before and after the reset. At its end, even after an error, the GPU cleaning
+ * restores the services, kernel modules and persistence modes that it stopped. The task `node.gpu_scrub` fails only if the cleaning has changed
+ * nothing on the host's GPUs.
  */
 export async function scrubGpus(
   system: System,

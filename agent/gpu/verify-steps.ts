@@ -72,7 +72,7 @@ async function look(scrub: Scrub, startedAt: Moment, earlier: DriverWedged | nul
 
 /**
  * Reads the GPU faults since the GPU cleaning's start from the systemd journal. The agent reads the kernel's log from the systemd journal, because
- * its unit may not be allowed to read the kernel's buffer.
+ * the agent's unit may not be allowed to read the kernel's log buffer.
  */
 async function readFaults({ system, timing, input }: Scrub, since: Moment): Promise<readonly KernelFault[] | string> {
   const args = ["-k", "-o", "json", "--output-fields=MESSAGE", "--no-pager", "-q"];

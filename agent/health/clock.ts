@@ -10,7 +10,7 @@ export function parseTimedatectl(text: string): { readonly synchronized: boolean
   return { synchronized: value === undefined ? null : value === "yes" };
 }
 
-/** The agent also compares the host's clock with the hub's clock, because a time server may be wrong too. */
+/** The agent compares the host's clock with the hub's clock even if a time service sets the host's clock, because a time server may be wrong. */
 export function judgeClock(synchronized: boolean | null, skewMs: number, wasWrong: boolean): Findings {
   const kernel: Judged =
     synchronized === null

@@ -25,7 +25,7 @@ const REASONS = {
   unknown: "GpuFaulty",
 };
 
-/** The reason names the largest of the actions that the vendor's tool recommends for the faulty GPUs. */
+/** The reason of the GPU condition names the largest of the actions that the vendor's tool recommends for the faulty GPUs, for example a reset. */
 function reasonOf(gpus: readonly GpuState[]): string {
   const recommended = new Set(gpus.map(({ recommends }) => REASONS[recommends]));
   return ["GpuNeedsReboot", "GpuNeedsReset"].find((reason) => recommended.has(reason)) ?? "GpuFaulty";
@@ -93,7 +93,7 @@ export function judgeKernelFaults(barring: readonly KernelFault[], news: readonl
   };
 }
 
-/** The counters of RAS of the amdgpu driver for one block of one AMD GPU, from the files `ras/*_err_count`. */
+/** The RAS error counters that the amdgpu driver keeps for one hardware block of one AMD GPU, from the files `ras/*_err_count`. */
 export interface RasCount {
   readonly pci: string;
   readonly block: string;

@@ -50,8 +50,8 @@ const badness = ({ status, reason }: Judged): number =>
   status === "False" ? 3 : status === "True" ? 0 : reason === NOT_OBSERVED ? 1 : 2;
 
 /**
- * Several probes, for example of the GPU driver and of the kernel's log, may each report a part of one condition. The worst of these parts becomes
- * the condition.
+ * Several probes, for example of the GPU driver and of the kernel's log, may each report a part of one condition. Of several results for one
+ * condition, the worst becomes the condition.
  */
 export const worstOf = (parts: readonly Judged[]): Judged | null =>
   parts.reduce<Judged | null>((worst, one) => (worst === null || badness(one) > badness(worst) ? one : worst), null);

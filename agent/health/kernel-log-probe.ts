@@ -84,7 +84,7 @@ async function readLog(system: System, cursor: string | null): Promise<KernelLog
 }
 
 /**
- * A host without GPUs and without known GPU faults gets no GPU condition from the kernel's log. A known GPU fault is enough for a condition even if
+ * A host without GPUs and without known GPU faults gets no GPU condition from the kernel's log. A known GPU fault leads to a GPU condition even if
  * the PCI bus lists no GPU, because a GPU may have left the bus.
  */
 async function judgeFaults(

@@ -20,7 +20,9 @@ const numberIn = (text: string | null, unit = ""): number | null => {
   return value === undefined ? null : Number(value);
 };
 
-/** The sum of the named counters of one GPU; different GPUs and drivers have different counters. Null if the GPU reports none of them. */
+/**
+ * The sum of the named counters of one GPU; different GPUs and drivers have different counters. Null if the GPU reports none of the named counters.
+ */
 function total(gpu: XmlNode, block: string, names: readonly string[]): number | null {
   const told = names.flatMap((name) => numberIn(textAt(gpu, `${block}/${name}`)) ?? []);
   return told.length === 0 ? null : told.reduce((sum, one) => sum + one, 0);
@@ -66,7 +68,9 @@ const MANY_REMAPPED_ROWS = 8;
 const HOT_BELOW = 2;
 const COOL_ABOVE = 5;
 
-/** `wasWorn` is true if the previous check found a GPU hot or worn, so that a temperature near the limit does not change the condition at each check. */
+/**
+ * `wasWorn` is true if the previous check found a GPU hot or worn, so that a temperature near the limit does not change the condition at each check.
+ */
 export function judgeNvidiaWear(gpus: readonly NvidiaWear[], wasWorn: boolean): Findings {
   const distance = wasWorn ? COOL_ABOVE : HOT_BELOW;
   const faults = gpus.flatMap(({ pci, remappedRows, celsius, slowdownCelsius, slowedBy: reasons }) => [

@@ -1,7 +1,9 @@
 import type { Attempt, AttemptOptions } from "../system/attempt.ts";
 import type { System } from "../system/system.ts";
 
-/** A program that waits in a hanging driver or disk may stay until the host reboots, so the agent starts another program there only after six hours. */
+/**
+ * A program that waits in a hanging driver or disk may stay until the host reboots, so the agent starts another program there only after six hours.
+ */
 export const AFTER_HANG_MS = 6 * 60 * 60_000;
 
 /** After a disk or a driver has hung, keeps each check from starting one more program on it. */

@@ -13,7 +13,10 @@ const partsProbes = (): readonly Probe[] => [
   rasProbe(),
 ];
 
-/** Makes the probes that read the present state of the hardware. Each call makes new probes, which do not know what earlier probes observed. */
+/**
+ * Makes the probes that read the present state of the hardware. Each call of `hardwareProbes` makes new probes, which do not know what earlier probes
+ * observed.
+ */
 export const hardwareProbes = (): readonly Probe[] => [gpuFaultsProbe(), ...partsProbes()];
 
 /** All probes of the host's health. The probe of the kernel's log reports only what the kernel has logged since the previous run of the probe. */

@@ -1,6 +1,6 @@
 /**
- * Recorded outputs of the tools by which the agent checks a host's health, in the forms that the tools print. In these recorded outputs, serial
- * numbers and addresses are made up, and parts that the agent does not read are left out.
+ * Recorded outputs of the tools by which the agent checks a host's health, in the forms that the tools print. In the recorded outputs of tools,
+ * serial numbers and addresses are made up, and parts that the agent does not read are left out.
  */
 
 /** An output of `nvidia-smi -q -x` of driver 575 for one H100, without the parts about processes and clocks. */

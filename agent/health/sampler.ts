@@ -41,7 +41,7 @@ export class HealthSampler {
     this.#probes = probes;
   }
 
-  /** Runs the health probes that are due. If a turn already runs, a call of `turn` waits for the end of that turn and starts no second one. */
+  /** Runs the health probes that are due. If the probes already run, a call of `turn` waits for their end and does not start them a second time. */
   turn(nowMs = performance.now()): Promise<void> {
     this.#turn ??= this.#run(nowMs).finally(() => {
       this.#turn = null;
@@ -79,15 +79,15 @@ export class HealthSampler {
     const parts = (Object.entries(findings) as [HealthType, Judged][]).map(([type, judged]) => {
       const was = before[type];
       const damped = damp(type, was ?? null, judged);
-      // If damping keeps an older finding, the finding keeps the time of the check that made it, so that it does not replace what a task has observed
-      // since.
+      // If one deviating check does not yet replace a finding (damping), the finding keeps the time of the check that made it, so that it does not
+      // replace what a task has observed since.
       const at = was !== undefined && damped.shown === was.shown ? was.at : new Date();
       return [type, { ...damped, at }] as const;
     });
     this.#seen.set(probe.name, { atMs: nowMs, parts: Object.fromEntries(parts) });
   }
 
-  /** Replaces older findings by those of a task that has just checked the host, without damping, so that the older findings do not contradict them. */
+  /** Replaces older health findings at once by those of a task that has just checked the host, so that the older findings do not contradict them. */
   adopt(seen: HealthSampler): void {
     for (const { name } of this.#probes) {
       const newer = seen.#seen.get(name);
@@ -122,8 +122,9 @@ const conditionOf = (type: HealthType, { status, reason, message }: Judged, at: 
 });
 
 /**
- * Checks the hardware at once and without damping, for a task that must know the hardware's present state. A task that checks again passes the same
- * probes, which skip a part of the host on which a tool has recently hung.
+ * Checks the hardware at once and takes each result as it is, without waiting for a second check, for a task that must know the hardware's present
+ * state. A task that checks the host again passes the probes of its first check to `lookNow`, because these probes skip a part of the host on which a
+ * tool has recently hung.
  */
 export async function lookNow(system: System, log: Log, probes = hardwareProbes()): Promise<HealthSampler> {
   const sampler = new HealthSampler({ system, log, skewMs: () => 0, isWorking: () => false }, probes);

@@ -24,8 +24,8 @@ export const faultsIn = (lines: readonly KernelLine[]): StandingFault[] =>
   });
 
 /**
- * Returns the grave GPU faults of this boot that no GPU reset and no load of NVIDIA's driver has ended, the newest first, with the faults in the
- * given new lines of the kernel's log. A GPU that has left the PCI bus comes back only with a power cycle, and thus with a new boot of the host.
+ * Returns the grave GPU faults of this boot, known ones and those in the new lines of the kernel's log, that no GPU reset and no load of NVIDIA's
+ * driver has ended, the newest first. A GPU that has left the PCI bus comes back only with a power cycle, and thus with a new boot of the host.
  */
 export function standingFaults(
   before: readonly StandingFault[],

@@ -19,8 +19,8 @@ import { type SanitizeStatus, setsPassword, type Technique, WAIT_WITHIN_S } from
 const USER = ["--user-master", "u"];
 const LEAST_ERASE_SECONDS = 2 * 3_600;
 /**
- * The speed of a slow disk, in bytes per second. A disk that does not say how long an erase takes may take one hour more than a slow disk needs to
- * write all blocks.
+ * The assumed write speed of a slow disk, in bytes per second. A disk that does not say how long an erase takes may take one hour more than a slow
+ * disk needs to write all blocks.
  */
 const SLOW_BYTES_PER_S = 30_000_000;
 
@@ -51,8 +51,8 @@ export function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
     return identity.serial === device.serial ? identity : otherDisk(identity.serial, device.serial);
   };
   const clearPassword = async (): Promise<void> => {
-    // A SATA disk that no password locks refuses the command `--security-unlock`. The function `identify` later shows whether the disk still has a
-    // password.
+    // A SATA disk that no password locks refuses the hdparm command `--security-unlock`. The function `identify` shows afterwards whether the SATA
+    // disk still has a password.
     await hdparm([...USER, "--security-unlock", ERASE_PASSWORD, path]);
     await hdparm([...USER, "--security-disable", ERASE_PASSWORD, path]);
   };
@@ -120,7 +120,7 @@ async function startSecurityErase(
   if (after.isLocked) {
     await clearPassword();
     const last = await identify();
-    // The agent's journal keeps the end of the erase as unknown, so that a later task may remove the password from the disk.
+    // The agent records the result of the SATA disk's erase as unknown, so that a later task may remove the password from the disk.
     if (isRefusal(last) || last.isLocked)
       return {
         kind: "unknown",

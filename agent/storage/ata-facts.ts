@@ -33,8 +33,8 @@ export interface AtaSecurity {
 }
 
 /**
- * In IDENTIFY DEVICE, a SATA disk gives the time of an erase in units of two minutes. If bit 15 of the erase time is set, the time has 15 bits;
- * otherwise it has 8 bits.
+ * In IDENTIFY DEVICE, a SATA disk gives the time of an erase in units of two minutes. If bit 15 of the word with the erase time in IDENTIFY DEVICE is
+ * set, the time has 15 bits; otherwise it has 8 bits.
  */
 const secondsOf = (word: number): number => ((word & 0x8000) === 0 ? word & 0xff : word & 0x7fff) * 120;
 

@@ -85,8 +85,8 @@ export const parseProbe = (text: string): Probe =>
 const TAGS = { UUID: "UUID", LABEL: "LABEL", PARTUUID: "PART_ENTRY_UUID", PARTLABEL: "PART_ENTRY_NAME" } as const;
 
 /**
- * Says whether the source in a line of /etc/fstab or in a mount unit names the device that `probe` (the output of `blkid`) describes. The result is
- * null if the source in the line or mount unit is the path of a device file.
+ * Says whether the source in a line of /etc/fstab or in a mount unit names the device that `probe` (the output of `blkid`) describes. Returns null if
+ * the source in the line or mount unit is the path of a device file.
  */
 export function isNamedBy(source: string, probe: Probe): boolean | null {
   const [, tag = "", value = ""] = /^([A-Z]+)=(.*)$/.exec(source) ?? [];
@@ -149,8 +149,8 @@ export function lineFault(line: MountLine, where: string, probe: Probe, isDevice
 }
 
 /**
- * True if the host's boot continues although it cannot mount the file system. With a mandatory mount, a host that restarts between the purge and the
- * new file system would stop in systemd's emergency shell.
+ * True if the host's boot continues although it cannot mount the file system. If the mount were mandatory, a host that restarts between the purge and
+ * the making of the new file system would stop in systemd's emergency shell.
  */
 export const isOptionalAtBoot = ({ options }: Pick<MountLine, "options">): boolean =>
   options.split(",").some((one) => one === "nofail" || one === "noauto");

@@ -77,7 +77,7 @@ export interface OrderedDisk {
 }
 
 export type DiskVerdict =
-  /** The agent must unmount the mounts in `mounts` before it erases the disk. */
+  /** `mounts` lists the disk's mounts, which the agent must unmount before it erases the disk. */
   | { readonly mayErase: true; readonly device: BlockDevice; readonly mounts: readonly DiskMount[] }
   | { readonly mayErase: false; readonly reason: DiskRefusal; readonly detail: string };
 
@@ -125,8 +125,8 @@ export const strangersOf = (
   controllers.filter(({ serial, subsystem }) => serial === disk.serial && subsystem !== disk.subsystem);
 
 /**
- * The agent may erase only a disk that is certainly a free data disk and that the order names. A mounted disk counts as free as long as `mayUnmount`
- * contains each of its mount points.
+ * The agent may erase only a disk that is certainly a free data disk and that the order names. A mounted disk counts as free if `mayUnmount` contains
+ * each of its mount points.
  */
 export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk, mayUnmount: readonly string[] = []): DiskVerdict {
   const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });

@@ -28,8 +28,8 @@ export const holdsSystem = (picture: DiskPicture, device: BlockDevice): boolean 
   );
 
 /**
- * Returns why the agent does not read the blocks of a disk, or null if it reads them. The agent also reads write-protected disks, because an erase
- * may have left out a protected disk.
+ * Returns why the agent does not read the blocks of a disk, or null if it reads them. The agent reads the blocks of write-protected disks too,
+ * because an erase may have left out a protected disk.
  */
 export function unreadReason(picture: DiskPicture, device: BlockDevice, dataOnly: boolean): string | null {
   const { serial } = device;

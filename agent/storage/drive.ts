@@ -80,8 +80,8 @@ export const SANITIZE_ARGUMENTS: Partial<Record<Technique, readonly string[]>> =
 };
 
 /**
- * The arguments with which a format of an NVMe namespace keeps the namespace's block size and metadata. Without the arguments of the present format,
- * nvme-cli may choose another block size for the namespace.
+ * The arguments with which a format of an NVMe namespace keeps the namespace's block size and metadata. Without arguments for the present format,
+ * nvme-cli may choose another block size when it formats the namespace.
  */
 const formatArguments = (technique: Technique, kept: NamespaceFormat | null, patienceSeconds: number): string[] => [
   `--ses=${technique === "nvme_format_crypto" ? 2 : 1}`,
@@ -90,7 +90,9 @@ const formatArguments = (technique: Technique, kept: NamespaceFormat | null, pat
   `--timeout=${patienceSeconds * 1000}`,
 ];
 
-/** The questions that the agent asks an NVMe controller. A fact that the agent cannot learn from the NVMe controller's answer is null. */
+/**
+ * The commands by which the agent reads facts from an NVMe controller. A fact that the agent cannot learn from the NVMe controller's answer is null.
+ */
 function nvmeQuestions(path: string, namespaceId: number | null, attempt: AttemptTool) {
   const bytes = async (args: readonly string[]): Promise<Buffer | DriveRefusal> => {
     const end = endedOf(await attempt("nvme", args, { timeoutMs: ASK_TIMEOUT_MS, encoding: "latin1" }), "nvme");

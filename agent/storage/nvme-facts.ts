@@ -29,8 +29,8 @@ const longAt = (bytes: Buffer, at: number): number =>
   Number(bytes.readBigUInt64LE(at) + (bytes.readBigUInt64LE(at + 8) << 64n));
 
 /**
- * Returns null for bytes that are no Identify Controller (NVM Express Base Specification). The agent reads bytes, because the names in the JSON of
- * nvme-cli differ between its versions.
+ * Returns null for bytes that are no Identify Controller (NVM Express Base Specification). The agent reads the raw bytes of Identify Controller,
+ * because the names in nvme-cli's JSON differ between the versions of nvme-cli.
  */
 export function parseIdentify(bytes: Buffer): NvmeIdentity | null {
   if (bytes.length !== IDENTIFY_BYTES) return null;

@@ -24,11 +24,16 @@ export function drawBlocks(seed: string, blocks: number): number[] {
   return [...drawn].sort((one, other) => one - other);
 }
 
-/** The marker is the bytes that the agent writes into a block before a purge; nobody can foresee them without the seed. */
+/**
+ * The marker of a block: the bytes that the agent writes into the block before a purge, and that nobody can foresee without the purge's random seed.
+ */
 export const markerOf = (seed: string, block: number): Buffer =>
   createHash("shake256", { outputLength: BLOCK_BYTES }).update(`${seed}/marker/${block}`).digest();
 
-/** How a block reads after a purge: the byte that fills it, `kept` if a part of its marker is left, `other`, or `unreadable`. */
+/**
+ * How a block reads after a purge: the byte that fills it, `kept` if it still contains a part of the marker that the agent had written into it,
+ * `other`, or `unreadable`.
+ */
 export type BlockLook = number | "kept" | "other" | "unreadable";
 
 export function lookAt(bytes: Buffer | null, marker: Buffer): BlockLook {
@@ -45,7 +50,7 @@ export interface SampleVerdict {
 }
 
 /**
- * After a purge, the blocks of the sample must look as the technique of the purge promises. A block that the agent cannot read never counts as clean.
+ * After a purge, the sampled blocks of the disk must read as the purge technique promises. A block that the agent cannot read never counts as clean.
  */
 export function judgeSample(technique: Technique, looks: readonly BlockLook[]): SampleVerdict {
   const count = (wanted: (look: BlockLook) => boolean): number => looks.filter(wanted).length;

@@ -18,14 +18,15 @@ type Step = TaskResult<"node.storage_cleanup">["steps"][number];
 type Run = TaskRun<"node.storage_cleanup">;
 
 /**
- * How many seconds a worker process of a purge may take to claim (open exclusively) and mark a disk. The claim of a disk may take long, because one
- * of the processes that the agent examines may hang in a file server.
+ * How many seconds a worker process of a purge may take to claim (open exclusively) and mark a disk. A worker process may need long to claim a disk,
+ * because a process that it examines may hang on a file server.
  */
 const BEGIN_WITHIN_S = 240;
 
 /**
  * For each file system of the disk, a worker process may take four more minutes: two for the tools that read the disk, and two for the unmount. A
- * worker process reports no progress before it marks the disk, so that the agent ends a claim that hangs.
+ * worker process reports its first progress after it has marked the disk, so the agent ends a worker process that hangs while it claims (opens
+ * exclusively) the disk.
  */
 const UNMOUNT_WITHIN_S = 240;
 const MOST_PARTS = 16;
@@ -119,8 +120,8 @@ export async function purgeDisks(system: System, input: Input, run: Run): Promis
 }
 
 /**
- * The error of a cancelled task. A cancel during a security erase leaves the password on the disk. A cancelled task has no steps, so only the error's
- * message names this password.
+ * The error of a cancelled task. If the hub cancels a purge during an ATA security erase, the password stays on the disk. The result of a cancelled
+ * purge has no steps, so only the error's message names the password that stays on the disk.
  */
 async function cancelledPurge(system: System, { disks }: Input, { taskId }: Run, error: unknown): Promise<unknown> {
   const { passwordLeft, purgeJournal } = await import("../system/storage/purge-journal.ts");
@@ -193,12 +194,12 @@ async function restoreAfterLoss(
     return end.ok ? (end.result.file_systems ?? []) : null;
   } catch (error) {
     if (run.signal.aborted) throw error;
-    // The agent's journal still says which file systems the disk lacks, and `lostSteps` reports them.
+    // The agent's journal says which file systems the purged disk still lacks, and `lostSteps` reports them.
     return null;
   }
 }
 
-/** The agent's journals of the disk show whether the worker process had changed the disk. */
+/** The agent's journals of the disk tell `lostSteps` whether the lost worker process had changed the disk. */
 async function lostSteps(
   system: System,
   { taskId }: Run,
@@ -219,7 +220,10 @@ async function lostSteps(
   ];
 }
 
-/** The name of a worker process's work on a disk contains a hash, because a disk's serial number may contain any character. */
+/**
+ * The name of the work that a worker process does on a disk contains a hash of the disk's serial number, because a serial number may contain any
+ * character.
+ */
 const partOf = (serial: string, worker: number | "restore"): string =>
   `disk-${createHash("sha256").update(serial).digest("hex").slice(0, 24)}-${worker}`;
 

@@ -55,7 +55,7 @@ export interface SanitizeStatus {
   readonly isWritten: boolean;
   /** The share of a running sanitize that the disk has done, from 0 to 1. */
   readonly share: number;
-  /** The status of the sanitize in the disk's own words or number, for the evidence. */
+  /** The status of the sanitize as the disk itself states it, in words or as a number, for the evidence of the cleaning step. */
   readonly raw: string;
   /** For each purge technique, the seconds that it takes by the disk's own estimate; a technique without an estimate is missing. */
   readonly estimates: Readonly<Partial<Record<Technique, number>>>;
@@ -86,7 +86,10 @@ export const outcomeOf = (reason: PurgeRefusal): "unsupported" | "failed" =>
 
 const LEAST_SECONDS = 2 * 3_600;
 const MOST_SECONDS = 23 * 3_600;
-/** The agent stops waiting for a purge an hour before its worker process must end, so that the cleaning step can say why. */
+/**
+ * The agent stops waiting for a purge one hour before the deadline of the purge's worker process, so that the cleaning step can still report the
+ * reason.
+ */
 export const WAIT_WITHIN_S = STORAGE_LIMITS.disk.seconds - 3_600;
 
 /**

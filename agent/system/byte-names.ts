@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 
 /**
- * The first of 256 code units that stand for bytes of a name that is not UTF-8. The code units are halves of surrogate pairs, which no UTF-8 text
- * contains, so each text leads back to the bytes of its name.
+ * The first of 256 code units that stand for bytes of a name that is not UTF-8. The code units that stand for single bytes are halves of surrogate
+ * pairs, which no UTF-8 text contains, so each text leads back to the bytes of its name.
  */
 const BYTES_FROM = 0xdc00;
 /** Matches the code units by which `textOfName` represents single bytes of a name that is not UTF-8. */

@@ -16,11 +16,11 @@ export interface Removal {
 
 export interface RemovalLimits {
   readonly signal: AbortSignal;
-  /** The time when the removal gives up, as a value of `performance.now()`. */
+  /** The time when the removal of a folder tree gives up, as a value of `performance.now()`. */
   readonly deadline: number;
   /**
-   * The uid of a file's or folder's owner decides whether the agent may remove the file or folder. Without the function `mayRemove`, the agent may
-   * remove the files and folders of every owner.
+   * The uid of a file's or folder's owner decides whether the agent may remove the file or folder. If the caller passes no function `mayRemove`, the
+   * agent may remove the files and folders of every owner.
    */
   readonly mayRemove?: (uid: number) => boolean;
   readonly onProgress: (removed: number) => void;
@@ -32,16 +32,16 @@ export type UnlockPaths = (paths: Buffer) => Promise<void>;
 const MOST_NAMED = 20;
 const MOST_LEFT = 10_000;
 /**
- * The depth beyond which the removal moves a folder upwards before it empties the folder. Because it moves deep folders upwards, the removal needs
- * neither a deep recursion nor many descriptors.
+ * The depth of a folder tree beyond which the removal of the tree moves a folder to the top of the tree before it empties the folder. Because the
+ * removal of a folder tree moves deep folders upwards, it needs neither a deep recursion nor many descriptors.
  */
 const DEEPEST = 64;
 const PROGRESS_EVERY = 500;
 const ENTRIES_UNLOCKED_AT_ONCE = 500;
 
 /**
- * File names are bytes, because a file name need not be UTF-8. The removal follows no symbolic link and enters no mount, and its result names a mount
- * that stays. If flags such as "immutable" prevent a removal, `removeConfined` clears the flags first.
+ * File names are bytes, because a file name need not be UTF-8. The removal of a folder tree follows no symbolic link and enters no mount, and its
+ * result names a mount that stays. If flags such as "immutable" prevent a removal, `removeConfined` clears the flags first.
  */
 export async function removeConfined(
   root: string,
@@ -72,9 +72,9 @@ class ConfinedRemoval {
   #removed = 0;
   #unlocked = 0;
   readonly #left = new Map<string, string>();
-  /** The folder that the removal empties, and into which the removal moves deep folders. */
+  /** The top folder of the tree that the agent removes, into which it moves deep folders before it empties them. */
   #top: { folder: OpenFolder; path: string } | null = null;
-  /** How many deep folders the removal has moved into the top folder, so that it must read the top folder once more. */
+  /** How many deep folders the removal of a folder tree has moved into the top folder, so that it must read the top folder once more. */
   #moved = 0;
   readonly #limits: RemovalLimits;
   readonly #unlock: UnlockPaths;
@@ -112,7 +112,8 @@ class ConfinedRemoval {
     const folder = await parent.open(name);
     if (folder === null) return true;
     try {
-      // If a file system was mounted on the folder after `readMounts`, the folder's mount has another number than the top folder's mount.
+      // If somebody mounted a file system on the folder after the agent read the list of mounts, the folder's mount has another number than the top
+      // folder's mount.
       if ((await folder.mountId()) !== this.#mountId) return this.#leave(path, "another file system is mounted there");
       const isTop = this.#top === null;
       if (isTop) this.#top = { folder, path };
@@ -161,7 +162,7 @@ class ConfinedRemoval {
     return removedSome;
   }
 
-  /** Moves a deep folder into the top folder of the removal, where a later read of the top folder empties it. */
+  /** Moves a deep folder into the top folder of the tree that the agent removes, where a later read of the top folder empties it. */
   async #moveUp(parent: OpenFolder, name: Buffer, path: string): Promise<boolean> {
     const top = this.#top;
     if (top === null) return this.#leave(path, "the folder is too deep");

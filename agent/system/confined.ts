@@ -87,7 +87,7 @@ export async function realParent(root: string, path: string): Promise<string | n
   return parent;
 }
 
-/** For a symbolic link, the kind, owner and mode are those of the link itself. */
+/** The kind, owner and mode of an entry that is a symbolic link are those of the link itself. */
 export interface Entry {
   readonly kind: "file" | "folder" | "other";
   readonly uid: number;
@@ -136,7 +136,8 @@ export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
     if (inner === null) throw new Error(`${home}/${folder} was removed meanwhile.`);
     try {
       const stats = await inner.stat();
-      // An empty folder that belongs to root was made by this call, or by an agent that was killed before it gave the folder to the user.
+      // An empty folder in a user's home that belongs to root was made just now, or by an agent that was killed before it gave the folder to the
+      // user.
       if (stats.uid === 0 && (await readdir(inner.self)).length === 0) await handOver(inner, uid, gid);
       else if (stats.uid !== uid) throw new Error(`${home}/${folder} belongs to uid ${stats.uid} and not to ${uid}.`);
       await replaceFile(inner, file);

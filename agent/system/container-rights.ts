@@ -10,8 +10,8 @@ const SYS_ADMIN = 1n << 21n;
 /**
  * Tells whether a process runs in a container with the rights of the host's root: in a pid namespace of its own, but in the host's user namespace,
  * and without the limits that container engines set. Root in a privileged container can mount the host's disks. A container with a user namespace of
- * its own, for example one of rootless podman, does not have the rights of the host's root. A process outside containers does not count, although it
- * has the same rights, because it is in the host's own pid namespace.
+ * its own, for example one of rootless podman, does not have the rights of the host's root. `containerRights` does not report a process outside
+ * containers, although it may have the rights of the host's root, because it is in the host's own pid namespace.
  */
 export function containerRights(proc: string, pid: number): "privileged" | "none" | "unreadable" {
   try {

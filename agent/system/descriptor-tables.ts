@@ -11,8 +11,8 @@ export interface DescriptorTable {
 }
 
 /**
- * The facts that must be equal so that two descriptors with the same number count as one: the path, or the path and the mount. A path alone is not
- * enough for a caller that looks at files, because a tenant may mount a device over a file that another thread has open.
+ * The facts that must be equal so that a file descriptor with the same number in two threads counts as one descriptor: its path, or its path and
+ * mount. For a caller that reads files, an equal path is not enough, because a tenant may mount a device over a file that another thread has open.
  */
 export type Sameness = "path" | "path_and_mount";
 

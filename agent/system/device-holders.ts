@@ -41,8 +41,9 @@ const minorOf = (rdev: number): number => ((rdev & 0xff) | ((rdev >>> 12) & 0xff
 export const deviceNumber = ({ rdev }: Pick<Stats, "rdev">): string => `${majorOf(rdev)}:${minorOf(rdev)}`;
 
 /**
- * Finds the processes that have a character device of the given major numbers open or mapped. The search for holders compares device numbers, so it
- * also finds a device under another name. The search for holders leaves out a process that ends during the search.
+ * Finds the processes that have a character device of the given major numbers open or mapped. The search for the processes that hold a device
+ * compares device numbers, so it also finds a device under another name. The search for the processes that hold a device leaves out a process that
+ * ends during the search.
  */
 export const walkDeviceHolders = (root: string, majors: ReadonlySet<number>): HolderWalk =>
   walkHolders(root, (stat) => stat.isCharacterDevice() && majors.has(majorOf(stat.rdev)));
@@ -118,8 +119,8 @@ function textIfThere(file: string): string {
 }
 
 /**
- * The mounts of network file systems that a process sees. The agent does not look at files of network file systems, because a look waits as long as
- * the server is gone. The agent looks at a file whose mount it does not know, because the file may be a device.
+ * The mounts of network file systems that a process sees. The agent does not call `stat` on files of network file systems, because the call waits as
+ * long as the server is gone. The agent calls `stat` on a file whose mount it does not know, because the file may be a device.
  */
 function networkMounts(process: string): { ids: ReadonlySet<string>; devices: ReadonlySet<string> } {
   const found = parseMounts(textIfThere(join(process, "mountinfo"))).filter(isNetworkMount);
@@ -174,8 +175,8 @@ export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTER
 }
 
 /**
- * In a test, a pid below the folder that stands for /proc may be any process of the computer. In a test, `signalHolder` signals a process only if the
- * process's entry in the test's folder is a link into the real /proc.
+ * In a test, a pid in the folder that stands for /proc may be the pid of any process of the computer. In a test, `signalHolder` signals a process
+ * only if the process's entry in the test's folder is a link into the real /proc.
  */
 function refuseStranger(root: string, pid: number): void {
   const entry = join(root, "proc", String(pid));

@@ -42,7 +42,7 @@ export function toolsOf(root: string, graceMs = GRACE_MS): RunTool {
   };
 }
 
-/** Says why the result of a tool does not count, or returns null for a tool that ended by itself. */
+/** Says why the output of a tool cannot be used, or returns null for a tool that ended by itself. */
 function faultOf(end: ToolEnd, tool: string, timeoutMs: number): string | null {
   switch (end.kind) {
     case "not_started":

@@ -10,7 +10,7 @@ const FUSECTL = 0x6573_5543;
 /**
  * Aborts the FUSE connections of users. A process that waits for the server of a FUSE file system does not end by a signal, but it ends when the
  * kernel aborts the connection. In the file system fusectl, the folder of a FUSE connection belongs to the user who mounted the FUSE file system.
- * Returns how many connections were aborted, or null if the file system fusectl is not mounted.
+ * Returns how many FUSE connections were aborted, or null if the file system fusectl is not mounted.
  */
 export function abortFuse(root: string, isTheirs: (uid: number) => boolean): number | null {
   const folder = join(root, CONNECTIONS);
@@ -29,7 +29,7 @@ function abortOne(connection: string, isTheirs: (uid: number) => boolean): boole
     writeFileSync(join(connection, "abort"), "1", { flag: "r+" });
     return true;
   } catch (error) {
-    // A FUSE connection may have ended since `readdirSync` listed it.
+    // A FUSE connection may have ended since `readdirSync` listed it in the file system fusectl.
     if (isMissing(error)) return false;
     throw error;
   }

@@ -98,7 +98,10 @@ export function parseNvidiaList(output: string): Map<string, Details> {
 
 const UNTOLD: Details = { model: "", memory_bytes: null, serial: null };
 
-/** Reads what the amdgpu driver states about a GPU in the folder of its device. Of the GPU drivers, only amdgpu has these files. */
+/**
+ * Reads what the amdgpu driver states about a GPU in the folder of its device. Of the GPU drivers, only amdgpu has the files `mem_info_vram_total`
+ * and `unique_id` in the folder of a GPU.
+ */
 async function amdDetails(device: string): Promise<Details> {
   const textOf = (file: string): Promise<string> =>
     readFile(join(device, file), "utf8").then(

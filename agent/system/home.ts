@@ -9,7 +9,7 @@ const SKELETON = "etc/skel";
 export const unfinishedHome = (home: string): string => join(dirname(home), `.muster-home-${basename(home)}`);
 
 /**
- * Makes a user's home folder with the files of /etc/skel, which other users cannot read. The agent renames a complete home folder to its final name,
+ * Makes a user's home folder, which other users cannot read, with the files of /etc/skel. The agent renames a complete home folder to its final name,
  * so that a killed agent leaves no half-made home. Only root can change the folder that contains the home folders.
  */
 export async function makeHome(root: string, path: string, uid: number, gid: number): Promise<void> {

@@ -5,7 +5,7 @@ import { isMissing, readText } from "./files.ts";
 
 const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 
-/** Returns the host's boot id, which a folder that stands for the host must also contain. */
+/** Returns the host's boot id, which in a test the folder that stands for the host must also contain. */
 export async function readBootId(root: string): Promise<string> {
   const text = await readText(join(root, "proc/sys/kernel/random/boot_id"));
   const bootId = text?.trim() ?? "";

@@ -56,8 +56,8 @@ export const isWithin = (path: string, folder: string): boolean =>
   folder === "/" || path === folder || path.startsWith(`${folder}/`);
 
 /**
- * Matches file systems whose content another computer or a process serves. A look at a file of a network file system waits as long as the server is
- * gone.
+ * Matches file systems whose content another computer or a process serves. A system call on a file of a network file system waits as long as the file
+ * system's server does not answer.
  */
 const NETWORK =
   /^(nfs|cifs|smb|ceph|lustre|wekafs|gpfs|beegfs|glusterfs|afs|9p|virtiofs|ncpfs|orangefs|pvfs|panfs|vastfs|fuse)/;

@@ -14,7 +14,10 @@ const textOf = (path: string): Promise<string | null> =>
     () => null,
   );
 
-/** True for a network port of a card in the host. A bond, a VLAN or a bridge has no device, and a virtual function is a part of its card's port. */
+/**
+ * True for a network port of a card in the host. A bond, a VLAN or a bridge has no link `device` in sysfs, and a virtual function is a part of its
+ * card's port.
+ */
 export async function isPort(root: string, name: string): Promise<boolean> {
   const device = join(root, NET, name, "device");
   // The folder /sys/class/net also contains files, such as `bonding_masters`, which are no interfaces.
@@ -28,8 +31,8 @@ export async function isBondOrVlan(root: string, name: string): Promise<boolean>
 }
 
 /**
- * Returns a function that names the IPv4 addresses of an interface. For a folder that stands for a host, the function knows no addresses, because
- * Node.js tells only those of the machine on which the agent runs.
+ * Returns a function that names the IPv4 addresses of an interface. For a test's folder that stands for a host, the function returns no addresses,
+ * because Node.js tells only those of the machine on which the agent runs.
  */
 export function ipv4Addresses(root: string): (name: string) => string[] {
   const addresses = root === "/" ? networkInterfaces() : {};

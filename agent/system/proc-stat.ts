@@ -16,7 +16,7 @@ export interface ProcStat {
 /** The kernel's flag PF_KTHREAD in the ninth field of `/proc/PID/stat`, which no program can set. */
 const KERNEL_THREAD = 0x0020_0000;
 
-/** A program's name may contain spaces and parentheses, so the fields after the name begin at the last parenthesis. */
+/** In /proc/PID/stat, a program's name may contain spaces and parentheses, so the fields after the name begin at the last parenthesis. */
 export function parseStat(text: string): ProcStat {
   const end = text.lastIndexOf(")");
   const fields = text

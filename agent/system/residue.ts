@@ -16,20 +16,20 @@ import { toolEnvironment } from "./tool-process.ts";
 import { isSystemdAt } from "./workers/launch.ts";
 
 /**
- * How long a residue snapshot may take, in milliseconds. Each residue item has a deadline of its own, so the deadline of the whole snapshot ends only
- * a child process that hangs.
+ * How long a residue snapshot (a record of the host that shows what a tenant left) may take, in milliseconds. Each item of the residue snapshot has a
+ * deadline of its own, so the deadline of the whole snapshot ends only a child process that hangs.
  */
 const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
-/** How many seconds after the snapshot's deadline systemd ends an abandoned child process. */
+/** How many seconds after the deadline of the residue snapshot systemd ends an abandoned child process. */
 const SCOPE_LEFT_SECONDS = 60;
 const STDERR_KEPT = 2_000;
 /**
- * The limit, in megabytes, of the JavaScript heap of the child process that reads residue. A tenant may make so many files that the child process
- * exceeds its heap limit while it reads residue. When the child process that reads residue exceeds its heap limit, the process ends, and its unread
- * items count as unreadable.
+ * The limit, in megabytes, of the JavaScript heap of the child process that reads the residue snapshot. A tenant may make so many files that the
+ * child process exceeds its heap limit while it reads the residue snapshot. When the child process that reads the residue snapshot exceeds its heap
+ * limit, the process ends, and its unread items count as unreadable.
  */
 const HEAP_MEGABYTES = 384;
-/** The memory limit, in systemd's notation, of the child process that reads residue and of its tools. */
+/** The memory limit, in systemd's notation, of the child process that reads the residue snapshot and of its tools. */
 const MEMORY_MAX = "768M";
 
 export interface ResidueOrder {
@@ -48,8 +48,9 @@ const Line = z.strictObject({
 });
 
 /**
- * Reads a host's residue snapshot in a child process with low priority. After the snapshot's deadline, `readResidue` abandons a child process that
- * hangs in the kernel. Residue items that the child process has not read count as unreadable.
+ * Reads a host's residue snapshot, which shows what a tenant left, in a child process with low priority. After the deadline of the residue snapshot,
+ * `readResidue` abandons a child process that hangs in the kernel. Items of the residue snapshot that the child process has not read count as
+ * unreadable.
  */
 export async function readResidue(root: string, order: ResidueOrder): Promise<ResidueSnapshot> {
   const items = order.items ?? itemsFor(order.tenant);
@@ -79,14 +80,14 @@ function startChild(
   const [command = "nice", ...args] = childCommand(order.root === "/" && isSystemdAt("/"), program);
   return spawn(command, [...args, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
-    // The child process that reads residue gets only the environment variables that the host's tools need, and finds the agent's compiled code.
+    // The child process that reads the residue snapshot gets only the environment variables that the host's tools and Node.js's compile cache need.
     env: { ...toolEnvironment("/"), ...compiledCode() },
   });
 }
 
 /**
- * The environment variables of Node.js's compile cache, if the agent uses the cache. With the cache, the child process starts in half of the
- * processor time.
+ * The environment variables of Node.js's compile cache, if the agent uses the cache. With Node.js's compile cache, the child process that reads the
+ * residue snapshot starts in half of the processor time.
  */
 function compiledCode(): Record<string, string> {
   const names = ["NODE_COMPILE_CACHE", "NODE_COMPILE_CACHE_PORTABLE"];
@@ -110,7 +111,7 @@ export function childCommand(hasSystemd: boolean, program: string): string[] {
   ];
 }
 
-/** Waits until the child process that reads residue has ended or its deadline has passed, and returns how it ended. */
+/** Waits until the child process that reads the residue snapshot has ended or its deadline has passed, and returns how it ended. */
 function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: string) => void): Promise<string> {
   return new Promise((resolve) => {
     let said = "";
@@ -153,8 +154,8 @@ function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: strin
 }
 
 /**
- * Marks residue items as unreadable if they do not fit into MAX_SNAPSHOT_BYTES. The order of residue items is fixed, so that an unchanged host always
- * gives the same snapshot.
+ * Marks items of the residue snapshot as unreadable if they do not fit into MAX_SNAPSHOT_BYTES. The order of the items in a residue snapshot is
+ * fixed, so that an unchanged host always gives the same snapshot.
  */
 function withinSize(readings: readonly (readonly [ResidueItem, ResidueReading])[]): ResidueSnapshot {
   let left = MAX_SNAPSHOT_BYTES;

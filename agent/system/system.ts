@@ -84,7 +84,7 @@ export interface System {
   signalHolder(holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
 
-/** The argument `program` is the command line of worker processes: the agent's own, or one of a test. */
+/** The argument `program` is the command line that starts a worker process: the agent's own program, or a program of a test. */
 export function systemAt(root: string, log: Log, program: readonly string[] = ownProgram()): System {
   const at = (path: string): string => join(root, path);
   const bootId = () => readBootId(root);

@@ -18,7 +18,7 @@ export type ToolEnd =
   | { readonly kind: "not_started"; readonly message: string }
   | HungTool;
 
-/** The tool did not end within `timeoutMs`. If `isAlive` is true, the tool hangs in the kernel and survived SIGKILL. */
+/** The tool did not end within `timeoutMs`. If `isAlive` is true, the tool hangs in the kernel and has survived SIGKILL. */
 export interface HungTool {
   readonly kind: "hung";
   readonly pid: number;
@@ -29,7 +29,7 @@ export interface HungTool {
 
 export interface ToolOptions {
   readonly timeoutMs: number;
-  /** How many milliseconds the tool may take to end after SIGTERM, and as many after SIGKILL. */
+  /** How many milliseconds the agent gives a tool to end after SIGTERM, and once more after SIGKILL. */
   readonly graceMs?: number;
   /** Content for the tool's standard input, which is empty by default. */
   readonly input?: string | Uint8Array;

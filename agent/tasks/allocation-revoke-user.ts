@@ -41,7 +41,7 @@ const AFTER: Partial<Record<RevokeStepName, Part>> = {
 
 /**
  * Removes a tenant's account with everything that runs or waits for it. The agent removes the account itself last, so that a restarted agent still
- * finds the account. After a failed step the revocation continues, and the step's message says what is left on the host.
+ * finds the account. After a failed step the removal of the tenant's account continues, and the step's message says what is left on the host.
  */
 export const revokeUser =
   (system: System, timing?: EndTiming): TaskHandlers[Type] =>
@@ -133,7 +133,7 @@ async function tenantOf(system: System, record: AllocationRecord): Promise<Tenan
   return { allocationId, loginUser, uid, home, subUids };
 }
 
-/** The steps of a revocation on a host whose present image never had an account for the allocation. */
+/** The cleaning steps for the removal of a tenant's account on a host whose present image never had the account. */
 const nothingToDo = ({ login_user, plan }: Input): RevokeStep[] =>
   REVOKE_STEPS.map((step) =>
     cleaningStep(

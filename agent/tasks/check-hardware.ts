@@ -12,8 +12,8 @@ const FABRIC_WITHIN_MS = 300_000;
 const LOOK_AGAIN_MS = 10_000;
 
 /**
- * Looks at the host's hardware, and waits while NVLink is still connecting the GPUs. After the task, the agent's health watch continues from the
- * conditions that the task has found.
+ * Looks at the host's hardware, and waits while NVLink is still connecting the GPUs. After the hardware check, the agent's regular health checks
+ * continue from the conditions that the hardware check has found.
  */
 export const checkHardware =
   (

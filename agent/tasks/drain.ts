@@ -14,14 +14,14 @@ import { isCancelledByHub } from "./cancelled.ts";
 
 const MARK = "/var/lib/muster/agent/drain.json";
 /**
- * How many users the report of a drain names at most, so that the report fits into a frame. The drain waits for all users, even for those that its
- * report does not name.
+ * How many users with open sessions the report of a drain names at most, so that the report fits into one message to the hub. The drain waits until
+ * all users have logged out, even those that its report does not name.
  */
 const MOST_TOLD = 100;
 
 export interface DrainTiming {
   readonly lookEveryMs: number;
-  /** How often the drain reports progress, which renews the task's lease of 300 s. */
+  /** How often the agent reports progress while it waits for users to log out, which renews the task's lease of 300 s. */
   readonly progressEveryMs: number;
   /** How many milliseconds the processes of an ended login session may take to end. */
   readonly endWithinMs: number;
@@ -38,8 +38,9 @@ type Handler = TaskHandlers["node.drain"];
 type Run = Parameters<Handler>[1];
 
 /**
- * Prevents new logins and waits for the end of all login sessions. With `force`, the drain ends the sessions after its deadline. A second run of a
- * drain keeps the first run's deadline and reads the login sessions once more. A drain that the hub cancels allows logins again.
+ * Prevents new logins and waits for the end of all login sessions. With `force`, the drain ends the login sessions that are still open after its
+ * deadline. A second run of a drain keeps the first run's deadline and reads the login sessions once more. If the hub cancels a drain, the agent
+ * allows logins again.
  */
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>
@@ -74,8 +75,8 @@ async function closedBy(system: System): Promise<ClosedBy> {
 }
 
 /**
- * Marks the host as draining, and returns the drain's deadline as an uptime of the host in seconds. After a reboot of the host, the drain's time
- * begins once more.
+ * Writes the file that marks the host as draining, and returns the drain's deadline as an uptime of the host in seconds. After a reboot of the host,
+ * the users get the drain's whole time again to log out.
  */
 async function mark(system: System, input: TaskInput<"node.drain">, run: Run): Promise<number> {
   const boot_id = await system.bootId();
@@ -134,7 +135,7 @@ async function empty(
   return { ok: true, result: { drained: true, sessions_closed: left.length, remaining_users: [] } };
 }
 
-/** Waits until no login session is open or the drain's deadline has passed, and returns the open sessions. */
+/** Waits until no login session is open or the drain's deadline has passed, and returns the sessions that are still open. */
 async function waitForSessions(
   system: System,
   read: (system: System) => Promise<LoginSession[]>,
@@ -161,7 +162,7 @@ function parsed(text: string | null): unknown {
   try {
     return JSON.parse(text ?? "null");
   } catch {
-    // A drain starts anew if the file that marks the host as draining is not JSON.
+    // A file that marks the host as draining but is not JSON counts as missing, so the drain's deadline counts from now.
     return null;
   }
 }

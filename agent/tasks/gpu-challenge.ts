@@ -21,7 +21,10 @@ interface Outcome {
 
 const LOOK_EVERY_MS = 100;
 
-/** Passes the hub's challenge to the worker processes that hold GPU memory, and returns their answers. */
+/**
+ * Passes the hub's challenge, which asks for the content of random GPU memory blocks, to the worker processes that hold GPU memory, and returns their
+ * answers.
+ */
 export const gpuChallenge =
   (system: System, lookEveryMs: number = LOOK_EVERY_MS): TaskHandlers[Type] =>
   async (input, run) => {
@@ -49,7 +52,8 @@ async function ask(system: System, input: Input, { uuid, blocks }: Gpu, asking: 
   const challenge = { nonce: input.nonce, blocks };
   if ((await readExchange(system, folder, COMMITMENT_FILE, GpuCommitment)) === null)
     return failed(uuid, "not_committed", `No worker committed to the memory of GPU ${uuid} for this task.`);
-  // The agent keeps the first challenge even if another one comes, because a dishonest host could choose between two answers.
+  // The agent keeps the hub's first challenge for a GPU even if a second one comes, because a dishonest host could otherwise choose between two
+  // answers.
   if ((await system.read(`${folder}/${CHALLENGE_FILE}`)) === null)
     await writeExchange(system, folder, CHALLENGE_FILE, challenge);
   const until = performance.now() + input.deadline_seconds * 1000;

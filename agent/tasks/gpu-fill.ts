@@ -16,7 +16,7 @@ const TIMING: FillTiming = { lookEveryMs: 250, endWithinMs: 60_000, tellEveryMs:
 
 /**
  * The worker processes hold the GPU memory after the task `node.gpu_fill`, so that they can answer the hub's challenge. A restarted agent finds the
- * running worker processes or their commitments, and starts no second worker process for a GPU.
+ * running worker processes, or the files in which they committed to their memory content, and starts no second worker process for a GPU.
  */
 export const gpuFill =
   (system: System, timing: FillTiming = TIMING): TaskHandlers[Type] =>
@@ -93,8 +93,8 @@ function stepOf(gpu: Gpu, { commitment, clear, markedBytes, fault, message }: Fi
 }
 
 /**
- * The figures of a worker process's commitment that a person reads first. The result of `node.gpu_fill` contains the whole `GpuCommitment` of each
- * GPU.
+ * The figures of a worker process's commitment to a GPU's memory content that a person reads first. The result of `node.gpu_fill` contains each GPU's
+ * whole commitment (`GpuCommitment`), which the worker process made about the GPU's memory.
  */
 const evidenceOf = (one: GpuCommitment) => ({
   allocated_bytes: one.allocated_bytes,

@@ -64,7 +64,7 @@ async function giveBack(system: System, taskId: string): Promise<string | null> 
     work: GPU_GIVE_BACK_WORK,
     input: {},
     deadlineSeconds: GIVE_BACK_SECONDS,
-    // This abort signal never aborts, because the stopped services must run again even after the hub has cancelled the task.
+    // The restart of the stopped services gets a signal that never aborts, because they must run again even after the hub has cancelled the task.
     signal: new AbortController().signal,
     endsWith: () => false,
     progress: () => undefined,

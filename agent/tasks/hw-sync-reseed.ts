@@ -17,8 +17,8 @@ const OPERATORS_FOLDER = "/etc/systemd/system";
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
 /**
- * The time-out, in milliseconds, for a hardware sync, which runs scripts as commissioning does. If a hardware sync takes longer than the time-out,
- * the sync continues, but the agent no longer waits for its end.
+ * The time-out, in milliseconds, for a run of MAAS's hardware sync, which runs the same kind of scripts as commissioning. If a hardware sync takes
+ * longer than the time-out, the sync continues, but the agent no longer waits for its end.
  */
 const SYNC_TIMEOUT_MS = 60_000;
 

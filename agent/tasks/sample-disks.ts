@@ -10,7 +10,8 @@ import { isCancelledByHub } from "./cancelled.ts";
 
 const TYPE = "node.sample_disks";
 /**
- * The reads of one disk's random blocks take seconds. A disk that needs longer for its reads is broken, and the agent continues with the next disk.
+ * The reads of one disk's random blocks take seconds. If the reads of a disk's random blocks take longer than `READ_WITHIN_S`, the disk is broken,
+ * and the agent continues with the next disk.
  */
 const READ_WITHIN_S = 120;
 

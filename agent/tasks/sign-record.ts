@@ -78,7 +78,7 @@ function describe(certificatePem: string, bootId: string): Agent {
 const differing = (named: Agent, own: Agent): keyof Agent | undefined =>
   (Object.keys(own) as (keyof Agent)[]).find((member) => named[member] !== own[member]);
 
-/** A task without a result supports no claim of a sanitization record, so the agent compares only the tasks with a result. */
+/** A sanitization record can claim nothing from a task without a result, so the agent compares only the tasks with a result. */
 function compare(
   record: SignableRecord,
   { resultOf }: RecordEvidence,

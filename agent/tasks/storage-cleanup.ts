@@ -82,9 +82,9 @@ function withFault(faultOf: FolderFault, one: Step): Step {
 }
 
 /**
- * The step that empties a folder fails if the folder's disk was not mounted. If the task later purges the disk and mounts its new file system, the
- * failed step of the disk's folder becomes `skipped`. An earlier task may have been interrupted between the purge of a disk and the mount of its new
- * file system.
+ * The step that empties a folder fails if the folder's disk was not mounted. If the same storage cleanup later purges the disk and mounts its new
+ * file system, the failed step of the disk's folder becomes `skipped`. An earlier task may have been interrupted between the purge of a disk and the
+ * mount of its new file system.
  */
 const withoutPurgedFolders = (steps: readonly Step[]): Step[] =>
   steps.map((one) =>
@@ -123,7 +123,7 @@ const emptied =
     input: { path, use, must_be_mount },
   });
 
-/** Chooses the kind of work by which a worker process does a step of the storage cleanup. */
+/** The kind of work, with its input, that a worker process does for each step of the storage cleanup. */
 const WORKS: Record<StorageWork["step"], (target: string) => Pick<PlannedStep, "intent" | "work" | "input">> = {
   temporary: emptied("temporary"),
   scratch: emptied("scratch"),
@@ -146,9 +146,7 @@ const WORKS: Record<StorageWork["step"], (target: string) => Pick<PlannedStep, "
   }),
 };
 
-/**
- * The step that fills free space skips a folder that could not be opened, and a folder whose file system the step of an earlier folder already fills.
- */
+/** Skips the step that fills a folder's free space if the folder could not be opened, or if the step of an earlier folder fills the same file system. */
 function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
   if (one.step !== "free_space") return null;
   const emptied = earlier.filter(({ step }) => step !== "free_space");
@@ -161,7 +159,7 @@ function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
     : stepOf(one, "skipped", `The free space of this file system is the work of the step for ${first?.target}.`);
 }
 
-/** A storage cleanup does not remove a Weka client, so a restarted agent skips `weka_mounts` or not as the earlier agent did. */
+/** The storage cleanup never removes a Weka client, so a restarted agent decides about the step `weka_mounts` as the agent did before its restart. */
 async function skippedWeka(system: System, one: PlannedStep): Promise<Step | null> {
   if (one.step !== "weka_mounts") return null;
   const isPresent = await Promise.all(["/opt/weka", "/proc/wekafs"].map((path) => system.isPresent(path)));
@@ -169,7 +167,7 @@ async function skippedWeka(system: System, one: PlannedStep): Promise<Step | nul
   return stepOf(one, "skipped", "This host has no Weka client and no Weka file system.");
 }
 
-/** The agent edits /etc/fstab in its own process, because a second edit would change nothing. */
+/** The agent edits /etc/fstab in its own process: if a restart of the agent repeats the edit, the second edit changes nothing. */
 async function cleanFstab(system: System, prefixes: readonly string[]): Promise<Step> {
   const step = (outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
     cleaningStep("weka_fstab", FSTAB, outcome, message, evidence);

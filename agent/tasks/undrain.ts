@@ -4,7 +4,7 @@ import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { isDraining, unmark } from "./drain.ts";
 
-/** Allows logins again, after an abandoned drain or when a retired node becomes active again. */
+/** Allows logins again, after a drain was given up or when a retired node becomes active again. */
 export const undrain =
   (system: System): TaskHandlers["node.undrain"] =>
   async (input) => {

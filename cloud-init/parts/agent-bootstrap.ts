@@ -21,7 +21,7 @@ const agentConfig = (input: Agent) => ({
 const isHubsPackage = ({ agent, hub }: UserDataInput): boolean =>
   agent.packageUrl !== undefined && new URL(agent.packageUrl).origin === new URL(hub.agentUrl).origin;
 
-/** The values that the agent part needs, whether the host downloads the agent's package or not. */
+/** The values of the script that installs the agent, whether the host downloads the agent's package or not. */
 export const agentValues = (input: Agent) => ({
   NODE_ID: input.nodeId,
   GENERATION: input.generation,
@@ -30,7 +30,7 @@ export const agentValues = (input: Agent) => ({
   ENROLLMENT_TOKEN: input.enrollmentToken,
 });
 
-/** Renders the part that installs the agent and gives it the data for its enrollment (lifecycle 9). */
+/** Renders the script that installs the agent at the first boot and gives it the data for its enrollment (lifecycle 9). */
 export const agentBootstrap = shellPart({
   name: "20-agent-bootstrap.sh",
   owner: "muster",

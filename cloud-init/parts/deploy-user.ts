@@ -1,8 +1,8 @@
 import { partFile, shellPart } from "./part.ts";
 
 /**
- * Renders the part that creates an account for operators, who can then log in by SSH without the agent. The deploy-user part contains only the
- * password's hash, not the password.
+ * Renders the first-boot script that creates an account for operators, who can then log in by SSH without the agent. The deploy-user part contains
+ * only the password's hash, not the password.
  */
 export const deployUser = shellPart({
   name: "60-deploy-user.sh",

@@ -1,8 +1,8 @@
 import { partFile, shellPart } from "./part.ts";
 
 /**
- * Renders the part that formats every free disk as a share, mounted as /shareN, which destroys the disk's data. The extra-disks part is rendered only
- * when the profile enables extra disks (lifecycle 4.3).
+ * Renders the first-boot script that formats every free disk of the host and mounts it as /shareN, which destroys the disk's data. The script for
+ * extra disks is part of the user-data only when the profile enables extra disks (lifecycle 4.3).
  */
 export const extraDisks = shellPart({
   name: "40-extra-disks.sh",

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { UserDataInput } from "../input.ts";
 import { type ShellValues, shellHeader } from "../shell-quote.ts";
 
-/** The owner of a part has to act when the part fails: the site for its bundle, Muster for all other parts (lifecycle 9). */
+/** Who has to act when a part of the user-data fails on a host: the site for its own bootstrap scripts, Muster for all other parts (lifecycle 9). */
 export type PartOwner = "site" | "muster";
 
 export type Part = {
@@ -12,7 +12,7 @@ export type Part = {
    */
   readonly name: string;
   readonly contentType: "text/x-shellscript" | "text/cloud-boothook" | "text/cloud-config";
-  /** Renders the text of the part for one host; null if the host does not need the part. */
+  /** Renders the text of this user-data part for one host; null if the host does not need the part. */
   readonly render: (input: UserDataInput) => string | null;
 };
 
@@ -20,9 +20,7 @@ export const partFile = (name: string): string => readFileSync(new URL(name, imp
 
 const LIBRARY = partFile("library.sh");
 
-/**
- * Renders a complete shell script from its values, the shared library and its body. The shell text `before` runs before the script writes anything.
- */
+/** Renders a complete shell script from its values, the shared library and its body. The shell text `before` runs before the script writes any file. */
 export const shellScript = (script: {
   readonly name: string;
   readonly owner: PartOwner;
@@ -35,8 +33,8 @@ export const shellScript = (script: {
 };
 
 /**
- * A shell part consists of its values as read-only variables, the shared library, and the part's static body. A shell part needs no other file, so a
- * person can run, read and test each part alone.
+ * A shell part of the user-data consists of its values as read-only variables, the shared library, and the part's static body. A shell part needs no
+ * other file, so a person can run, read and test each part alone.
  */
 export const shellPart = (part: {
   readonly name: `${number}-${string}.sh`;

@@ -45,7 +45,7 @@ const tableLines = (input: UserDataInput): string =>
     })
     .join("\n");
 
-/** Renders the part for source-based routing: traffic of a RoCE address uses its own network interface (lifecycle 4.3). */
+/** Renders the first-boot script for source-based routing: traffic of a RoCE address uses its own network interface (lifecycle 4.3). */
 export const roceRouting = shellPart({
   name: "50-roce-routing.sh",
   owner: "muster",

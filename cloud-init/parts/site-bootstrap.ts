@@ -1,8 +1,8 @@
 import { partFile, shellPart } from "./part.ts";
 
 /**
- * Renders the part that fetches, verifies and runs the site bundle, which is the site's own bootstrap script or archive of scripts. The site, not
- * Muster, has to act on a failure of the site bundle.
+ * Renders the first-boot script that fetches, verifies and runs the site's own bootstrap script or archive of scripts. The site, not Muster, has to
+ * act on a failure of the site's bootstrap scripts.
  */
 export const siteBootstrap = shellPart({
   name: "10-site-bootstrap.sh",

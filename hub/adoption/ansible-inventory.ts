@@ -3,8 +3,8 @@ import type { AdoptionCommands } from "../../shared/api/adoptions.ts";
 const GROUP = "muster_adoption";
 
 /**
- * Writes commands as an inventory of Ansible in YAML. Each text is a JSON string, which YAML reads as a quoted text, so that no host's name or address
- * can add a line or a key. The tag `!unsafe` keeps Ansible from reading a text as a template.
+ * Writes commands as an inventory of Ansible in YAML. Each text of the inventory is a JSON string, which YAML reads as a quoted text, so that no
+ * host's name or address can add a line or a key. The tag `!unsafe` keeps Ansible from reading a text as a template.
  */
 export function ansibleInventory({ commands, expires_at: expiresAt, left_out: leftOut }: AdoptionCommands): string {
   const lines = commands.flatMap((one) => [

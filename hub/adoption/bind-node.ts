@@ -43,7 +43,7 @@ export function siteOfBinding(node: Pick<Node, "hostname" | "siteId">, request: 
 
 /**
  * Binds a node of manual mode to its machine in MAAS, so that the node becomes an adopted node (decision N8). A repeated request changes nothing. The
- * binding changes nothing on the host or in MAAS.
+ * binding of a node to its MAAS machine changes nothing on the host or in MAAS.
  */
 export async function bindNode(
   tx: Tx,
@@ -119,7 +119,7 @@ async function write(
   { verdict, bmc }: { readonly verdict: BindingVerdict; readonly bmc: string },
 ): Promise<void> {
   const { systemId, owner } = machine;
-  // The hub took a baseline of the system when the node of manual mode came into service, so Muster knows the past of the system since then.
+  // When the node of manual mode came into service, the hub stored what its system contained, so Muster knows the past of the system since then.
   const past = { pastUnknown: false, wasManual: true };
   await insertBinding(tx, node.id, { ...adoption, ...past }, { systemId, owner, ipmiIp: normalAddress(bmc) });
   const message = `The agent runs on the host of machine ${systemId}.`;

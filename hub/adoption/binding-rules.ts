@@ -70,7 +70,7 @@ function nodeObstacles(node: NodeToBind, machine: MachineToAdopt, { boundTo }: S
   return found;
 }
 
-/** Only the report of a connected agent says which host the node has now, so no other node can prove that it is the machine. */
+/** The hub knows which host a node has only from the report of a connected agent, so a node without one cannot prove that its host is the machine. */
 function hostObstacles({ hostname, host }: NodeToBind, machine: MachineToAdopt): AdoptionRefusal[] {
   if (host === null) {
     const message = `The agent of node ${hostname} is not connected or has not reported its host, so nothing proves that the host is machine ${machine.systemId}. Wait until the agent has reported.`;

@@ -34,7 +34,7 @@ export interface MaasFacts {
 const STALE_SECONDS = 300;
 
 interface Asked {
-  /** The memory that the SKU of an adoption asks for. A binding leaves the comparison to the inventory of the connected agent. */
+  /**  The memory that the SKU of a new node requires; absent if the node has an agent already, whose inventory is compared with the SKU. */
   readonly memoryGib?: number | undefined;
   readonly profile_id?: ProfileId | undefined;
   readonly accept_differences: readonly AdoptionDifferenceKind[];
@@ -54,8 +54,9 @@ export interface Judging {
 }
 
 /**
- * Reads everything that decides whether machines of a site may become machines of nodes, by a fixed number of statements. Requests that bind machines
- * run one after the other, also those of two sites, because two sites may be one MAAS region by mistake. So two requests never bind one machine.
+ * Reads everything that decides whether machines of a site may become machines of nodes, with a fixed number of SQL statements. Requests that bind
+ * machines run one after the other, also those of two sites, because two sites may be one MAAS region by mistake. So two requests never bind one
+ * machine.
  */
 export async function readJudging(
   tx: Tx,
@@ -64,7 +65,7 @@ export async function readJudging(
   facts: MaasFacts,
 ): Promise<Judging> {
   const { site, profile } = await readSettings(tx, siteId, request);
-  // A hub of an older version takes only the lock of the site.
+  // A hub of an older version takes only the site's lock for adoptions, so the hub takes this lock besides the lock for all sites.
   for (const subject of ["", siteId]) await lockUntilCommit(tx, "machine_adoption", subject);
   const machines = await readAdoptableMachines(tx, siteId, request.select, request.most);
   const policy = policyOf(profile, request, facts, await databaseNow(tx));
@@ -113,7 +114,7 @@ const asMachine = ({ machine, unreadable }: AdoptableMachine): MachineToAdopt =>
   details: !unreadable && isReadInFull(machine.details) ? machine.details : null,
 });
 
-/** Reads the bindings of other nodes and the RoCE rows, each by one statement for all machines. */
+/** Reads the nodes that are bound to the machines or their BMCs, and the RoCE addresses of the hosts, with one SQL query each for all machines. */
 async function readSurroundings(
   tx: Tx,
   siteId: SiteId,

@@ -2,7 +2,7 @@ import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { MachineDetails } from "../../shared/machine-details.ts";
 import type { MachineToAdopt } from "./rules.ts";
 
-/** The time of all judgements in the tests of the adoption rules. */
+/** The present time in the tests of the rules for adopting machines. */
 export const NOW = new Date("2026-03-01T12:00:00Z");
 
 export const DETAILS: MachineDetails = {
@@ -20,7 +20,7 @@ export const DETAILS: MachineDetails = {
   ephemeral: false,
 };
 
-/** A running machine of Muster's MAAS user with a healthy hardware sync and no RoCE address. */
+/** A machine for tests: it runs, Muster's MAAS user owns it, its hardware sync is healthy, and it has no RoCE address. */
 export const MACHINE: MachineToAdopt = {
   systemId: "abc123",
   hostname: "c07u41",

@@ -30,7 +30,7 @@ export interface MachineToAdopt {
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
-  /** Null if the hub could not read the machine from MAAS, or if an older hub wrote the stored row without these details. */
+  /** What MAAS says of the machine; null if the hub could not read the machine from MAAS, or if an older hub stored it without these details. */
   readonly details: MachineDetails | null;
 }
 export interface Surroundings {
@@ -38,7 +38,7 @@ export interface Surroundings {
   readonly boundTo: { readonly id: string; readonly status: NodeStatus } | null;
   /** The node of the site, or else a node without a site, that has the machine's hostname and is not bound to the machine. */
   readonly namesake: { readonly id: string; readonly status: NodeStatus } | null;
-  /** The unfinished operation that holds the machine or its hostname. */
+  /** The unfinished operation on the machine or on a node with its hostname, which prevents the adoption. */
   readonly heldBy: string | null;
   /** True if another machine of the site has the same hostname, as machines of two domains of MAAS may have. */
   readonly hasTwin: boolean;
@@ -81,7 +81,7 @@ export function judgeMachine(machine: MachineToAdopt, around: Surroundings, poli
   return { outcome: refusals.length === 0 ? "adopted" : "refused", differences, refusals };
 }
 
-/** Returns the refusal for the differences that the request does not accept, if there are any. */
+/** Returns the refusal to adopt a machine because of the differences that the request does not accept; null if the request accepts all. */
 export function refusalsFor(
   machine: MachineToAdopt,
   differences: readonly AdoptionDifference[],
@@ -97,7 +97,7 @@ export function refusalsFor(
 export const nameOf = ({ systemId, hostname }: Pick<MachineToAdopt, "systemId" | "hostname">): string =>
   `Machine ${systemId} (${hostname})`;
 
-/** Returns the reasons that forbid the adoption, whatever differences the request accepts. */
+/** Returns the reasons why a machine cannot be adopted even if the request accepts all differences. */
 function obstaclesOf(machine: MachineToAdopt, around: Surroundings): AdoptionRefusal[] {
   const found: AdoptionRefusal[] = [];
   const name = nameOf(machine);
@@ -242,7 +242,7 @@ function ownDifferences(machine: MachineToAdopt, around: Surroundings, policy: A
   return found;
 }
 
-/** The differences in what MAAS shows only of a machine that the hub has read in full. */
+/** The differences between a machine and the request that only the machine's full details from MAAS show. */
 function detailDifferences(details: MachineDetails, policy: AdoptionPolicy): AdoptionDifference[] {
   const found: AdoptionDifference[] = [];
   const add = (kind: AdoptionDifferenceKind, expected: string, actual: string, message: string): void =>

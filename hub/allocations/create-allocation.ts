@@ -121,8 +121,8 @@ export async function mustEndLater(tx: Tx, endsAt: string | null): Promise<void>
 }
 
 /**
- * Says which obstacles do not prevent the allocation of a named node, for a caller such as a repair, which allocates the node because of these
- * obstacles.
+ * For a request that names its node: the obstacles that do not prevent the allocation, for example in a repair, which allocates a node because it is
+ * faulty.
  */
 export interface Despite {
   readonly tolerates?: (obstacle: Obstacle) => boolean;
@@ -130,7 +130,7 @@ export interface Despite {
 
 type Tolerates = NonNullable<Despite["tolerates"]>;
 
-/** The node of an allocation, and the sources of the health overrides that would forbid the allocation if the request did not overlook them. */
+/** The node of an allocation, and the sources of the health overrides that forbid the allocation unless the request overlooks them. */
 interface Taken {
   readonly node: Node;
   readonly despite: string[];

@@ -38,7 +38,10 @@ export async function createAllocationBatch(
   return rows;
 }
 
-/** A batch lists this number of free nodes beyond those it needs, because other requests may take some before it has locked them. */
+/**
+ * For a batch of allocations, the hub lists this number of free nodes more than requested, because other requests may take some before it has locked
+ * them.
+ */
 const RESERVE = 16;
 
 /** Locks as many free nodes as asked, of one rack if `sameRack` is true. */
@@ -64,8 +67,8 @@ async function listFree(tx: Tx, wanted: WantedNode, most: number): Promise<FreeN
 const isFree = (one: Candidate, { root }: WantedNode): boolean => obstaclesToAllocation(one, root).length === 0;
 
 /**
- * Locks nodes of the group until it has as many as asked: first those that no other transaction holds, then it waits for the others. Before a lock was
- * granted, another transaction may have taken the node, or moved it to another rack.
+ * Locks free nodes of the group until `count` nodes are locked: first those that no other transaction has locked, then it waits for the locks of the
+ * rest. Before a lock was granted, another transaction may have taken the node, or moved it to another rack.
  */
 async function lockFree(tx: Tx, group: readonly FreeNode[], wanted: WantedNode, count: number): Promise<Node[]> {
   const taken: Node[] = [];

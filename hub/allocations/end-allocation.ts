@@ -24,9 +24,9 @@ import { lockBoth } from "./lock-both.ts";
 export interface EndRequest extends Ending, AuditSource {}
 
 /**
- * What a release that is not forced does with a reinstall of the instance, so that the turnover can begin without a person. A running reinstall
- * continues until the host has a system that can be cleaned. A failed reinstall is resumed if only the tenant's account is missing, and is cancelled
- * otherwise. A reinstall that a person has stopped, or that could not be undone, waits for a person.
+ * What a release without force does with an unfinished reinstall of the instance, so that the hub can, if possible, clean the node without a person.
+ * A running reinstall continues until the host has a system that can be cleaned. A failed reinstall is resumed if only the tenant's account is
+ * missing, and is cancelled otherwise. A reinstall that a person has stopped, or that could not be undone, waits for a person.
  */
 function verbFor(reinstall: WorkflowRow | null): "resume" | "cancel" | null {
   if (reinstall === null || !isFailed(reinstall.status)) return null;
@@ -37,8 +37,9 @@ function verbFor(reinstall: WorkflowRow | null): "resume" | "cancel" | null {
 
 /**
  * Ends an allocation at an operator's request (architecture 14.1). While an operation holds the node, `releaseAllocation` refuses, or cancels the
- * operation if the request is forced. A reinstall of the instance does not prevent the release (`verbFor`). Not even a forced release cancels the turnover
- * that the allocation's end has begun. If `releaseAllocation` refuses the request, it throws ApiError and writes nothing.
+ * operation if the request is forced. A reinstall of the instance does not prevent the release (`verbFor`). When an allocation ends, its node is
+ * cleaned for the next tenant (the turnover); not even a forced release cancels this cleaning. If `releaseAllocation` refuses the request, it throws
+ * ApiError and writes nothing.
  */
 export async function releaseAllocation(
   tx: Tx,
@@ -69,9 +70,9 @@ export async function releaseAllocation(
 /** A request that takes the system of an allocation away from the tenant, such as a release or a reinstall. */
 interface Taking {
   readonly cannot: string;
-  /** The end of the refusal's text: what else the caller could ask for, for example a release by force. */
+  /** The end of the message of a refusal: what the caller could request instead, for example a release by force. */
   readonly or: string;
-  /** True if the caller itself repairs the machine, because then the repair does not prevent the request. */
+  /** True if the caller itself repairs the machine: a repair of the machine then does not prevent the request. */
   readonly isByRepairer: boolean;
 }
 const RELEASE: Taking = { cannot: "cannot be released", or: ", or release by force", isByRepairer: false };
@@ -103,9 +104,9 @@ export async function mustBeDeletable(
 }
 
 /**
- * Makes the allocation `ending`, and begins the turnover of its node if the node is in service and free of operations. If an operation holds the
- * node, or the node is out of service, the sweep of allocations begins the turnover later. The caller of `continueEnding` has locked the allocation
- * and its node.
+ * Makes the allocation `ending`, and begins to clean its node for the next tenant if the node is in service and free of operations. If an operation
+ * holds the node, or the node is out of service, the hub's periodic check of allocations begins the cleaning later. The caller of `continueEnding`
+ * has locked the allocation and its node.
  */
 export async function continueEnding(tx: Tx, allocation: AllocationRow, by: Ending): Promise<AllocationRow> {
   await beginEnding(tx, allocation, by);

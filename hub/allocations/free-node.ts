@@ -54,9 +54,9 @@ export interface WantedNode {
 const PAGE = 200;
 
 /**
- * Finds and locks a free node of the SKU at the site. The first pass skips nodes that another transaction has locked, so simultaneous requests for
- * allocations take different nodes. The second pass waits for the lock of each node that the first pass skipped, because a node that was locked may
- * still be free. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
+ * Finds and locks a free node of the SKU at the site. The first pass over the free nodes skips nodes that another transaction has locked, so
+ * simultaneous requests for allocations take different nodes. The second pass waits for the locks of the nodes that the first pass skipped, because a
+ * locked node may still be free. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
  */
 export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   const census = new Map<NodeId, Obstacle | null>();

@@ -8,8 +8,8 @@ export interface FreeNode {
 
 /**
  * Returns the groups of free nodes from which a batch of `count` nodes may be taken, the best group first. Without `sameRack` all nodes are one
- * group. With `sameRack` each rack is a group of its own, and the rack with the fewest free nodes that suffice comes first, so that whole racks stay
- * free for larger batches. Racks in two different rooms may have the same name.
+ * group. With `sameRack` each rack is a group of its own; among the racks with enough free nodes, the one with the fewest comes first, so that whole
+ * racks stay free for larger batches. Racks in two different rooms may have the same name.
  */
 export function groupsToTake(free: readonly FreeNode[], count: number, sameRack: boolean): readonly FreeNode[][] {
   const all = sameRack ? racksOf(free) : [[...free]];

@@ -15,11 +15,11 @@ export interface InstanceFacts {
   readonly isRepaired: boolean;
   /** Why the host is switched off or restarts at somebody's request; null if nobody has requested it. */
   readonly power: PowerIntent["kind"] | null;
-  /** True if the operation that clears the node of the tenant has failed. */
+  /** True if the operation that cleans the node after the tenant has failed. */
   readonly hasFailedTurnover: boolean;
   /** The reinstall that holds the node; null without one. Only operators see why a reinstall failed, because the reason may name other hosts. */
   readonly reinstall: { readonly failed: boolean } | null;
-  /** True if a reinstall has taken the account away and not brought it back. */
+  /** True if a reinstall has removed the tenant's account and not brought it back. */
   readonly isLostToReinstall: boolean;
 }
 
@@ -45,7 +45,7 @@ const OF_POWER: Readonly<Record<PowerIntent["kind"], InstanceVerdict>> = {
 const REINSTALLING = says("Provisioning", "The host is installed anew, as requested");
 const NOT_REINSTALLED = "The host could not be installed anew";
 const OPERATOR_ACTS = "An operator resumes or cancels the reinstall (get-decommission)";
-/** The instance has been released already when its allocation ends. */
+/** When the allocation is ending, the instance has been released already, so the message to the tenant does not advise to release it. */
 const failedReinstall = (ends: boolean): InstanceVerdict =>
   says("Error", NOT_REINSTALLED, ends ? OPERATOR_ACTS : `${OPERATOR_ACTS}, or release the instance`);
 const LOST_TO_REINSTALL = says(
@@ -54,7 +54,7 @@ const LOST_TO_REINSTALL = says(
   "Ask for the reinstall again with reinstall-instance, or release the instance",
 );
 
-/** What a node's status means for a tenant on the node; null if the node's conditions decide. */
+/** What a tenant sees for each status of the tenant's node; null if the conditions of the node decide. */
 const OF_NODE: Readonly<Record<NodeStatus, InstanceVerdict | null>> = {
   bootstrap_issued: says("Provisioning", "The host is installed"),
   enrolling: says("Provisioning", "The host is installed"),
@@ -71,8 +71,8 @@ const OF_NODE: Readonly<Record<NodeStatus, InstanceVerdict | null>> = {
 const MAY_STILL_COME: ReadonlySet<Lack> = new Set(["missing", "older_generation"]);
 
 /**
- * Decides what the tenant of an allocation sees. Only a host whose conditions let it take work is Ready. As in NICo, the status shows a repair only
- * where the instance would otherwise be Ready, so a repair hides no fault.
+ * Decides what the tenant of an allocation sees. The tenant sees the status Ready only if the node's conditions let it take work. As in NVIDIA's
+ * NICo, the status shows a repair only where the instance would otherwise be Ready, so a repair hides no fault.
  */
 export function instanceStatus(facts: InstanceFacts): InstanceVerdict {
   const { allocation, node, lacks, isRepaired, power, hasFailedTurnover, reinstall } = facts;

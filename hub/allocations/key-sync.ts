@@ -39,6 +39,6 @@ export function keySync({ hostname, status, errorMessage, isDue, node, task, isT
 
 const WORST: readonly KeySyncStatus[] = ["error", "syncing", "synced"];
 
-/** Returns the worst of several statuses with its reason, or `synced` for an empty list. */
+/** Returns the worst of the key statuses of several accounts with its reason, or `synced` for an empty list. */
 export const worstSync = (all: readonly KeySync[]): KeySync =>
   WORST.flatMap((status) => all.find((one) => one.status === status) ?? [])[0] ?? SYNCED;

@@ -6,7 +6,10 @@ import { readSshKeyGroups } from "../db/queries/ssh-key-groups.ts";
 import { lockTenantKeys, readSshKeys } from "../db/queries/ssh-keys.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** True if something that is limited to `sites` may be used at the site. A node without a site takes only what may be used at every site. */
+/**
+ * True if an object that is limited to `sites`, for example a group of SSH keys, may be used at the site. On a node without a site, only objects that
+ * are limited to no sites may be used.
+ */
 const mayBeUsedAt = (sites: readonly SiteId[] | null, site: SiteId | null): boolean =>
   sites === null || (site !== null && sites.includes(site));
 

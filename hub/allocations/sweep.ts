@@ -25,7 +25,7 @@ import { lockBoth } from "./lock-both.ts";
 import { orderDueKeys, settleKeys } from "./sync-keys.ts";
 
 const EVERY_MS = 2_000;
-/** The largest number of allocations that one query of the sweep returns. */
+/** The largest number of allocations that one query for allocations in need of a change returns. */
 const AT_ONCE = 50;
 const PLANNED_END = "Its planned end has passed";
 const BY_HUB = { actor: "muster", forced: false } as const;
@@ -34,7 +34,7 @@ export interface AllocationSweep {
   readonly db: Db;
   readonly inTx: InTx;
   readonly log: Log;
-  /** Signs the sanitization record of a tenant's use that ends without a turnover. */
+  /** Signs the sanitization record for a tenant's use that ends without a cleaning of the node. */
   readonly countersign: Countersign;
   readonly atOnce?: number;
 }
@@ -42,7 +42,7 @@ export interface AllocationSweep {
 /** Moves one allocation to its next status. Returns 1 if this hub has changed the allocation, and 0 if another hub has already done so. */
 type Handle = (tx: Tx, id: AllocationId, sweep: AllocationSweep) => Promise<number>;
 
-/** The queries of the sweep of allocations, each with the function that continues an allocation which the query finds. */
+/** The queries for allocations that need a change, each with the function that makes the change. */
 const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<AllocationId[]>; readonly handle: Handle }[] = [
   { find: findSettledGrants, handle: settleGrant },
   { find: findHostsGone, handle: endOfGoneHost },
@@ -53,10 +53,10 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
 ];
 
 /**
- * Moves each allocation to its next status if the change needs no operator. The sweep judges finished tasks of `granting` allocations, ends
- * allocations whose host is gone, brings changed keys to accounts, and begins due turnovers. The sweep of allocations decides from stored rows alone, so
- * any hub may run the sweep at any time, even after another hub was killed. Each allocation has its own transaction, so an allocation that cannot
- * continue delays no other allocation.
+ * Moves each allocation to its next status if the change needs no operator. `sweepAllocations` judges finished tasks of `granting` allocations, ends
+ * allocations whose host is gone, brings changed SSH keys to accounts, and begins the cleaning of nodes when it is due. `sweepAllocations` decides
+ * from stored rows alone, so any hub may run it at any time, even after another hub was killed. Each allocation has its own transaction, so an
+ * allocation that cannot continue delays no other allocation.
  */
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;
@@ -79,8 +79,8 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
 }
 
 /**
- * If the allocation cannot continue, `handleOne` stores the reason in the allocation's row, and the next sweep tries again. If the hub cannot store
- * why an allocation cannot continue, `handleOne` throws, because the fault is in the database.
+ * If an allocation cannot continue, `handleOne` stores the reason in the allocation's row, and two seconds later the hub tries again. If the hub
+ * cannot store why an allocation cannot continue, `handleOne` throws, because the fault is in the database.
  */
 async function handleOne(sweep: AllocationSweep, id: AllocationId, handle: Handle): Promise<number | "stuck"> {
   const { inTx, log } = sweep;
@@ -120,7 +120,7 @@ async function settleGrant(tx: Tx, id: AllocationId): Promise<number> {
 
 /**
  * Ends an allocation whose host is gone. If no operation has written a sanitization record of the allocation, the hub writes one in the same
- * transaction, and the record says why there was no turnover. So no tenant's use ends without a record.
+ * transaction, and the record says why the node was not cleaned. Therefore every use of a host by a tenant ends with a sanitization record.
  */
 async function endOfGoneHost(tx: Tx, id: AllocationId, { countersign }: AllocationSweep): Promise<number> {
   const { allocation, node } = await lockBoth(tx, id);
@@ -134,8 +134,8 @@ async function endOfGoneHost(tx: Tx, id: AllocationId, { countersign }: Allocati
 }
 
 /**
- * Makes an allocation `ending` after its planned end, unless a health override prevents it. The change to `ending` has a transaction of its own, so that the tenant's time ends even before
- * the hub can begin the node's turnover.
+ * Makes an allocation `ending` after its planned end, unless a health override prevents it. The change to `ending` has a transaction of its own, so
+ * that the tenant's time ends even if the hub cannot yet clean the node.
  */
 async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
@@ -146,8 +146,8 @@ async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /**
- * Begins the turnover of an allocation after its planned end. `endDue` checks the locked allocation once more, because another hub or an operator may
- * have ended the allocation since the sweep's query.
+ * Begins to clean the node of an `ending` allocation for the next tenant. `endDue` checks the locked allocation once more, because another hub or an
+ * operator may have ended it since the query that found it.
  */
 async function endDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
@@ -157,7 +157,7 @@ async function endDue(tx: Tx, id: AllocationId): Promise<number> {
   return 1;
 }
 
-/** Runs the sweep of allocations every two seconds, and at once when `due` is raised, for example because an agent has ended a task. */
+/** Runs `sweepAllocations` every two seconds, and at once when `due` is raised, for example because an agent has ended a task. */
 export const startAllocationSweep = ({
   everyMs = EVERY_MS,
   ...options

@@ -13,7 +13,10 @@ import { grantedUid, judgeGrant } from "../node/judge-grant.ts";
 import { queueKeys } from "./create-allocation.ts";
 import { lockBoth } from "./lock-both.ts";
 
-/** The time after which the hub repeats a failed change of an account's SSH keys. An account may still have a key that its tenant has removed. */
+/**
+ * The time after which the hub repeats a failed change of an account's SSH keys. Until the repeated change succeeds, the account may have a key that
+ * its tenant has removed.
+ */
 const AGAIN_AFTER_MS = 300_000;
 
 /** Queues the task by which the agent gives the account of an active allocation its changed keys; the same type of task also makes accounts. */
@@ -33,9 +36,9 @@ export async function orderDueKeys(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /**
- * Judges the finished task that changed the keys of an account. After a success, the task with the changed keys takes the place of the task that made
- * the account, because its result is the newest evidence of the account. After a failure, the hub queues the task for the changed keys again in five
- * minutes.
+ * Judges a finished task by which the agent changed the SSH keys of a tenant's account. After a success, the task with the changed keys takes the
+ * place of the task that made the account, because its result is the newest evidence of the account. After a failure of this task, the hub queues the
+ * task again five minutes later.
  */
 export async function settleKeys(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);

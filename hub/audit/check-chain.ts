@@ -7,7 +7,10 @@ import type { KeptHeads } from "./kept-heads.ts";
 import { checkPart } from "./verify.ts";
 
 const EVERY_MS = 30_000;
-/** No hub begins to check a part of the audit chain within this time after the last part began, so that several hubs check no more than one does. */
+/**
+ * A hub begins to check the next part of the audit chain only this many seconds after the last part began, so that several hubs check no more than
+ * one.
+ */
 const REST_SECONDS = 20;
 /** With one part of this many entries each half minute, a hub checks more than a million audit entries an hour. */
 const MOST_ENTRIES = 10_000;
@@ -28,8 +31,8 @@ function beginOf(last: Where): CheckProgress & { readonly isNew: boolean } {
 }
 
 /**
- * The progress of the audit chain's check after a part that ended at the entry `through`, from which the next part continues. If the audit chain has
- * lost the head that an earlier part reached, this head stays in the progress, so that each later part reports the loss again.
+ * How far the check of the audit chain has come after a part of the chain that ended at the entry `through`; the next part begins after this entry.
+ * If the audit chain has lost its newest known entry (its head), the lost head stays in the progress, so that each later part reports the loss again.
  */
 function progressOf(
   begin: CheckProgress,
@@ -78,7 +81,7 @@ export async function checkNext(options: CheckOptions): Promise<void> {
     });
 }
 
-/** Checks the audit chain part by part, one hub at a time, and counts the lost heads in the state folder of this hub. */
+/** Checks the audit chain part by part, one hub at a time, and counts the files of lost heads (former newest entries) in this hub's state folder. */
 export function startChecker(options: CheckOptions & { readonly heads: KeptHeads }): {
   lostHeads(): number;
   close(): Promise<void>;

@@ -23,13 +23,16 @@ export interface ExportOptions {
 
 const EVERY_MS = 1_000;
 const AT_ONCE = 200;
-/** The time before the next attempt after a failure, so that an unreachable receiver does not fill the hub's log. */
+/**
+ * The time in milliseconds between a failed export of audit entries and the next attempt, so that an unreachable receiver does not fill the hub's
+ * log.
+ */
 const REST_MS = 10_000;
 
 /**
- * Exports the entries after the destination's position. The destination's position moves only after the destination has stored the entries safely, so
- * an entry may be exported twice and is never lost. If several hubs export to the same destination, only one at a time exports, under a lease. A hub
- * that is stopping exports no further part of the audit chain.
+ * Exports the entries after the destination's position. A destination's position in the audit chain moves only after the destination has stored the
+ * entries safely, so an entry may be exported twice and is never lost. If several hubs export audit entries to the same destination, a lease lets
+ * only one export at a time. A hub that is stopping exports no further part of the audit chain.
  */
 export async function exportNext(
   { db, hubId, destination, sink }: ExportOptions,

@@ -5,7 +5,10 @@ import { z } from "zod";
 import type { ChainPoint } from "../../shared/audit-chain.ts";
 
 const FILE = "audit-head.json";
-/** The file name of a head that the audit chain in the database no longer has. The file of a lost head stays until a person removes it. */
+/**
+ * The name of a file with a lost head: a former newest entry that the audit chain in the database no longer has. The file of a lost head of the audit
+ * chain stays until a person removes the file.
+ */
 const LOST = /^audit-head[.]lost-\d+[.]json$/;
 
 const Head = z.strictObject({ sequence: z.int().min(1), entry_sha256: z.string().regex(/^[0-9a-f]{64}$/) });
@@ -15,8 +18,8 @@ export interface KeptHead extends ChainPoint {
 }
 
 /**
- * The heads of the audit chain in the hub's state folder. A chain cannot show that its newest entries were cut off, so the hub keeps the end of the
- * chain outside the database (decision L1).
+ * The files in the hub's state folder that name the newest entry (the head) of the audit chain, and the heads that the chain has lost. A chain cannot
+ * show that its newest entries were cut off, so the hub keeps the end of the chain outside the database (decision L1).
  */
 export class KeptHeads {
   readonly #folder: string;
@@ -33,21 +36,22 @@ export class KeptHeads {
     return heads;
   }
 
-  /** Returns all heads of the audit chain that the hub keeps: the present head, and the heads that the chain has lost. */
+  /** Returns the heads of the audit chain of which the hub keeps files: the present newest entry, and former newest entries that the chain has lost. */
   async list(): Promise<KeptHead[]> {
     const names = (await readdir(this.#folder)).filter((name) => name === FILE || LOST.test(name));
     const heads = await Promise.all(names.map(async (file) => ({ file, head: await this.#read(file) })));
     return heads.flatMap(({ file, head }) => (head === null ? [] : [{ ...head, file }]));
   }
 
-  /** The number of lost heads of the audit chain whose files no person has removed yet. */
+  /** The number of files with lost heads of the audit chain that no person has removed yet. */
   async countLost(): Promise<number> {
     return (await readdir(this.#folder)).filter((name) => LOST.test(name)).length;
   }
 
   /**
-   * Keeps the new end of the chain. If the audit chain no longer has the head that was kept before, the earlier head gets a file of its own, and
-   * `keep` returns it. `has` returns true if the database's audit chain still contains the kept head, or if retention has removed this entry.
+   * Keeps the new end of the chain. If the audit chain no longer has the head that was stored before, the lost head gets a file of its own, and
+   * `keep` returns it. `has` returns true if the audit chain in the database still contains the stored head, or if retention has removed this old
+   * entry.
    */
   async keep(head: ChainPoint, has: (kept: ChainPoint) => Promise<boolean>): Promise<ChainPoint | null> {
     const kept = this.#head;
@@ -73,7 +77,10 @@ export class KeptHeads {
     await rename(next, join(this.#folder, FILE));
   }
 
-  /** Returns null if the file does not exist. An unreadable head file is an error, because somebody may have damaged it on purpose. */
+  /**
+   * Returns null if the file does not exist. An unreadable file with the head of the audit chain is an error, because somebody may have damaged it on
+   * purpose.
+   */
   async #read(name: string): Promise<ChainPoint | null> {
     try {
       return Head.parse(JSON.parse(await readFile(join(this.#folder, name), "utf8")));

@@ -5,7 +5,10 @@ import { periodically } from "../timing/periodically.ts";
 import type { KeptHeads } from "./kept-heads.ts";
 
 const EVERY_MS = 1_000;
-/** How far back, in seals, a turn of the sealer searches for an entry whose transaction committed late; each sixtieth turn searches further back. */
+/**
+ * Each second, the hub searches for audit entries without a seal among those since this many last seals, because a transaction may commit late; each
+ * sixtieth search goes further back.
+ */
 const LOOK_BACK = 1_000;
 const LOOK_FAR_BACK = 100_000;
 
@@ -16,10 +19,10 @@ export interface SealerOptions {
   readonly heads: KeptHeads;
 }
 
-/** The first turn of the sealer after a hub's start searches the whole table of audit entries. */
+/** The first search for audit entries without a seal after a hub's start reads the whole table. */
 const lookBackOf = (turn: number): number | null => (turn === 0 ? null : turn % 60 === 0 ? LOOK_FAR_BACK : LOOK_BACK);
 
-/** Adds seals to the chain until no entry is left without one, and keeps the chain's end in the state folder. */
+/** Seals all audit entries that have no seal, and stores the end of the audit chain in the hub's state folder. */
 export async function sealAll({ db, inTx, log, heads }: SealerOptions, lookBack: number | null): Promise<void> {
   const begin: SealFrom = { lookBack };
   if (await hasUnsealed(db, begin))

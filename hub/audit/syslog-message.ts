@@ -30,8 +30,8 @@ export const octetCounted = (message: string): string => `${Buffer.byteLength(me
 export const MOST_DATAGRAM = 60_000;
 
 /**
- * An entry that no datagram can hold goes out without its details. The verification of a line without the details shows that the line is not the
- * whole audit entry.
+ * An audit entry that is too long for a syslog datagram is sent without its details. The verification of an exported audit entry without its details
+ * shows that it is not the whole entry.
  */
 export function datagramOf(entry: SealedEntry, sender: SyslogSender): string {
   const whole = syslogMessage(entry, sender);

@@ -50,10 +50,10 @@ export function openSyslog(target: SyslogTarget, waits = WAITS): Sink {
 }
 
 /**
- * Syslog acknowledges no message. The hub therefore sends each part of the audit entries on a connection of its own, and then ends its side of the
- * connection. A syslog receiver closes its side only after it has read everything; if the receiver closes it earlier, `sendStream` fails. A syslog
- * receiver without room for another connection closes it at once, maybe before the part arrives. The hub therefore ends its own side a moment later:
- * a receiver that closes within this moment has not read the part.
+ * Syslog acknowledges no message. The hub therefore sends each part of the audit entries to the syslog receiver on a connection of its own, and then
+ * ends its side of the connection. A syslog receiver closes its side only after it has read everything; if the receiver closes it earlier,
+ * `sendStream` fails. A syslog receiver that has too many connections closes a new one at once, maybe before the audit entries arrive. The hub
+ * therefore waits a moment before it ends its side: a syslog receiver that closes the connection during this moment has not read the audit entries.
  */
 function sendStream(
   target: Exclude<SyslogTarget, { readonly by: "udp" }>,

@@ -7,7 +7,7 @@ import type { InTx, Tx } from "../db/tx.ts";
 const AT_ONCE = 1_000;
 
 export interface VerifyRequest {
-  /** The number of the audit entry after which the verification begins; 0 for the begin of the chain. */
+  /** The number of the audit entry after which the verification begins; 0 for the beginning of the chain. */
   readonly after: number;
   readonly limit: number;
   readonly heads: readonly ChainPoint[];
@@ -16,7 +16,7 @@ export interface VerifyRequest {
 /** The hub reads each part of the audit chain in one snapshot of the database, so that retention and the sealer do not disturb the verification. */
 const SNAPSHOT = { isolation: "repeatable read", readOnly: true } as const;
 
-/** Verifies a part of the chain. At the end of the chain, counts the entries that wait for their seals. */
+/** Verifies a part of the chain. If the verified part reaches the end of the chain, also counts the audit entries that have no seal yet. */
 export const verifyPart = (inTx: InTx, request: VerifyRequest) =>
   inTx(async (tx) => {
     const part = await verifyIn(tx, request);
@@ -24,14 +24,14 @@ export const verifyPart = (inTx: InTx, request: VerifyRequest) =>
   }, SNAPSHOT);
 
 export interface CheckRequest extends Pick<VerifyRequest, "after" | "limit"> {
-  /** The newest audit entry that a check of the chain has reached; null before the first check. */
+  /** The newest audit entry that any check of the chain has reached; null before the first check. */
   readonly head: ChainPoint | null;
 }
 
 /**
- * Verifies a part of the chain as `verifyPart` does, without the count of unsealed entries, which reads the whole table. `lost` says what is wrong
- * with the entry `head`, even if this entry is outside the verified part. If the chain ends before the entry `after`, the verification begins at the
- * first entry.
+ * Verifies a part of the chain as `verifyPart` does, without the count of unsealed entries, which reads the whole table. `lost` says whether the
+ * chain has lost the entry `head` or has another hash there, even if this entry is outside the verified part. If the chain ends before the entry
+ * `after`, the verification begins at the first entry.
  */
 export const checkPart = (inTx: InTx, { after, limit, head }: CheckRequest) =>
   inTx(async (tx) => {

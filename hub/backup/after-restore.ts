@@ -12,11 +12,11 @@ import { setHealthOverride } from "../node/health-override.ts";
 import type { Manifest } from "./manifest.ts";
 
 export interface AfterRestore {
-  /** False if the operator knows that no host got or lost a tenant after the backup. */
+  /** False if nodes need no check by a person after the restore, because the operator knows that no host got or lost a tenant after the backup. */
   readonly holds: boolean;
 }
 
-/** What waits for a person after a restore. */
+/** The numbers of nodes and operations that wait for a person after a restore. */
 export interface Held {
   readonly nodes: number;
   readonly operations: number;

@@ -15,8 +15,8 @@ export const PLAIN_TEXTS = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; se
 export type Dumped = Pick<Manifest, "taken_at" | "migrations" | "tables" | "sequences">;
 
 /**
- * Copies all tables of Muster as they were at one moment, while hubs go on working. The connection has a transaction whose snapshot all copies use.
- * `inSnapshot` runs after the copies, in the same transaction as the copies.
+ * Copies all tables of Muster as they were at one moment, while hubs go on working. The connection has an open transaction, from whose snapshot all
+ * tables are copied. `inSnapshot` runs after the copies, in the same transaction as the copies.
  */
 export async function dumpTables<T>(
   client: Client,

@@ -9,7 +9,10 @@ import { PLAIN_TEXTS } from "./dump.ts";
 import { fileOfTable, type Manifest } from "./manifest.ts";
 import { MIGRATIONS_TABLE, TABLES } from "./table-names.ts";
 
-/** The settings of the session in which a backup is loaded. A table that another program has locked must not block the command for ever. */
+/**
+ * The settings of the session in which a backup is loaded. If another program has locked a table, the restore fails after 30 s and does not wait for
+ * ever.
+ */
 export const LOAD_SETTINGS = `${PLAIN_TEXTS}; set lock_timeout = '30s'`;
 
 const NOT_OF_EXTENSION = `not exists (select 1 from pg_depend d where d.objid = o.oid and d.deptype = 'e')`;

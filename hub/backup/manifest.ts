@@ -34,7 +34,7 @@ export const fileOfTable = (name: string): string => `tables/${name}.copy.gz`;
 
 export type Fit = { readonly fits: true } | { readonly fits: false; readonly why: "newer" | "another" };
 
-/** Decides whether a hub whose migrations are `known` can restore a database that had the migrations `had`. */
+/** Decides whether a hub that knows the database migrations `known` can restore a database that had the migrations `had`. */
 export function fitOf(had: readonly number[], known: readonly number[]): Fit {
   if (had.every((when, index) => known[index] === when)) return { fits: true };
   const newest = known.at(-1) ?? 0;

@@ -52,7 +52,7 @@ interface Target {
 }
 
 /**
- * Replaces the content of the database by that of the backup, in one transaction. If the command is killed, or if any step fails, the database keeps
+ * Replaces the content of the database by that of the backup, in one transaction. If the restore is killed, or if any step fails, the database keeps
  * its former content. A hub that starts during a restore waits for the lock of migrations.
  */
 export async function restoreBackup(
@@ -78,7 +78,7 @@ export async function restoreBackup(
     await loadTables(client, folder, manifest);
     const held = await afterRestore(tx, manifest, options);
     const missing = await missingSecrets(secrets, await namedSecrets(tx));
-    // A hub that had lost its connection to the database may have connected again while the backup was loaded.
+    // A hub that had lost its connection to the database may have connected again during the restore.
     await refuseWhileHubsRun(tx);
     // Without fresh statistics, PostgreSQL plans its queries as if large tables were small, until its own analysis comes minutes later.
     await client.query("analyze");

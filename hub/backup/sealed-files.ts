@@ -8,7 +8,7 @@ import { openSealedFileStore, sealedFileOf } from "../secrets/sealed-file.ts";
 const isMissing = (error: unknown): boolean =>
   error instanceof SecretError && (error.code === "secret_missing" || error.code === "secret_corrupt");
 
-/** Returns the paths of the needed secrets that the secret store does not have, or whose value cannot be read. */
+/** Returns the paths of those secrets in `named` that are needed and that the secret store lacks or whose value cannot be read. */
 export async function missingSecrets(secrets: SecretStore, named: readonly NamedSecret[]): Promise<string[]> {
   const missing: string[] = [];
   for (const { path, needed } of named)

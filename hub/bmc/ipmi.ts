@@ -8,7 +8,7 @@ const DEADLINE_MS = 30_000;
 const MAX_OUTPUT = 64 * 1024;
 const TOLD = 200;
 
-/** Two cipher suites of IPMI: number 17 uses SHA-256, and every IPMI 2.0 BMC has number 3. */
+/** The numbers of two cipher suites of IPMI: number 17 uses SHA-256, and every IPMI 2.0 BMC has number 3. */
 const CIPHERS = { first: "17", else: "3" } as const;
 
 /**

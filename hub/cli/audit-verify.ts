@@ -93,7 +93,7 @@ export async function auditVerify(argv: readonly string[], operations: readonly 
 
 type Ask = (query: Readonly<Record<string, string>>) => Promise<z.output<typeof Part>>;
 
-/** The hub verifies one part of the chain for each request, because the chain of a large fleet has millions of entries. */
+/** The hub verifies one part of the audit chain for each request, because the chain of a large fleet has millions of entries. */
 async function verifyHub(ask: Ask, heads: readonly ChainPoint[]): Promise<Found> {
   const faults = new Map<string, string>();
   let entries = 0;
@@ -109,7 +109,8 @@ async function verifyHub(ask: Ask, heads: readonly ChainPoint[]): Promise<Found>
   const end = await follow({});
   const total = entries;
   for (const { sequence, entry_sha256: hash } of heads) {
-    // Only the verification of the part that contains a head's entry tells whether the audit chain still has this head.
+    // To learn whether the audit chain still has an earlier newest entry (a head), the command asks for the verification of the part that contains
+    // this entry.
     const part = await ask({
       after: String(Math.max(0, Math.min(sequence, end.through.sequence) - 1)),
       head: `${sequence}:${hash}`,
@@ -155,8 +156,8 @@ async function verifyFiles(
   const all = [...faults, ...ofHeads].map(({ code, message }) => `${code}: ${message}`);
   const lines = [
     `Files: ${entries} entries, ${first} to ${end}${repeated === 0 ? "" : `, ${repeated} of them exported twice`}.`,
-    // The hub writes an entry again after a crash in the middle of a line. If a line of an exported file is no whole entry and hides a removed entry,
-    // the verification reports a missing entry.
+    // After a crash in the middle of a line, the hub writes the audit entry again, so an incomplete line of an exported file need not be a fault. If
+    // a damaged line of an exported audit file hides a removed entry, the verification reports a missing entry.
     ...unreadable.map((one) => `Note: ${one}`),
     `Head: ${end}:${last?.entry_sha256}`,
     ...all,
@@ -184,7 +185,7 @@ function entryOf(line: string): SealedEntry | null {
     const parsed = SealedEntry.safeParse(JSON.parse(line.slice(Math.max(0, line.indexOf("{")))));
     return parsed.success ? parsed.data : null;
   } catch {
-    // The caller of `entryOf` reports a line that is not JSON.
+    // The caller of `entryOf` reports a line of the audit file that is not JSON.
     return null;
   }
 }

@@ -8,12 +8,12 @@ import type { Hub } from "./hub.ts";
  * moves in a second.
  */
 const AGAIN_MS = 10_000;
-/** A caller without the right to read events has to read more often. */
+/** The time in milliseconds between two readings of the state for a caller without the hub's events, who cannot know when the state changes. */
 const WITHOUT_EVENTS_MS = 3_000;
 /** Events that come together cause one reading. */
 const TOGETHER_MS = 150;
 
-/** Tells a command when to read the state again: after an event, and otherwise after some seconds. */
+/** Tells a command such as `muster wait` when to read the state of its objects again: after an event, and otherwise after some seconds. */
 export class Changes {
   #raised = false;
   #wake: (() => void) | null = null;
@@ -21,7 +21,7 @@ export class Changes {
   /** True if the hub has answered already. */
   answered = false;
 
-  /** Returns when the hub sends its events, so that no change after the first reading is missed. */
+  /** Returns as soon as the hub sends its events, so that a command that reads the state afterwards misses no later change. */
   static async follow(hub: Hub, types: readonly string[], signal: AbortSignal): Promise<Changes> {
     const changes = new Changes();
     const raise = (): void => changes.#raise();
@@ -44,7 +44,7 @@ export class Changes {
     this.#wake?.();
   }
 
-  /** Waits until the command should read the state again, at most `atMostMs`. */
+  /** Waits until the command should read the state of its objects again, at most `atMostMs`. */
   async next(atMostMs: number, signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);

@@ -43,8 +43,8 @@ const LOCK_LASTS_MS = 60_000;
 const LOCK_LOOK_MS = 50;
 
 /**
- * Runs the work while no other command of this user changes the logins. A provider may accept each refresh token only once, so two commands must not
- * use one at the same time. If a command was killed, its lock on the file of logins ends after a minute.
+ * Runs `work` while no other command of this user changes the file of logins. A provider may accept each refresh token only once, so two commands
+ * must not use one at the same time. If a command was killed, its lock on the file of logins ends after a minute.
  */
 export async function withLock<T>(file: string, work: () => Promise<T>): Promise<T> {
   const lock = `${file}.lock`;

@@ -91,7 +91,7 @@ export interface Operation {
   /** True if the API operation accepts the header Idempotency-Key. */
   readonly repeatable: boolean;
   readonly body: readonly Field[] | null;
-  /** The forms of a request body in which the value of the field `when` decides which other fields the body has; empty for every other body. */
+  /** The forms of a request body if the value of its field `when` decides which other fields the body has; empty for every other request body. */
   readonly kinds: readonly BodyKind[];
   /** The fields of the operation's answer that count failed parts of the request. */
   readonly failureCounts: readonly string[];
@@ -102,8 +102,8 @@ const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
 const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
 
 /**
- * The fields of a body that has one of several forms, for example one for each task type. A command has the fields of all forms of its body as flags,
- * and a flag is required only if every form requires its field. The hub checks which fields belong together.
+ * The fields of a request body that has one of several forms, for example one for each task type. A command has the fields of all forms of its
+ * request body as flags, and a flag is required only if every form requires its field. The hub checks which fields belong together.
  */
 function fieldsOfAny(forms: readonly (readonly Field[])[]): Field[] {
   const names = [...new Set(forms.flatMap((form) => form.map(({ name }) => name)))];
@@ -153,7 +153,7 @@ export function operationsOf(document: unknown): Operation[] {
       schema: described(one),
     }));
   };
-  /** In a body that has several kinds, the field with a constant value in each kind decides which kind the body has. */
+  /** If a request body has one of several forms, the field that is a constant in each form decides which form the body has. */
   const kindsOf = (schema: Schema): BodyKind[] =>
     (resolve(schema).oneOf ?? []).map(fieldsOf).flatMap((fields) => {
       const when = fields.find((field) => field.schema.const !== undefined);

@@ -11,7 +11,7 @@ import { shippedOperations } from "./table/shipped.ts";
 
 export type Item = Readonly<Record<string, unknown>>;
 
-/** The request for an operation. Values that take an id also take the name of an object. */
+/** The request for an operation. Where a value of the request is the id of an object, the object's name may stand in its place. */
 export interface Request {
   readonly words?: Readonly<Record<string, string>>;
   readonly query?: URLSearchParams | Readonly<Record<string, string>>;

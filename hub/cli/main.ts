@@ -23,7 +23,8 @@ function keepCompiledCode(): void {
 
 /** The exit status that a shell reports for a program that the signal SIGPIPE ended. */
 const ENDED_BY_SIGPIPE = 141;
-// The reader of the output may end early, as in `muster list-nodes | head`. Node.js ignores SIGPIPE, so the failed write ends the command instead.
+// The reader of the output may end early, as in `muster list-nodes | head`. Node.js ignores SIGPIPE, so the program ends itself when a write to the
+// closed output fails.
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", (error: Error & { readonly code?: string }) => {
     if (error.code === "EPIPE") process.exit(ENDED_BY_SIGPIPE);

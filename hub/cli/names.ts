@@ -7,7 +7,7 @@ import { forPeople } from "./output.ts";
 type Item = Readonly<Record<string, unknown>>;
 interface Lists {
   readonly operations: readonly Operation[];
-  /** Reads all items of an API list. The argument `asked` holds the parameters for the operation that lists the items. */
+  /** Reads all items of an API list. Reads all items of an API list; `asked` holds the parameters of the API operation that lists them. */
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
   readonly note: (text: string) => void;
   /** The flag of a field, as the operator writes it. */
@@ -68,7 +68,7 @@ function placesOf(
     const by = namedBy(field.schema);
     return by === undefined || typeof text !== "string" ? [] : [{ label, by, text, mayBeOver, put }];
   };
-  /** Returns a `Place` for each object that a field of the request body names; a field may name one object or several. */
+  /** Returns a `Place` for each object whose name or id a field of the request body holds; a field may name one object or several. */
   const ofBody = (field: Field): Place[] => {
     const [label, value, { items }] = [`--${flag(field)}`, fields[field.name], field.schema];
     if (items === undefined || !Array.isArray(value))

@@ -54,8 +54,8 @@ export async function runOperation(
 }
 
 /**
- * True if the operator asked only for a plan. An answer with a plan is a success even if the plan says that the hub would refuse parts of the
- * request.
+ * True if the operator asked only for a plan of the change, which the hub then does not carry out. An answer with a plan counts as a success even if
+ * the plan says that the hub would refuse parts of the request.
  */
 const asksForPlan = ({ body }: Invocation): boolean =>
   typeof body === "object" && body !== null && "plan" in body && body.plan === true;

@@ -40,7 +40,7 @@ const COLUMNS = [
   ["waiting_for"],
   ["message", "drift_details.message", "next_action", "unschedulable_reasons", "skipped_because", "bootstrap_command"],
 ] as const;
-/** The columns of a table that shows events or status changes. */
+/** The columns of a table that lists events or changes of a status. */
 const EVENT_COLUMNS = [
   ["occurred_at", "time", "observed_at"],
   ["stage", "type"],
@@ -48,7 +48,7 @@ const EVENT_COLUMNS = [
   ["status", "to_status", "subject"],
   ["message", "data"],
 ] as const;
-/** The columns with long texts, which come last in a table and are never cut off. */
+/** The columns with long texts, such as `message`, which come last in a table and are never cut off. */
 const WHOLE: readonly string[] = COLUMNS.at(-1) ?? [];
 const WIDEST = 60;
 const MOST_UNKNOWN = 6;
@@ -94,7 +94,7 @@ function tableOf(rows: readonly Row[], inner: (row: Row) => string = () => ""): 
   return `${[head, ...lines.map((line, index) => line + inner(rows[index] ?? {}))].join("\n")}\n`;
 }
 
-/** A row of a table may contain a list, for example the hosts of a failure. The list inside a row follows the row's line, as an indented table. */
+/** A row of a table may contain a list, for example the hosts of a failure. The list inside a row follows the line of the row, as an indented table. */
 const innerTables = (row: Row): string =>
   Object.values(row)
     .filter((value) => isRows(value) && value.length > 0)

@@ -3,8 +3,8 @@ import { plain } from "./output/plain.ts";
 import { endOf, STATUS, type Status } from "./statuses.ts";
 
 /**
- * Sends the hosts or rows of a command in several requests, which are called parts. If one part of a command's hosts or rows fails, the command still
- * says what became of the other parts.
+ * Sends the hosts or rows of a command in several requests, each with a part of them. If the hub refuses one of a command's requests, the command
+ * still sends the others and reports each refusal.
  */
 export class Parts {
   readonly #io: Io;
@@ -16,8 +16,8 @@ export class Parts {
   }
 
   /**
-   * Sends all parts. After the hub has refused a part, `send` continues with the next part; without a connection to the hub, `send` stops. If no part
-   * could be sent, `send` throws the first error.
+   * Sends all parts. After the hub has refused the request with one part of the rows, `send` continues with the next part; without a connection to
+   * the hub, `send` stops. If no request of the command succeeded, `send` throws the first error.
    */
   async send<T>(parts: readonly (readonly T[])[], send: (part: readonly T[]) => Promise<void>): Promise<Status> {
     let from = 1;

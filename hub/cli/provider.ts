@@ -10,7 +10,7 @@ export interface ProviderOfHub {
   readonly resource: string | null;
 }
 
-/** The error of a log-in that the provider refused, or to which it did not answer. */
+/** The error of a log-in that the sign-in provider refused or did not answer. */
 class LoginError extends Error {
   override readonly name = "LoginError";
 }
@@ -68,7 +68,7 @@ export async function renewLogin(login: ProviderLogin): Promise<ProviderLogin> {
   });
 }
 
-/** Tells the provider that the refresh token is no longer used, if the provider has a place for that. */
+/** Tells the provider that the refresh token is no longer used, if the provider has an endpoint to revoke tokens. */
 export async function revokeLogin(login: ProviderLogin): Promise<void> {
   if (login.refresh_token === null) return;
   const config = await connect(login);

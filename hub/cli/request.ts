@@ -20,7 +20,7 @@ export interface Target {
   readonly noToken: string | null;
   /** The file with the logins of this user. */
   readonly logins: string;
-  /** The name of the hub's login in the file of logins: the hub's address, or its context. */
+  /** The name under which the file of logins holds the hub's login: the hub's address, or the context's name with its address. */
   readonly loginName: string;
   /** Shows a note to the operator while the command goes on. */
   readonly note: (text: string) => void;
@@ -154,9 +154,9 @@ function endOf(deadlineMs: number | undefined, signal: AbortSignal | undefined):
 }
 
 /**
- * The command repeats a request only if the hub's answer says that the hub did nothing and when to send the request again. Both attempts of a request
- * carry one idempotency key; a new command gets a new key. After any failure except a refusal with a time to wait, the operator decides whether to
- * repeat the command.
+ * The command repeats a request only if the hub's answer says that the hub did nothing and when the command may send the request again. Both attempts
+ * of a repeated request carry the same idempotency key; a new command gets a new key. After every failure except a refusal that says when to try
+ * again, the operator decides whether to repeat the command.
  */
 export async function call(
   target: Target,

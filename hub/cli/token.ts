@@ -39,7 +39,10 @@ export function defaultToken(root: string, env: Readonly<Record<string, string |
   };
 }
 
-/** The hub of the package keeps its token in the folder that its settings file names, as far as this user may read that file. */
+/**
+ * A hub that was installed as a package keeps its admin token in the folder that the package's settings file names, as far as this user may read that
+ * file.
+ */
 function packageFolders(root: string): string[] {
   const settings = textOf(join(root, PACKAGE_SETTINGS));
   const folder = settings.ok ? /^\s*MUSTER_SHARED_DIR=["']?([^"'\n]+)/m.exec(settings.text)?.[1]?.trim() : undefined;

@@ -12,7 +12,7 @@ import { RECORD_CRYPTO } from "./record-crypto.ts";
  * has less than half of `MOST_BYTES`.
  */
 const MOST_BYTES = 2 * 1024 * 1024;
-/** The heads of two hundred thousand nodes have less than `MOST_HEADS_BYTES`. */
+/** The file for `--heads`, which names the newest sanitization record of each node, has less than `MOST_HEADS_BYTES` for two hundred thousand nodes. */
 const MOST_HEADS_BYTES = 64 * 1024 * 1024;
 /** The exit status of `verify-record` for a record whose signatures hold, if the operator gave no order key of the hub. */
 const NO_KEY_GIVEN = 4;

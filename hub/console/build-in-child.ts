@@ -8,7 +8,10 @@ const PROGRAM = fileURLToPath(new URL("./build/main.ts", import.meta.url));
 const DEADLINE_MS = 180_000;
 const MOST_OUTPUT = 16_384;
 const LAST_LINES = 20;
-/** The number of builds of earlier sources that stay in the folder, for other hubs of the checkout and for a return to an earlier commit. */
+/**
+ * The number of console builds from earlier sources that the hub keeps, for other hubs that run from the checkout and for a return to an earlier
+ * commit.
+ */
 const KEPT_BUILDS = 3;
 const UNFINISHED = "unfinished-";
 const UNFINISHED_FOR_MS = 3_600_000;

@@ -4,11 +4,17 @@
 export const INDEX = "index.html";
 export const NONCE_MARK = "MUSTER-CONSOLE-NONCE";
 
-/** The folder of the files with a hash in their names, and the file with the licences of all packages whose code the build contains. */
+/**
+ * In the built console: the folder of the files with a hash in their names, and the file with the licences of all packages whose code the console
+ * contains.
+ */
 export const ASSETS = "assets";
 export const LICENSES = "licenses.json";
 
-/** The content types of the files of a build, by the ends of their names. A build of the console that contains a file with any other extension fails. */
+/**
+ * The content types of the files of a build, by the ends of their names. The build of the console fails if it produces a file whose extension is not
+ * in `CONTENT_TYPES`.
+ */
 export const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",

@@ -48,7 +48,7 @@ export async function runCommand(words: readonly string[], settingsWith: Setting
     await refuseWhileHubsRun(opened.db);
     const id = await readSecretStoreId(opened.db);
     if (id === null) throw new Error(UNUSED_DATABASE);
-    // Opening a store of sealed files creates the store's folder, so the command checks the database first.
+    // Opening a secret store of sealed files creates its folder, so the command `copy-secrets` checks the database first.
     const stores = await Promise.all([from, secrets].map((store) => openSecrets(store, log)));
     closers.push(...stores.map(({ close }) => close));
     const [source, target] = stores.map((store) => store.secrets) as [SecretStore, SecretStore];
@@ -66,7 +66,10 @@ function noDatabase(error: unknown): never {
   );
 }
 
-/** Returns the kind of secret store that the command's arguments name. `targetOf` returns null for arguments that `copy-secrets` does not know. */
+/**
+ * Returns the kind of secret store that the arguments of the command `copy-secrets` name. `targetOf` returns null for arguments that `copy-secrets`
+ * does not know.
+ */
 function targetOf(words: readonly string[]): StoreKind | "help" | null {
   try {
     const options = { to: { type: "string" }, help: { type: "boolean" } } as const;

@@ -3,9 +3,9 @@ import { type SecretData, SecretError, type SecretStore } from "../secrets/port.
 import type { NamedSecret } from "./named-secrets.ts";
 
 /**
- * The result of copying the secret at one path. `absent`: an optional secret is not in the source store. `missing`: the database names the secret,
- * but the source store does not have it. `corrupt`: the secret's value in the source store cannot be read. `differs`: the target store already holds
- * another value of the secret, and keeps that other value.
+ * The result of copying one secret, which has the same path in the source store and in the target store. `absent`: an optional secret is not in the
+ * source store. `missing`: the database names the secret, but the source store does not have it. `corrupt`: the secret's value in the source store
+ * cannot be read. `differs`: the target store already holds another value of the secret, and keeps that other value.
  */
 export type Outcome = "copied" | "there_already" | "absent" | "missing" | "corrupt" | "differs";
 export interface CopiedSecret {
@@ -35,8 +35,8 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Another process has written the secret to the target store first. If the other process wrote the source store's value, the secret counts as
-    // copied.
+    // If another process has written the secret to the target store in the meantime, the write is refused. If the value that another process wrote to
+    // the target store equals the source store's value, the secret counts as copied.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

@@ -32,8 +32,8 @@ const later =
   };
 
 /**
- * Finds the secrets of sites by the paths in one column, which is null if nobody has written the secret. The path of the MAAS token is also null
- * after a change of the site's address.
+ * Finds one kind of site secret by the column that holds its path in the secret store; the path is null if nobody has written the secret. The path of
+ * the MAAS token is also null after a change of the site's address.
  */
 const ofSites =
   (column: AnyPgColumn<{ data: string; notNull: false }>): Find =>
@@ -56,8 +56,8 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   deployPassword: ofSites(maasSites.deployPasswordVaultPath),
   powerOverride: async (db) => {
     const { vaultPath: path, status } = maasPowerCredentialOverrides;
-    // An operator may enable a disabled power override with its stored login, so the copy includes this login if the login exists. A power override
-    // that an operator deleted is also disabled, but has no login.
+    // An operator may enable a disabled power override with its stored login, so the copy includes this login if the login exists. A disabled power
+    // override has no login if an operator deleted the override.
     return db.select({ path, needed: eq(status, "active").mapWith(Boolean) }).from(maasPowerCredentialOverrides);
   },
   webhookSecret: async (db) => {

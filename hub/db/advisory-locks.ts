@@ -9,9 +9,9 @@ import type { Tx } from "./tx.ts";
  */
 
 /**
- * The key of each lock in `LOCK_CLASSES` is a pair of numbers, and PostgreSQL releases the lock when the transaction ends. The second number of a
- * lock's key is a hash of the locked thing's name. If two names have the same hash, a transaction that locks one name waits for a transaction that
- * locks the other name.
+ * The key of each lock in `LOCK_CLASSES` is a pair of numbers, and PostgreSQL releases the lock when the transaction ends. The second number of an
+ * advisory lock's key is a hash of the name of what the lock protects. If two names have the same hash, a transaction that locks one name waits for a
+ * transaction that locks the other name.
  */
 export const LOCK_CLASSES = {
   /**
@@ -30,8 +30,8 @@ export const LOCK_CLASSES = {
   webhook_claims: 74_107,
   idempotency_key: 74_108,
   /**
-   * The lock `site_addresses` protects the MAAS addresses of all sites. Each MAAS region may be one site only, and no index recognizes two spellings
-   * of one address.
+   * The lock `site_addresses` protects the MAAS addresses of all sites. Two sites must not use the same MAAS region, and no unique index recognizes
+   * two spellings of one address.
    */
   site_addresses: 74_109,
   /**
@@ -44,15 +44,21 @@ export const LOCK_CLASSES = {
    * previous record.
    */
   sanitization_chain: 74_112,
-  /** The lock `audit_chain` protects the end of the chain of audit entries. One hub at a time seals audit entries. */
+  /**
+   * The lock `audit_chain` protects the end of the chain of audit entries. One hub at a time seals audit entries, which means that it gives them
+   * their numbers and hashes in the chain.
+   */
   audit_chain: 74_113,
-  /** The lock `fleet_sample` lets only one hub record the fleet's sample for each time. */
+  /** The lock `fleet_sample` lets only one hub count the fleet's nodes and operations for the charts at each sampling time. */
   fleet_sample: 74_114,
-  /** Automatic repair requests at one site run one after the other, because the repair breaker counts the earlier requests that are still open. */
+  /**
+   * Automatic repair requests at one site run one after the other, because the site's circuit breaker for repairs counts the earlier requests that
+   * are still open.
+   */
   repair_breaker: 74_122,
   /** Batches of allocations of one SKU at one site run one after the other, so that no two of them wait for each other's nodes. */
   allocation_batch: 74_128,
-  /** The lock `probe_plan` lets one hub at a time compare the probes that the profiles ask for with the probes that the hubs run. */
+  /** The lock `probe_plan` lets one hub at a time compare which network probes of hosts the profiles ask for with which probes the hubs make. */
   probe_plan: 74_127,
   /** Requests that adopt machines run one after the other, so that no two of them adopt one machine (decision N8). */
   machine_adoption: 74_120,

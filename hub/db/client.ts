@@ -17,7 +17,7 @@ export type DatabaseOptions = {
   applicationName: string;
   log: Log;
   timeouts?: Partial<DatabaseTimeouts>;
-  /** Gets what each committed transaction has changed. An observer must not throw, because the transaction is already committed. */
+  /** Gets what each committed transaction has changed. The function `onCommitted` must not throw, because the transaction is already committed. */
   onCommitted?: OnCommitted;
 };
 
@@ -26,7 +26,7 @@ export type DatabaseTimeouts = {
   connectMs: number;
   statementMs: number;
   lockMs: number;
-  /** PostgreSQL ends a transaction that is idle for `idleInTransactionMs`, because the hub hangs or has lost the transaction. */
+  /** PostgreSQL ends a transaction that is idle for `idleInTransactionMs`, because the hub then hangs or has forgotten the transaction. */
   idleInTransactionMs: number;
 };
 

@@ -38,7 +38,7 @@ export interface StageEnded extends OfWorkflow {
   /** The stage at which the workflow continues; its present stage if it repeats that stage or has ended. */
   readonly nextStage: string;
   readonly status: WorkflowStatus;
-  /** When the workflow entered the stage (null if the caller does not know), and when the attempt ended, by the database's clock. */
+  /** The database's time when the workflow entered the stage (null if the caller does not know it), and when the attempt at the stage ended. */
   readonly enteredAt: Date | null;
   readonly endedAt: Date;
   /** True if the stage's own run ended the attempt; false if an operator's verb, such as retry, ended it. */

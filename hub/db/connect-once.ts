@@ -3,8 +3,8 @@ import { Servers } from "./servers.ts";
 
 /**
  * Opens one connection outside the pool, for a caller whose work needs one database session from its begin to its end. `connectOnce` tries each
- * server of the URL once. If no server of the URL can be used, `connectOnce` throws the error of the first server, which is the primary server in
- * most URLs.
+ * server that the database URL names once. If no server that the database URL names can be used, `connectOnce` throws the error of the first server,
+ * which is the primary server in most URLs.
  */
 export async function connectOnce(url: string, applicationName: string): Promise<Client> {
   const servers = Servers.of(url);

@@ -1,6 +1,6 @@
 /**
- * Writes a cursor: an opaque text with which a client tells the API where the client's last page ended. A cursor holds the sort keys of a page's last
- * row.
+ * Writes a cursor: an opaque text with which a client tells the API where the client's last page ended. A page cursor of the API holds the sort keys
+ * of the last row of the client's page.
  */
 export const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");
 

@@ -1,10 +1,10 @@
 /**
  * The largest number of rows that one node may have in each table, counted over all hubs. If a node has too many rows in a table, the transaction
  * that adds a row deletes the node's oldest rows. For rows that must not be lost, the hub refuses a new row over the node's limit, with advice in the
- * error. Besides the limits for each node, retention deletes old rows by age.
+ * error. Besides the limits on the number of a node's rows, the hub deletes rows that are too old.
  */
 export const KEPT_OF_A_NODE = {
-  /** A healthy agent sends a readiness signal every two minutes, so 200 signals of one source cover about seven hours for an operator to read. */
+  /** A healthy agent sends a readiness signal every two minutes, so the 200 newest signals of an agent show an operator about seven hours. */
   signals: 200,
   /** The number of newest signals from external systems about a node that the hub keeps, all senders together. */
   receivedSignals: 200,
@@ -38,11 +38,13 @@ export const KEPT_OF_A_NODE = {
 
 /** The limits for signals for which the hub has found no node, or no node at the sites of their sender. */
 export const KEPT_WITHOUT_NODE = {
-  /** The largest number of signals that wait for their node to appear: of one sender, and of all senders together. */
+  /**
+   * The largest numbers of signals from external systems that the hub keeps until their node appears: for one sender, and for all senders together.
+   */
   parkedOfSender: 500,
   parked: 5_000,
-  /** After a day, the hub stops keeping a signal for a node that has not appeared, because the sender can send the signal again. */
+  /** The hub keeps a signal about a node that has not appeared for one day only, because the sender can send the signal again. */
   parkedSeconds: 86_400,
-  /** The number of newest signals that the hub keeps of one sender although their node never appeared. */
+  /** For each sender, the hub keeps this many of the newest signals whose node never appeared. */
   homelessOfSender: 500,
 } as const;

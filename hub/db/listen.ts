@@ -1,7 +1,7 @@
 /**
  * `listen` wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, because PostgreSQL does not deliver notifications
- * while the connection is down. The receiver of a database notification reads the current state from the tables. After each interruption of its
- * connection, the receiver reads the current state without waiting for a notification.
+ * while the connection is down. A hub that gets a database notification reads the current state from the tables. After each interruption of its
+ * connection, a hub reads the current state from the tables without waiting for a notification.
  */
 import type { Log } from "../../shared/log.ts";
 import { pause } from "../timing/pause.ts";

@@ -1,7 +1,7 @@
 /**
- * A database server that hangs, or whose machine has lost its power, closes no connection. Each statement on a connection to a silent server would
- * wait for its own time limit. The server watch queries the database server on a connection of its own, so that a slow statement of the hub does not
- * count as a silent server.
+ * A database server that hangs, or whose machine has lost its power, closes no connection. Each SQL statement on a connection to a silent database
+ * server would wait for its own time limit. The hub checks the database server by queries on a connection of its own, so that a slow statement of the
+ * hub does not count as a silent server.
  */
 import type { Client } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -50,9 +50,10 @@ async function watchUntil(signal: AbortSignal, options: ServerWatchOptions): Pro
         await pause(askEveryMs, signal);
       }
     } catch {
-      // The server refused or ended the connection. The users of other connections to the server notice the same failure on their own connections.
+      // The server refused or ended the connection. The other connections to the database server need no action here, because their users notice a
+      // failure of the server themselves.
     } finally {
-      // A connection that has failed may also fail to close.
+      // An attempt to close a failed connection may fail as well.
       await client.end().catch(() => undefined);
     }
     await pause(tickMs, signal);
@@ -61,8 +62,8 @@ async function watchUntil(signal: AbortSignal, options: ServerWatchOptions): Pro
 
 /**
  * Returns false if the database server has not answered a query within `PATIENCE` ticks. The wait for the server's answer consists of several short
- * ticks, because an answer may wait in the socket while this process is stopped or busy. Between two ticks of the wait, the process reads its sockets
- * and finds an answer that has arrived.
+ * ticks, because an answer may wait in the socket while this process is stopped or busy. After each tick, the process has read its sockets, and finds
+ * the answer of the database server if it has arrived.
  */
 async function answers(client: Client, tickMs: number, signal: AbortSignal): Promise<boolean> {
   const asked = client.query("select 1").then(() => true);

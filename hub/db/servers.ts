@@ -37,7 +37,7 @@ class StandbyError extends Error {
   readonly code = "25006";
 }
 
-/** The time limit for a connection to one of several servers, of which another one may answer. */
+/** The time limit for connecting to a database server if the DATABASE_URL names several, because another server may answer. */
 const ONE_OF_SEVERAL_MS = 5_000;
 
 /**
@@ -82,9 +82,9 @@ export class Servers {
         const limit = servers.count > 1 ? { connectionTimeoutMillis: ONE_OF_SEVERAL_MS } : {};
         super({ ...given, ...limit, connectionString: url });
         this.#url = url;
-        // The database server may end a session with the packet that accepts the login, or during the query of `#mustTakeWrites`. Until the new
-        // connection has a user, nobody listens to its event 'error', and an event 'error' without a listener ends the hub's process. If the server
-        // has ended the session, the next statement on the connection fails.
+        // The database server may end a session with the packet that accepts the login, or during the query of `#mustTakeWrites`. Until some code of
+        // the hub uses the new database connection, no listener handles its event 'error', and an event 'error' without a listener ends the hub's
+        // process. If the database server has ended the session, the next statement on the connection fails.
         this.on("error", () => undefined);
       }
       override connect(): Promise<Client>;
@@ -111,7 +111,7 @@ export class Servers {
           throw error;
         }
       }
-      /** A standby server, and a former primary server that was demoted, answers but refuses all writes. */
+      /** A standby database server, and a former primary server that was demoted, accepts connections but refuses all writes. */
       async #mustTakeWrites(): Promise<void> {
         const { rows } = await this.query<{ transaction_read_only: string }>("show transaction_read_only");
         if (rows[0]?.transaction_read_only === "off") return;
@@ -124,7 +124,7 @@ export class Servers {
 
   /**
    * Ends all connections to the server of `silent`, a connection on which the server has not answered, so that their users connect again, if need be
-   * to another server. Without `drop`, each user of a connection to the silent server would wait for its own time limit.
+   * to another server. Without the function `drop`, each user of a connection to the silent database server would wait for its own time limit.
    */
   drop(silent: Client): void {
     const url = this.#open.get(silent);
@@ -135,8 +135,8 @@ export class Servers {
   }
 
   /**
-   * True if the error says that no connection to a server was made. `couldNotConnect` is false for the error of a pool whose connections are all in
-   * use.
+   * True if the error says that no connection to a database server was made. `couldNotConnect` is false for the error of a pool whose connections are
+   * all in use.
    */
   couldNotConnect(error: unknown): boolean {
     return error instanceof Error && (this.#faults.has(error) || this.couldNotConnect(error.cause));
@@ -156,8 +156,8 @@ const ofUrl = new Map<string, Servers>();
 type Connected = (error: Error | undefined, client: PoolClient | undefined, release: (error?: unknown) => void) => void;
 
 /**
- * A pool that tries each server once before a connection fails. A hub that starts after a failover therefore needs no retry, although the first server
- * of its DATABASE_URL is gone or is a standby server.
+ * A pool of database connections that tries each server once before an attempt to connect fails. A hub that starts after a database failover needs no
+ * retry, although the first server of its DATABASE_URL is gone or is a standby server.
  */
 export class ServersPool extends Pool {
   readonly #servers: Servers;

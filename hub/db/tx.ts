@@ -145,8 +145,8 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
 }
 
 /**
- * Returns the transaction of a connection outside the pool. The caller of `txOn` opens, commits and rolls back the transaction, because the caller
- * also uses the connection itself.
+ * Returns a transaction object (`Tx`) for a database connection that does not belong to the pool. The caller of `txOn` opens, commits and rolls back
+ * the transaction, because the caller also uses the connection itself.
  */
 export const txOn = (client: Client): Tx => drizzleOn(client as PoolClient) as unknown as Tx;
 

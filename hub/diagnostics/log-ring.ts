@@ -25,7 +25,7 @@ export class LogRing {
     }
   }
 
-  /** Returns the kept log lines, oldest first. `dropped` is the number of older lines that the ring has removed. */
+  /** Returns the kept log lines, oldest first. `dropped` is the number of older log lines that the log's ring in memory has removed. */
   read(): { readonly lines: readonly Line[]; readonly dropped: number } {
     return { lines: this.#lines.map((line) => JSON.parse(line) as Line), dropped: this.#dropped };
   }

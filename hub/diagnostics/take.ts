@@ -25,8 +25,8 @@ const answerOf = ({ data, about }: Section) =>
   z.union([z.strictObject({ took_ms: z.int(), left_out: z.array(LeftOut), data }), SectionFailed]).describe(about);
 
 /**
- * The diagnostics document, which an operator gives to a supporter. A higher `schema_version` means that fields of the document were removed or
- * changed; new fields alone do not raise `schema_version`.
+ * The diagnostics document, which an operator gives to a supporter. A higher `schema_version` means that fields of the diagnostics document were
+ * removed or changed; new fields alone do not raise `schema_version`.
  */
 export const Diagnostics = z.strictObject({
   schema_version: z.literal(1),

@@ -20,7 +20,7 @@ export const CloudEvent = z.strictObject({
 });
 export type CloudEvent = z.output<typeof CloudEvent>;
 
-/** The position of an event in the list of events. A position has at most 18 digits, so that it fits into PostgreSQL's bigint. */
+/** The position of an event in the list of events. The position of an event has at most 18 digits, so that it fits into PostgreSQL's bigint. */
 export const Position = z.tuple([z.string().regex(/^\d{1,18}$/)]);
 export const positionOf = (row: DomainEventRow): z.output<typeof Position> => [row.seq.toString()];
 

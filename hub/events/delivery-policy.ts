@@ -1,6 +1,6 @@
 /**
- * The delays in seconds between two attempts to deliver an event. The first delays are short, for a receiver that only restarts. The last delays
- * between attempts are long, so that a receiver that was down for a day still gets the event.
+ * The delays in seconds between two attempts to deliver an event. The first delays between attempts to deliver an event are short, for a receiver
+ * that only restarts. The last delays between attempts are long, so that a receiver that was down for a day still gets the event.
  */
 const SCHEDULE = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000] as const;
 export const MOST_ATTEMPTS = SCHEDULE.length + 1;
@@ -35,7 +35,7 @@ export function retryAfterSeconds(header: string | undefined, now: Date): number
 
 /**
  * Decides whether an attempt has delivered its event, and when the hub makes the next attempt. The argument `attempt` counts the attempts to deliver
- * the event, beginning with 1. `random` is a random number in [0, 1) that varies the delay.
+ * the event, beginning with 1. `random` is a random number in [0, 1) that varies the delay before the next attempt.
  */
 export function judgeAttempt(attempted: Attempted, attempt: number, random: number): Verdict {
   if (attempted.answered && attempted.status >= 200 && attempted.status < 300) return { kind: "delivered" };

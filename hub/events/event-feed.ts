@@ -9,7 +9,7 @@ const LOOK_EVERY_MS = 250;
 export class EventFeed {
   readonly #db: Db;
   readonly #log: Log;
-  /** The waiting listeners, each with the name of its client's API token, or `webhooks of the hub` for the hub's webhook sender. */
+  /** The listeners that wait for new events, each with the name of its client's API token, or `webhooks of the hub` for the hub's webhook sender. */
   readonly #listeners = new Map<WakeSignal, string>();
   readonly #closing = new AbortController();
   #seen = -1n;
@@ -21,7 +21,7 @@ export class EventFeed {
     this.#log = log;
   }
 
-  /** The signal that aborts when the feed closes, because the hub stops. */
+  /** The signal that aborts when the hub stops and therefore closes the event feed. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
@@ -35,7 +35,8 @@ export class EventFeed {
   }
 
   /**
-   * Adds a listener, and returns a signal that the feed raises for new events. The function `leave` in the result of `listen` removes the listener.
+   * Adds a listener for new events, and returns the signal `wake` that the event feed raises when there are new events. The function `leave` in the
+   * result of `listen` removes the listener.
    */
   listen(holder: string): { wake: WakeSignal; leave(): void } {
     const wake = new WakeSignal();

@@ -19,7 +19,7 @@ export interface StreamRequest {
   readonly reach: Reach;
   readonly holder: string;
   readonly signal: AbortSignal;
-  /** Says whether the client's token or session is still valid. The stream ends when it is not. */
+  /** Says whether the client's token or session is still valid. The stream ends when the token or session is no longer valid. */
   readonly holds?: Holds;
 }
 
@@ -34,7 +34,8 @@ export interface StreamTimes {
   readonly longestMs: number;
 }
 /**
- * An event stream ends after an hour, and its client opens another stream. A stream also ends when its client's token ends.
+ * An event stream ends after an hour, and its client opens another stream. An event stream also ends as soon as the token or session of its client is
+ * no longer valid.
  */
 const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
@@ -126,7 +127,7 @@ function messages(
         read = last;
       }
       const wanted = rows.flatMap(({ event, seen }) => (seen && isWanted(request, event) ? [event] : []));
-      // A stream sends no event after its client's token has ended, even before the watch of the tokens ends the stream.
+      // An event stream sends no event after its client's token has ended, even before the periodic check of the tokens ends the stream.
       if (wanted.length > 0 && (await request.holds?.isValid()) !== false) {
         told = wanted.at(-1);
         return wanted.map(message).join("");

@@ -1,8 +1,8 @@
 import { hostFault } from "../outbound/forbidden-address.ts";
 
 /**
- * Returns the reason why a webhook may not have this URL, or null for an allowed URL. `addressFault` does not resolve the URL's host name, because
- * the name's addresses may change. The hub checks the addresses of a webhook's host name at each connection.
+ * Returns the reason why a webhook may not have the given URL, or null for an allowed URL. `addressFault` does not resolve the URL's host name,
+ * because the name's addresses may change. The hub checks the addresses of a webhook's host name at each connection.
  */
 export function addressFault(url: URL): string | null {
   const fault = hostFault(url);

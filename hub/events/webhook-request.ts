@@ -20,7 +20,8 @@ export class WebhookClient {
   }
 
   /**
-   * A receiver's redirect counts as an ordinary answer. To follow a redirect would send the signed event to an address that no operator has entered.
+   * If a webhook's receiver answers with a redirect, the hub does not follow the redirect, and treats it like any other answer. To follow a redirect
+   * would send the signed event to an address that no operator has entered.
    */
   async post(
     url: string,
@@ -66,8 +67,8 @@ export class WebhookClient {
 }
 
 /**
- * Returns the reason why a webhook's request failed, with only the system's error code. The full text of a request's error would name addresses, and
- * might repeat the sent event.
+ * Returns the reason why a webhook's request failed, with only the system's error code. The error of a failed webhook request may contain addresses
+ * and the sent event in its full text.
  */
 function whyNot(error: unknown): string {
   if (error instanceof ForbiddenAddressError)

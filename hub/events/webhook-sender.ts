@@ -23,7 +23,7 @@ import { WebhookClient } from "./webhook-request.ts";
 import { signingKeys } from "./webhook-secret.ts";
 import { signatureOf } from "./webhook-signature.ts";
 
-/** The lease of a delivery in seconds, which is longer than the longest attempt to send the delivery. */
+/** The time in seconds for which a hub claims a webhook delivery; this time is longer than the longest attempt to send the delivery. */
 const LEASE_SECONDS = 60;
 const PER_WEBHOOK = 4;
 const LOOK_EVERY_MS = 1_000;
@@ -46,9 +46,9 @@ interface Sending extends WebhookSenderOptions {
 
 /**
  * Delivers domain events to webhooks, each at least once (decision P5). Any number of hubs share the work of delivering events. If a hub is killed
- * during an attempt to deliver an event, another hub repeats the attempt with the same `webhook-id`. One loop writes the rows of deliveries, and
- * another loop sends the deliveries. Because the webhook sender writes and sends deliveries in two separate loops, neither a flood of events nor one
- * webhook's backlog delays the sending of deliveries.
+ * during an attempt to deliver an event, another hub repeats the attempt with the same `webhook-id`. One loop writes the database rows of webhook
+ * deliveries, and another loop sends the deliveries. Because the webhook sender writes and sends deliveries in two separate loops, neither a flood of
+ * events nor one webhook's backlog delays the sending of deliveries.
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;

@@ -24,8 +24,8 @@ export function signatureOf(
 const MOST_SIGNATURES = 8;
 
 /**
- * True if one of the signatures in the header `webhook-signature` was made from the message with one of the given secrets. The duration of the
- * comparison tells nothing about the secrets.
+ * True if one of the signatures in the header `webhook-signature` was made from the message with one of the given secrets. The time that `isSigned`
+ * takes to compare signatures reveals nothing about the secrets.
  */
 export function isSigned(
   secrets: readonly Secret[],

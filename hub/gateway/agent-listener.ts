@@ -141,8 +141,8 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
       await listener.close();
       handshakes.close();
       await closeAll(server, sockets, sessions);
-      // The listener of a stopping hub also ends if the database is unavailable. If a stopping hub cannot close its sessions in the database, another
-      // hub's sweep closes them.
+      // When a hub stops, its agent listener ends even if the database is unavailable. If a stopping hub cannot write the ends of its agent sessions
+      // to the database, the periodic check for silent nodes on another hub closes these sessions.
       for (const written of await Promise.allSettled([
         gateway.flushContacts(),
         attempts.flush(options.db),

@@ -16,7 +16,10 @@ export interface PackageSource {
   readonly db: Db;
   readonly guard: Guard;
   readonly packages: AgentPackages;
-  /** The time limit in milliseconds for one download of the agent package. Each download occupies an open file and a socket of the hub. */
+  /**
+   * The time limit in milliseconds for one download of the agent package. Each download of an agent package occupies an open file and a socket of the
+   * hub.
+   */
   readonly packageWithinMs: number;
 }
 

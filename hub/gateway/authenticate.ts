@@ -48,7 +48,7 @@ export interface IdentityDependencies {
 export const nodeDeleted = (): ApiError =>
   new ApiError("node_deleted", "The node was deleted, and its identity is never used again. Onboard the host again.");
 
-/** The hub's database lacks the node or the certificate, e.g. because an older backup was restored. */
+/** The reason of the refusal is that the hub's database lacks the node or the certificate, e.g. because an older backup was restored. */
 const UNKNOWN_NODE =
   "this hub has no such node or certificate. If the hub's database was restored from a backup, read docs/operate.md, section After a restore.";
 

@@ -1,9 +1,10 @@
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
- * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit in this
- * file, even on a bad network or at a first boot. A thousand healthy agents behind one NAT also stay below the limits that the hub sets for one
- * address. Each hub counts only the requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
+ * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit in
+ * `hub/gateway/budgets.ts`, even on a bad network or at a first boot. A thousand healthy agents behind one NAT also stay below the limits that the
+ * hub sets for one address. Each hub counts only the requests to itself, in memory. The limits on the number of database rows that the hub keeps are
+ * in `hub/db/kept.ts`.
  */
 
 /**
@@ -85,7 +86,7 @@ export const ADDRESS_RATES = {
   refusal: { burst: 5_000, perMinute: 3_000 },
   /**
    * The budget `open` counts requests that need neither token nor certificate: for the listener's health, or for the chain of statements about the
-   * hub's keys. A host that was off during a rotation of the hub's keys reads the chain of statements once.
+   * hub's keys. A host that was off during a rotation of the hub's keys reads the chain of signed statements about these keys once.
    */
   open: { burst: 3_000, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
@@ -99,7 +100,8 @@ export type AddressKind = keyof typeof ADDRESS_RATES;
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
   /**
-   * Each change through the admin API is a transaction with an audit row. The hub charges a change to the budget `write` and to the budget `request`.
+   * Each change through the admin API is a transaction with an audit row. The hub charges each change through the admin API to both of the token's
+   * budgets, `write` and `request`.
    */
   write: { burst: 500, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
@@ -107,22 +109,22 @@ export type TokenKind = keyof typeof TOKEN_RATES;
 
 export const LIMITS = {
   /**
-   * The limits of connections that have not yet carried an authenticated request, for one address and in all. If a hub has more unproven connections
-   * than the limit, the hub closes the oldest of them.
+   * The largest number of connections that have not yet carried an authenticated request, for one client address and in all. If a hub has more
+   * connections without an authenticated request than the limit, the hub closes the oldest of these connections.
    */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
   /**
    * In each interval of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all. In one second the hub begins at most 1,600 TLS
-   * handshakes. A TLS handshake takes half a millisecond of the hub's event loop. TLS handshakes above the limit of an interval wait for the next
-   * interval.
+   * handshakes. A TLS handshake takes half a millisecond of the hub's event loop. If more TLS handshakes wait than one interval allows, the rest wait
+   * for the next interval.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
   handshakesInAll: 16,
-  /** The milliseconds without a pause over its budget after which the hub marks a node as noisy and closes the node's connection. */
+  /** The milliseconds for which a node must be over its budget without a pause before the hub marks the node as noisy and closes its connection. */
   noisyAfterMs: 30_000,
-  /** The milliseconds for which a noisy node must keep to its budgets before the hub no longer counts the node as noisy. */
+  /** The milliseconds for which a noisy node, a node over its budgets, must keep to its budgets before the hub no longer counts it as noisy. */
   calmAfterMs: 300_000,
   /** If more than `waitingFrames` frames or `waitingBytes` bytes of an agent wait for the hub, the hub stops reading from the agent's socket. */
   waitingFrames: 64,
@@ -130,7 +132,7 @@ export const LIMITS = {
 } as const;
 
 export interface Bucket {
-  /** A negative number of tokens means that the sender took more tokens than its bucket had, so the sender must wait. */
+  /** A negative number of tokens means that the sender of frames or requests took more tokens than its token bucket had, so the sender must wait. */
   readonly tokens: number;
   /** The time when the bucket's number of tokens was computed, in milliseconds of a monotonic clock. */
   readonly at: number;
@@ -155,7 +157,10 @@ export function charge(
   return { bucket: { tokens, at: now }, waitMs: tokens >= 0 ? 0 : untilThere(rate, -tokens) };
 }
 
-/** Takes one token from the sender's token bucket. If the bucket has no token, `ask` takes nothing and returns the time until the bucket has one. */
+/**
+ * Takes one token from the sender's token bucket. If the sender's token bucket is empty, `ask` takes nothing and returns the time until the bucket
+ * has a token.
+ */
 export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { bucket: Bucket; waitMs: number } {
   const tokens = filled(rate, bucket, now);
   return tokens >= 1

@@ -21,8 +21,9 @@ export const REPORTING_PATH = "/internal/v1/cloud-init";
 const SOURCE = "cloud-init";
 
 /**
- * The routes to which the modules `phone_home` and `reporting` of cloud-init post their reports. Neither `phone_home` nor `reporting` can send a
- * header, so the report token is in the path. A report token is valid only for its node, in the generation for which the hub issued the token.
+ * The routes to which the modules `phone_home` and `reporting` of cloud-init post their reports. The modules `phone_home` and `reporting` of
+ * cloud-init cannot send a header, so the report token is in the path of the URL. A report token is valid only for its node, in the generation for
+ * which the hub issued the token.
  */
 export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
   const app = new Hono();

@@ -51,8 +51,8 @@ export class ConnectionAttempts {
   }
 
   /**
-   * Notes a request that the hub has answered, because the request proves that its client trusts the hub. The hub does not note requests of agents
-   * with a certificate, because it records the sessions of these agents anyway.
+   * Notes each request that the hub has answered as a connection attempt, because an answered request proves that its client trusts the hub. The hub
+   * notes no connection attempts of agents that send a certificate, because it records the sessions of these agents anyway.
    */
   watchRequest(request: IncomingMessage, response: ServerResponse): void {
     const socket = request.socket as TLSSocket;

@@ -122,8 +122,8 @@ export class Dispatcher {
     const { db } = this.#deps;
     const task = await readTask(db, frame.task_id);
     if (task === null || task.nodeId !== session.nodeId) {
-      // The hub ignores an agent's reply to a task that never belonged to the agent's node. If an ignored reply is a task's result, the hub
-      // acknowledges the result, so that the agent deletes the result.
+      // The hub ignores an agent's reply to a task that never belonged to the agent's node. If the agent sends the result of a task that never
+      // belonged to its node, the hub acknowledges the result, so that the agent deletes it.
       if (frame.type === "task.result")
         session.channel.send({ type: "task.result_ack", task_id: frame.task_id, epoch: frame.epoch });
       return;
@@ -179,7 +179,8 @@ export class Dispatcher {
       await this.#end(task, epoch, ending);
       return ack;
     }
-    // If the hub's acknowledgement of a result was lost, the agent repeats the result. The hub accepts a repeated success of one delivery.
+    // If the hub's acknowledgement of a result was lost, the agent repeats the result. If an agent reports the success of one delivery of a task
+    // twice, the hub accepts the second report as well.
     const ended = (await this.#end(task, epoch, { ...ending, unlessCancelling: true })) ?? task;
     return { ...ack, accepted: ended.state === "succeeded" && ended.epoch === epoch };
   }

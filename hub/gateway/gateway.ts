@@ -159,7 +159,7 @@ export class Gateway {
     }
   }
 
-  /** The hub drops frames of an ended session. The agent repeats the frames that the hub has not acknowledged on its newest session. */
+  /** The hub drops frames of an ended session. On its newest session, the agent repeats the frames that the hub has not acknowledged. */
   async take(session: Session, frame: AgentFrame): Promise<void> {
     const { sessions, inTx, db } = this.#deps;
     if (!sessions.isCurrent(session)) return;
@@ -222,8 +222,8 @@ export class Gateway {
 
   async #recordEnd(session: Session, because: string): Promise<void> {
     const code = Number.parseInt(because, 10);
-    // After a WebSocket close code of the set COMES_BACK, the agent reconnects at once. The sweep for silent agents finds an agent that does not
-    // reconnect.
+    // After a WebSocket close code of the set COMES_BACK, the agent reconnects at once. The hub's periodic check for silent nodes
+    // (`hub/node/offline-sweep.ts`) finds an agent that does not reconnect.
     if (COMES_BACK.has(code)) return;
     await this.#deps.inTx(async (tx) => {
       if (!(await closeSession(tx, session.nodeId, session.epoch, because))) return;

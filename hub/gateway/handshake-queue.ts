@@ -114,8 +114,8 @@ export class HandshakeQueue {
 
   /**
    * Starts the TLS handshakes of waiting connections, with one connection of each client address in turn. Between two ticks of the queue's timer,
-   * `#work` starts at most `limits.perAddress` handshakes of one address and `limits.inAll` in all. Connections above the two limits wait for the
-   * next tick of the queue's timer.
+   * `#work` starts at most `limits.perAddress` handshakes of one address and `limits.inAll` in all. Connections for which no handshake may start yet
+   * wait for the next tick of the queue's timer.
    */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {

@@ -13,8 +13,9 @@ import { authorityOf, type CertificateAuthority, openCertificateAuthority } from
 import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
 
 /**
- * The time by which agents learn later than hubs that a new generation of the hub's keys is valid. Each hub reads the database's chain of signed
- * statements about the hub's keys every second. When the first agent drops an old key of the hub, no hub signs with the old key any more.
+ * The delay in milliseconds before a hub tells agents that a new generation of the hub's keys is valid; all hubs know the new keys earlier. Each hub
+ * reads the database's chain of signed statements about the hub's keys every second. When the first agent drops an old key of the hub, no hub signs
+ * with the old key any more.
  */
 const SETTLE_MS = 30_000;
 /**
@@ -174,7 +175,7 @@ export class HubAuthority {
     return { sequence: chain.length, keys: { generation, ca_pem: ca.caPem, order_key: signer.publicKey } };
   }
 
-  /** Returns the announced keys of the hub's next generation. */
+  /** Returns the announced keys of the hub's next key generation; the field `keys` of the result is null if no keys are announced. */
   async lookAtNext(): Promise<NextKeys> {
     await this.refresh();
     const { chain, trust } = this.#now;
@@ -193,7 +194,8 @@ export class HubAuthority {
 
   /**
    * Adds a signed statement about the hub's next keys to the chain of key statements, in the transaction `tx`. The new key statement names the keys
-   * that the caller of `state` has read before. If the hub's keys have changed since the caller read them, `state` refuses the statement.
+   * that the caller of `state` has read before. If the hub's keys have changed since the caller of `state` read them, `state` throws an error instead
+   * of adding the statement.
    */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
@@ -252,7 +254,7 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * `openNamed` throws if the secret store lacks the keys that the key statement names. After a restore of the secret store to an earlier state, the
+ * `openNamed` throws if the secret store lacks the keys that the key statement names. After a restore of an older copy of the secret store, the
  * secret store may hold other keys than those that the hub has announced. Hosts would refuse keys that the hub has not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {

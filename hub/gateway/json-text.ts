@@ -6,8 +6,8 @@ const SUSPICIOUS = /\\u(0000|d[89a-f])/i;
 /**
  * Parses JSON from a host by the given schema. `parseJson` replaces characters that PostgreSQL would refuse. If PostgreSQL refused an agent's text,
  * the agent would resend its message for ever. `parseJson` replaces the characters that PostgreSQL refuses only after the schema has accepted the
- * text, because the schema limits the text's size. Each replaced character becomes one other character, so the length of a text stays the same.
- * `parseJson` throws SyntaxError for text that is not JSON.
+ * text, because the schema limits the text's size. `parseJson` replaces each character that PostgreSQL refuses by one other character, so the length
+ * of a text stays the same. `parseJson` throws SyntaxError for text that is not JSON.
  */
 export function parseJson<T>(schema: z.ZodType<T>, text: string): z.ZodSafeParseResult<T> {
   const parsed = schema.safeParse(JSON.parse(text));

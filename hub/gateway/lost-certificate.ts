@@ -48,9 +48,10 @@ type Found = KnownCertificate & { readonly lost?: LostCertificate };
 const SKEW_MS = 5 * 60_000;
 
 /**
- * Returns the row of a certificate that the hub issued between a backup and its restore, or what stands for the row; null if the certificate stays
- * unknown. The caller has checked that the hub's CA issued the certificate for the node. The row of an accepted certificate is stored later by
- * `fitsGeneration`, because only the agent's hello or renewal says to which generation of the node the certificate belongs.
+ * Returns the database row of a certificate that the hub issued between a backup and its restore, or the content of a row to be stored later; null if
+ * the hub still does not know the certificate. The caller of `findLostCertificate` has already checked that the hub's CA issued the certificate for
+ * the node. The row of an accepted certificate is stored later by `fitsGeneration`, because only the agent's hello or renewal says to which
+ * generation of the node the certificate belongs.
  */
 export async function findLostCertificate(
   { db, inTx, ca, log }: LostDependencies,

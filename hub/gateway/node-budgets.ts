@@ -28,11 +28,14 @@ interface Account {
 export interface NoiseChange {
   readonly nodeId: NodeId;
   readonly noisy: boolean;
-  /** The kind of the budget that the noisy node exceeded. */
+  /** The kind of the budget that the node exceeded. */
   readonly kind: NodeKind;
 }
 
-/** The interval at which `sweep` reports a noisy node once more, because otherwise the node's condition would expire. */
+/**
+ * The interval at which `sweep` reports again a node that is still noisy, which means over its budgets, because otherwise the node's condition would
+ * expire.
+ */
 const TELL_EVERY_MS = 600_000;
 /** The longest time between two excesses of a budget for which the hub treats the node as over the budget without a pause. */
 const PAUSE_MS = 5_000;
@@ -75,7 +78,7 @@ export class NodeBudgets {
 
   /**
    * Returns which nodes have become noisy, which means over a budget for a long time, or are no longer noisy, since the last call of `sweep`. `sweep`
-   * forgets a node that is not noisy if all of its budgets are full.
+   * forgets the budgets of a node if all of them are full and the node is not noisy.
    */
   sweep(): NoiseChange[] {
     const now = this.#now();

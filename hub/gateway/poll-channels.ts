@@ -59,8 +59,9 @@ export class PollChannels {
   }
 
   /**
-   * A session belongs to the certificate that opened it. A certificate that the hub issued between a backup and its restore counts only after a hello
-   * (decision I10), so a client with such a certificate must not get in by the number of another certificate's session, which is easy to guess.
+   * Only a client with the certificate that opened a session may use the session. A certificate that the hub issued between a backup and its restore
+   * counts only after a hello (decision I10). A client with such a certificate must not get in by naming the number of another certificate's session,
+   * because that number is easy to guess.
    */
   #live({ nodeId, serial }: Caller, epoch: number): { session: Session; channel: PollChannel } {
     const open = this.#open.get(nodeId);

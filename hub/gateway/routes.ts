@@ -152,8 +152,8 @@ export async function identify(
   if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
   const socket = (request as IncomingMessage).socket as TLSSocket;
   const known = await authenticate(deps, socket, nodeId.data, use);
-  // The hub still treats a connection with a replaced certificate as unproven (see `UnprovenConnections`), because its client may not be a host of
-  // this hub.
+  // A connection with a replaced certificate stays among the unproven connections (see `UnprovenConnections`), because its client may not be a host
+  // of this hub.
   if (!known.replaced) deps.guard.unproven.proven(socket);
   return known;
 }
@@ -184,8 +184,8 @@ function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
 }
 
 /**
- * Returns the path of a request in the form in which answers and logs show it. `shownPath` hides a part of the path that is long enough to be a
- * token.
+ * Returns the path of a request for answers and logs, without parts that may be tokens. `shownPath` hides a part of the path that is long enough to
+ * be a token.
  */
 const shownPath = (path: string): string => path.replace(/[^/]{32,}/g, "{...}");
 

@@ -3,8 +3,8 @@ import type { CertificateAuthority } from "./certificate-authority.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /**
- * The hub renews its server certificate when a third of the certificate's life is left. Because the hub begins the renewal so early, the secret store
- * may be unavailable for days before the server certificate expires.
+ * The hub renews its server certificate when a third of the certificate's life is left. The hub begins the renewal 10 days before the server
+ * certificate expires, so the secret store may be unavailable for days without harm.
  */
 const RENEW_BEFORE_MS = 10 * DAY_MS;
 

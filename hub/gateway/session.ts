@@ -30,8 +30,8 @@ export interface Session {
   /** The number of statements about the hub's keys that the hub has sent to the session's agent. */
   trustTold: number;
   /**
-   * True if the agent's boot id differs from the boot id of the node's previous session, but equals the boot id of an earlier session. A boot id that
-   * comes back shows that two hosts use the node's identity, as soon as the session's agent has sent a frame.
+   * True if the agent's boot id differs from the boot id of the node's previous session, but equals the boot id of an earlier session. If an earlier
+   * boot id returns and the session's agent then sends a frame, the hub knows that two hosts use the node's identity.
    */
   bootReturned: boolean;
 }

@@ -34,8 +34,8 @@ export class SocketChannel implements Channel {
    */
   #waiting = { frames: 0, bytes: 0 };
   /**
-   * True after the hub has closed the agent's session. The hub drops frames that arrive after the close, and the agent repeats these frames on its
-   * next session.
+   * True after the hub has closed the agent's session. The hub drops frames that arrive after it has closed the session, and the agent repeats these
+   * frames on its next session.
    */
   #ended = false;
   readonly #gone = new AbortController();
@@ -110,7 +110,7 @@ export class SocketChannel implements Channel {
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
       // The hub cannot process an agent's frame while, for example, the database is unreachable. After an error with an agent's frame, the hub closes
-      // the connection. After the close, the agent reconnects and repeats the frames that the hub has not acknowledged.
+      // the connection. After the hub has closed the connection, the agent reconnects and repeats the frames that the hub has not acknowledged.
       this.#log.warn("an agent's frame could not be processed", { node_id: this.#identity.nodeId, error });
       this.#socket.close(1011, "try again");
     });

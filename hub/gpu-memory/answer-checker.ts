@@ -74,8 +74,8 @@ export class AnswerChecker {
   }
 
   /**
-   * If the checking thread ends by itself, the callers whose answers it has not checked get an error. The next challenge starts a new checking
-   * thread.
+   * If the checking thread ends by itself, the callers whose answers it has not checked get an error. After the checking thread of GPU answers has
+   * ended, the next challenge starts a new thread.
    */
   async #lost(thread: Worker, why: string): Promise<void> {
     if (this.#thread === thread) await this.#end(why);

@@ -2,7 +2,7 @@ import type { GpuClear } from "../../shared/gpu-memory.ts";
 import { KERNEL_CLEAR } from "../../shared/sanitization-sentences.ts";
 import { type GpuEvidence, type GpuVerdict, libraryChanged } from "./verdict.ts";
 
-/** The host's software and boot; a claim about a GPU's memory relies on the statements of the host's software. */
+/** The version of the agent, the boot and the image of a host; a claim about the memory of the host's GPUs relies on the reports of this software. */
 export interface ClaimingHost {
   readonly at: Date;
   readonly agentVersion: string;

@@ -21,7 +21,7 @@ export const AnswersToCheck = z.strictObject({
   gpus: z
     .array(
       z.strictObject({
-        /** The number of the GPU in the list of GPUs of the fill task's order. */
+        /** The index of the GPU in the list of GPUs in the fill task's input. */
         gpu: z.int().min(0).max(MOST_GPUS),
         uuid: GpuUuid,
         blocks: z.array(SampleBlock).max(MOST_SAMPLE_BLOCKS),
@@ -50,8 +50,8 @@ export function sampleBlockBytes(seed: string, gpu: number, block: number): Buff
 }
 
 /**
- * Compares each answer of a host with the right answer, which follows from the bytes of the overwritten GPU memory. A missing answer of a host counts
- * as a wrong answer.
+ * Compares each answer of a host with the right answer, which follows from the bytes of the overwritten GPU memory. If a host does not answer a
+ * question of a GPU memory challenge, the missing answer counts as wrong.
  */
 export const checkAnswers = ({ fill_task_id, seed, nonce, gpus }: AnswersToCheck): CheckedAnswers[] =>
   gpus.map(({ gpu, uuid, blocks, answers }) => ({

@@ -26,8 +26,9 @@ export interface ExpectedGpu {
 }
 
 /**
- * Returns the GPUs that a host's GPU reset reported. The order of a fill task names the GPUs that the host's GPU reset reported, and the hub expects
- * evidence of each of these GPUs. Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
+ * Returns the GPUs that a host's GPU reset reported. A fill task orders the host to overwrite the memory of the GPUs that the host's GPU reset
+ * reported, and the hub expects evidence of each of these GPUs. Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a
+ * GPU in `unnamed`.
  */
 export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
   readonly order: TaskInput<"node.gpu_fill">["gpus"];
@@ -57,8 +58,8 @@ export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
 }
 
 /**
- * Returns one GPU for the order of a fill task; the form of the UUID tells the GPU's vendor. `orderOf` returns null if the GPU reset reported no
- * valid UUID or no valid PCI address for the GPU.
+ * Returns the description of one GPU for the input of a fill task, the task that overwrites GPU memory; the form of the UUID tells the GPU's vendor.
+ * `orderOf` returns null if the host's GPU reset reported no valid UUID or no valid PCI address for the GPU.
  */
 function orderOf(uuid: unknown, target: string): TaskInput<"node.gpu_fill">["gpus"][number] | null {
   const address = PciAddress.safeParse(target);
@@ -90,7 +91,7 @@ export function challengeOf(
 
 /**
  * Returns the memory blocks that a challenge asked for and the host's answers, which the hub checks by its own computation. The hub takes each GPU's
- * number from the fill task's order, because the host must not choose this number.
+ * index from the list of GPUs in the fill task's input, because the host must not choose this index.
  */
 export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersToCheck => ({
   fill_task_id: filled.taskId,
@@ -104,8 +105,8 @@ export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersT
 });
 
 /**
- * Collects for each expected GPU the evidence of the fill task and of the challenge task. A GPU that the fill task or the challenge task did not name
- * has no evidence from that task.
+ * Collects for each expected GPU the evidence of the fill task and of the challenge task. A GPU has no evidence from the fill task or the challenge
+ * task if that task did not name the GPU.
  */
 export const evidenceOf = (
   expected: readonly ExpectedGpu[],
@@ -126,7 +127,10 @@ export const evidenceOf = (
     return { uuid, expectedBytes, reportedBytes, isReset, commitment, answers, release, clear, library };
   });
 
-/** An agent that could not compare the library with a package, for example because no package owns it, says null. */
+/**
+ * `library.is_unchanged` is null if the agent could not compare the library of the GPU driver with its package, for example because no package owns
+ * the library.
+ */
 function libraryOf(filled: Filled | null): DriverLibrary {
   const isUnchanged = filled?.result.library.is_unchanged ?? null;
   return isUnchanged === null ? "unchecked" : isUnchanged ? "as_packaged" : "changed";

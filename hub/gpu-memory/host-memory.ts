@@ -7,7 +7,7 @@ import type { CheckedAnswers } from "./expected-answers.ts";
 import { type Challenged, evidenceOf, type Filled, gpusOfScrub } from "./gpu-evidence.ts";
 import { type GpuEvidence, type GpuRequirement, type GpuVerdict, gpuVerdict, unmetRequirement } from "./verdict.ts";
 
-/** The facts that the hub knows about a host's GPU memory after a turnover's cleaning. */
+/** The facts that the hub knows about a host's GPU memory after the host was cleaned between two tenants. */
 export interface HostMemoryFacts {
   readonly scrub: TaskResult<"node.gpu_scrub">;
   readonly filled: Filled | null;

@@ -20,8 +20,8 @@ export interface GpuEvidence {
   /** The report of a host whose kernel driver cleared the GPU's memory; such a host sends no `commitment`, `answers` or `release`. */
   readonly clear: GpuClear | null;
   /**
-   * Says whether the library of the GPU driver, through which the worker overwrote the memory, has the same bytes as in its package. A clear of GPU
-   * memory by the kernel's driver does not use the library of the GPU driver.
+   * Says whether the library of the GPU driver, through which the worker overwrote the memory, has the same bytes as in its package. If the kernel's
+   * driver clears the GPU memory, the library of the GPU driver has no part in it.
    */
   readonly library: DriverLibrary;
 }
@@ -95,8 +95,8 @@ const whyTooSmall = ({ uuid, expectedBytes: expected }: GpuEvidence, stated: num
     : [`GPU ${uuid} states ${stated} bytes of memory, and had ${expected} bytes before the tenant's use.`];
 
 /**
- * Returns the reasons why a GPU does not reach the level `overwritten`. A wrong answer excludes the level `overwritten`, because a wrong answer
- * contradicts the host's own report of the overwrite.
+ * Returns the reasons why the claim about a GPU's memory does not reach the level `overwritten`. A wrong answer to a GPU memory challenge excludes
+ * the level `overwritten`, because it contradicts the host's own report of the overwrite.
  */
 function whyNotOverwritten({ uuid, commitment, release, answers, library }: GpuEvidence, ofBytes: number): string[] {
   if (commitment === null) return [`GPU ${uuid} was not overwritten.`];

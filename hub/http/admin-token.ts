@@ -16,9 +16,9 @@ const hash = (token: string): string => createHash("sha256").update(token).diges
 const restoreFileOf = (file: string): string => `${file}.restore`;
 
 /**
- * The hub's first start creates the admin token in a file that only the file's owner can read; the database holds the token's hash. If the token's
- * file is lost, the hub's next start creates a new admin token, and the old admin token becomes invalid. A retired admin token stays retired, unless
- * an operator has created the file that `restoreFileOf` names.
+ * The hub's first start creates the admin token in a file that only the file's owner can read; the database holds the token's hash. If the file of
+ * the admin token is lost, the hub's next start creates a new admin token, and the old admin token becomes invalid. A retired admin token stays
+ * retired, unless an operator has created the file that `restoreFileOf` names.
  */
 export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> {
   await inTx(async (tx) => {

@@ -99,7 +99,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   registerNico(app, deps, guard);
   const document = openApiDocument(ROUTES);
   app.get("/api/v1/openapi.json", (c) => c.json(document));
-  // Few clients ask for the description of events, so the hub generates it only on request, and starts sooner.
+  // Few clients ask for the AsyncAPI description of the events, so the hub generates it at each request and not at its start.
   app.get("/api/v1/asyncapi.json", (c) => c.json(asyncApiDocument()));
   app.get("/", (c) => c.redirect(CONSOLE, 302));
   registerSignIn(app, deps, guard.failed);

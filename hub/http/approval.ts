@@ -25,17 +25,21 @@ export class NeedsApproval extends Error {
   }
 }
 
-/** The result of the check for a second person before a route's write, and the check to make after the write. */
+/** What the hub knows before a route's write about the approval that the request needs, and the check `mustBeApproved` to make after the write. */
 export interface SecondPersonCheck {
   readonly approvalId: ApprovalId | null;
   /**
-   * Throws `NeedsApproval` after the write, which the transaction then undoes. Because `mustBeApproved` comes after the write, the hub asks nobody to
-   * approve a request that it would refuse anyway. `touched` are the ids of the objects that the route's write concerned.
+   * `mustBeApproved` throws `NeedsApproval` after the write if the request lacks a needed approval, and the transaction then undoes the write.
+   * Because the hub calls `mustBeApproved` only after the write, nobody is asked to approve a request that the hub would refuse anyway. `touched` are
+   * the ids of the objects that the route's write concerned.
    */
   mustBeApproved(touched: readonly string[] | undefined): void;
 }
 
-/** Uses the approval that a header of the request names, and finds out whether the request needs an approval. `named` is the value of the header. */
+/**
+ * Uses the approval that a header of the request names, and finds out whether the request needs an approval. The argument `named` is the value of the
+ * header `Muster-Approval`.
+ */
 export async function checkSecondPerson(
   tx: Tx,
   route: Route,
@@ -65,7 +69,10 @@ export async function checkSecondPerson(
   };
 }
 
-/** Between two statements of one transaction, another transaction may make an object match a filter. No lock is on such an object. */
+/**
+ * Between two statements of one transaction, another transaction may make an object match a filter. The request's transaction holds no lock on an
+ * object that matches the filter only later.
+ */
 function mustBeSame({ of, ids }: Fixed, touched: readonly string[]): void {
   const known = new Set(ids);
   if (touched.length === known.size && touched.every((id) => known.has(id))) return;

@@ -96,8 +96,8 @@ function noteAudited(c: Context<Env>, { operationId, path }: Asked, actor: Actor
 }
 
 /**
- * Returns the sender of a signed request. Only requests with a right signature count against the sender's budget. Everybody who knows the sender's id
- * can send requests with a wrong signature, which count as failed logins of the client's address.
+ * Returns the sender of a signed request. Only requests with a right signature count against the budget of the system that signs its signals.
+ * Everybody who knows the id of a signal sender can send requests with a wrong signature, which count as failed logins of the client's address.
  */
 async function authorizeSigned(
   c: Context<Env>,

@@ -1,9 +1,9 @@
 /**
- * The interval in which the hub reports events with the same key, e.g. the same client address, at most once. Without this interval between reports,
- * a client could fill the log and the audit.
+ * The interval in which the hub reports events with the same key, e.g. the same client address, at most once. If the hub reported every event at
+ * once, a client could fill the log and the audit.
  */
 const TELL_EVERY_MS = 60_000;
-/** The largest number of keys whose events the hub counts separately. The keys above `MOST_KEYS` share one counter. */
+/** The largest number of keys whose events the hub counts separately. All keys above the number `MOST_KEYS` share one counter. */
 const MOST_KEYS = 1_000;
 const OTHERS = "others";
 

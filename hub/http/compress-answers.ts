@@ -14,10 +14,10 @@ const asGzip = promisify(gzip);
 const asBrotli = promisify(brotliCompress);
 
 /**
- * Compresses the JSON answers of reading requests, for clients that ask for it. The length of a compressed answer tells something about its content
- * to somebody who can choose a part of it (BREACH). Because of BREACH, the hub does not compress the answers of the sign-in, and the answers to
- * changes, which alone may have a secret. No answer contains a token against forged requests. A compressed answer keeps its `etag`, because the
- * `etag` names the version of an object and not the answer's bytes.
+ * Compresses the JSON answers of reading requests, for clients that ask for it. If an attacker can choose a part of an answer's content, the length
+ * of the compressed answer tells the attacker something about the rest (the BREACH attack). Because of the BREACH attack, the hub compresses neither
+ * the answers of the sign-in nor the answers to changes; no other answers may contain a secret. No answer of the API contains a CSRF token. A
+ * compressed answer keeps its `etag`, because the `etag` names the version of an object and not the answer's bytes.
  */
 export const compressAnswers: MiddlewareHandler<Env> = async (c, next) => {
   await next();

@@ -10,7 +10,10 @@ const marksOf = (c: Context, publicOrigin: string | null): Omit<RequestMarks, "c
   publicOrigin,
 });
 
-/** Throws unless the hub's own page sent the request. `mustBeOfPage` is for requests that may have no session yet. */
+/**
+ * Throws unless the headers of the request show that a page of the hub itself sent the request. The function `mustBeOfPage` checks requests that may
+ * have no session yet, for example a sign-in.
+ */
 export function mustBeOfPage(c: Context, publicOrigin: string | null): void {
   refuse(pageVerdict(marksOf(c, publicOrigin)), publicOrigin);
 }

@@ -78,7 +78,7 @@ export interface ApiDependencies {
   readonly approvalHours?: number | undefined;
   /** The request budgets of a token of the admin API, by default those of `hub/gateway/budgets.ts`; tests may set other budgets. */
   readonly tokenRates?: TokenRates | undefined;
-  /** The organization of the routes in NICo's form; without it the hub has no such routes (decision R3). */
+  /** The name of the organization in the paths of the routes in NICo's form; without a name the hub does not serve these routes (decision R3). */
   readonly nicoOrg?: string | undefined;
   /** The operators' console; an API without one, as in most tests, has nothing at `/console`. */
   readonly console?: Console;

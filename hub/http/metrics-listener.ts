@@ -7,9 +7,9 @@ import type { Metrics } from "../metrics/metrics.ts";
 const LEAST_CHARACTERS = 16;
 
 /**
- * The metrics on a listener of their own, which serves nothing else. If the hub has a file with a metrics token, a client must send the file's text
- * as a bearer token. The hub reads the file of the metrics token at each request, so that a new token needs no restart. If the hub cannot read the
- * text of the metrics token's file, the metrics listener refuses every request.
+ * Serves the hub's metrics on a listener of their own, and serves nothing else there. If the hub has a file with a metrics token, a client must send
+ * the file's text as a bearer token. The hub reads the file of the metrics token at each request, so that a new token needs no restart. If the hub
+ * cannot read the text of the metrics token's file, the metrics listener refuses every request.
  */
 export function metricsApp(metrics: Metrics, tokenFile: string | null, log: Log): Hono {
   const app = new Hono();

@@ -13,8 +13,8 @@ export const PageQuery = z.strictObject(pageQuery);
 const anyKeys = (keys: number) => z.array(z.string().refine(isStorable)).length(keys);
 
 /**
- * Returns the sort keys in a list's cursor, after which the page begins. The argument `keys` is the expected number of sort keys, or a schema of the
- * sort keys. `readCursor` returns null for the first page of a list, which has no cursor.
+ * Returns the sort keys in a list's cursor, after which the page begins. The argument `keys` of `readCursor` is the number of sort keys that a cursor
+ * of the list must have, or a schema of these sort keys. `readCursor` returns null for the first page of a list, which has no cursor.
  */
 export function readCursor(
   cursor: string | undefined,

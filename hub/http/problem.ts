@@ -52,7 +52,7 @@ export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?
  */
 export const isStorable = (text: string): boolean => !text.includes("\u0000") && text.isWellFormed();
 
-/** Returns an error for each text that PostgreSQL would change, and for each value that is nested so deeply that the hub does not look into it. */
+/** Returns an error for each text that PostgreSQL would change, and for each value that is nested too deeply for the hub to check. */
 function unstorableTexts(value: unknown, path: readonly PropertyKey[] = []): FieldError[] {
   if (typeof value === "string")
     return isStorable(value)

@@ -6,7 +6,7 @@ import type { ApiDependencies } from "./deps.ts";
 /** The facts about a known client's request that the hub needs to audit a refusal of the request. */
 export interface AuditedRequest {
   readonly source: AuditSource;
-  /** True if the client reaches only some sites, or one tenant. */
+  /** True if the client may see only some sites, or only one tenant. */
   readonly isLimited: boolean;
   readonly operationId: string;
   readonly target: string;
@@ -16,11 +16,14 @@ interface Refusal extends AuditedRequest {
   readonly code: ApiErrorCode;
 }
 
-/** The hub audits that a client was not allowed to act, and that the state of an object refused an act. */
+/**
+ * The hub audits the refusals with these HTTP statuses: 403, because the client has no right to the action, and 409, because the object's state
+ * forbids the action.
+ */
 const AUDITED_STATUSES: readonly number[] = [403, 409];
 /**
- * A client that is limited to sites or to a tenant gets the error `not_found` for an object of another site or tenant. The hub audits such a refusal
- * too, and every other `not_found` to such a client.
+ * A client that is limited to sites or to a tenant gets the error `not_found` for an object of another site or tenant. The hub audits every answer
+ * `not_found` to a client that is limited to sites or to a tenant.
  */
 const isAudited = ({ isLimited }: AuditedRequest, code: ApiErrorCode): boolean =>
   AUDITED_STATUSES.includes(API_ERRORS[code].status) || (isLimited && code === "not_found");

@@ -25,8 +25,8 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
 /**
- * The hub handles each request in this order: authentication, right, validation, reach, replay of a stored answer, the action with its audit,
- * the answer.
+ * The hub handles each request in this order: authentication, right, validation, the check that the client may see the object, replay of a stored
+ * answer, the action with its audit, the answer.
  */
 export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, guard: ApiGuard): void {
   app.on(route.method, honoPath(route.path), async (c) => {
@@ -112,8 +112,8 @@ class KeyTaken extends Error {}
 
 async function answerWrite(c: Context<Env>, route: Route, call: Call, key: string | null): Promise<Response> {
   const { deps } = call;
-  // The hub stores an HMAC of a request with an Idempotency-Key, keyed with the client's token or session. From a plain hash in the database,
-  // somebody could guess a password that the request's body contains.
+  // The hub stores an HMAC of a request with an Idempotency-Key, keyed with the client's token or session. With a plain hash of the request in the
+  // database, a reader of the database could guess a password that the request's body contains.
   const proof =
     c.req.header("authorization") ?? cookieValue(c.req.header("cookie") ?? null, deps.signIn.cookies.session);
   const requestSha256 = createHmac("sha256", proof ?? "")
@@ -168,8 +168,8 @@ export async function carryOut(
     await tidy(route, call, route.after?.(call, prepared));
     return body;
   } catch (error) {
-    // If the outcome of a request's commit is unknown, the rows of the request may exist in the database. After such a commit with an unknown
-    // outcome, the hub keeps the secrets to which the rows of the request may refer.
+    // If the outcome of a request's commit is unknown, the rows of the request may exist in the database. If a commit has an unknown outcome, the hub
+    // keeps the secrets to which the rows of the request may refer.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (error instanceof NeedsApproval) throw await askSecondPerson(route, call, error);
     throw error;

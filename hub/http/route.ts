@@ -67,8 +67,8 @@ export interface Written<R> {
   readonly body: R | Versioned<R>;
   readonly audit: Audit;
   /**
-   * The ids of the objects that the write concerned; set if the route has the function `fixes`, which finds the objects of an approval. The ids in
-   * `touched` must be those of the objects that the second person has seen.
+   * The ids of the objects that the write affected, for a route whose function `fixes` finds the objects that the second person approves. The ids in
+   * `touched` must be those of the objects that the second person saw when that person approved the request.
    */
   readonly touched?: readonly string[];
 }
@@ -88,13 +88,13 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   /** The media type of the route's answer; the default is JSON. A route that produces `text/html` answers with a page without a script. */
   readonly produces?: "text/html" | "text/csv" | "text/plain" | "application/yaml";
   readonly response: R;
-  /** Set for a route that accepts its body also in other media types than JSON. */
+  /** Set for a route that accepts its body not only in JSON, but also in other media types. */
   readonly media?: Media;
 }
 
 /**
- * The media types besides JSON in which a route accepts its body. A request to a route that accepts further media types may have the signature of a
- * signal sender in place of a token.
+ * The media types besides JSON in which a route accepts its body. A request to a route with further media types may be signed by a sender of
+ * readiness signals, and then needs no token.
  */
 export interface Media {
   readonly types: readonly string[];
@@ -128,13 +128,13 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   readonly permission: "write";
   readonly right: Right;
   /**
-   * Says why this request needs a second person, by the facts before the change; null if it needs none (decision I11). The hub stores the body of a
-   * request that needs a second person, so no route with `secondPerson` takes a secret.
+   * Says why this request needs the approval of a second person, by the facts before the change; null if it needs no approval (decision I11). The hub
+   * stores the body of a request that waits for a second person's approval, so no route with `secondPerson` accepts a secret in its body.
    */
   secondPerson?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, fixed: Fixed | null): Promise<Asked | null>;
   /**
    * Finds and locks the objects that the request concerns but does not name, such as the nodes of a filter, so that an approval is for exactly these
-   * objects. Returns null if the request names all its objects.
+   * objects. `fixes` returns null if the request itself names all objects that it concerns.
    */
   fixes?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx): Promise<Fixed | null>;
   /**
@@ -149,13 +149,13 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   /** Performs the route's change, in one transaction with the audit row and the stored answer of the Idempotency-Key. */
   write(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, prepared: X): Promise<Written<z.input<R>>>;
   /**
-   * Removes things outside the database that the committed transaction made useless. If `after` fails, a useless secret may remain in the secret
-   * store, but nothing uses it.
+   * After the commit, removes things outside the database that the route's change made useless, such as a replaced secret. If `after` fails, a
+   * useless secret may remain in the secret store, but nothing uses it.
    */
   after?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
 }
 
-/** The inputs of an event stream besides its query parameters. */
+/** What a route with an event stream gets besides the request's parameters and query. */
 export interface StreamCall {
   readonly lastEventId: string | undefined;
   /** The signal that aborts when the client of the stream disconnects. */

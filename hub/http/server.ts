@@ -7,7 +7,10 @@ import type { TlsFiles } from "./tls-files.ts";
 const LIMITS = { maxHeaderSize: 16_384, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 };
 const HANDSHAKE_WITHIN_MS = 10_000;
 
-/** Serves the admin API, with TLS only if the operator has set certificate files. Limits of time and size keep a request from blocking the hub. */
+/**
+ * Serves the admin API, with TLS only if the operator has set certificate files. Limits of time and size for each HTTP request keep a client from
+ * blocking the hub.
+ */
 export async function startAdminServer(
   app: { fetch: (request: Request) => Response | Promise<Response> },
   at: { host: string; port: number; tls?: TlsFiles | null },

@@ -36,8 +36,8 @@ const TokenBody = z.strictObject({ token: z.string().min(1).max(512) });
 const SignOutBody = z.strictObject({ everywhere: z.boolean().default(false) });
 
 /**
- * The addresses that only browsers use: the way to the identity provider and back, the sign-in with a token, and the sign-out. The sign-in addresses
- * are not routes of the API, because they answer with cookies and redirects.
+ * The URL paths that only browsers use: the redirect to the identity provider, the return from it, the state of the sign-in, the sign-in with a
+ * token, and the sign-out. The sign-in addresses are not routes of the API, because they answer with cookies and redirects.
  */
 export function registerSignIn(app: Hono<Env>, deps: ApiDependencies, failed: FailedLogins): void {
   const { signIn } = deps;

@@ -5,7 +5,7 @@ import { SIGNAL_ID_LENGTH, SIGNALS_AT_ONCE } from "../../shared/api/signals.ts";
 import { isStorable } from "./problem.ts";
 import type { Media } from "./route.ts";
 
-/** The media types in which an external system may send signals, besides plain JSON. */
+/** The media types in which an external system may send readiness signals, besides plain JSON. */
 export const CLOUD_EVENT = "application/cloudevents+json";
 export const CLOUD_EVENT_BATCH = "application/cloudevents-batch+json";
 
@@ -24,8 +24,9 @@ const Event = z.looseObject({
 });
 
 /**
- * Converts the body of a request to the plain JSON form: one signal, or an object with a list of signals. The attributes of a CloudEvent become the
- * fields of a signal: `source` and `id` become the signal's id, `subject` its node, and `time` the time of each condition that names no time.
+ * Converts the body of a request with readiness signals to the plain JSON form: one signal, or an object with a list of signals. The attributes of a
+ * CloudEvent become the fields of a signal: `source` and `id` become the signal's id, `subject` its node, and `time` the time of each condition that
+ * names no time.
  */
 export function toPlainBody({ contentType, header, text }: Parameters<Media["read"]>[0]): unknown {
   const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
@@ -75,7 +76,10 @@ function toSignal(value: unknown): unknown {
   throw new ApiError("validation_failed", "The body is not a CloudEvent 1.0 with an object as its data.", { errors });
 }
 
-/** A wrong event in a batch stays as it is, so that the result for this event says that it is not a signal. */
+/**
+ * In a batch of CloudEvents, an event that does not match the schema stays as it is, so that the result for this event says that it is not a
+ * readiness signal.
+ */
 function toSignalOrFault(value: unknown): unknown {
   const parsed = Event.safeParse(value);
   return parsed.success ? signalOf(parsed.data) : value;

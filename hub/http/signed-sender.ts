@@ -14,7 +14,7 @@ const WINDOW_SECONDS = 300;
 
 /** The parts of a request that the specification Standard Webhooks signs. */
 export interface SignedRequest {
-  /** The id of the sender, as the request's query names it. */
+  /** The id of the sender of a signed request, as the request's query string names it. */
   readonly sender: string;
   readonly id: string | undefined;
   readonly timestamp: string | undefined;
@@ -35,9 +35,9 @@ interface Proof {
 }
 
 /**
- * Returns the sender of a signed request, or the reason why the hub refuses the request. The hub reads the body only if the sender is known and the
- * time is within the window, so that other requests cost the hub little. A recorded request that somebody sends again within the window repeats known
- * signals, and changes nothing.
+ * Returns the sender of a signed request, or the reason why the hub refuses the request. The hub reads the body of a signed request only if the
+ * sender is known and the request's timestamp is within `WINDOW_SECONDS` of the hub's time, so that other requests cost the hub little. If somebody
+ * records a signed request and sends it again within `WINDOW_SECONDS`, it repeats readiness signals that the hub already knows, and changes nothing.
  */
 export async function signedSender(
   { sender, id, timestamp, signature, body }: SignedRequest,

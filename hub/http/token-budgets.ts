@@ -11,15 +11,15 @@ interface Account {
 }
 
 /**
- * The number of token budgets above which the hub forgets each token that has used nothing of its budget. A hub has only a few tokens, and keeps no
- * budget for unknown tokens.
+ * The number of tokens with a request budget (rate limit) above which the hub forgets each token that has used nothing of its budget. A hub has only
+ * a few tokens, and keeps no budget for unknown tokens.
  */
 const SWEEP_BEYOND = 1_000;
 
 /**
- * The budgets that limit how many requests each token of the admin API may send to this hub. The hub finds a budget by the token's hash, so it
- * refuses a token over its budget without a database query. Because each token has its own budget, a script out of control does not slow down clients
- * with another token.
+ * The budgets that limit how many requests each token of the admin API may send to this hub. The hub finds the request budget of an API token by the
+ * token's hash, so it refuses a token over its budget without a database query. Because each token has its own budget, a script out of control does
+ * not slow down clients with another token.
  */
 export class TokenBudgets {
   readonly #rates: TokenRates;
@@ -36,8 +36,8 @@ export class TokenBudgets {
   }
 
   /**
-   * Charges a request to the budget of a known token, and throws if the budget is exhausted. `chargeKnown` returns false for a token that the hub
-   * does not know to be valid.
+   * Charges a request to the request budget (rate limit) of a known token, and throws if the budget is exhausted. `chargeKnown` returns false for a
+   * token that the hub does not know to be valid.
    */
   chargeKnown(tokenSha256: string, kinds: readonly TokenKind[]): boolean {
     const account = this.#accounts.get(tokenSha256);
@@ -46,7 +46,7 @@ export class TokenBudgets {
     return true;
   }
 
-  /** Charges the first request of a token to the token's budget, after the hub has found that the token is valid. */
+  /** Charges the first request of an API token to the token's request budget (rate limit), after the hub has found that the token is valid. */
   chargeNew(tokenSha256: string, name: string, kinds: readonly TokenKind[]): void {
     const account = this.#accounts.get(tokenSha256) ?? { name, buckets: new Map() };
     this.#accounts.set(tokenSha256, account);
@@ -54,7 +54,7 @@ export class TokenBudgets {
     if (this.#accounts.size > SWEEP_BEYOND) this.#sweep();
   }
 
-  /** Forgets the budget of a token that has ended. */
+  /** Forgets the request budget (rate limit) of an API token that is no longer valid. */
   forget(tokenSha256: string): void {
     this.#accounts.delete(tokenSha256);
   }

@@ -121,7 +121,7 @@ function fieldErrorsIn(body: string): [string, string[]][] {
     const fields = Object.entries(parsed.data).slice(0, FIELD_LIMIT);
     return fields.map(([field, texts]) => [field, texts.slice(0, FIELD_LIMIT)]);
   } catch {
-    // The body of MAAS's answer is plain text, so it contains no field errors.
+    // If the body of MAAS's error answer is not JSON, the answer names no wrong fields.
     return [];
   }
 }

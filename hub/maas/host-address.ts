@@ -7,8 +7,8 @@ export interface InterfaceAddress {
 
 /**
  * If the interface that the site prefers (lifecycle 4.3) has no address, `hostAddresses` returns the addresses of the host's boot interface. MAAS
- * orders a machine's addresses by the creation of its interfaces, so the first address may be the address of a RoCE row. Returns an empty list if the
- * hub knows an address neither of the preferred interface nor of the boot interface.
+ * orders a machine's addresses by the creation of its interfaces, so the first address may belong to an interface for RoCE. `hostAddresses` returns
+ * an empty list if the hub knows no address of the preferred interface and no address of the boot interface.
  */
 export function hostAddresses(known: readonly InterfaceAddress[], preferredInterface: string): string[] {
   const preferred = known.filter((one) => one.interface === preferredInterface);

@@ -173,7 +173,7 @@ async function exchangeArray(call: Call, take: (element: unknown) => void): Prom
     array.push(part);
   };
   const answer = await httpCall({ ...call, consume }).catch((error: unknown) => {
-    // If the request ended neither by its deadline nor by a cancel, MAAS or the network cut the answer short.
+    // If a request to MAAS failed before its deadline and without a cancel, MAAS or the network cut the answer short.
     if (begun && !call.signal.aborted && error instanceof NoAnswer) array.end();
     throw error;
   });

@@ -11,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * The limiter serves the requests to one site in the order of their arrival. A slow request that waits for its turn does not block the quick requests
- * that arrived after it.
+ * The limiter serves the requests to one site in the order of their arrival. A slow request to MAAS that waits for its turn in the limiter does not
+ * block the quick requests that arrived after it.
  */
 export class RequestLimiter {
   readonly #limits: Limits;

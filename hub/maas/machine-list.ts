@@ -21,8 +21,8 @@ export async function readMachineList(
 }
 
 /**
- * A large MAAS region may need a quarter of an hour until it sends the first byte of its list of machines. The region's own web server waits a
- * quarter of an hour for the first byte (maas 1.1).
+ * A large MAAS region may need a quarter of an hour until it sends the first byte of its list of machines. The web server of a MAAS region waits a
+ * quarter of an hour for the first byte of an answer (maas 1.1).
  */
 const FLEET = { slow: true, machines: 3_000 };
 

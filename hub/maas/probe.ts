@@ -35,10 +35,10 @@ const SKEW_SECONDS = 30;
 const NO_MACHINE = "none";
 
 /**
- * The probe finds out whether the hub can work with a site's MAAS region and its token. `version/` answers anybody, so the probe proves the token by
- * the call `whoami`, and by a read that only administrators may do (decision M1). After the check of the token, the probe checks racks, images,
- * scripts and settings, whose faults would otherwise show up only during workflows. A refused token or an unreachable region is a failed check of the
- * probe with a reason, not an exception.
+ * The probe finds out whether the hub can work with a site's MAAS region and its token. MAAS answers `version/` without a token, so the probe of a
+ * MAAS region proves the token by the call `whoami`, and by a read that only administrators may do (decision M1). After the check of the MAAS token,
+ * the probe of a MAAS region checks racks, images, scripts and settings, because a fault in one of them would otherwise show only during a workflow.
+ * A refused token or an unreachable region is a failed check of the probe with a reason, not an exception.
  */
 export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {
   const probe: Probe = {

@@ -46,8 +46,8 @@ const time = z
  */
 const [MOST_TAGS, LONGEST_WORD] = [256, 256];
 /**
- * Fields that only an adoption uses have a value for "not known" if they are missing or have an unknown form. A strange tag must not hide the
- * machine's status from the hub.
+ * If a machine's field that only an adoption uses is missing or has an unknown form in MAAS's answer, the hub reads the field as "not known". A tag
+ * of an unknown form in MAAS's answer must not keep the hub from reading the machine's status.
  */
 const shortText = text.transform((value) => value.slice(0, LONGEST_WORD).toWellFormed()).catch("");
 const named = z
@@ -103,7 +103,7 @@ function interfaceAddressesOf({ boot_interface: boot, interface_set: interfaces 
   );
 }
 
-/** The only field that the hub reads of a machine whose data in MAAS's answer does not match the schema. */
+/** If a machine's data in MAAS's answer does not match the schema, the hub reads only the machine's system id. */
 export const MachineIdentity = z.object({ system_id: systemId });
 
 export const Machine = z
@@ -251,7 +251,10 @@ const Event = z.object({
   description: told,
   created: text,
 });
-/** The parser of MAAS's events leaves out an event without a readable id. The next sweep finds the change that an unreadable event reported. */
+/**
+ * The parser of MAAS's events leaves out an event without a readable id. If the hub cannot read a MAAS event, it finds the change that the event
+ * reported at its next comparison of the whole site with MAAS.
+ */
 export const Events = z.object({ events: z.array(z.unknown()) }).transform((page, ctx): MaasEvent[] => {
   const read = page.events.flatMap((event) => Event.safeParse(event).data ?? []);
   if (read.length === 0 && page.events.length > 0)

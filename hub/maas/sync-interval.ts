@@ -25,9 +25,9 @@ export function durationOf(seconds: number): string {
 const SETTING = "hardware_sync_interval";
 
 /**
- * MAAS gives a machine the interval of hardware sync at the machine's next deploy. MAAS has one interval for the whole region, and each machine keeps
- * the interval of its deploy (maas 4.6). `assertSyncInterval` sets MAAS's interval, and returns the interval that MAAS had before; it returns null if
- * MAAS already had the wanted interval.
+ * MAAS gives a machine the interval of hardware sync at the machine's next deploy. MAAS has one hardware-sync interval for the whole region, and each
+ * machine keeps the interval that it got at its deploy (maas 4.6). `assertSyncInterval` sets MAAS's interval, and returns the interval that MAAS had
+ * before; it returns null if MAAS already had the wanted interval.
  */
 export async function assertSyncInterval(maas: MaasPort, seconds: number): Promise<{ before: unknown } | null> {
   const before = await maas.getConfig(SETTING);

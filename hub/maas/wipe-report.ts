@@ -4,16 +4,16 @@ import type { MaasPort, WipedDisk, WipeMethod } from "./port.ts";
 
 const SCRIPT = "wipe-disks";
 /**
- * The largest number of characters that the parser reads of the output of MAAS's release script. For a host with a hundred disks, the script's output
- * has some ten thousand characters.
+ * The largest number of characters that the parser reads of the output of MAAS's release script. For a host with a hundred disks, MAAS's release
+ * script writes some ten thousand characters.
  */
 const MAX_OUTPUT = 256 * 1024;
 const MAX_DISKS = 512;
 
 const LISTED = /^(\S+(?:, \S+)*) to be wiped\.$/;
 /**
- * The last message of MAAS's release script about a disk, and the erase method that the message proves. The release script also prints success after
- * a quick erase of which one half failed.
+ * The last message of MAAS's release script about a disk, and the erase method that the message proves. MAAS's release script prints success even
+ * after a quick erase of which one half failed.
  */
 const LAST_WORDS: readonly (readonly [words: RegExp, method: WipeMethod])[] = [
   [/^(\S+): successfully securely erased\.$/, "secure"],

@@ -23,7 +23,7 @@ function countChange(change: Change): void {
   }
 }
 
-/** An operator's command may end a stage that failed days ago, so the time until the command does not count as the stage's duration. */
+/** If an operator's command ends a stage, the hub records no duration of the stage, because the stage may have failed days ago. */
 function countStage({
   kind,
   stage,

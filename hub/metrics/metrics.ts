@@ -22,7 +22,7 @@ export interface MetricsOptions {
   readonly databaseUrl: string;
   readonly facts: ProcessFacts;
   readonly log: Log;
-  /** The groups of gauges that the hub reads, by default all; tests may give others. */
+  /** The groups of gauges that the hub reads: by default all groups, and in tests any list of groups. */
   readonly groups?: readonly GaugeGroup[];
   readonly freshMs?: number;
   readonly statementMs?: number;
@@ -37,7 +37,7 @@ const READ_WITHIN_MS = 6_000;
 
 /**
  * The metrics have a database connection of their own, so that a scrape neither waits for the hub's pool nor takes a connection from the hub's work.
- * The connection's own statement time-out ends a slow SQL statement.
+ * The statement time-out of the metrics' own database connection ends a slow SQL statement.
  */
 export function openMetrics(options: MetricsOptions): Metrics {
   const { freshMs = FRESH_MS, statementMs = STATEMENT_MS, log } = options;
@@ -105,7 +105,7 @@ interface Reading {
   readonly log: Log;
 }
 
-/** Reads the gauges of the database at most once at a time, and at most once in `freshMs`. */
+/** Reads the gauges from the database: never twice at the same time, and at most once in `freshMs` milliseconds. */
 class GaugeReader {
   readonly #about: Reading;
   #running: Promise<void> | null = null;

@@ -3,8 +3,8 @@ const INSTALLED =
 const NETWORK = "asks for a network, and Muster changes no network";
 
 /**
- * What Muster cannot do for an instance, with the reason. The hub refuses the whole request if it asks for a feature of an instance that Muster
- * lacks, and never carries out only a part of the request.
+ * The fields of a NICo request for an instance that ask for what Muster cannot do, each with the reason. The hub refuses the whole request if it asks
+ * for a feature of an instance that Muster lacks, and never carries out only a part of the request.
  */
 const CANNOT: Readonly<Record<string, string>> = {
   operatingSystemId: INSTALLED,
@@ -24,7 +24,7 @@ const CANNOT: Readonly<Record<string, string>> = {
   powerProfile: "asks for a power profile, which Muster cannot set",
 };
 
-/** False for a value that asks for nothing, such as an empty list. */
+/** False if the value of a field in a NICo request asks for nothing, such as an empty list. */
 const asks = (value: unknown): boolean =>
   value !== undefined &&
   value !== null &&
@@ -32,7 +32,7 @@ const asks = (value: unknown): boolean =>
   value !== "" &&
   !(typeof value === "object" && Object.keys(value).length === 0);
 
-/** Returns the fields of a request that ask for what Muster cannot do, each with the reason. */
+/** Returns the fields of a NICo request that ask for what Muster cannot do, each with the reason. */
 export function whatCannotBe(body: unknown): { readonly field: string; readonly reason: string }[] {
   const fields = new Map(Object.entries(typeof body === "object" && body !== null ? body : {}));
   return Object.entries(CANNOT).flatMap(([field, reason]) => (asks(fields.get(field)) ? [{ field, reason }] : []));

@@ -31,8 +31,8 @@ function statsOf(stocks: readonly SkuStock[]) {
 }
 
 /**
- * Translates an SKU with machines at some sites into NICo's InstanceType. `siteId` is null for machines at several sites, and `stocks` is null if
- * nobody asks for the numbers of machines.
+ * Translates an SKU, and the sites that have machines of it, into the InstanceType of NVIDIA NICo's API. In an InstanceType, `siteId` is null if the
+ * SKU has machines at several sites. The parameter `stocks` is null if nobody asks for the numbers of machines.
  */
 export function toInstanceType(
   sku: SkuAtSite["sku"],

@@ -3,8 +3,8 @@ import type { AllocationRow } from "../db/schema/index.ts";
 import { stableId } from "./stable-id.ts";
 
 /**
- * The one flat network of a tenant at a site. Muster changes no network, so the id of a tenant's network only says which machines share their tenant
- * and site.
+ * Returns the id of the one flat network (NICo's VPC) that Muster shows for a tenant at a site. Muster changes no network, so the id of a tenant's
+ * network only says which machines share their tenant and site.
  */
 export const vpcOf = (siteId: string | null, tenant: string): string => stableId("vpc", `${siteId}/${tenant}`);
 

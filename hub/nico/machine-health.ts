@@ -15,18 +15,22 @@ export interface MachineAlert {
 
 export interface MachineHealth {
   readonly source: "muster";
-  /** The last contact of the node's agent; null before the first. */
+  /** The time of the last contact of the node's agent; null if the agent has never made contact. */
   readonly observedAt: string | null;
   readonly successes: readonly { readonly id: string; readonly target: string | null }[];
   readonly alerts: readonly MachineAlert[];
 }
 
-/** The obstacles to new work that are not alerts of their own, because the machine's tenant, cordon or health overrides already show them. */
+/**
+ * The obstacles to new work that get no alert of their own in NICo's health report, because the machine's tenant, cordon or health overrides already
+ * show them.
+ */
 const NO_ALERT = new Set(["allocated", "cordoned", "health_override"]);
 
 /**
  * Joins the alerts of the node's health overrides, the conditions that keep it from being ready, and the other obstacles to new work, in the form of
- * NICo's aggregate. A True condition of the node's present generation is a success, unless the node lacks it for readiness.
+ * NICo's aggregate. In NICo's health report, a condition of the node's present generation with the status True is a success, unless the condition
+ * keeps the node from being ready.
  */
 export function machineHealthOf(row: NodeRow): MachineHealth {
   const { node, conditions, overrides } = row;

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 
 /**
- * Returns a UUID for a thing that has a name but no UUID in Muster, such as an SKU or a tenant. The UUID is the same on every hub and for ever, because
- * it is made from the name alone (RFC 9562, version 8: the first 122 free bits of the SHA-256 of the kind and the name).
+ * Returns a UUID for a thing that has a name but no UUID in Muster, such as an SKU or a tenant. The UUID that `stableId` returns is the same on every
+ * hub and for ever, because it is made from the kind and the name alone (RFC 9562, version 8: the first 122 free bits of the SHA-256 of the kind and
+ * the name).
  */
 export function stableId(kind: "sku" | "tenant" | "expected" | "vpc" | "provider", name: string): string {
   const hash = createHash("sha256").update(`muster/nico/${kind}/${name}`).digest();

@@ -16,11 +16,11 @@ import { moveNode } from "./move-node.ts";
 import { compareGpus, otherHostBecause } from "./same-host.ts";
 
 /**
- * The enrollment of an adopted host makes its node `enrolling`. The hub forgets the stored inventory, because an earlier agent of the node may have
- * run on another host. A node in service whose host enrolls again stays in service, and its host has to prove anew that it is the machine. An
- * operation that makes the enrollment token, such as a reimage, has deployed the machine itself, which proves that the host is the node's machine. If
- * a person's command enrolls the host while an operation holds the node, the operation proves nothing about the host, so `admitAdoptedNode` judges
- * the host after the operation has ended.
+ * The enrollment of an adopted host makes its node `enrolling`. When an adopted host enrolls, the hub forgets the node's stored inventory, because an
+ * earlier agent of the node may have run on another host. A node in service whose host enrolls again stays in service, and its host has to prove anew
+ * that it is the machine. An operation that makes the enrollment token, such as a reimage, has deployed the machine itself, which proves that the
+ * host is the node's machine. If a person's command enrolls the host while an operation holds the node, the operation proves nothing about the host,
+ * so `admitAdoptedNode` judges the host after the operation has ended.
  */
 export async function enrollAdoptedNode(
   tx: Tx,

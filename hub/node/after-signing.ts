@@ -2,9 +2,10 @@ import { TASKS, type TaskResult } from "../../shared/tasks/index.ts";
 import type { Task } from "../db/schema/index.ts";
 
 /**
- * The step after the end of a task `node.sign_record`. If `next` is `store`, the hub stores the sanitization record with the agent's signature. If
- * `next` is `prepare_again`, the hub writes the sanitization record again, because the agent's certificate or boot has changed. If `next` is
- * `prepare_unsigned`, the hub writes the sanitization record as one that no agent signs.
+ * What the hub does with a sanitization record after the end of a task `node.sign_record`, in which an agent signs the record. If `next` is `store`,
+ * the hub stores the sanitization record with the agent's signature. If `next` is `prepare_again`, the hub writes the sanitization record again,
+ * because the agent's certificate or boot has changed. If `next` is `prepare_unsigned`, the hub writes the sanitization record as one that no agent
+ * signs.
  */
 export type AfterSigning =
   | { readonly next: "store"; readonly signed: TaskResult<"node.sign_record"> }
@@ -15,8 +16,8 @@ export type AfterSigning =
 const MOST_REASON = 256;
 
 /**
- * Decides the step after a task `node.sign_record`, by which the agent signs a sanitization record. `afterSigning` returns null while the task is not
- * over.
+ * Decides the step after a task `node.sign_record`, by which the agent signs a sanitization record. `afterSigning` returns null until the task
+ * `node.sign_record` has ended.
  */
 export function afterSigning(task: Pick<Task, "state" | "result" | "errorCode" | "errorMessage">): AfterSigning | null {
   switch (task.state) {

@@ -34,8 +34,9 @@ const EVENTS = {
 } as const satisfies Readonly<Record<AllocationStatus, string>>;
 
 /**
- * Records an allocation's new status in the node's history, and as an event for clients of the hub. Neither the history nor the event contains the
- * tenant's SSH keys. `operation` is the decommission that changed the status; by default it is the operation that cleans the node after the tenant.
+ * Records an allocation's new status in the node's history, and as an event for clients of the hub. Neither the node's history nor the event about an
+ * allocation contains the tenant's SSH keys. `operation` is the decommission that changed the allocation's status; by default it is the operation
+ * that cleans the node after the tenant.
  */
 export async function tellAllocation(
   tx: Tx,
@@ -82,7 +83,7 @@ export async function tellChange(tx: Tx, row: AllocationRow, owner: string, mess
   await recordDomainEvent(tx, { type: "node.allocation.changed", subject: `allocations/${row.id}`, data });
 }
 
-/** The facts besides the status that the history and the event of a change of status contain. */
+/** What the node's history and the event about an allocation's new status contain besides the status. */
 interface Told {
   readonly owner: string;
   readonly message: string;
@@ -106,26 +107,27 @@ export async function moveAllocation(
 }
 
 /**
- * The person or part of Muster that ends an allocation, and the reason. `forced` is true for a release by a person while an operation held the node,
- * and for a drain that takes the node from the tenant.
+ * The person or part of Muster that ends an allocation, and the reason. `forced` is true if a person released the node while an operation held it,
+ * and if a drain takes the node from the tenant.
  */
 export interface Ending {
   readonly reason: string;
   readonly forced: boolean;
   readonly actor: string;
-  /** The decommission that takes the node from the tenant; undefined if no decommission does. */
+  /** The decommission that takes the node from the tenant and so ends the allocation; undefined if no decommission does so. */
   readonly operation?: WorkflowId;
 }
 
 /**
- * Makes an open allocation `ending`, and cancels the task that makes the tenant's account. The node stays allocated until its turnover is complete or
- * its host is gone. An allocation that is `ending` already keeps the reason with which its end began.
+ * Makes an open allocation `ending`, and cancels the task that makes the tenant's account. The node stays allocated until it is cleaned after the
+ * tenant, or until its host is gone. An allocation that is `ending` already keeps the reason with which its end began.
  */
 export async function beginEnding(tx: Tx, row: AllocationRow, by: Ending): Promise<void> {
   const { reason, forced, actor, operation } = by;
   const { status } = row;
   if (status === "ending" || status === "ended") return;
-  // A node has one open allocation, so each task that makes or changes an account on the node is the allocation's, also that of a reinstall.
+  // A node has only one open allocation, so each task that makes or changes a tenant's account on the node belongs to this allocation, even a task of
+  // a reinstall.
   await cancelTasksOf(tx, row.nodeId, "allocation.grant_user");
   const change = { owner: actor, message: reason, endReason: reason, endForced: forced, operation };
   await moveAllocation(tx, row, { from: status, to: "ending" }, change);

@@ -1,17 +1,17 @@
 import { type TurnoverFacts, turnoverMode } from "./turnover-mode.ts";
 
 /**
- * The residue items that a soft reset compares and that a node's baseline does not have, because an older agent did not know the items. A residue
- * item that the agent could not read does not count as lacking in the baseline. `BaselineLack` is empty for a complete baseline, and null for a node
- * without a baseline.
+ * The residue items (kinds of traces that a tenant may leave on a host) that a soft reset compares with the node's baseline and that the baseline
+ * lacks, because an older agent did not know them. A residue item that the agent could not read does not count as lacking in the baseline.
+ * `BaselineLack` is empty for a complete baseline, and null for a node without a baseline.
  */
 export type BaselineLack = readonly string[] | null;
 
 export const lacksNothing = (lack: BaselineLack): boolean => lack !== null && lack.length === 0;
 
 /**
- * Returns the residue items that the turnover after the node's next tenant would miss in the baseline. After a reimage the baseline lacks no residue
- * item, because the agent takes a new baseline.
+ * Returns the residue items that the cleaning after the node's next tenant would miss in the node's baseline. If the cleaning after the next tenant
+ * is a reimage, no residue item is missing, because the agent takes a new baseline after the reimage.
  */
 export const lackAtTurnover = (facts: TurnoverFacts, lack: BaselineLack): BaselineLack =>
   turnoverMode(facts) === "soft_reset" ? lack : [];

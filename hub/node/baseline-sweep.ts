@@ -10,15 +10,15 @@ export interface BaselineSweep {
   readonly inTx: InTx;
   readonly log: Log;
   /**
-   * Another part of the hub raises `due` when an agent has ended a task. After `due` is raised, the sweep for baselines runs at once, because a node
-   * without a baseline takes no work.
+   * Another part of the hub raises the wake-up signal `due` when an agent has ended a task. After `due` is raised, the hub searches for missing
+   * baselines at once, because a node without a baseline takes no work.
    */
   readonly due: WakeSignal;
 }
 
 /**
  * Orders a baseline, which is a snapshot of a clean host, for each generation of a node without a baseline (architecture 14.4). Every hub runs the
- * sweep for missing baselines. Database rows say which baselines are missing, so a killed hub loses nothing.
+ * periodic search for nodes without a baseline. The database tells which nodes lack a baseline, so a killed hub loses no order for one.
  */
 export function startBaselineSweep({ inTx, log, due }: BaselineSweep): { close(): Promise<void> } {
   const turn = async (): Promise<void> => {

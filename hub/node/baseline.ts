@@ -16,7 +16,7 @@ import { enqueueTask } from "../db/queries/tasks.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** The largest number of baselines that one transaction handles, because the snapshot in a baseline has up to 320 KiB. */
+/** The largest number of baselines (snapshots of clean hosts) that one transaction handles, because a snapshot may have 320 KiB. */
 export const AT_ONCE = 20;
 /** The pause in seconds after the failure of a task that takes a baseline, before the hub queues the next task for the baseline. */
 const AGAIN_AFTER_SECONDS = 3_600;
@@ -28,7 +28,7 @@ type Generation = Pick<Node, "id" | "generation">;
 
 /**
  * Queues the agent's task that takes the baseline, a snapshot of the host, for the node's present generation. The caller of `orderBaseline` knows
- * that no tenant has used the host's present system.
+ * that no tenant has used the operating system that now runs on the host.
  */
 export async function orderBaseline(
   tx: Tx,
@@ -47,14 +47,17 @@ export async function orderBaseline(
 }
 
 /**
- * Orders the missing baseline of one node at once: when the node comes into service, or when its tenancy ends with a new system. Without
- * `orderFirstBaseline`, the baseline would wait for the next turn of the sweep for baselines.
+ * Orders a node's missing baseline (a snapshot of its clean host) at once: when the node comes into service, or when a tenancy ends with a new
+ * installation of the host. Without `orderFirstBaseline`, the baseline would wait for the next periodic search for nodes without a baseline.
  */
 export async function orderFirstBaseline(tx: Tx, id: NodeId): Promise<void> {
   for (const node of await lockNodesWithoutBaseline(tx, 1, id)) await orderBaseline(tx, node, BY_HUB);
 }
 
-/** One turn of the sweep for baselines, which orders missing baselines, repeats failed ones after a pause, and stores snapshots. */
+/**
+ * One turn of the periodic work on baselines: orders missing baselines, orders failed ones again after a pause, and stores the snapshots that agents
+ * have sent.
+ */
 export async function sweepBaselines(
   tx: Tx,
   againAfterSeconds = AGAIN_AFTER_SECONDS,
@@ -67,7 +70,10 @@ export async function sweepBaselines(
   return { ordered: due.length, ...(await storeBaselines(tx)) };
 }
 
-/** Stores the snapshots of finished tasks as baselines. If `only` is set, `storeBaselines` handles only the node `only`. */
+/**
+ * Stores the snapshots in the results of finished tasks as the baselines of their nodes. If `only` is set, `storeBaselines` handles only the node
+ * `only`.
+ */
 export async function storeBaselines(tx: Tx, only: NodeId | null = null): Promise<{ taken: number; refused: number }> {
   let [taken, refused] = [0, 0];
   for (const { result, allocated, ...row } of await lockBaselineResults(tx, AT_ONCE, only)) {
@@ -87,8 +93,8 @@ export async function storeBaselines(tx: Tx, only: NodeId | null = null): Promis
 }
 
 /**
- * Orders a new baseline of a node because an operator asked for one. A host that has a tenant, or that was not cleaned after a tenant, gets no new
- * baseline. If a baseline contained traces of a tenant, these traces would count as clean from then on.
+ * Orders a new baseline of a node (a snapshot of its clean host) because an operator asked for one. A host that has a tenant, or that was not cleaned
+ * after a tenant, gets no new baseline. If a baseline contained traces of a tenant, these traces would count as clean from then on.
  */
 export async function requestNewBaseline(tx: Tx, node: Node, requestedBy: string, reason: string): Promise<void> {
   const refuse = (why: string): ApiError =>

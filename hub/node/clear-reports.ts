@@ -7,8 +7,8 @@ import type { Tx } from "../db/tx.ts";
 
 /**
  * Removes reports about a node that Muster does not need for decisions: conditions of unknown types, readiness signals, and the condition
- * `agent.noisy`. `clearReports` keeps the reports of the node's agent and of the hub. The condition `agent.noisy` says that the host sends more than
- * the hub allows. The hub sets `agent.noisy` again if the host still sends too much.
+ * `agent.noisy`. `clearReports` keeps the reports of the node's agent and of the hub. The condition `agent.noisy` says that the node's agent sends
+ * more requests or bytes than the hub allows. If the agent continues to send too much, the hub sets the removed condition `agent.noisy` again.
  */
 export async function clearReports(
   tx: Tx,

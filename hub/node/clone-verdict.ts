@@ -18,11 +18,11 @@ export interface CertificateFacts {
   /** True if the certificate has a successor that an agent has used, or that the hub issued to another key. */
   readonly replaced: boolean;
   /**
-   * The milliseconds since a client first presented the replaced certificate after its replacement. `seenForMs` is null if the present request is the
-   * first that presents the replaced certificate.
+   * The milliseconds since a client first presented the replaced certificate after its replacement. `seenForMs` is null if no client has presented
+   * the replaced certificate before the present request.
    */
   readonly seenForMs: number | null;
-  /** The subject of the agent's request: the opening of its channel to the hub, or a new certificate for a known or for an unknown key. */
+  /** What the agent's request asks for: the opening of its channel to the hub, or a new certificate, either for a known key or for an unknown key. */
   readonly asks: "channel" | "successor_of_known_key" | "successor_of_new_key";
 }
 export type CertificateVerdict = "accepted" | "revoked" | "replaced" | CloneEvidence;
@@ -40,8 +40,8 @@ export function certificateVerdict({ revoked, replaced, seenForMs, asks }: Certi
 }
 
 /**
- * Facts about two sessions of one node that were alive at once. When a node's new session begins, the hub closes the node's old session. If the agent
- * of the old session still answers the hub's close message, the old and the new session were alive at once.
+ * Facts about two agent sessions (connections to the hub) of one node that were alive at once. When a node's new session begins, the hub closes the
+ * node's old session. If the agent of the old session still answers the hub's close message, the old and the new session were alive at once.
  */
 export interface SessionFacts {
   readonly boot: "same" | "other";
@@ -51,9 +51,9 @@ export interface SessionFacts {
 }
 
 /**
- * An agent opens a connection only after its last connection has ended, so two sessions of a node at once can prove a second host. Different
- * addresses of two sessions that were not alive at once prove nothing, because DHCP, NAT pools and second uplinks change addresses. A boot id that
- * returns after another boot id proves a second host (`boots_alternate`), once a host with the returned boot id sends a frame.
+ * An agent opens a connection only after its last connection has ended, so two sessions of a node at once can prove a second host. If two agent
+ * sessions of a node were not alive at once, their different addresses prove nothing, because DHCP, NAT pools and second uplinks change addresses. A
+ * boot id that returns after another boot id proves a second host (`boots_alternate`), once a host with the returned boot id sends a frame.
  */
 export function sessionVerdict({ boot, address, displacedBefore }: SessionFacts): CloneEvidence | null {
   if (boot === "other") return "two_boots_at_once";

@@ -5,8 +5,8 @@ import type { ConditionOf, ForeignReadinessSignal } from "../../shared/readiness
 type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "message">;
 
 /**
- * Returns the condition that follows from the form that cloud-init's module `phone_home` posts in cloud-init's last stage. The form of `phone_home`
- * proves that the operating system is up, even if scripts of the first boot have failed.
+ * Returns the condition that follows from the form that cloud-init's module `phone_home` posts in cloud-init's last stage. A form from cloud-init's
+ * module `phone_home` proves that the operating system is up, even if scripts of the first boot have failed.
  */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   type: "os.booted",
@@ -19,7 +19,7 @@ export const phoneHomeCondition = (form: URLSearchParams): Said => ({
 
 /**
  * The last of about eighty events that cloud-init posts during a boot, which is the only event that says how cloud-init ended. The schema `LastEvent`
- * matches no earlier event of the boot.
+ * matches only the last event that cloud-init posts during a boot, and no earlier event.
  */
 const LastEvent = z.object({
   name: z.literal("modules-final"),
@@ -34,8 +34,8 @@ const ENDINGS = {
 } as const;
 
 /**
- * Returns the condition that follows from an event of cloud-init's reporting webhook. `eventCondition` returns null for every event before the last
- * event of a boot.
+ * Returns the condition that follows from an event of cloud-init's reporting webhook. `eventCondition` returns null for every event that cloud-init
+ * posts before the last event of a boot.
  */
 export function eventCondition(event: unknown): Said | null {
   const last = LastEvent.safeParse(event);
@@ -45,9 +45,10 @@ export function eventCondition(event: unknown): Said | null {
 }
 
 /**
- * Makes a readiness signal from a report of cloud-init. The signal's id is derived from the hash of the report token and the text of the report. Two
- * signals from one report have one id, and only the owner of the report token can produce the id. The signal's time is the time when the hub received
- * the report, because the host's clock may be wrong during the boot.
+ * Makes a readiness signal from a report of cloud-init. The id of a readiness signal from cloud-init is derived from the hash of the report token and
+ * the text of cloud-init's report. Two readiness signals from the same report of cloud-init have the same id, and only the owner of the report token
+ * can produce this id. The time of a readiness signal from cloud-init is the time when the hub received the report, because the host's clock may be
+ * wrong during the boot.
  */
 export function reportedSignal(
   token: { sha256: string; generation: number },

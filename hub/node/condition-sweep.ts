@@ -19,8 +19,8 @@ import { tellLapses } from "./readiness-lapses.ts";
 
 const EVERY_MS = 5_000;
 /**
- * The number of seconds without a sweep of conditions after which the hub assumes an outage of all hubs or of their database. During an outage of all
- * hubs, no hub receives the reports of agents.
+ * The number of seconds without a search for expired conditions after which the hub assumes an outage of all hubs or of their database. During an
+ * outage of all hubs, no hub receives the reports of agents.
  */
 const OUTAGE_SECONDS = 30;
 
@@ -29,15 +29,16 @@ const OUTAGE_SECONDS = 30;
  * while agents report new conditions.
  */
 const AT_ONCE = 500;
-/** The largest number of transactions in one sweep of conditions; the next sweep handles the remaining conditions. */
+/** The largest number of transactions in one periodic search for expired conditions; the next search handles the remaining conditions. */
 const MOST_STEPS = 20;
 
 /**
  * Finds expired conditions and passed time limits of readiness policies, reports each of them once, and wakes the workflows that wait on the node of
- * an expired condition. Code that reads a condition compares the condition's expiry with the clock, and does not rely on the sweep. An outage of the
- * hubs must keep no work off a node (decision F2). After an outage of the hubs, the sweep extends conditions that were valid before the outage, so
- * that agents can repeat their reports. Conditions that had expired before an outage of the hubs stay expired. Each step of the sweep of conditions
- * is a transaction of its own, so any hub can continue after the last committed step.
+ * an expired condition. Code that reads a condition compares the condition's expiry time with the clock, and does not rely on the periodic search for
+ * expired conditions. An outage of the hubs must keep no work off a node (decision F2). After an outage of the hubs, `sweepConditions` extends
+ * conditions that were valid before the outage, so that agents have time to repeat their reports. Conditions that had expired before an outage of the
+ * hubs stay expired. Each step of the periodic search for expired conditions is a transaction of its own, so any hub can continue after the last
+ * committed step.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;

@@ -8,10 +8,10 @@ import { forgetOldSignals, insertSignal } from "../db/queries/readiness-signals.
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Accepts a readiness signal once per id (architecture 11). The hub stores a signal of an earlier or later generation than the node's present one,
- * but does not apply the signal's conditions. The hub does not apply a condition whose type the signal's source may not report, for example a type of
- * a newer agent. A condition with an older time does not replace a condition with a newer time, unless the newer condition has expired. If an expired
- * condition stayed, the hub would ignore an agent's reports after the host's clock was set back.
+ * Accepts a readiness signal once per id (architecture 11). The hub stores a readiness signal of an earlier or later generation than the node's
+ * present one, but does not apply the signal's conditions. The hub does not apply a condition whose type the signal's source may not report, for
+ * example a type of a newer agent. A condition with an older time does not replace a condition with a newer time, unless the newer condition has
+ * expired. If an expired condition stayed, the hub would ignore an agent's reports after the host's clock was set back.
  */
 export async function applyReadinessSignal(
   tx: Tx,

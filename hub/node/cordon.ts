@@ -32,8 +32,8 @@ export const uncordonOfOperation = (tx: Tx, nodeId: NodeId, reason: string): Pro
   lift(tx, nodeId, "operation", reason, like(nodes.cordonOwner, "operation:%"));
 
 /**
- * Lifts a person's cordon from a node, whoever has set the cordon. The caller of `uncordonForOperator` has checked that the cordon is not an
- * operation's.
+ * Lifts a person's cordon from a node, whoever has set the cordon. The caller of `uncordonForOperator` has checked that a person, and not an
+ * operation, has set the cordon.
  */
 export const uncordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> =>
   lift(tx, nodeId, `operator:${name}`, reason, isNotNull(nodes.cordonReason));

@@ -16,7 +16,10 @@ const isBeforeService = ({ status }: Pick<Kind, "status">): boolean =>
 export const getsBootstrapCommand = (node: Kind): boolean =>
   node.onboardingMode !== "maas" && node.runsAgent && isBeforeService(node);
 
-/** Says how the host of a node can enroll once more. The advice names only commands that the hub does not refuse in the node's status. */
+/**
+ * Says how the host of a node can enroll once more. The advice about a new enrollment names only commands that the hub accepts in the node's present
+ * status.
+ */
 export function enrollAgain(node: Kind): string {
   const { status } = node;
   const by = (command: string): string => `a new command (${command}) and run it on the host`;

@@ -10,15 +10,18 @@ export interface GpuResetRequirement {
 
 export interface GpuResetVerdict {
   readonly isClean: boolean;
-  /** The reasons why the node's GPUs are not clean, as texts for an operator. The list of reasons is empty for clean GPUs. */
+  /** The reasons why the node's GPUs are not clean, as texts for an operator. `reasons` is empty if the node's GPUs are clean. */
   readonly reasons: readonly string[];
 }
 
-/** The steps of a task `node.gpu_scrub` that concern the whole host. The GPUs are clean only if each step in `OF_HOST` has succeeded. */
+/**
+ * The steps of a task `node.gpu_scrub` that concern the whole host. After a task `node.gpu_scrub`, the GPUs count as clean only if each step in
+ * `OF_HOST` has succeeded.
+ */
 const OF_HOST: readonly GpuStepName[] = ["gpu_holders", "gpu_services_stop", "gpu_services_start"];
 /**
- * The steps of a task `node.gpu_scrub` without which no GPU counts as reset. A turnover's sanitization record also requires each step in
- * `RESET_STEPS`.
+ * The steps of a task `node.gpu_scrub` without which no GPU counts as reset. The sanitization record of a cleaning between two tenants requires each
+ * step in `RESET_STEPS`.
  */
 export const RESET_STEPS: readonly GpuStepName[] = [...OF_HOST, "gpu_reset", "gpu_verify"];
 const SHADER: GpuStepName = "gpu_cleaner_shader";

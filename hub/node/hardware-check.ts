@@ -18,7 +18,7 @@ const wantedOf = (node: Pick<Node, "gpusTotal">, sku: Pick<Sku, "gpuVendor" | "h
   hardware: sku.hardware,
 });
 
-/** The argument `before` lists the node's conditions before the inventory. */
+/** The argument `before` lists the node's conditions as they were before the comparison of the addresses. */
 async function judgeAddresses(
   tx: Tx,
   node: Pick<Node, "id" | "generation">,
@@ -39,7 +39,8 @@ const NO_SKU: HardwareVerdict = {
 
 /**
  * Compares each inventory that the agent sends with the node's SKU and with the RoCE addresses of its deploy, so that a host that loses a GPU or an
- * address gets no new tenant. A node takes no tenant before the first of these comparisons in its generation.
+ * address gets no new tenant. A node takes no tenant until the hub has compared the first inventory of the node's present generation with the SKU and
+ * the RoCE addresses.
  */
 export async function judgeInventory(tx: Tx, node: Node, inventory: Inventory): Promise<void> {
   const before = await readConditions(tx, node.id, node.generation);

@@ -11,8 +11,9 @@ export type SeenHardware = Pick<Inventory, "gpus" | "memory_bytes" | "disks" | "
   readonly interfaces: readonly Pick<Inventory["interfaces"][number], "speed_mbps">[];
 };
 /**
- * How far an inventory's list of GPUs can be believed. `counted`: the agent has counted the GPUs on the PCI bus; `known`: an earlier comparison could
- * already judge the host's GPUs; `some`: the inventory of an older agent, which does not list GPUs that are no display controllers.
+ * How far an inventory's list of GPUs can be believed. An inventory's list of GPUs is `counted` if the agent has counted the GPUs on the PCI bus,
+ * `known` if an earlier comparison could already judge the host's GPUs, and `some` if it may come from an older agent, which lists only GPUs that are
+ * display controllers.
  */
 export type GpuCount = "counted" | "known" | "some";
 

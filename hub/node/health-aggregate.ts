@@ -6,7 +6,7 @@ export interface OverrideFacts {
   readonly mode: OverrideMode;
   readonly reason: string;
   readonly since: Date;
-  /** The alerts that a person gave; null for an override that Muster set itself, which raises exactly one alert. */
+  /** The alerts that a person gave; null for a health override that Muster set itself, which raises exactly one alert. */
   readonly alerts: readonly HealthAlert[] | null;
 }
 
@@ -16,7 +16,7 @@ export interface AlertInForce extends HealthAlert {
   readonly sources: readonly string[];
 }
 
-/** The alert that an override without alerts stands for: it keeps new tenants off the node. */
+/** The alert that a health override without alerts of its own raises, which keeps new tenants off the node. */
 const ownAlert = ({ source, reason }: OverrideFacts): HealthAlert => ({
   id: source,
   target: null,
@@ -52,8 +52,8 @@ export function overridesInForce<T extends OverrideFacts>(overrides: readonly T[
 const keyOf = ({ id, target }: HealthAlert): string => JSON.stringify([id, target]);
 
 /**
- * Joins the alerts of all overrides that count. Several alerts with the same id and target become one: with all their classifications, all their
- * messages, and the earliest time. The order of the overrides changes nothing but the order of the messages.
+ * Joins the alerts of all health overrides that are in force. Several alerts with the same id and target become one: with all their classifications,
+ * all their messages, and the earliest time. The order of the health overrides affects only the order of the messages in a joined alert.
  */
 export function aggregateAlerts(overrides: readonly OverrideFacts[]): AlertInForce[] {
   const joined = new Map<string, AlertInForce>();

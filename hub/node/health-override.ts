@@ -66,8 +66,8 @@ export async function removeHealthOverride(
 }
 
 /**
- * Ends the overrides whose time is over, `most` at once, and records it in the histories of their nodes. The argument `of` limits the function to the
- * overrides of one node. Returns the number of ended overrides.
+ * Ends the health overrides whose time is over, at most `most` in one call, and records each end in the history of the override's node. The argument
+ * `of` limits `endExpiredOverrides` to the health overrides of one node. Returns the number of ended overrides.
  */
 export async function endExpiredOverrides(tx: Tx, most: number, of: NodeId | null = null): Promise<number> {
   const ended = await takeExpiredOverrides(tx, most, of);
@@ -94,8 +94,8 @@ const eraseOverride = async (tx: Tx, nodeId: NodeId): Promise<NodeHealthOverride
 
 /**
  * Keeps new work off a node whose disks were perhaps not erased. If the node already has an override with a stronger kind of erase, the override
- * keeps the stronger kind. An operation does not change an override that already demands a strong enough erase, because the cause of that override
- * still exists.
+ * keeps the stronger kind. An operation does not change a health override that already demands a strong enough erase, because the cause of that
+ * override still exists.
  */
 export async function barUnerased(
   tx: Tx,
@@ -120,8 +120,8 @@ export async function liftUnerased(tx: Tx, nodeId: NodeId, done: EraseKind, said
 
 /**
  * Moves the health overrides that deleted nodes left for a machine to the machine's present node, with their reasons, authors and times. Of two
- * overrides about an erase of disks, the node keeps the override that needs the stronger erase. If the node already has its own override of any other
- * source, the node keeps its own and does not get the inherited one.
+ * overrides about an erase of disks, the node keeps the override that needs the stronger erase. For a source that is not about an erase, the node
+ * keeps a health override that it already has, and does not get the inherited override of the same source.
  */
 export async function inheritHealthOverrides(tx: Tx, heir: HeirMachine): Promise<void> {
   const { nodeId, maasSystemId: target } = heir;

@@ -12,8 +12,8 @@ const failed = (code: string, message: string): GrantVerdict => ({ to: "failed",
 
 /**
  * Decides from the finished task `allocation.grant_user` whether the tenant can log in. The task `allocation.grant_user` succeeds even if one of its
- * steps failed, so the outcomes of the steps decide (architecture 14.3). A missing task does not count as success. A task's result that the hub
- * cannot read does not count as success either.
+ * steps failed, so the outcomes of the steps decide (architecture 14.3). A missing task `allocation.grant_user` does not count as success. A result
+ * of the task `allocation.grant_user` that the hub cannot read does not count as success.
  */
 export function judgeGrant(task: Grant | null): GrantVerdict {
   if (task === null) return failed("task_missing", "The task that makes the account is gone, so nobody knows its end");

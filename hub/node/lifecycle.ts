@@ -101,8 +101,8 @@ export async function quarantineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
 }
 
 /**
- * After a cancelled reimage or reinstall, a node that is still `enrolling` becomes `quarantined`, because its host has no system on which work may run.
- * The text `then` says what an operator does next.
+ * After a cancelled reimage or reinstall, a node that is still `enrolling` becomes `quarantined`, because its host has no system on which work may
+ * run. The argument `then` of `leaveReimage` says what an operator does next.
  */
 export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string, then: string): Promise<void> {
   const node = await lockNode(tx, nodeId);
@@ -133,8 +133,8 @@ export async function returnCleanNode(
 }
 
 /**
- * If the cancelled cleaning had begun, the hub quarantines the node; `then` says why. A person or a later successful cleaning ends the quarantine
- * after a cancelled cleaning.
+ * If a cancelled cleaning had already begun, the hub quarantines the node; the argument `then` is the last part of the recorded reason. A person or a
+ * later successful cleaning ends the quarantine after a cancelled cleaning.
  */
 export async function leaveCleaning(
   tx: Tx,
@@ -163,7 +163,7 @@ export async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string):
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "cleanup" }, reason);
 }
 
-/** After a node's return to service, the sweep for silent agents decides whether the node is offline. */
+/** After a node's return to service, the periodic search for silent agents decides whether the node is offline. */
 export async function activate(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
   const node = await lockNode(tx, nodeId);
   if (node?.status === "active") return { kind: "adopted", status: node.status };

@@ -4,15 +4,18 @@
  * database, running hosts would be locked out.
  */
 export interface LostFacts {
-  /** True if the certificate begins between the backup and the restore of one of the database's restores. */
+  /** True if the certificate's validity begins between the time of a backup of the database and the time when the backup was restored. */
   readonly inLostTime: boolean;
-  /** True if the CA that is now in force has issued the certificate. Somebody may have stolen the key of an older CA. */
+  /**
+   * True if the CA that is now in force has issued the certificate. A certificate of an older CA is not accepted, because somebody may have stolen
+   * the key of the older CA.
+   */
   readonly byCaInForce: boolean;
-  /** True if the node has got its present generation after the restore, for example because an operator had it enroll again. */
+  /** True if the node has got its present generation after the restore of the database, for example because an operator had it enroll again. */
   readonly generationSince: boolean;
   /** True if a certificate of the node's present generation was revoked, or if two hosts have used the identity of the generation. */
   readonly revoked: boolean;
-  /** True if the node uses a certificate that was issued later than the lost certificate. */
+  /** True if the node uses a certificate that was issued later than the one that a restore removed from the database. */
   readonly laterInUse: boolean;
 }
 export type LostVerdict = "unknown" | "accepted" | "replaced";

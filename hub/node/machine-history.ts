@@ -20,8 +20,9 @@ export function historyOf(nodeId: string, records: NodeHistories): StatusEntry[]
   const mine = <T extends { readonly nodeId: string }>(rows: readonly T[]): T[] =>
     rows.filter((one) => one.nodeId === nodeId);
   const changes = mine(records.changes);
-  // The oldest events of a node may be gone or be too many, so the history begins with the status before the oldest one that is left. Older records,
-  // such as an old allocation, are left out, because without the node's status of their time they would give a wrong history.
+  // The oldest events of a node may have been deleted, or be too many to read, so the history begins with the node's status before the oldest event
+  // that is left. The machine's history leaves out a record from before the oldest event, such as an old allocation, because without the node's
+  // status at that time the record would give a wrong history.
   const first = changes.find(({ toStatus }) => toStatus !== null);
   const before: Change[] =
     first === undefined || first.fromStatus === null
@@ -35,6 +36,6 @@ export function historyOf(nodeId: string, records: NodeHistories): StatusEntry[]
   return statusHistory([...before, ...changes.flatMap(changesOfNode), ...others]);
 }
 
-/** True if the records do not reach back to the creation of the node. */
+/** True if the stored history of a node does not reach back to the node's creation. */
 export const isCut = (nodeId: string, { changes }: NodeHistories): boolean =>
   changes.find((one) => one.nodeId === nodeId)?.type !== "created";

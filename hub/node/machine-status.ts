@@ -20,7 +20,7 @@ export interface MachineFacts {
 /**
  * Translates a node into the status of its machine, in the words of NVIDIA NICo. A cleaning is `Reset` whatever alerts the node has, because NICo's
  * clients look for `Reset` between `InUse` and `Ready` (NICo's own service never sets it). An allocation that is ending while no operation cleans the
- * node means that a cleaning has failed, so the status is `Error`.
+ * node means that a cleaning has failed, so the machine's status in NICo's words is `Error`.
  */
 export function machineStatusOf(facts: MachineFacts): MachineStatus {
   const { node, use, cleaning, unhealthy, awayByRequest, cordoned } = facts;

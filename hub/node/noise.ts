@@ -6,14 +6,14 @@ import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
 /**
- * The smallest number of minutes between two events of the type `agent_noisy` for one node. A host is noisy if, for a long time, the host sends more
- * than the hub allows.
+ * The smallest number of minutes between two events of the type `agent_noisy` for one node. A host is noisy if, for a long time, its agent sends more
+ * requests or bytes than the hub allows.
  */
 const EVENT_EVERY_MINUTES = 10;
 
 /**
- * Records whether a node's host sends more than the hub allows. For a noisy host, the hub sets a condition of the node, and records the beginning of
- * the noise as an event.
+ * Records whether a node's host is noisy, which means that its agent sends more requests or bytes than the hub allows. For a noisy host, the hub sets
+ * a condition of the node, and records the beginning of the noise as an event.
  */
 export async function writeNoise(
   tx: Tx,

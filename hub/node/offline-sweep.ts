@@ -22,8 +22,8 @@ import { type PowerIntent, powerIntentOf, toldIntent } from "./power-intent.ts";
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
 /**
- * The largest number of nodes whose status one transaction of the sweep changes. While a transaction of the sweep locks sessions, the hub cannot
- * store when it last heard any agent.
+ * The largest number of nodes that one transaction sets to `offline` or back to `active`. While a transaction locks the agents' sessions in order to
+ * change the status of nodes, the hub cannot store when it last heard any agent.
  */
 const SLICE = 100;
 
@@ -33,15 +33,15 @@ export type HoldBack = (tx: Tx, nodes: readonly SilentNode[], afterOutage: boole
 export interface SweepOptions {
   readonly inTx: InTx;
   /**
-   * The time for which this hub has been running and able to search for silent nodes. The sweep for silent nodes does not mark a node offline if the
-   * node's heartbeat interval is more than half of `upForMs` (decision F2).
+   * The time for which this hub has been running and able to search for silent nodes. The periodic search for silent nodes does not mark a node
+   * offline if the node's heartbeat interval is more than half of `upForMs` (decision F2).
    */
   readonly upForMs: number;
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
   /**
-   * True if this hub has not been running for long, or could not store when it last heard the agents. After a start or an outage of the hub, the
-   * silence of agents may be the hub's own fault.
+   * True if this hub started a short time ago, or could not store for a while when it last heard the agents. After a start or an outage of the hub,
+   * the silence of agents may be the hub's own fault.
    */
   readonly afterOutage: boolean;
 }
@@ -58,9 +58,9 @@ export interface SweepResult {
 
 /**
  * Sets active nodes that were silent for too long to `offline`, and offline nodes that report again to `active`. An unreachable host may still work,
- * so the sweep changes only the node's status and a condition. The breaker first decides about all silent nodes together, and so keeps a mass of
- * nodes from becoming offline at once. After the breaker's decision, the sweep checks each node a second time in the transaction that changes the
- * node's status.
+ * so the hub changes only the node's status and a condition. The breaker, which keeps a mass of nodes from becoming offline at once, first decides
+ * about all silent nodes together. After the breaker has decided which silent nodes stay active, the hub checks each silent node a second time in the
+ * transaction that changes the node's status.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
@@ -69,14 +69,15 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
     const unintended = await withoutIntended(tx, found);
     return { silent: found, held: await options.holdBack(tx, unintended, afterOutage) };
   });
-  // The first sweep that finds a silent node records the silence, even if the breaker keeps the node `active`. Later sweeps write nothing about a
-  // silent node that the breaker keeps `active`.
+  // The first search that finds a silent node records the silence, even if the breaker, which limits how many nodes become offline at once, keeps the
+  // node `active`. Later searches for silent nodes write nothing about a node that the breaker keeps `active`.
   const toWrite = silent.filter((node) => !(held.has(node.id) && node.session === "closed")).map((node) => node.id);
   let offline = 0;
   for (let at = 0; at < toWrite.length; at += SLICE) {
     offline += await inTx(async (tx) => {
       const still = await lockSilentNodes(tx, toWrite.slice(at, at + SLICE), { silenceMs, upForMs });
-      // The breaker may have opened since its first decision, so the sweep asks the breaker again about the nodes that are still silent.
+      // The breaker, which limits how many nodes become offline at once, may have opened since its first decision, so the hub asks the breaker again
+      // about the nodes that are still silent.
       const heldSince = await options.holdBack(tx, await withoutIntended(tx, still), false);
       return fallSilent(tx, still, new Set([...held, ...heldSince]));
     });
@@ -102,13 +103,13 @@ async function intentsOf(tx: Tx, silent: readonly SilentNode[]): Promise<Readonl
   );
 }
 
-/** Returns the silent active nodes whose silence nobody has requested, for example by a power-off. Only these count for the breaker. */
+/** Returns the active nodes that are silent although nobody has requested it, for example by a power-off. Only these count for the breaker. */
 async function withoutIntended(tx: Tx, silent: readonly SilentNode[]): Promise<SilentNode[]> {
   const intents = await intentsOf(tx, silent);
   return silent.filter((node) => isActive(node) && !intents.has(node.id));
 }
 
-/** Records the silence of nodes whose sessions the transaction has locked. */
+/** Records that nodes have become silent, after the transaction has locked the agents' sessions of these nodes. */
 async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
   let offline = 0;
   const intents = await intentsOf(tx, silent);
@@ -148,8 +149,8 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. The sweep for silent nodes
-    // also runs in the grace period, because the grace period would begin again after a pause without a sweep.
+    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. The periodic search for
+    // silent nodes runs even in the grace period after a start, because a pause in the searches would begin the grace period again.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

@@ -6,7 +6,7 @@ import type { Tx } from "../db/tx.ts";
 
 /**
  * The deadline of a task, such as an undrain, that brings a host into the state that the hub has recorded for its node. If the agent does not connect
- * before the task's deadline, the hub gives up the task, and the host stays as it is.
+ * before the deadline of such a task as an undrain, the hub gives up the task, and the host stays as it is.
  */
 export const AGENT_MAY_RETURN_SECONDS = 7 * 86_400;
 

@@ -4,10 +4,10 @@ import { periodically } from "../timing/periodically.ts";
 import { endExpiredOverrides } from "./health-override.ts";
 
 const EVERY_MS = 15_000;
-/** The largest number of overrides that one transaction ends; the next turn ends further ones. */
+/** The largest number of health overrides that one transaction ends; the next turn ends further ones. */
 const AT_ONCE = 200;
 
-/** Ends health overrides whose time is over. An expired override has no effect, even before the hub records its end. */
+/** Ends health overrides whose time is over. An expired health override has no effect, even before the hub records its end. */
 export const startOverrideExpiry = ({ inTx, log }: { inTx: InTx; log: Log }) =>
   periodically({
     everyMs: EVERY_MS,

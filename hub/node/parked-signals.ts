@@ -11,14 +11,15 @@ import type { ReceivedSignalRow } from "../db/schema/index.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import { apply, hasRoom, isOfSender, judgeNow } from "./take-signals.ts";
 
-/** The largest number of waiting signals that one transaction looks at. */
+/** The largest number of waiting readiness signals that one transaction reads. */
 const AT_ONCE = 500;
-/** The largest number of transactions in one turn; together they look at the largest number of signals that may wait for a node. */
+/** The largest number of transactions in one pass over the waiting readiness signals, enough to read as many signals as may wait for a node. */
 const MOST_STEPS = KEPT_WITHOUT_NODE.parked / AT_ONCE;
 
 /**
- * Applies the waiting signals whose node has appeared, and gives up those that have waited too long. A signal that several nodes fit stays parked.
- * Each turn looks at all waiting signals, because the oldest ones may wait in vain. Returns the number of signals that found their node.
+ * Applies the readiness signals that waited for a node and whose node now exists, and gives up those that have waited too long. A readiness signal
+ * that fits several nodes continues to wait. Each pass reads all waiting readiness signals, because the nodes of the oldest ones may never appear.
+ * Returns the number of waiting readiness signals that found their node.
  */
 export async function applyParked(inTx: InTx): Promise<number> {
   await inTx(expireParked);
@@ -36,7 +37,7 @@ export async function applyParked(inTx: InTx): Promise<number> {
 
 interface Step {
   readonly found: number;
-  /** The position of the last waiting signal that the step has looked at; null if no waiting signal comes after it. */
+  /** The position of the last waiting readiness signal that the transaction has read; null if no further signal waits. */
   readonly last: WaitingPlace | null;
 }
 
@@ -60,7 +61,10 @@ async function oneStep(tx: Tx, after: WaitingPlace | null): Promise<Step> {
   return { found, last: waiting.length < AT_ONCE ? null : [end.at, end.signal.id] };
 }
 
-/** A node of generation 0 has not begun its first installation, which would void a signal without a generation, so such a signal waits. */
+/**
+ * A readiness signal without a generation waits while its node has generation 0, because the node's first installation, which would make the signal
+ * void, has not begun.
+ */
 const isBefore = ({ generation }: ReceivedSignalRow, node: FittingNode): boolean =>
   generation === null && node.generation === 0;
 

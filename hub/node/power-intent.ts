@@ -11,7 +11,7 @@ export interface PowerRecord {
   readonly finishedAt: Date | null;
 }
 
-/** Why a host does not report although it is not broken: it is switched off, is off or restarts, because somebody has asked for it. */
+/** Why a host does not report although it is not broken: at somebody's request the host is being switched off, is off, or restarts. */
 export interface PowerIntent {
   readonly kind: "stopping" | "off" | "restarting";
   readonly by: string;

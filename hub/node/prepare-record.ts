@@ -21,8 +21,8 @@ import type { Tx } from "../db/tx.ts";
 export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /**
- * The facts for a turnover's sanitization record that the workflow knows. `prepareRecord` reads every fact of the record that `Turnover` does not
- * contain from the database.
+ * The facts for the sanitization record of a cleaning between tenants that the calling workflow knows. `prepareRecord` reads every fact of the record
+ * that `Turnover` does not contain from the database.
  */
 export interface Turnover
   extends Pick<
@@ -41,10 +41,13 @@ export interface Turnover
     | "unsigned_reason"
   > {
   readonly nodeId: NodeId;
-  /** What the hub knows of a node whose row the retention has removed, which happens long after the node's end; absent if the row must still exist. */
+  /**
+   * What the sanitization record says about a node whose database row was deleted, which happens long after the node's end; absent if the row must
+   * still exist.
+   */
   readonly withoutRow?: RecordSubject;
   readonly startedAt: Date;
-  /** The turnover's tasks on the host, in the order in which the hub queued them. */
+  /** The tasks that cleaned the host after a tenant, in the order in which the hub queued them. */
   readonly tasks: readonly Task[];
   /** The tasks whose results the agent could not confirm when the hub last asked it to sign the sanitization record. */
   readonly unconfirmed: readonly TaskId[];
@@ -62,7 +65,7 @@ function stepsOf(result: unknown): RecordTask["steps"] {
   return CleaningSteps.parse(result.steps);
 }
 
-/** Only a task that succeeded has a result. The steps of a failed task are unknown, so each required step of a failed task counts as missing. */
+/** Only a task that succeeded has a result. The steps of a failed cleaning task are unknown, so each required step of the task counts as missing. */
 export function recordTaskOf(task: Task): RecordTask {
   const succeeded = task.state === "succeeded";
   return {
@@ -104,9 +107,10 @@ const agentOf = ({ agent }: RecordSubject): SanitizationRecord["agent"] =>
   };
 
 /**
- * Builds a turnover's sanitization record as the next record of the node's chain of records (architecture 14.5). `prepareRecord` does not store the
- * record, because the agent must sign the record first. If another record joins the node's chain before the agent has signed, `storeRecord` refuses
- * the prepared record. The hub locks the node's chain of records only while it builds or stores a record, and not while the agent signs.
+ * Builds the sanitization record of a cleaning between tenants as the next record of the node's chain of records (architecture 14.5). `prepareRecord`
+ * does not store the record, because the agent must sign the record first. If another sanitization record joins the node's chain of records before
+ * the agent has signed, `storeRecord` refuses the prepared record. The hub locks the node's chain of records only while it builds or stores a record,
+ * and not while the agent signs.
  */
 export async function prepareRecord(tx: Tx, turnover: Turnover): Promise<PreparedRecord> {
   const { nodeId, withoutRow, startedAt, tasks, unconfirmed, ...same } = turnover;

@@ -12,8 +12,9 @@ interface Told {
 }
 
 /**
- * Records that a time limit of a readiness policy has passed for a node, in the node's history and as a domain event. A passed limit in a group `any`
- * is not recorded if another condition of the group is met, because the node then lacks nothing of the group. Returns the number of recorded lapses.
+ * Records that a time limit of a readiness policy has passed for a node, in the node's history and as a domain event. The hub does not record a
+ * passed time limit in a policy's group `any` if another condition of the group is met, because the group is then met. Returns the number of recorded
+ * lapses.
  */
 export async function tellLapses(tx: Tx, lapses: readonly Lapse[]): Promise<number> {
   const rows = await readReadiness(tx, [...new Set(lapses.map(({ nodeId }) => nodeId))]);
@@ -45,7 +46,10 @@ export async function tellLapses(tx: Tx, lapses: readonly Lapse[]): Promise<numb
   return told.length;
 }
 
-/** Returns what a node lacks because of the time limits that have passed, each condition once. */
+/**
+ * Returns the conditions that a node lacks to be ready because a time limit of its readiness policy has passed, each condition and kind of limit
+ * once.
+ */
 function toldAbout(row: ReadinessRow, lapses: readonly Lapse[]): Told[] {
   const found = new Map<string, Told>();
   for (const lacking of readinessOf(readinessFactsOf(row), row.conditions).lacking) {

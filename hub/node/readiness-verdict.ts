@@ -19,7 +19,7 @@ export interface ConditionFacts {
   readonly receivedAt: Date;
   /** The time, by the database's clock, at which the condition got its present status in its generation. */
   readonly changedAt: Date;
-  /** The time since which the condition has changed its status too often; null if it has not done so lately. */
+  /** The time since which the condition flaps, which means that it changes its status too often; null if it has not flapped lately. */
   readonly flappingSince: Date | null;
   /**
    * True if the condition has expired, because nobody has reported the condition again in time. An expired condition counts as Unknown, whatever the
@@ -34,7 +34,7 @@ export interface ReadinessFacts {
   readonly generation: number;
   /** The begin of the node's present generation. */
   readonly begunAt: Date;
-  /** The time of the database at which the facts were read. */
+  /** The time by the database's clock at which the facts about the node were read. */
   readonly now: Date;
 }
 
@@ -43,12 +43,15 @@ export interface Lacking {
   readonly type: string;
   readonly wants: "True" | "False";
   readonly kind: Lack;
-  /** The position of the requirement's group in the readiness policy, counted from 0; null if Muster's own rule bars the node. */
+  /**
+   * The position in the readiness policy, counted from 0, of the group that requires the condition; null if Muster's own rule, and not the policy,
+   * requires it.
+   */
   readonly group: number | null;
-  /** The kind of the requirement's group in the readiness policy; null if Muster's own rule bars the node. */
+  /** The kind of the readiness policy's group that requires the condition; null if Muster's own rule, and not the policy, requires it. */
   readonly of: "all" | "any" | null;
   readonly said: Pick<ConditionFacts, "status" | "reason"> | null;
-  /** The time since which the condition keeps the node from being ready for the reason in `kind`. */
+  /** The time since which the condition keeps the node from being ready in the way that `kind` names. */
   readonly since: Date;
   /** The time after which a missing condition is overdue, or a flapping one counts again; null if nothing will change without a report. */
   readonly until: Date | null;
@@ -62,7 +65,7 @@ export interface Verdict {
 
 /**
  * Decides whether a node is ready: whether Muster's own rules for conditions let it take work, and whether its conditions meet the readiness policy.
- * A group `any` in the policy lacks nothing if one of its requirements is met.
+ * A readiness policy's group `any` is met if one of its requirements is met.
  */
 export function readinessOf(facts: ReadinessFacts, conditions: readonly ConditionFacts[]): Verdict {
   const said = new Map(conditions.map((one) => [one.type, one]));
@@ -119,8 +122,8 @@ function lackOf(
   if (condition.status !== status) return { kind: "wrong_status", since: changedAt, until: null };
   const oldAt = max_age_seconds === null ? null : after(receivedAt, max_age_seconds);
   if (oldAt !== null && oldAt <= now) return { kind: "too_old", since: oldAt, until: null };
-  // Only a condition with the required status must keep this status for some time before it counts as met. A condition whose status is not the
-  // required one has already counted as lacking, without any wait.
+  // Only a condition with the required status must keep this status for some time before it counts as met. A condition with another status than the
+  // required one counts as not met at once.
   if (condition.flappingSince === null || !isFlapping(condition, now)) return null;
   return { kind: "flapping", since: condition.flappingSince, until: heldFrom(changedAt) };
 }
@@ -141,7 +144,7 @@ const about = (
   nextAction: nextActionAbout(type, when.kind),
 });
 
-/** One sentence for operators about a lacking condition, without the next action. */
+/** One sentence for operators about a condition that a node lacks to be ready, without the next action. */
 export function toldLacking({ type, wants, kind, said, since, until }: Lacking): string {
   const at = since.toISOString();
   const waits = until === null ? "" : `. The hub waits for a report until ${until.toISOString()}`;

@@ -13,8 +13,8 @@ export const provingMacs = (macs: readonly string[]): string[] =>
   [...new Set(macs.map((mac) => mac.toLowerCase()))].filter(isOfOneMachine);
 
 /**
- * Returns why the host of an agent is not the host of a machine in MAAS; null if it is the same host (decision N8). The host must have one of the
- * machine's MAC addresses. If both MAAS and the agent know a hardware UUID, the two must be equal.
+ * Returns why the host of an agent is not the host of a machine in MAAS; null if it is the same host (decision N8). The agent's host must have one of
+ * the MAC addresses that MAAS knows of the machine. If both MAAS and the agent know a hardware UUID, the two must be equal.
  */
 export function otherHostBecause(host: Seen, machine: Proof): string | null {
   const has = new Set(provingMacs(host.interfaces.map(({ mac }) => mac)));

@@ -17,11 +17,13 @@ export interface SchedulingFacts extends ReadinessFacts {
   /** The tenant of the node's open allocation, or null if the node has no open allocation. */
   readonly tenant: string | null;
   readonly overrides: readonly { readonly source: string; readonly reason: string }[];
-  /** The node's open repair case, which keeps new work off whatever the overrides say (decision R1). */
+  /** The node's open repair case, which keeps new work off the node whatever the node's health overrides say (decision R1). */
   readonly repair: { readonly id: string; readonly state: string } | null;
-  /** Why the node's host is away by request; null if nobody has asked for it. */
+  /** Why the node's host is away at somebody's request, for example switched off; null if nobody has asked for it. */
   readonly powerIntent: PowerIntent | null;
-  /** True if the node was adopted and its host still runs the system of that time, so that nobody knows who used the system. */
+  /**
+   * True if the node was adopted and its host still runs the operating system of the time of the adoption, so that nobody knows who used this system.
+   */
   readonly pastUnknown: boolean;
   /** The residue items that the soft reset after the node's next tenant would miss in the node's baseline. */
   readonly baselineLack: BaselineLack;
@@ -107,8 +109,8 @@ const INCOMPLETE_BASELINE =
 const toldWithAction = (one: Lacking): string => `${toldLacking(one)}. ${one.nextAction}`;
 
 /**
- * A readiness group `any` is one obstacle to new work, because one of its conditions is enough. Each lacking condition outside of a group `any` is an
- * obstacle of its own.
+ * The unmet conditions of a readiness policy's group `any` are together one obstacle to new work, because one met condition of the group is enough.
+ * Each unmet condition outside of a readiness policy's groups `any` is an obstacle of its own to new work.
  */
 function obstaclesOfReadiness(lacking: readonly Lacking[]): Obstacle[] {
   const single = lacking.filter(({ of }) => of !== "any");

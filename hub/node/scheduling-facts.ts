@@ -25,8 +25,8 @@ export const readinessFactsOf = ({ node, policy, now }: Pick<NodeRow, "node" | "
 });
 
 /**
- * Returns the facts that decide whether a node may get new work. If `root` is true, the new work is an allocation to a tenant with root rights. After
- * a tenant with root rights, the profile may require a reimage, and a reimage needs no baseline.
+ * Returns the facts that decide whether a node may get new work. If `root` is true, the facts are about an allocation of the node to a tenant with
+ * root rights. After a tenant with root rights, the profile may require a reimage, and a reimage needs no baseline.
  */
 export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts {
   const { node, hostClosed, allocation, overrides, repair, policy, baselineLack, pastUnknown, gpuVendor } = row;

@@ -6,7 +6,7 @@ export interface NodeOfSignal {
   readonly begunAt: Date;
 }
 
-/** A report that the node already has about a condition. */
+/** A report about a condition that the hub has already stored for the node. */
 export interface HeldReport {
   readonly type: string;
   readonly status: ConditionStatus;
@@ -24,7 +24,10 @@ export type Judged =
     }
   | { readonly outcome: "stale" | "early" | "late" | "conflicting"; readonly conditions: []; readonly detail: string };
 
-/** Of two reports about one condition at the same moment, the worse one counts, as in `writeConditions`. */
+/**
+ * Of two reports about one condition at the same moment, the one with the worse status counts (False before Unknown, and Unknown before True), as in
+ * `writeConditions`.
+ */
 const BADNESS: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
 
 const kept = (outcome: "stale" | "early" | "late" | "conflicting", detail: string): Judged => ({
@@ -34,8 +37,9 @@ const kept = (outcome: "stale" | "early" | "late" | "conflicting", detail: strin
 });
 
 /**
- * Decides what becomes of a signal about a node. A signal without a generation is about the present one, unless the sender observed all conditions
- * before the present generation began. If the hub has parked the signal because no node was there, the observation may be older than the node.
+ * Decides whether the hub applies a readiness signal to a node, and says why not. A readiness signal without a generation is about the node's present
+ * generation, unless the sender observed all conditions before this generation began. If the hub has parked the readiness signal because no node was
+ * there, the observation may be older than the node.
  */
 export function judgeSignal(
   signal: Pick<Signal, "generation" | "conditions">,

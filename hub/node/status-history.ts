@@ -51,13 +51,13 @@ export interface Cleaning {
   readonly beganAt: Date;
   /** Null while the operation runs. */
   readonly endedAt: Date | null;
-  /** The sanitization record of the cleaning; null if there is none. */
+  /** The sanitization record of the cleaning after a tenant; null if there is no such record. */
   readonly record: { readonly id: string; readonly verdict: RecordVerdict } | null;
 }
 
 /**
  * A cleaning that is over counts only if a sanitization record says that the host is clean. A finished cleaning without a record that says `clean`
- * leaves no `Reset` in the history, so that a client which looks for evidence of a cleaning finds none.
+ * does not appear as `Reset` in the machine's history for NICo, so that a client which looks for evidence of a cleaning finds none.
  */
 export function changesOfCleaning({ operation, beganAt, endedAt, record }: Cleaning): Change[] {
   if (endedAt !== null && record?.verdict !== "clean") return [];
@@ -73,7 +73,7 @@ export interface Use {
   readonly id: string;
   readonly tenant: string;
   readonly beganAt: Date;
-  /** When the operation was ordered that cleans the node after the tenant's use; null if it is not ordered yet. */
+  /** The time when somebody ordered the operation that cleans the node after the tenant's use; null if it is not ordered yet. */
   readonly endingAt: Date | null;
   readonly endedAt: Date | null;
 }

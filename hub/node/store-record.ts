@@ -85,7 +85,8 @@ async function checkSignature(
 
 /**
  * Verifies the agent's signature, countersigns the sanitization record, and adds the record to the node's chain of records. If `signed` is null, the
- * record must say that no agent signed the record. A repeated call with the same sanitization record returns the row that the first call stored.
+ * record must say that no agent signed the record. A repeated call of `storeRecord` with the same sanitization record returns the row that the first
+ * call stored.
  */
 export async function storeRecord(
   tx: Tx,

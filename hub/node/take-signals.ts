@@ -23,7 +23,7 @@ import { type Judged, judgeSignal } from "./signal-verdict.ts";
 
 export interface Sender {
   readonly name: string;
-  /** The sites to which the sender is limited; null for a sender without a limit. */
+  /** The sites to which the sender of readiness signals is limited; null for a sender without a limit. */
   readonly sites: readonly SiteId[] | null;
 }
 
@@ -42,8 +42,8 @@ interface Taking {
 }
 
 /**
- * Takes signals in their order, and returns what became of each. The caller's transaction holds all nodes that the signals name, so that no generation
- * changes between the verdict and the write.
+ * Takes readiness signals in the order of the list, and returns what became of each. `takeSignals` locks all nodes that the readiness signals name
+ * until the transaction ends, so that no node's generation changes between the decision about a signal and the write.
  */
 export async function takeSignals(tx: Tx, sender: Sender, signals: readonly Signal[]): Promise<SignalResult[]> {
   const hashes = signals.map(hashOf);
@@ -84,7 +84,7 @@ export async function takeSignals(tx: Tx, sender: Sender, signals: readonly Sign
 
 interface Taken {
   readonly result: SignalResult;
-  /** What the hub has stored about the signal; null if the hub has not stored the signal. */
+  /** The outcome of the readiness signal that the hub has stored; null if the hub has not stored the signal. */
   readonly stored: StoredOutcome | null;
 }
 
@@ -101,7 +101,10 @@ const told = (
   detail,
 });
 
-/** A signal about a node at a site that is not the sender's waits like a parked signal, and counts in the limits of parked signals. */
+/**
+ * A readiness signal about a node outside of the sender's sites waits like a signal whose node does not exist (a parked signal), and counts in the
+ * same limits.
+ */
 const isWaiting = (stored: Taken["stored"]): boolean => stored === "parked" || stored === "foreign";
 
 async function takeOne(tx: Tx, taking: Taking, waiting: { sender: number; all: number }): Promise<Taken> {
@@ -111,7 +114,8 @@ async function takeOne(tx: Tx, taking: Taking, waiting: { sender: number; all: n
   const [node, another] = own;
   if (another !== undefined) return { result: told(signal, "ambiguous", toldAmbiguous(signal, own)), stored: null };
   if (node !== undefined) return takeAbout(tx, taking, node);
-  // A sender must not learn that a node exists at a site that is not the sender's, so all answers are those for an unknown node.
+  // A sender must not learn that a node exists at a site outside of the sender's sites, so the hub answers a signal about such a node as if the node
+  // were unknown.
   const foreign = fitting[0];
   if (waiting.sender >= KEPT_WITHOUT_NODE.parkedOfSender || waiting.all >= KEPT_WITHOUT_NODE.parked)
     return { result: told(signal, "refused", PARKED_FULL), stored: null };
@@ -131,7 +135,7 @@ const toldAmbiguous = ({ node }: Signal, own: readonly FittingNode[]): string =>
     .map(({ hostname, id, siteId }) => `${hostname} (node ${id}, site ${siteId ?? "none"})`)
     .join(", ")}. Name the node by its id, or add site_id.`;
 
-/** A signal whose id the sender has used before is a repetition, or has another content and is kept for people to see. */
+/** A readiness signal whose id the sender has used before is a repetition, or has another content and is kept for people to see. */
 async function takeAgain(tx: Tx, taking: Taking, first: StoredSignal): Promise<Taken> {
   if (first.contentSha256 === taking.contentSha256) return known({ ...taking, first });
   const detail =
@@ -168,7 +172,10 @@ export async function hasRoom(tx: Tx, nodeId: NodeId, { conditions }: Judged): P
   return new Set([...(await readOwnTypes(tx, nodeId)), ...types]).size <= KEPT_OF_A_NODE.ownConditions;
 }
 
-/** Judges a signal by what the node's conditions are now. `arrived` is the time at which a parked signal arrived. */
+/**
+ * Judges a readiness signal by the present conditions of the node. `arrived` is the time at which a parked readiness signal arrived; null for a
+ * signal that arrives now.
+ */
 export async function judgeNow(
   tx: Tx,
   signal: Pick<Signal, "generation" | "conditions">,
@@ -186,7 +193,7 @@ export async function judgeNow(
   return judgeSignal(signal, node, held, arrived !== null);
 }
 
-/** `arrived` is the time at which a parked signal arrived, from which on its report counts; null for a signal that arrives now. */
+/** `arrived` is the time at which a parked readiness signal arrived, and from which its report counts; null for a signal that arrives now. */
 export async function apply(
   tx: Tx,
   node: FittingNode,

@@ -15,9 +15,9 @@ export const TRANSITION_OWNERS = [
 export type TransitionOwner = (typeof TRANSITION_OWNERS)[number];
 
 /**
- * All allowed changes of a node's status (state model 3.2), each with its owners. An owner is the operator, or a part of Muster that may make the
- * change (3.3). The owner `identity` is the part of Muster that checks whether two hosts use one identity (decision I1). An operator may quarantine a
- * node in service (decision N4), and may retire a node whose host never enrolled.
+ * All allowed changes of a node's status (state model 3.2), each with its owners. The owner of a status change is the operator, or the part of Muster
+ * that may make the change (state model 3.3). The owner `identity` is the part of Muster that checks whether two hosts use one identity (decision
+ * I1). An operator may quarantine a node in service (decision N4), and may retire a node whose host never enrolled.
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },

@@ -11,9 +11,10 @@ export interface TurnoverFacts {
 }
 
 /**
- * Chooses the mode of a turnover (architecture 14.2, decision C4). After a tenant with root rights, the turnover is a reimage, unless the profile
- * explicitly allows a soft reset. A tenant with root rights may have changed the kernel, on which the agent's search for the tenant's traces relies.
- * Only MAAS can deploy a host again, so a host that a person or an external system installed gets a soft reset.
+ * Chooses whether a node is cleaned after a tenant by a soft reset or by a reimage (architecture 14.2, decision C4). After a tenant with root rights,
+ * the node is cleaned by a reimage, unless the profile explicitly allows a soft reset. A tenant with root rights may have changed the kernel, on
+ * which the agent's search for the tenant's traces relies. Only MAAS can deploy a host again, so a host that a person or an external system installed
+ * gets a soft reset.
  */
 export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFacts): "soft_reset" | "reimage" {
   if (PROVISIONED_BY[onboardingMode] !== "maas" || policy === null) return "soft_reset";
@@ -22,15 +23,16 @@ export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFac
 }
 
 /**
- * True if a soft reset must not clean the node after its tenant (decision C4). The tenant could get root rights, and the profile does not explicitly
- * allow a soft reset after a tenant with root rights. Without a profile, no rule allows a soft reset after a tenant with root rights.
+ * True if a soft reset must not clean the node after its tenant (decision C4). A soft reset must not clean the node if the tenant could get root
+ * rights and the profile does not explicitly allow a soft reset after such a tenant. Without a profile, no rule allows a soft reset after a tenant
+ * with root rights.
  */
 export const isSoftResetBarred = ({ grantsRoot, policy }: TurnoverFacts): boolean =>
   grantsRoot && policy?.softResetAfterRoot !== true;
 
 /**
- * True if a tenant with root rights may get the node. The node's profile must allow a soft reset after a tenant with root rights, or a reimage must
- * be able to clean the node.
+ * True if a tenant with root rights may get the node. A tenant with root rights may get the node only if the node's profile allows a soft reset after
+ * such a tenant, or if a reimage can clean the node.
  */
 export const mayGrantRoot = (facts: Omit<TurnoverFacts, "grantsRoot">): boolean =>
   facts.policy?.softResetAfterRoot === true || turnoverMode({ ...facts, grantsRoot: true }) === "reimage";

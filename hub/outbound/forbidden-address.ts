@@ -5,8 +5,9 @@ import { ownPlaces } from "./own-places.ts";
 
 /**
  * The addresses that no webhook receiver and no MAAS region may have, because services of a cloud, a switch or a kernel may answer there. For
- * example, at the address 169.254.169.254 clouds give out a machine's credentials. The forbidden addresses include IPv6 forms that a gateway
- * translates to a forbidden IPv4 address. Loopback addresses are not forbidden, because the hub and MAAS may run on one machine.
+ * example, clouds give out a machine's credentials at the forbidden address 169.254.169.254. The forbidden addresses of webhook receivers and MAAS
+ * regions include IPv6 addresses that a gateway translates to a forbidden IPv4 address. Loopback addresses are not forbidden, because the hub and
+ * MAAS may run on one machine.
  */
 const FORBIDDEN = new BlockList();
 for (const [network, prefix] of [
@@ -46,8 +47,8 @@ const isForbidden = (address: string): boolean => {
 
 /**
  * True if no probe may connect to `address`, which is the host's own address or one to which its name resolves. A host is never on the hub's machine,
- * so all addresses and names of this machine are forbidden at every port, as other services of the hub's operator may listen there. A text that is no
- * plain IP address, such as one with a zone, is forbidden.
+ * so all addresses and names of this machine are forbidden at every port, as other services of the hub's operator may listen there. No probe may
+ * connect to a text that is no plain IP address, such as an IPv6 address with a zone.
  */
 export const isForbiddenToProbes = (address: string, host: string): boolean =>
   isIP(address) === 0 ||

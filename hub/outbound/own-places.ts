@@ -46,7 +46,7 @@ class OwnPlaces {
     );
   }
 
-  /** True if the address or name is of the hub's machine, or one by which other programs reach the hub, whatever port is meant. */
+  /** True if the address or name belongs to the hub's machine, or if other programs reach the hub by it, at whatever port. */
   isHere(host: string): boolean {
     const to = plainAddress(host);
     return (isIP(to) === 0 ? isNameOfMachine(to) : isMachines(to)) || [...this.#places].some((one) => one.host === to);

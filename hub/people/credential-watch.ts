@@ -10,8 +10,9 @@ export interface Holds {
 }
 
 /**
- * Watches the credentials of open event streams, because a stream outlives the check at its request. Once each second the hub checks each credential
- * once, however many event streams use it. If the database does not answer, the hub cannot check a credential, and keeps its event streams open.
+ * Checks the credentials of open event streams repeatedly, because a stream lasts longer than the check of the credential at its start. Once each
+ * second the hub checks each credential once, however many event streams use it. If the database does not answer, the hub cannot check a credential,
+ * and keeps its event streams open.
  */
 export class CredentialWatch {
   readonly #isValid: (credential: Credential) => Promise<boolean>;

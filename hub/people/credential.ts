@@ -27,7 +27,7 @@ export interface CredentialHeaders {
 export const hasSessionCookie = (headers: CredentialHeaders, cookies: Cookies): boolean =>
   hasCookie(headers.cookie ?? null, cookies.session);
 
-/** The caller has already refused a request with both a session cookie and the header Authorization. */
+/** A request with both a session cookie and the header Authorization was refused before `credentialOf` is called. */
 export function credentialOf({ authorization, cookie }: CredentialHeaders, cookies: Cookies): Credential | null {
   if (authorization === undefined) {
     const id = cookieValue(cookie ?? null, cookies.session);

@@ -34,7 +34,7 @@ export interface Identifiers {
   readonly isAdminToken: (token: string) => Promise<boolean>;
 }
 
-/** The admin token of the hub's state folder, as the hub knows it while the database with the tokens does not answer. */
+/** The actor for the admin token of the hub's state folder while the database with the tokens does not answer. */
 const FIRST_ADMIN: Actor = {
   ...EVERYWHERE,
   name: "admin",

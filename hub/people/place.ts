@@ -65,8 +65,8 @@ const limitOf = ({ sites, tenant }: Actor): string =>
     : `for the tenant ${tenant}${sites === null ? "" : ` at ${sites.length} sites`}`;
 
 /**
- * Throws `not_found` if the request names an object outside of the caller's reach. The error for an object that does not exist has the same text, so
- * a caller cannot find out which objects exist outside of the caller's reach.
+ * Throws `not_found` if the request names an object outside of the caller's reach. The error for an object that does not exist has the same text as
+ * for one outside of the caller's reach, so a caller cannot find out which other objects exist.
  */
 export async function mustBeWithin(
   db: Db,

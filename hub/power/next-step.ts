@@ -2,15 +2,15 @@ import type { PowerError, PowerVerb } from "../../shared/power.ts";
 
 /** The time that the host's system gets to shut down before its power is switched off. */
 const SHUTDOWN_SECONDS = 300;
-/** A power cycle leaves the machine off for this time, so that its power supplies lose their charge and every part starts cold. */
+/** The time for which a power cycle leaves the machine off, so that its power supplies lose their charge and every part starts cold. */
 const REST_SECONDS = 60;
-/** If a machine has not followed a power command after this time, the hub gives the command again, because MAAS may have lost it. */
+/** The time after which the hub repeats a power command that the machine has not followed, because MAAS may have lost the command. */
 const AGAIN_SECONDS = 120;
 const LOOK_SECONDS = 15;
 /** A BMC that does not answer is asked less often, because it may lock an account after several refused logins (decision M19). */
 const UNKNOWN_LOOK_SECONDS = 60;
 /**
- * The pause before the next look while a power action only waits for the host's agent, because the agent's connection does not wake the power action.
+ * The pause between two checks of a power action that only waits for the host's agent, because the agent's connection does not wake the power action.
  */
 const BOOT_LOOK_SECONDS = 10;
 
@@ -97,8 +97,8 @@ function isBack(action: PowerProgress, { agent, power }: HostSeen): boolean {
 }
 
 /**
- * The time until which a host that is on may still follow an earlier command to power off, if an `on` for a cleaning has taken over the action that
- * gave the command.
+ * The time until which a host that is on may still go off by an earlier shutdown or power-off command, which an `on` for a cleaning inherits from the
+ * power action that it replaces.
  */
 function mayGoOffUntil({ shutdownAskedAt, shutdownAcceptedAt, offAskedAt }: PowerProgress): number {
   const end = (at: Date | null, seconds: number): number => (at === null ? 0 : at.getTime() + seconds * 1000);

@@ -15,8 +15,8 @@ const AGENT_WAIT_SECONDS = 900;
 
 /**
  * Orders that the host of an instance is installed anew and given back to its tenant (decision N11). What prevents the release of an instance also
- * prevents its reinstall, except that a repair does not prevent a reinstall by the one who repairs the machine. If `reinstallInstance` refuses the
- * request, it throws ApiError and writes nothing.
+ * prevents its reinstall, except that whoever repairs the machine may reinstall it during the repair. If `reinstallInstance` refuses the request, it
+ * throws ApiError and writes nothing.
  */
 export async function reinstallInstance(
   tx: Tx,

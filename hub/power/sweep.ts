@@ -184,8 +184,8 @@ function cannotSwitch(machine: MaasMachine | null, us: string, { maasSystemId, h
 }
 
 /**
- * Runs the sweep of power actions every two seconds. A power action that waits for a BMC does not delay other power actions while the hub has a free
- * place for a step (`AT_ONCE`).
+ * Every two seconds the hub begins the next step of each power action that is due. A power action that waits for a BMC does not delay other power
+ * actions while the hub has a free place for a step (`AT_ONCE`).
  */
 export function startPowerSweep(sweep: PowerSweep): { close(): Promise<void> } {
   const running = new Set<Promise<void>>();

@@ -33,8 +33,8 @@ export interface ApplyOptions {
 }
 
 /**
- * Writes a node's drift to the database and takes the actions that follow from it. Returns the calls to MAAS that the drift requires and that the
- * caller still has to make.
+ * Writes a node's drift to the database and takes the actions that follow from it. Returns the calls to MAAS that the node's drift requires and that
+ * the caller of `applyJudgement` still has to make.
  */
 export async function applyJudgement(
   tx: Tx,

@@ -2,7 +2,7 @@ const LEAST = 5;
 const SHARE = 0.2;
 /**
  * A breaker stops too many changes of node status at one site: it adds the changes in the last BREAKER_WINDOW_SECONDS to the present changes. Because
- * the breaker also counts earlier changes, many small sweeps of a site have the same limit as one large sweep.
+ * a breaker also counts earlier changes, many passes that each change few nodes have the same limit as one pass that changes many.
  */
 export const BREAKER_WINDOW_SECONDS = 600;
 export const ACCEPT_SECONDS = 900;

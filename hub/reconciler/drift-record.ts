@@ -12,10 +12,10 @@ export interface DriftStatus {
 }
 
 /**
- * The ways in which a judgement about a node changes the node's stored drift. `raised`: the drift is new. `updated`: the stored drift gets different
- * details. `same`: the stored drift does not change. `resolved`: the node no longer has the drift. `forgotten`: the node no longer has the drift that
- * a person acknowledged. `acknowledged`: a person knows of the drift, so the reconciler does nothing. `resolved_beside`: a person acknowledged the
- * node's drift, and another drift of the node is over.
+ * The ways in which the reconciler's judgement of a node changes the node's stored drift, its difference from its MAAS machine. `raised`: the drift
+ * is new. `updated`: the stored drift gets different details. `same`: the stored drift does not change. `resolved`: the node no longer has the drift.
+ * `forgotten`: the node no longer has the drift that a person acknowledged. `acknowledged`: a person knows of the drift, so the reconciler does
+ * nothing. `resolved_beside`: a person acknowledged the node's drift, and another drift of the node is over.
  */
 export type DriftStep =
   | { readonly kind: "raised" | "updated"; readonly details: DriftDetails }

@@ -25,7 +25,7 @@ interface FollowUpServices {
 /** The reconciler's name as the requester of its operations. */
 const RECONCILER = "reconciler";
 
-/** If MAAS refuses the call, `followUp` only logs the refusal, and the drift that caused the call stays visible. */
+/** If MAAS refuses a call that should correct a drift, `followUp` only logs the refusal, and the drift stays visible. */
 export async function followUp(services: FollowUpServices, asked: FollowUp): Promise<void> {
   const { log } = services;
   try {
@@ -52,8 +52,8 @@ async function enableHardwareSync(
 }
 
 /**
- * Starts a decommission that releases the node's machine. The decommission reads the machine before it acts, and holds the node, so several requests
- * cause one release.
+ * Starts a decommission that releases the node's machine. The decommission reads the machine before it acts, and holds its node, so several requests
+ * to release a machine cause only one release.
  */
 const releaseMachine = (
   { inTx }: FollowUpServices,

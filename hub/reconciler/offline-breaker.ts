@@ -7,10 +7,10 @@ import { reportTrip } from "./trip.ts";
 
 /**
  * After an outage of the hub itself, the breaker limits how many nodes of a site become offline (decision F1). After an outage of the hub, a silent
- * host has probably not failed, but has not reconnected yet. Nodes that the breaker holds back stay active, and their conditions keep new work off
- * them. While the breaker is open, a node from which the hub last heard before the breaker opened does not become offline. If the hub heard from a
- * host after the breaker opened, and the host falls silent later, the breaker does not hold back its node. The breaker for offline nodes exists for
- * each site, so nodes without a site have none.
+ * host has probably not failed, but has not reconnected yet. Nodes that the breaker keeps from becoming offline stay active, but their node
+ * conditions keep new work off them. While the breaker is open, a node from which the hub last heard before the breaker opened does not become
+ * offline. If the hub heard from a host after the breaker opened, and the host falls silent later, the breaker does not hold back its node. The
+ * breaker for offline nodes exists for each site, so nodes without a site have none.
  */
 export const offlineBreaker: HoldBack = async (tx, silent, afterOutage) => {
   const held = new Set<NodeId>();

@@ -32,14 +32,17 @@ export interface ReconcilerServices {
   readonly inTx: InTx;
   readonly log: Log;
 }
-/** A finished poll or sweep of a site. While the fence `fence` is valid, this hub watches the site. */
+/**
+ * The result of a finished poll of a site's MAAS region, which read some or all of its machines. `fence` is the fencing number of the site's lease;
+ * while it is valid, this hub watches the site.
+ */
 export interface SitePoll {
   readonly siteId: SiteId;
   readonly fence: number;
   readonly maas: MaasPort;
   /**
-   * `all` means that the watcher has read every machine, so the reconciler judges every node. `some` means that the reconciler judges only nodes
-   * whose facts changed.
+   * `all` means that the hub has read every machine of the site from MAAS, so the reconciler judges every node. `some` means that the reconciler
+   * judges only nodes whose facts changed.
    */
   readonly read: "some" | "all";
   /** Machines that MAAS no longer lists, although no direct read has confirmed their absence yet. */
@@ -50,15 +53,15 @@ export interface SitePoll {
 const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
 /**
- * The largest number of hosts whose hardware sync the reconciler repairs in one pass. The next pass of the reconciler repairs the hardware sync of
- * further hosts.
+ * The largest number of hosts whose hardware sync the reconciler repairs in one pass. If more than `SYNCS_PER_PASS` hosts need a repair of their
+ * hardware sync, the next passes of the reconciler repair the others.
  */
 const SYNCS_PER_PASS = 20;
 
 /**
  * Compares the nodes of a site with their machines and acts on the differences (lifecycle 6.4). All input of the reconciler is stored in the
  * database, so the reconciler may run at any time. If a hub was killed during a pass of the reconciler, the next pass judges the unfinished nodes. At
- * the latest after the next sweep of all machines of the site, the reconciler judges all the site's nodes.
+ * the latest after the next reading of all machines of a site from MAAS, the reconciler judges all the site's nodes.
  */
 export class Reconciler {
   readonly #services: ReconcilerServices;
@@ -78,7 +81,8 @@ export class Reconciler {
     const { db, log } = this.#services;
     const { siteId } = poll;
     if (poll.read === "all") {
-      // If the reconciler's pass after a sweep fails, its next pass must judge all nodes, although the next poll may read only some machines.
+      // If the reconciler's pass after a reading of all machines fails, its next pass must judge all nodes, although the next poll may read only some
+      // machines.
       this.#allJudgedAt.delete(siteId);
       const count = await countUnmanaged(db, siteId);
       if (count > 0) log.debug("machines without a node are left alone", { site_id: siteId, count });
@@ -173,8 +177,8 @@ export class Reconciler {
         windowSeconds: BREAKER_WINDOW_SECONDS,
         besides,
       });
-      // The watcher needs several polls to confirm that machines are gone. `wouldMove` therefore also counts machines whose absence is not confirmed
-      // yet, so that the breaker sees all machines that vanish together.
+      // A hub needs several polls of MAAS to confirm that machines are gone. `wouldMove` includes the machines whose absence from MAAS is not
+      // confirmed yet, so that the breaker sees all machines that vanish together.
       const unconfirmed = await countUnconfirmed(tx, poll.siteId, poll.unconfirmed);
       const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
       if (!breakerTrips(counts)) return state;

@@ -5,15 +5,15 @@ import { MEANINGS } from "./meanings.ts";
 
 /**
  * The rules of drift (lifecycle 6.2, 6.4) as pure functions, which say what a machine's state in MAAS means for its node. An operation judges the
- * machine that it works on by the verdict table of its stages (`hub/workflows/machine/verdict-table.ts`). Because an operation judges its own
- * machine, the rules of drift leave out a node that an operation holds.
+ * machine that it works on by the verdict table of its stages (`hub/workflows/machine/verdict-table.ts`). The rules of drift leave out a node that an
+ * operation holds, because the operation's stages judge the machine.
  */
 
 const MEANING_OF: Readonly<Record<number, (typeof MEANINGS)[keyof typeof MEANINGS]>> = MEANINGS;
 
 /**
- * The phase of a node's life in which a rule of drift applies. In the phase `not_ours_to_judge`, an operation is responsible for the node, or the
- * node is not in service yet.
+ * The phase of a node's life, which decides what an unexpected state of its MAAS machine means (the rules of drift). In the phase
+ * `not_ours_to_judge`, an operation is responsible for the node, or the node is not in service yet.
  */
 export type Phase = "in_service" | "quarantined" | "retired" | "not_ours_to_judge";
 export const PHASES = {
@@ -73,7 +73,7 @@ export interface MachineFacts {
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
   readonly changedAt: Date;
-  /** The hub's data about the machine is as old as the watcher's last reading of the machine. */
+  /** The time of the hub's last reading of the machine from MAAS, from which the hub's data about the machine is. */
   readonly readAt: Date;
 }
 export interface PolicyFacts {
@@ -171,13 +171,13 @@ const awaiting = (node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): 
 const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentConnected && isSameSystem(node, machine);
 
-/** A quarantine follows from the drift, so the message about a quarantined node says that the node was in service before. */
+/** A quarantined node was in service until the drift caused its quarantine, and the drift's message says so. */
 const though = ({ status, awaitsAgent }: NodeFacts): string =>
   awaitsAgent
     ? "although its node was adopted from it"
     : `although its node ${status === "quarantined" ? "was in service and is quarantined because of this" : `is ${status}`}`;
 
-/** Returns the words that tell an operator to take the node out of the fleet: a node whose host never enrolled needs no drain (`MAY_BEGIN`). */
+/** Returns the words that tell an operator to remove the node, and to drain it first unless the node's host never enrolled (`MAY_BEGIN`). */
 const takeOut = ({ status }: NodeFacts): string =>
   status === "bootstrap_issued" ? "remove the node" : "drain and remove the node";
 const atStart = (words: string): string => words.replace(/^./, (letter) => letter.toUpperCase());
@@ -335,8 +335,9 @@ const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
 /** By MAAS's own rule, a hardware sync that is late by half an interval is unhealthy (decision M3). */
 const SYNC_TOLERANCE = 1.5;
 /**
- * True if the host's hardware sync had stopped when the watcher last read the machine. A hardware sync causes no event, so `syncStopped` uses the
- * time of the watcher's reading instead of the present time. For a version of MAAS that does not report hardware syncs, `syncStopped` returns false.
+ * True if the host's hardware sync had stopped when the hub last read the machine from MAAS. MAAS sends no event about a hardware sync, so
+ * `syncStopped` compares with the time of the hub's last reading of the machine and not with the present time. For a version of MAAS that does not
+ * report hardware syncs, `syncStopped` returns false.
  */
 function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds, readAt } = machine;

@@ -4,7 +4,7 @@ import { type Trip, tripBreaker } from "../db/queries/reconciler-breakers.ts";
 import type { Tx } from "../db/tx.ts";
 import { BREAKER_WINDOW_SECONDS } from "./breaker.ts";
 
-/** The largest number of nodes that the breaker's row in the database names. */
+/** The largest number of nodes that the database names as the cause when a site's breaker opens. */
 const NODES_NAMED = 50;
 
 /** Opens a site's breaker and raises one critical alert about it (decision F1). A breaker that is already open raises no second alert. */

@@ -9,12 +9,12 @@ const MOST_MESSAGE = 1024;
 const MOST_TENANT_MESSAGE = 512;
 const OUT_FOR_REPAIR = HEALTH_TEMPLATES.OutForRepair.source;
 /**
- * The author of each health override that a repair case sets begins with `repair:`. A health override that another repair case has set, for example
- * one that the node has inherited, also counts as set by a repair case.
+ * The author of each health override that a repair case sets begins with `repair:`. The prefix `repair:` marks the health overrides of every repair
+ * case, including those that a node has inherited from the host's earlier node.
  */
 const BY_REPAIR = "repair:";
 
-/** Returns the health alert of a repair mark. The text for tenants is that of NVIDIA NICo. */
+/** Returns the health alert of a repair mark. The alert's text for tenants has the wording of NVIDIA NICo. */
 function alertOf(template: MarkTemplate, { category, summary, finding }: RepairCase): HealthAlert {
   const { id, target, classifications } = HEALTH_TEMPLATES[template].alert;
   const message = `${category}: ${summary}${finding === null ? "" : `. ${finding}`}`;
@@ -60,6 +60,8 @@ export async function applyMarks(
   }
 }
 
-/** True for the sources of health overrides that are repair marks; while a repair case is open, only the case's verbs change its marks. */
+/**
+ * True if a health override from the source is a repair mark; while a repair case is open, only the verbs of the repair case change its repair marks.
+ */
 export const isRepairMark = (source: string): boolean =>
   MARK_TEMPLATES.some((template) => HEALTH_TEMPLATES[template].source === source);

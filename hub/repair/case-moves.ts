@@ -29,8 +29,8 @@ const WORK_ENDS = {
 
 /**
  * All moves of a repair case. A repair attempt whose outcome nobody reports ends as `failed`, so an unknown outcome never returns the machine to
- * service. Only the move `close` returns a machine to service. The move `become_full` makes an online repair case a full one, when the tenant has
- * given the machine up.
+ * service. Of all moves of a repair case, only `close` returns the machine to service. The move `become_full` makes an online repair case a full one,
+ * when the tenant has given the machine up.
  */
 export const CASE_MOVES: Readonly<Record<RepairMode, Moves>> = {
   full: {

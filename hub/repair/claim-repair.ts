@@ -21,8 +21,8 @@ const HOUR_MS = 3_600_000;
 const LONGEST_ATTEMPT_DAYS = 14;
 
 /**
- * Claims a machine for its repair, which begins a repair attempt. The claimant of a machine may extend the claim. A machine may be claimed in every
- * status of its node, also after a failed cleaning (decision R1); only access to the host needs a node in service.
+ * Claims a machine for its repair, which begins a repair attempt. Whoever has claimed a machine for its repair may extend the claim. A machine may be
+ * claimed in every status of its node, also after a failed cleaning (decision R1); only access to the host needs a node in service.
  */
 export async function claimRepair(tx: Tx, id: RepairId, by: Claimant, body: RepairClaim): Promise<RepairCase> {
   const { node, row } = await lockNodeAndCase(tx, id);
@@ -83,7 +83,7 @@ export async function claimRepair(tx: Tx, id: RepairId, by: Claimant, body: Repa
 const isOfRepair = ({ kind, source }: Obstacle): boolean =>
   kind === "in_repair" || (source !== undefined && isRepairMark(source));
 
-/** A claim on a machine belongs to the person or program that made it, and to every repair system of the same tenant. */
+/** A repair claim on a machine belongs to the person or program that made it, and to every repair system of the same tenant. */
 export const isClaimant = ({ claimedBy, repairTenant }: RepairCase, by: Claimant): boolean =>
   claimedBy === by.name || (by.tenant !== null && by.tenant === repairTenant);
 

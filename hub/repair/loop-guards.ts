@@ -18,7 +18,10 @@ export const evidenceDigest = (text: string): string =>
     )
     .digest("hex");
 
-/** Returns the digest of the evidence in a reported issue: the summary and the details, because the issue's category alone says nothing new. */
+/**
+ * Returns a hash of what a reported fault says in its summary and details. The category of the fault is left out, because a report that repeats only
+ * the category brings no new evidence.
+ */
 export const evidenceOfIssue = ({ summary, details }: Pick<HealthIssue, "summary" | "details">): string =>
   evidenceDigest(`${summary} ${details ?? ""}`);
 

@@ -5,7 +5,10 @@ import type { CaseChange } from "../db/queries/repair-cases.ts";
 const MOST_SUMMARY = 1024;
 const MOST_DETAILS = 8192;
 
-/** The texts of tenants and repair systems are stored, shown and sent without credentials, as those of external provisioning systems are. */
+/**
+ * The hub redacts credentials in the texts of tenants and repair systems before it stores, shows or sends them, as in texts of external provisioning
+ * systems.
+ */
 export function redactedChange<T extends CaseChange | HealthIssue>(change: T): T {
   const { summary, details, finding } = change as CaseChange;
   return {

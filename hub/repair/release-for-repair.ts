@@ -126,7 +126,10 @@ const OUTCOMES = {
   missing: "unknown",
 } as const satisfies Readonly<Record<RepairStatus, RepairOutcome>>;
 
-/** Changes the repair case after the release of the access that a claim gave: this release ends the repair attempt, if the attempt has not ended yet. */
+/**
+ * Changes the repair case after the release of the machine access that a repair claim gave; the release ends the repair attempt if the attempt is
+ * still open.
+ */
 async function afterRepair(
   tx: Tx,
   decision: ReleaseDecision,

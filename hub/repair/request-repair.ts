@@ -20,7 +20,7 @@ import { moveCase, noteOnCase, type Told } from "./move-case.ts";
 
 type Machine = Pick<RepairCase, "nodeId" | "siteId">;
 
-/** Returns what keeps a machine from another repair attempt for the given evidence of a fault; `hold` is null if nothing does. */
+/** Returns as `hold` what prevents another repair attempt at a machine for the given evidence of a fault; null if nothing does. */
 export async function loopHold(
   tx: Tx,
   { nodeId, siteId }: Machine,
@@ -94,8 +94,8 @@ export function loopError(
 }
 
 /**
- * True if the fleet breaker holds an automatic request back, because too many machines of the site would be in repair at once (decision F1). Without
- * the breaker, a shared cause, such as a switch or a driver, would take the whole site out of service.
+ * True if the fleet breaker holds an automatic repair request back, because too many machines of the site would be in repair at once (decision F1).
+ * Without the fleet breaker, automatic repairs for a shared cause, such as a faulty switch or driver, would take the whole site out of service.
  */
 async function breakerHolds(tx: Tx, { siteId, nodeId }: Machine): Promise<boolean> {
   if (siteId === null) return false;

@@ -25,8 +25,8 @@ export async function requestRepair(
 }
 
 /**
- * Takes back a repair request that nobody has claimed. The evidence of a withdrawn repair request led to no repair attempt, so a later request may
- * name the same evidence again.
+ * Takes back a repair request that nobody has claimed. No repair attempt used the evidence of a withdrawn repair request, so a later request may name
+ * the same evidence again.
  */
 export async function withdrawRequest(tx: Tx, id: RepairId, { actor, reason }: By): Promise<RepairCase> {
   const { row } = await lockNodeAndCase(tx, id);
@@ -35,8 +35,8 @@ export async function withdrawRequest(tx: Tx, id: RepairId, { actor, reason }: B
 }
 
 /**
- * Gives the repair of the machine to a person of the provider. The escalation of a repair ends a repair attempt that is under way, and with it the
- * claim and its access to the host.
+ * Passes the repair of the machine to a person who works for the provider of the machines (escalation). The escalation of a repair ends a repair
+ * attempt that is under way, and with it the claim and its access to the host.
  */
 export async function escalateRepair(tx: Tx, id: RepairId, { actor, reason }: By): Promise<RepairCase> {
   const { row } = await lockNodeAndCase(tx, id);

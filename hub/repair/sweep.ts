@@ -21,9 +21,9 @@ export interface RepairSweep {
 const BY = { actor: "muster", issue: null } as const;
 
 /**
- * Continues the repair cases that need no person. A repair attempt whose claim or access is over ends with the outcome `unknown`, which is no
- * success. An online repair case whose tenant has gone becomes a full one, and a repair case whose node was removed ends. The sweep of repair cases
- * decides from stored rows alone, so any hub may run it.
+ * Continues the repair cases that need no person. A repair attempt whose claim on the machine or whose access to the host is over ends with the
+ * outcome `unknown`, which is no success. An online repair case, in which the tenant keeps the machine, becomes a full one if its tenant has gone,
+ * and a repair case ends if its node was removed. The hub's periodic work on repair cases decides from database rows alone, so any hub may do it.
  */
 export async function sweepRepairs({ db, inTx, log }: RepairSweep): Promise<number> {
   let changed = 0;

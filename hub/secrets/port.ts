@@ -67,7 +67,7 @@ export interface SecretStore {
   write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
   /** Deletes every version of a secret. `remove` does not fail at a path without a secret. */
   remove(path: string): Promise<void>;
-  /** Throws the reason why the hub cannot use the secret store now. If the hub can use the secret store, `check` returns. */
+  /** Throws the reason why the hub cannot use the secret store now. `check` returns without an error if the hub can use the secret store. */
   check(): Promise<void>;
 }
 
@@ -85,8 +85,8 @@ export const SECRET_PATHS = {
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
   /**
-   * The paths of the CAs and task-signing keys that replace the hub's first ones. Each rotation of the hub's keys gives the new keys the next generation
-   * number (decision I6). The first CA and the first task-signing key have paths without a number.
+   * The paths of the CAs and task-signing keys that replace the hub's first ones. Each rotation of the hub's keys gives the new keys the next
+   * generation number (decision I6). The paths of the first CA and the first task-signing key in the secret store have no generation number.
    */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,

@@ -157,7 +157,8 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
       if (!hasCode(error, "EEXIST"))
         throw unusable("The key of the secret store could not be made; check the disk and the folder's owner", error);
     } finally {
-      // A new key's temporary file may not exist, for example if the disk was full. A temporary file that stays behind does no harm.
+      // An error when the hub removes a new key's temporary file is ignored: the file may not exist, for example if the disk was full, and a
+      // remaining file does no harm.
       await unlink(fresh).catch(() => undefined);
     }
   }
@@ -181,8 +182,8 @@ const CLAIM_LAPSES_MS = 10_000;
 
 /**
  * Replaces a secret's file only if the file holds the expected version (check-and-set). The check of the secret's version is safe even if several
- * hubs write to one shared folder. A writer links the new version's file to a name that only one writer can take, and renames this file over the old
- * version's file.
+ * hubs write to one shared folder. A writer first links the new version's file to a file name that only one writer can take, and then renames this
+ * file over the secret's old file.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>

@@ -146,7 +146,8 @@ async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Prom
     if (error instanceof NoAnswer && deadline.aborted) throw new Late(error.reason, error.sent);
     throw error;
   });
-  // The hub leaves the answer's path empty, because node-vault treats every answer whose path contains `sys/health` as a success.
+  // The hub gives node-vault an empty request path with Vault's answer, because node-vault treats every answer whose path contains `sys/health` as a
+  // success.
   return { statusCode: answer.status, body: parseJson(answer.body, answer.status), request: { path: "" } };
 }
 
@@ -155,8 +156,8 @@ function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A proxy in front of Vault may refuse a request with a text that is not JSON. The hub judges a refusal without JSON by its HTTP status alone.
-    // The hub drops the JSON parser's error message, because the parser's message quotes the server's answer.
+    // A proxy in front of Vault may refuse a request with a text that is not JSON. The hub judges an error answer of Vault that is not JSON by its
+    // HTTP status alone. The hub drops the JSON parser's error message, because the parser's message quotes the server's answer.
     if (status !== 200) return null;
     throw new NoAnswer("its answer is not JSON", true);
   }

@@ -9,5 +9,5 @@ const LONGEST_MINUTES = 16;
 export const loginHoldMs = (refusals: number): number =>
   refusals <= 0 ? 0 : MINUTE_MS * Math.min(LONGEST_MINUTES, 4 ** (refusals - 1));
 
-/** The time in which forbidden calls cause no further login to Vault, after Vault has forbidden a call with a new and valid token. */
+/** The time after a forbidden call with a new and valid Vault token in which further forbidden calls cause no login to Vault. */
 export const FRUITLESS_MS = MINUTE_MS;

@@ -4,13 +4,16 @@ export interface Lease {
   readonly renewable: boolean;
 }
 
-/** The hub's next step for its Vault token, and the time until that step. The next step is null if no renewal or login can help the hub. */
+/**
+ * The hub's next step for its Vault token, and the time until that step. The next step for the Vault token is null if neither a renewal nor a login
+ * can help the hub.
+ */
 export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_in" } | null;
 
 const SHORTEST_MS = 1_000;
 /**
- * The hub repeats a failed renewal or login after the lease of its Vault token divided by `RETRIES`. Several repetitions of a failed renewal fit into
- * one lease, and a long lease causes few requests to Vault.
+ * The hub repeats a failed renewal or login to Vault after the duration of its token's lease divided by `RETRIES`. Several repetitions of a failed
+ * renewal fit into one lease, and a long lease causes few requests to Vault.
  */
 const RETRIES = 20;
 

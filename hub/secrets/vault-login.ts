@@ -7,7 +7,7 @@ import type { VaultApi } from "./vault-api.ts";
 import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";
 import { type Lease, type NextStep, nextStep, retryMs } from "./vault-lease.ts";
 
-/** The hub reads the files with the credentials at each login, so that a new credential needs no restart of the hub. */
+/** The hub reads the files with its Vault credentials at each login to Vault, so that a new credential needs no restart of the hub. */
 export type VaultCredentials =
   | { readonly kind: "token"; readonly tokenFile: string }
   | {
@@ -21,7 +21,7 @@ export type VaultCredentials =
 export interface LeaseClock {
   /** Returns the milliseconds since an arbitrary but fixed moment. */
   now(): number;
-  /** Calls `run` once after `ms` milliseconds. The function that `timer` returns cancels the call of `run`. */
+  /** Calls `run` once after `ms` milliseconds. The function that `timer` returns cancels the planned call of `run`. */
   timer(ms: number, run: () => void): () => void;
 }
 export const systemClock: LeaseClock = {
@@ -81,7 +81,7 @@ export class VaultLogin {
   #session: Session | null = null;
   /** The login to Vault that is under way. All callers that need a Vault token at the same time share one login. */
   #pending: Promise<Session> | null = null;
-  /** Vault's last refusal of a login. During the pause after a refusal, the hub does not send the refused credential to Vault. */
+  /** Vault's last refusal of a login. During the pause after Vault has refused a login, the hub does not send the refused credential again. */
   #refusal: Refusal | null = null;
   #fruitlessAt = Number.NEGATIVE_INFINITY;
   #cancel: () => void = () => undefined;
@@ -139,8 +139,8 @@ export class VaultLogin {
   }
 
   /**
-   * Stops the renewal of the Vault token. The token stays valid after `close`, because another process may use a token from a file, and an AppRole's
-   * token expires by itself.
+   * Stops the renewal of the Vault token. The Vault token stays valid after `close`, because another process may use a token from a file, and an
+   * AppRole's token expires by itself.
    */
   close(): void {
     this.#closed = true;

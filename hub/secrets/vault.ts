@@ -116,7 +116,8 @@ class KvStore {
    * restore them.
    *
    * Vault's KV version 2 has no check-and-set for a removal, so `remove` also removes a version that somebody wrote just before the call. A caller
-   * that wants to remove one known version first records its intent, which makes the API refuse writes of that secret, and then calls `remove`.
+   * that wants to remove one known version of a secret first records its intent, which makes the API refuse writes of that secret, and then calls
+   * `remove`.
    */
   async remove(path: string): Promise<void> {
     const answer = await this.#ask("DELETE", this.#place("metadata", path));
@@ -154,8 +155,8 @@ class KvStore {
   }
 
   /**
-   * Returns the version that a write to the path must name. A secret that was deleted in Vault but not removed still has versions, so the next
-   * version at its path is not version 1.
+   * Returns the version that a check-and-set write to the path in Vault must name. A secret that was deleted in Vault but not removed still has
+   * versions, so the next version at its path is not version 1.
    */
   async #expected(path: string, replaces: Replaces | undefined): Promise<number> {
     if (replaces !== undefined && replaces !== "nothing") return Number(replaces);

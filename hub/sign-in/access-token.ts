@@ -29,18 +29,18 @@ export type AccessTokenFault = keyof typeof ACCESS_TOKEN_FAULTS;
 export type Verified =
   | { readonly kind: "valid"; readonly claims: Claims & { readonly sub: string; readonly exp: number } }
   | { readonly kind: "refused"; readonly fault: AccessTokenFault }
-  /** The result if the provider does not answer, and the hub has no key with which to check the token. */
+  /** The result of a token check if the sign-in provider does not answer and the hub has no key of the provider for the check. */
   | { readonly kind: "provider_away" };
 
 const DEADLINE_MS = 5_000;
 /** The shortest time between two attempts to read the provider's description, so that a flood of tokens does not become a flood of requests. */
 const DISCOVERY_PAUSE_MS = 2_000;
 /**
- * `keysPauseMs` is the shortest time between two readings of the provider's keys for tokens with an unknown key. Keys that are older than
- * `keysMaxAgeMs` are read again before their next use.
+ * `keysPauseMs` is the shortest time between two readings of the provider's keys for tokens with an unknown key. The hub reads provider keys that are
+ * older than `keysMaxAgeMs` again before their next use.
  */
 const PATIENCE = { keysPauseMs: 5_000, keysMaxAgeMs: 600_000 };
-/** The longest time that the hub uses keys after it last read them, if the provider does not answer. */
+/** The longest time that the hub uses the sign-in provider's keys after it last read them, if the provider does not answer. */
 const KEYS_LAST_MS = 24 * 3_600_000;
 /** The seconds by which the clocks of hub and provider may differ. */
 const CLOCK_TOLERANCE = 30;
@@ -78,7 +78,7 @@ export class AccessTokens {
     if (first.kind !== "provider_away" || jwks === undefined || uat === undefined) return first;
     if (this.#now() - uat > KEYS_LAST_MS) return first;
     const second = await this.#check(token, createLocalJWKSet(jwks));
-    // Without the provider the hub cannot know whether an unknown key is a new key of the provider.
+    // While the OIDC provider is not reachable, the hub cannot know whether the unknown signing key of an access token is a new key of the provider.
     return second.kind === "refused" && second.fault === "signature" ? first : second;
   }
 

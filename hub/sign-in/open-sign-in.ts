@@ -17,7 +17,7 @@ export interface SignIn {
   readonly cookies: Cookies;
   /** The origin of MUSTER_PUBLIC_URL, or null if the setting is absent. */
   readonly publicOrigin: string | null;
-  /** Null if no sign-in provider is set. Without a provider, people sign in with tokens only. */
+  /** Null if no sign-in provider is set. Without a sign-in provider, people sign in with tokens only. */
   readonly oidc: Oidc | null;
 }
 

@@ -18,8 +18,8 @@ const CONTROL = /\p{C}/gu;
 const PREFIX = "oidc:";
 
 /**
- * Returns the name by which the audit and the page show a person or machine. The provider's subject identifies a person, and the shown name does not,
- * because a person may change the name.
+ * Returns the name by which the audit and the page show a person or machine. The provider's claim `sub` identifies a person; the shown name does not,
+ * because a person may change it.
  */
 export function nameOf(claims: Claims, subject: string): string {
   // `nameOf` does not use the claim `client_id` as a name, because all people who sign in by one client have the same `client_id`.
@@ -44,7 +44,7 @@ export async function personActor({ via, subject, name, claims }: SignedIn, role
   return { ...(await reachOf(grant, db)), name, via, tokenId: null, personId: subject };
 }
 
-/** Returns the role, the sites and the tenant that the role rules in force now give to claims; null if the rules give no role. */
+/** Returns the role, the sites and the tenant that the present role rules give to the claims of a person or machine; null if they give no role. */
 export async function grantNow(claims: Claims, roles: RolesFile, db: Db): Promise<Granted | null> {
   const grant = grantOf(claims, await roles.rules());
   return grant.kind === "granted" ? reachOf(grant, db) : null;

@@ -69,7 +69,7 @@ export function picked(claims: Claims, rules: readonly RoleRule[]): Claims {
   );
 }
 
-/** Removes the values that no role rule names from the lists inside a claim. A person may be in hundreds of groups that mean nothing to Muster. */
+/** Removes from the lists inside a claim the values that no role rule names. A person may be in hundreds of groups that mean nothing to Muster. */
 function onlyWanted(value: unknown, wanted: ReadonlySet<string>): unknown {
   if (Array.isArray(value)) return value.filter((one) => wanted.has(one));
   if (typeof value !== "object" || value === null) return value;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Begun } from "./provider.ts";
 
 const Random = z.string().regex(/^[A-Za-z0-9_-]{16,128}$/);
-/** The part of an address below `/console/` to which a browser returns. This part of an address can name no other server. */
+/** The path, from `console/` on, to which a browser returns after its sign-in; such a path can name no other server. */
 const Place = z.string().regex(/^console\/[\x21-\x7e]{0,512}$/);
 
 const Kept = z.strictObject({ state: Random, nonce: Random, verifier: Random, place: Place });

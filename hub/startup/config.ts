@@ -223,7 +223,10 @@ export class ConfigError extends Error {
 export const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || (error instanceof SecretError && error.isRefusal);
 
-/** The hub does not report the MUSTER settings of the command line, of the agent, and of a shell that also runs the tests as mistyped settings. */
+/**
+ * The hub accepts the MUSTER settings of the command line, of the agent and of the tests in its own environment, and does not report them as
+ * mistyped.
+ */
 const OF_OTHERS = /^MUSTER_(URL|TOKEN|TOKEN_FILE|CA_FILE|ROOT|TEST_.*)$/;
 
 /**

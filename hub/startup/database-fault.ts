@@ -1,6 +1,6 @@
 import { serversOf } from "../db/servers.ts";
 
-/** What an operator checks first, by the error code of Node.js or PostgreSQL (SQLSTATE). */
+/** What an operator checks first if the hub cannot use its database, by the error code of Node.js or PostgreSQL (SQLSTATE). */
 const CHECKS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "Check that PostgreSQL listens there, and that host and port in DATABASE_URL are right.",
   ENOTFOUND: "Check the host name in DATABASE_URL.",

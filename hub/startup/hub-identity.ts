@@ -12,7 +12,7 @@ export interface HubIdentity {
   readonly isOpen: boolean;
   /**
    * The promise `opened` resolves with the hub's keys when the secret store has returned them, or with null if the hub stops first. The promise
-   * rejects if the secret store is available but cannot be used, for example because the store belongs to another database.
+   * `opened` rejects if the secret store is available but cannot be used, for example because the store belongs to another database.
    */
   readonly opened: Promise<HubAuthority | null>;
   close(): Promise<void>;

@@ -32,7 +32,7 @@ type Api = Pick<
 >;
 export type Facts = Omit<HubFacts, "eventLoop">;
 
-/** The listener for the metrics alone; without a port, only the admin listener serves them. */
+/** The separate listener for the metrics; without a port for it, only the admin listener serves the metrics. */
 export interface MetricsSettings {
   readonly host: string;
   readonly port: number | null;
@@ -112,7 +112,7 @@ export async function serveOperators(
   };
 }
 
-/** Opens the listener for the metrics alone, if the settings name its port. */
+/** Opens the separate listener for the metrics, if the settings name its port. */
 async function startMetricsListener(
   { metrics: at, log }: Pick<OperatorServerOptions, "metrics" | "log">,
   metrics: Metrics,

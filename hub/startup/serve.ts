@@ -167,8 +167,8 @@ const countedClients = (log: Log, traces: Traces): SiteClients =>
   });
 
 /**
- * Starts the sweeps that read the results of tasks. The returned function tells the sweeps of allocations and of baselines that an agent has ended a
- * task.
+ * Starts the periodic work on allocations, repair cases and baselines, which reads the results of agents' tasks. The returned function wakes the
+ * periodic work on allocations and baselines after an agent has ended a task.
  */
 function startTaskReaders({ log, database: { db, inTx }, identity }: Parts, closers: Closer[]): () => void {
   const [allocationsDue, baselinesDue] = [new WakeSignal(), new WakeSignal()];

@@ -23,7 +23,10 @@ export const signInEnv = {
   /** The issuer of the OpenID Connect provider, exactly as the provider's own description writes it. */
   MUSTER_OIDC_ISSUER: safeUrl.optional(),
   MUSTER_OIDC_CLIENT_ID: z.string().min(1).optional(),
-  /** The file with the secret of the hub's OAuth client. Without a file the hub is a public client, which proves itself by PKCE alone. */
+  /**
+   * The file with the secret of the hub's OAuth client. Without a file with a client secret, the hub is a public OAuth client, which proves itself by
+   * PKCE alone.
+   */
   MUSTER_OIDC_CLIENT_SECRET_FILE: z.string().min(1).optional(),
   /** The public OAuth client of the command line, for the device flow. */
   MUSTER_OIDC_CLI_CLIENT_ID: z.string().min(1).optional(),

@@ -26,7 +26,7 @@ interface Destination {
 export interface AuditFacts {
   /** The heads of the audit chain (its last entry at several times) that the hub keeps in its state folder. */
   readonly auditHeads: () => Promise<readonly KeptHead[]>;
-  /** How many of the kept heads the audit chain no longer had at its last check. */
+  /** The number of audit chain heads in the state folder that were missing from the audit chain at its last check. */
   readonly auditHeadsLost: () => number;
 }
 

@@ -3,10 +3,13 @@ import { sampleFleet } from "../db/queries/fleet-samples.ts";
 import type { InTx } from "../db/tx.ts";
 import { periodically } from "../timing/periodically.ts";
 
-/** A hub that has just started takes the sample of the present ten minutes within this time, if no other hub has taken the sample. */
+/** Every minute each hub tries to take the fleet sample of the present ten minutes, and does nothing if a hub has already taken this sample. */
 const EVERY_MS = 60_000;
 
-/** Takes samples of the fleet, from which the page draws how the fleet stood in the past. If there are several hubs, one of them takes each sample. */
+/**
+ * Takes samples of the fleet's state, from which the web page draws the fleet's history. If there are several hubs, only one of them takes each
+ * sample of the fleet.
+ */
 export const startFleetSamples = ({ inTx, log }: { inTx: InTx; log: Log }) =>
   periodically({
     everyMs: EVERY_MS,

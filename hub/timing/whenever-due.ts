@@ -3,7 +3,7 @@ import type { WakeSignal } from "./wake-signal.ts";
 
 export interface DueWork {
   readonly due: WakeSignal;
-  /** The longest time in milliseconds between two turns of the work, because a hub does not hear of everything that makes work due. */
+  /** The longest time in milliseconds between two calls of `turn`, because the hub does not hear of everything that makes work due. */
   readonly everyMs: number;
   readonly turn: () => Promise<unknown>;
   readonly log: Log;

@@ -10,7 +10,10 @@ import { type OutsideCall, type SpanValues, spanOfCall, spansOf } from "./spans.
 export interface TraceSettings {
   /** The URL of a collector that takes traces by OTLP over HTTP, with its path. */
   readonly url: string;
-  /** The file with the headers of each request to the collector, or null. The hub reads the file of headers before each request. */
+  /**
+   * The file with the headers of each request to the collector, or null. The hub reads the file with the request headers for the trace collector anew
+   * before each request.
+   */
   readonly headersFile: string | null;
 }
 
@@ -25,18 +28,21 @@ export interface Traces {
 
 export const NO_TRACES: Traces = { committed: () => undefined, called: () => undefined, close: async () => undefined };
 
-/** The longest queue of spans that wait for the collector. While the queue is full, new spans are lost, so the hub's memory stays bounded. */
+/**
+ * The longest queue of spans that wait for the collector. While the queue of spans is full, new spans are lost, so that the hub's memory use stays
+ * bounded.
+ */
 const MOST_WAITING = 4_096;
 /** How long the hub collects spans before it sends them. */
 const SEND_EVERY_MS = 2_000;
 const REQUEST_MS = 10_000;
 const CLOSE_MS = 5_000;
-/** While the collector does not take spans, the hub's log says so once in this time. */
+/** The shortest time between two log messages that the trace collector does not take spans. */
 const WARN_EVERY_MS = 60_000;
 
 /**
- * Sends traces by OpenTelemetry's own exporter. The modules of OpenTelemetry load only here, so a hub without a collector does not load them. No code of
- * the hub waits for the collector.
+ * Sends traces by OpenTelemetry's own exporter. Only `exportTraces` loads the modules of OpenTelemetry, so a hub without a trace collector does not
+ * load them. No code of the hub waits for the collector.
  */
 export async function exportTraces(
   { url, headersFile }: TraceSettings,

@@ -1,6 +1,6 @@
 /**
- * The error of a file of headers that no request can carry. The message of a HeaderLinesError holds no value of a header, because a value may be a
- * token.
+ * The error for a file of request headers for the trace collector that has an invalid line. The message of a HeaderLinesError holds no value of a
+ * header, because a value may be a token.
  */
 class HeaderLinesError extends Error {
   override readonly name = "HeaderLinesError";

@@ -42,8 +42,8 @@ const ofWorkflow = ({ workflowId, kind, siteId, host, failure }: StageEnded | Wo
 });
 
 /**
- * Returns the span of a stage that has ended. A failed attempt that the engine repeats ends no stage. A stage that an operator's verb ended has no
- * span, because the stage had failed before, and the time until the verb does not belong to the stage's duration.
+ * Returns the span of a stage that has ended. A failed attempt that the engine repeats ends no stage. A stage that an operator's command ended has no
+ * span, because the stage had already failed, and the wait for the operator does not belong to its duration.
  */
 function stageSpan(change: StageEnded): SpanValues[] {
   const { workflowId, kind, stage, attempt, outcome, failure, enteredAt, endedAt, byRun } = change;

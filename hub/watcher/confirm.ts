@@ -36,7 +36,7 @@ export async function confirmGone(
     if (machine === "gone") gone.push(systemId);
     else if (machine !== "unreadable") present.push(machine);
   }
-  // MAAS also answers 404 to a user without the right to read machines, so the hub checks its user's rights after the direct reads.
+  // MAAS also answers 404 to a user who may not read a machine, so the hub checks the rights of its MAAS user after direct reads of missing machines.
   if (gone.length > 0 && !(await maas.whoami()).isSuperuser) return { ...NOTHING, present };
   return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS) };
 }

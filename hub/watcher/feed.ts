@@ -21,7 +21,7 @@ const MAX_FEED_REQUESTS = 20;
 /** The errors of the events feed after which MAAS will not answer a request for machines either. */
 const HOPELESS: readonly MaasError["code"][] = ["unauthorized", "unreachable"];
 
-/** If MAAS cannot deliver the feed, or the feed's format is unknown, the hub reads the machines without the feed (decision M8). */
+/** If MAAS cannot deliver its events feed, or the feed's format is unknown, the hub reads the machines without the feed (decision M8). */
 export async function readFeedOf(
   maas: MaasPort,
   { eventCursor: cursor, eventMark: mark }: Pick<MaasSiteWatch, "eventCursor" | "eventMark">,

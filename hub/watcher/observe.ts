@@ -52,7 +52,7 @@ export interface Seen {
 /**
  * Stores readings of machines and wakes the workflows that wait on a changed machine. `keepObserved` works in the caller's transaction, with a fixed
  * number of statements. The transaction locks the rows of machines first, then the bindings of nodes to machines, and workflows last. Each machine
- * may be in only one of the readings in the argument `readings`.
+ * may occur in only one element of the argument `readings`.
  */
 export async function keepObserved(
   tx: Tx,

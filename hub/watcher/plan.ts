@@ -1,6 +1,6 @@
 /**
- * MAAS does not commit events in the order of their ids. Each poll of MAAS's events therefore reads the newest events of the earlier polls once more
- * (maas 2.15, decision M8).
+ * MAAS does not commit events in the order of their ids. Each poll of MAAS's events reads the newest events of earlier polls once more, because MAAS
+ * may commit an event with a lower id later (maas 2.15, decision M8).
  */
 export const EVENT_OVERLAP = 50;
 export const EVENTS_PER_REQUEST = 1000;
@@ -8,8 +8,8 @@ export const EVENTS_PER_REQUEST = 1000;
 export const queryFrom = (cursor: number): number => Math.max(0, cursor - EVENT_OVERLAP);
 
 /**
- * The place up to which the hub has read an events feed: the newest event's id and its content. The field `mark`, the event's content, is null if the
- * hub does not know the content.
+ * The place up to which the hub has read an events feed: the newest event's id and its content. The field `mark` is the content of the newest MAAS
+ * event that the hub has read; null if the hub does not know the content.
  */
 export interface FeedPlace {
   readonly cursor: number;
@@ -36,11 +36,12 @@ interface FeedEvent {
 export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} ${created} ${type}`.slice(0, 200);
 
 /**
- * `seen` holds, by event id, the content of the processed events that the request to MAAS reads a second time. Each request also asks for the event
- * at the cursor, which is the newest processed event. If MAAS's answer has no event at or above the cursor, MAAS's event ids went back, for example
- * because somebody restored MAAS's database from a backup. If MAAS's event ids went back and have passed the cursor since, MAAS's answer shows other
- * content for an event in `seen`. If the hub knows the content of the event at the cursor (`mark`), MAAS's event ids went back if MAAS's answer lacks
- * this event or shows it with other content.
+ * The next request to MAAS for events also returns some events that the hub has processed already; `seen` holds the content of these events by their
+ * ids. Each request for MAAS's events includes the event at the cursor, which is the newest event that the hub has processed. If MAAS's answer has no
+ * event at or above the cursor, MAAS's event ids went back, for example because somebody restored MAAS's database from a backup. If MAAS's event ids
+ * went back and new events have since got ids beyond the cursor, MAAS's answer shows other content than `seen` for the id of a processed event. If
+ * the hub knows the content of the event at the cursor (`mark`), MAAS's event ids went back if MAAS's answer lacks this event or shows it with other
+ * content.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,
@@ -66,8 +67,9 @@ export const toRead = (changed: readonly string[], waitedOn: readonly string[]):
   [...new Set([...waitedOn, ...changed])].sort();
 
 /**
- * Returns the pause after a failed poll of a site. The pause is the poll interval and a random part of a window that doubles with each failure, up to
- * a minute. `random` is a random number in [0, 1) that chooses the random part of the pause.
+ * Returns the pause after a failed poll of a site. The pause after a failed poll is the poll interval plus a random part of a time window, which
+ * doubles with each failure, up to a minute. `random` is a random number in [0, 1) that chooses how much of the time window is added to the poll
+ * interval.
  */
 export const failurePauseMs = (failures: number, intervalMs: number, random: number): number =>
   Math.round(intervalMs + random * Math.min(60_000, intervalMs * 2 ** Math.min(failures, 10)));
@@ -76,8 +78,8 @@ export const sweepIsDue = (sinceSweepMs: number | null, sweepIntervalMs: number)
   sinceSweepMs === null || sinceSweepMs >= sweepIntervalMs;
 
 /**
- * The pause after a reading of machines that stages wait on is four times as long as the reading. With a pause four times as long as the reading, the
- * readings for waiting stages keep a MAAS region busy for at most a fifth of the time.
+ * The pause after a reading of machines that stages wait on is four times as long as the reading. With pauses four times as long as the readings, the
+ * readings of machines that stages wait on keep a MAAS region busy for at most a fifth of the time.
  */
 export const breatherMs = (tookMs: number): number => 4 * tookMs;
 

@@ -18,29 +18,29 @@ export interface PollDependencies {
   readonly inTx: InTx;
   readonly log: Log;
   readonly sweepIntervalMs: number;
-  /** The time in milliseconds for which a poll waits for the end of a sweep that it has begun. */
+  /** The longest time in milliseconds for which a poll waits for the end of a reading of all machines that it has begun. */
   readonly sweepPatienceMs?: number;
   /** The time in milliseconds between MAAS's last list of machines or machine ids and the hub's request for the next list of ids. */
   readonly rollCallMs?: number;
   /**
-   * The watcher calls `onSweepEnded` at the end of a sweep that was slower than the poll that began it. The poll after the end of a sweep stores the
-   * sweep's result.
+   * The hub calls `onSweepEnded` at the end of a reading of all machines (a sweep) that took longer than the poll that began it. The first poll after
+   * the end of a reading of all machines stores its result.
    */
   readonly onSweepEnded?: () => void;
 }
 
 /** A hub's memory of a site only saves work: without it, a poll reads more than necessary. */
 export interface PollMemory {
-  /** The content of processed events that the next poll reads a second time, by event id. */
+  /** The content of processed MAAS events that the next poll reads a second time, by event id. */
   readonly seen: Map<number, string>;
   /** The value of `performance.now()` before which the hub does not read a machine only because a stage waits on it. */
   waitedNotBefore: number;
   /** The machines that stages waited on when the hub last queried the database for them. */
   waited: ReadonlySet<string>;
   pollsSinceWaited: number;
-  /** The site's sweep that still runs, or that found missing machines whose absence is not confirmed yet; null if there is none. */
+  /** The reading of all machines of the site that still runs, or whose missing machines are not confirmed as gone yet; null if there is none. */
   sweep: Sweep | null;
-  /** After a failed sweep, no new sweep of the site's machines begins before the time `sweepNotBefore`. */
+  /** After a failed reading of all machines of the site, no new one begins before the time `sweepNotBefore`. */
   sweepNotBefore: number;
   sweepFailed: boolean;
   /** The machines with unreadable data that the log already names. */
@@ -50,7 +50,7 @@ export interface PollMemory {
   /** The list of all machine ids that the hub has requested from MAAS and not used yet. */
   rollCall: RollCall | null;
   calledAt: number;
-  /** The machines that are missing from MAAS's last list of ids and that the hub must still read directly. */
+  /** The machines that are missing from MAAS's last list of machine ids and that the hub must still read directly. */
   unanswered: readonly string[];
 }
 export const emptyMemory = (): PollMemory => ({
@@ -74,10 +74,10 @@ const SWEEP_PATIENCE_MS = 2_000;
 class SiteLost extends Error {}
 
 /**
- * Polls a site once: it reads the new events, and with one more request the machines that changed or that a stage newly waits on. If a sweep of the
- * site is due, the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after the sweep's end stores its
- * result. `pollSite` throws MaasError if the poll could read nothing. If the poll could read anything, `pollSite` returns what the poll could read
- * and what it could not. The result `lost` means that another hub watches the site now, and that the poll stored nothing.
+ * Polls a site once: it reads the new events, and with one more request the machines that changed or that a stage newly waits on. If a reading of all
+ * machines of the site (a sweep) is due, the poll begins it. A long reading of all machines continues in parallel with the polls, and the first poll
+ * after its end stores its result. `pollSite` throws MaasError if the poll could read nothing. If the poll could read anything, `pollSite` returns
+ * what the poll could read and what it could not. The result `lost` means that another hub watches the site now, and that the poll stored nothing.
  */
 export async function pollSite(
   deps: PollDependencies,
@@ -87,7 +87,7 @@ export async function pollSite(
   memory: PollMemory,
 ): Promise<PollResult | "lost"> {
   const feed = await readFeedOf(maas, watch, memory.seen);
-  // A sweep that still runs may have begun before MAAS's event ids went back, so the hub drops the sweep's result.
+  // A reading of all machines that still runs may have begun before MAAS's event ids went back, so the hub drops its result.
   if (feed.reset) memory.sweep = null;
   const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
   if (begins) {
@@ -196,7 +196,8 @@ async function callTheRoll(
   const end = memory.rollCall?.end ?? null;
   if (end === null) return memory.unanswered;
   memory.rollCall = null;
-  // The poll stores the missing machines in the hub's memory before its next request, so that they are not lost if the poll fails later.
+  // The poll stores the machines that MAAS's list lacks in the hub's memory before the next request, so that the hub does not forget them if the poll
+  // fails later.
   if ("missing" in end) memory.unanswered = end.missing;
   else
     log.warn("MAAS did not list its machines; the next sweep finds deleted machines", {
@@ -306,8 +307,8 @@ function settleSweep(memory: PollMemory, list: SweptList | null, confirmed: Conf
 const MACHINES_NAMED = 20;
 
 /**
- * Logs each machine whose data from MAAS the hub cannot parse, once for each machine. After a sweep, the hub also logs the machines whose data it can
- * parse again.
+ * Logs each machine whose data from MAAS the hub cannot parse, once for each machine. A machine whose id the hub cannot read either is logged after
+ * each reading of all machines of the site, and only then.
  */
 function tellUnreadable(
   log: Log,

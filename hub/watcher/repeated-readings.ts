@@ -10,7 +10,7 @@ export interface MachineToReread {
   readonly systemId: string;
   readonly key: string;
 }
-/** A series of readings of one machine whose last reading may be outdated. */
+/** A series of repeated readings of one MAAS machine whose last reading may be outdated. */
 interface Series {
   /** The power state of the machine that ends the series of readings; null if the series of readings ends only when its reason is gone. */
   readonly wanted: string | null;
@@ -21,15 +21,16 @@ interface Series {
 }
 
 /**
- * The longest duration of a series of readings of one machine, in milliseconds. After a machine's series of readings, the hub reads the machine only
- * for a new event or in a sweep of all machines.
+ * The longest duration of a series of readings of one machine, in milliseconds. After a machine's series of repeated readings has ended, the hub
+ * reads the machine only because of a new MAAS event or when it reads all machines.
  */
 export const SERIES_MS = 1_800_000;
 const LONGEST_PAUSE_MS = 240_000;
 
 /**
- * Returns the pause before the next reading in a series of readings of one machine. The pause is as long as the series of readings has lasted, and at
- * most four minutes. Because the pauses grow, a series of readings has about a dozen readings.
+ * Returns the pause before the next reading in a series of readings of one machine. The pause before the next reading is as long as the machine's
+ * series of repeated readings has lasted so far, and at most four minutes. Because the pauses between readings grow, one machine's series of repeated
+ * readings has about a dozen readings.
  */
 const pauseMs = (seriesLastedMs: number): number => Math.min(seriesLastedMs, LONGEST_PAUSE_MS);
 
@@ -38,15 +39,15 @@ const WANTED: Readonly<Record<string, string>> = { "User powering up node": "on"
 
 export class RepeatedReadings {
   /**
-   * `#told` holds the series of readings that a MAAS event about a power action began. `#recorded` holds the series of readings of machines whose row
-   * in the database may be outdated.
+   * `#told` holds the machines' series of repeated readings that began with a MAAS event about a power action. `#recorded` holds the series of
+   * repeated readings of machines whose row in the database may be outdated.
    */
   readonly #told = new Map<string, Series>();
   readonly #recorded = new Map<string, Series>();
 
   /**
-   * Takes the machines whose row in the database may be outdated, and begins a series of readings of each machine. A series that an earlier call of
-   * `record` began ends when a later call does not name its machine any more.
+   * Takes the machines whose row in the database may be outdated, and begins a series of readings of each machine. The series of readings of a
+   * machine that an earlier call of `record` named ends when a later call does not name the machine.
    */
   record(toReread: readonly MachineToReread[]): void {
     const ids = new Set(toReread.map(({ systemId }) => systemId));
@@ -56,7 +57,7 @@ export class RepeatedReadings {
         this.#recorded.set(systemId, { wanted: null, key, since: null, readAt: 0 });
   }
 
-  /** Returns the machines whose next repeated reading is due in a poll at the time `now`. */
+  /** Returns the MAAS machines whose next repeated reading is due in a poll at the time `now`. */
   due(now: number): string[] {
     const isDue = ([, { since, readAt }]: [string, Series]): boolean =>
       since === null || (readAt - since <= SERIES_MS && now - readAt >= pauseMs(readAt - since));
@@ -64,8 +65,8 @@ export class RepeatedReadings {
   }
 
   /**
-   * Begins, continues and ends series of readings after a poll whose results are stored. The arguments of `polled` are the new events, oldest first,
-   * the machines that the poll requested at `now`, and the machines that the poll read.
+   * Begins, continues and ends the machines' series of repeated readings after a poll whose results are stored. The arguments of `polled` are the new
+   * events, oldest first, the machines that the poll requested at `now`, and the machines that the poll read.
    */
   polled(
     events: readonly MaasEvent[],

@@ -45,8 +45,8 @@ export class RollCall {
 }
 
 /**
- * Returns the machines that the hub knew before the request for machine ids and that MAAS does not list. The hub must still read each machine
- * directly that MAAS's list lacks.
+ * Returns the machines that the hub knew before the request for machine ids and that MAAS does not list. MAAS's list alone does not prove that a
+ * machine is gone, so the hub must still read each missing machine directly.
  */
 async function missingNow(db: Db, siteId: SiteId, maas: MaasPort): Promise<readonly string[]> {
   const known = await knownSystemIds(db, siteId);

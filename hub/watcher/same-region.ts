@@ -7,9 +7,9 @@ import { wordOf } from "./plan.ts";
  * The differences between the MAAS region at a site's new address and the region that Muster has read for the site so far (`known`). If there are no
  * differences between the two regions, the new address leads to the known region. If the newest event that Muster has read in the known region is
  * missing at the new address, or has other content there, `differencesFrom` reports a difference. A different MAAS region, or an older copy of the
- * known region, does not have the newest event that Muster has read. `differencesFrom` also reports each machine of the known region that is missing
- * at the new address, or has another BMC there. If the hub cannot check the newest event or a machine at the new address, `differencesFrom` reports a
- * difference.
+ * known region, does not have the newest event that Muster has read. `differencesFrom` reports each machine of the known MAAS region that is missing
+ * at the new address of the site's MAAS, or has another BMC there. If the hub cannot check the newest event or a machine at the new address,
+ * `differencesFrom` reports a difference.
  */
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;

@@ -8,22 +8,25 @@ import { within } from "../timing/pause.ts";
 export interface SweptList {
   readonly machines: MachineList["machines"];
   readonly unreadable: MachineList["unreadable"];
-  /** The time when the sweep began to read machines, by the database's clock. */
+  /** The time, by the database's clock, when the hub began to read all machines of the site from MAAS. */
   readonly readSince: string;
   readonly missing: readonly string[];
 }
 type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
 
 /**
- * A sweep is one reading of all machines of a site. In a large region a sweep takes minutes, while the site's polls continue. If a poll reads a
- * machine during a sweep, the poll's reading is newer than the sweep's.
+ * A sweep is one reading of all machines of a site. In a large MAAS region the reading of all machines takes minutes, while the site's polls
+ * continue. If a poll reads a machine during a reading of all machines of the site, the poll's reading of this machine is the newer one.
  */
 export class Sweep {
   readonly requestedAt: Date | null;
   readonly beganAt = performance.now();
   readonly #ended: Promise<void>;
   #end: SweepEnd | null = null;
-  /** The machines that the sweep's list lacks and that the hub must still read directly; null until the sweep's list was stored. */
+  /**
+   * The machines that a reading of all machines did not find and that the hub must still read directly; null until the list of found machines was
+   * stored.
+   */
   toConfirm: readonly string[] | null = null;
 
   private constructor(list: Promise<SweptList>, requestedAt: Date | null) {
@@ -39,8 +42,8 @@ export class Sweep {
   }
 
   /**
-   * Begins a sweep of all machines of a site, and waits at most `patienceMs` for its end. If MAAS needs more than `patienceMs` to list all machines,
-   * a later poll uses the list.
+   * Begins to read all machines of a site from MAAS, and waits at most `patienceMs` for the end. If MAAS needs more than `patienceMs` to list all
+   * machines, a later poll uses the list.
    */
   static async begin(
     db: Db,

@@ -19,7 +19,7 @@ export interface WatcherOptions {
   readonly db: Db;
   readonly inTx: InTx;
   readonly hubId: string;
-  /** The argument `signal` ends the client's requests to MAAS when the watcher closes. */
+  /** The argument `signal` ends the client's requests to MAAS when the hub stops polling the site. */
   readonly clientFor: (siteId: SiteId, signal: AbortSignal) => Promise<MaasPort>;
   readonly log: Log;
   readonly pollIntervalMs: number;
@@ -28,7 +28,7 @@ export interface WatcherOptions {
    * The time in milliseconds between MAAS's last list of machines and the hub's request for the next list of machine ids; four minutes by default.
    */
   readonly rollCallMs?: number;
-  /** The watcher calls `onPolled` after each stored poll, while this hub watches the site. */
+  /** The hub calls `onPolled` after each poll of a site's MAAS region whose results it has stored, but not if another hub has taken the site over. */
   readonly onPolled?: (poll: SitePollResult) => Promise<void>;
 }
 export interface SitePollResult extends PollResult {
@@ -46,16 +46,16 @@ export interface Watcher {
  * of the lease.
  */
 const LEASE_SECONDS = 3;
-/** Three times during a lease, the watcher renews its leases and searches the database for new sites and for requested polls. */
+/** Three times during a lease, the hub renews its leases of sites and searches the database for new sites and for requested polls. */
 const KEEP_EVERY_MS = 1_000;
 const LEAST_KEEP_MS = 100;
 /** The largest random delay in milliseconds, so that hubs which wait for the same lease do not try to take it at the same moment. */
 const SPREAD_MS = 50;
 
 /**
- * Runs one loop for each site that this hub watches. The loops of the sites are independent, so a site that is down never slows another site
- * (lifecycle 6.3). Each second a hub reads from the database when the leases of other hubs expire, and it tries to take the lease of a site as soon
- * as this lease expires.
+ * Runs one polling loop for each site that this hub watches. The polling loops of the sites are independent, so a site whose MAAS does not answer
+ * never slows another site (lifecycle 6.3). Each second a hub reads from the database when the leases of other hubs expire, and it tries to take the
+ * lease of a site as soon as this lease expires.
  */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { db, hubId, log } = options;
@@ -64,8 +64,8 @@ export function startWatcher(options: WatcherOptions): Watcher {
   const closing = new Set<Promise<void>>();
   const drop = (siteId: SiteId, loop: SiteLoop): void => {
     loops.delete(siteId);
-    // Closing a site's loop also ends a poll of the site that hangs. The watcher does not wait for the end of a site's loop before it renews the
-    // leases of the other sites.
+    // Closing a site's polling loop aborts a poll of the site that hangs. The hub renews the leases of other sites without waiting until the polling
+    // of a dropped site has ended.
     const closed = loop.close().finally(() => closing.delete(closed));
     closing.add(closed);
   };
@@ -102,7 +102,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   };
 }
 
-/** Polls one site while this hub holds its lease, which the watcher renews. */
+/** Polls the MAAS region of one site again and again while this hub holds the site's lease, which `startWatcher` renews. */
 class SiteLoop {
   readonly #options: WatcherOptions;
   readonly #siteId: SiteId;
@@ -126,8 +126,8 @@ class SiteLoop {
   }
 
   /**
-   * Wakes the site's loop if it rests and the database holds a request for a poll. While a poll of the site runs, `wakeIfAtRest` does nothing,
-   * because the running poll or the next one serves the request for a poll.
+   * Ends the pause before the site's next poll, because the database holds a request for a poll. While a poll of the site runs, `wakeIfAtRest` does
+   * nothing, because the running poll or the next one serves the request for a poll.
    */
   wakeIfAtRest(): void {
     if (this.#rung !== null) this.wake();
@@ -160,8 +160,8 @@ class SiteLoop {
   async #poll(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // A changed fence of a site's watch means that another hub has polled the site since this hub's last poll. If the fence has changed, the MAAS
-    // events that this hub remembers may be older than the cursor.
+    // A changed fencing number of a site's lease means that another hub has polled the site since this hub's last poll. If another hub has polled the
+    // site since this hub's last poll, the MAAS events that this hub remembers may be older than the stored cursor, so it forgets them.
     if (watch.fence !== this.#fence) this.#memory = emptyMemory();
     this.#fence = watch.fence;
     try {
@@ -178,7 +178,7 @@ class SiteLoop {
       return pollIntervalMs;
     } catch (error) {
       if (!(error instanceof MaasError) && !(error instanceof SecretError)) throw error;
-      // A closing watcher aborts its polls, and an aborted poll is not an error of the site.
+      // When the hub stops its polling of a site, it aborts the running poll, and an aborted poll is not an error of the site.
       if (this.#stop.signal.aborted) return 0;
       sitePolls.add({ result: "failed" });
       const failures = await recordFailedPoll(db, this.#siteId, watch.fence, error.code);

@@ -83,8 +83,8 @@ export const isAway = (error: unknown): boolean => retryOf(error) === "until_dea
 export const isFinal = (error: unknown): boolean => retryOf(error) === "never";
 
 /**
- * MAAS may still carry out a call that MAAS did not answer in time. After an unanswered call to MAAS, the stage pauses, and observes before it
- * repeats the call (decision M13).
+ * MAAS may still carry out a call that MAAS did not answer in time. After a call that MAAS did not answer, the stage pauses, and reads the present
+ * state before it repeats the call (decision M13).
  */
 function pauseAfter(error: MaasError): number | null {
   const unanswered = error.outcomeUnknown && (error.code === "timeout" || error.code === "unreachable");

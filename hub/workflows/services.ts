@@ -42,8 +42,8 @@ export interface WorkflowServices {
 }
 
 /**
- * Opens a transaction for writes that a stage must commit before the stage acts outside the hub. If the run has lost its lease, `inFencedTx` writes
- * nothing, because another hub may already run the workflow.
+ * Opens a transaction for writes that a stage must commit before the stage acts outside the hub. If the run of the stage has lost its lease,
+ * `inFencedTx` writes nothing, because another hub may already run the workflow.
  */
 export async function inFencedTx<T>(
   context: Pick<StageRun<unknown, unknown>, "workflowId" | "fence"> & {

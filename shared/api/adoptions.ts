@@ -78,7 +78,7 @@ export const AdoptionCreated = z.strictObject({
   plan: z.boolean(),
   /** The number of machines that the request named or that its filter matches. */
   matched: z.int(),
-  /** The number of machines that became nodes, or that would become nodes in the answer to a request with `plan`. */
+  /** The number of machines that became nodes, or that would become nodes in the answer to a dry run (`plan`). */
   adopted: z.int(),
   /** The number of machines that were nodes already, so that the request changed nothing about them. */
   existing: z.int(),
@@ -90,7 +90,7 @@ export const AdoptionCreated = z.strictObject({
       system_id: z.string().nullable(),
       hostname: z.string().nullable(),
       outcome: z.enum(["adopted", "exists", "refused"]),
-      /** `node_id` is null for a machine that is refused, and in the answer to a request with `plan` also for a machine that would be adopted. */
+      /** `node_id` is null for a machine that is refused, and in the answer to a dry run (`plan`) also for a machine that would be adopted. */
       node_id: NodeId.nullable(),
       node_status: NodeStatus.nullable(),
       /** Adoption compares no GPUs, because MAAS names none. `gpus` is null for a machine that is a node already or that Muster does not know. */
@@ -152,7 +152,7 @@ export type MachineBinding = z.output<typeof MachineBinding>;
 export const MachineBound = z.strictObject({
   node_id: NodeId,
   plan: z.boolean(),
-  /** The outcome `refused` occurs only in the answer to a request with `plan`, because the hub answers any other refused request with an error. */
+  /** The outcome `refused` occurs only in the answer to a dry run (`plan`), because the hub answers any other refused request with an error. */
   outcome: z.enum(["bound", "exists", "refused"]),
   maas_system_id: z.string(),
   /** How the GPUs that the agent reported compare with the node's SKU; null if the hub did not compare them. */

@@ -43,7 +43,7 @@ const TwoKinds = "give the keys themselves, or name stored keys and groups, and 
 
 type NamedKeys = Readonly<Record<"ssh_keys" | "ssh_key_ids" | "ssh_key_group_ids", readonly unknown[]>>;
 
-/** An account gets the keys of its request, or those of stored keys and groups, and never both. */
+/** A tenant's account gets either the SSH keys that the request contains, or those of stored keys and groups, and never both. */
 export function mustNameKeys({ ssh_keys, ssh_key_ids, ssh_key_group_ids }: NamedKeys, context: z.RefinementCtx): void {
   const stored = ssh_key_ids.length + ssh_key_group_ids.length > 0;
   if (stored === ssh_keys.length > 0)
@@ -144,7 +144,10 @@ export const AllocationDetail = z.strictObject({
   ssh_keys: z.array(z.string()),
   ssh_key_ids: z.array(SshKeyId),
   ssh_key_group_ids: z.array(SshKeyGroupId),
-  /** Whether the account has the keys that the allocation names; null if the request gave the keys themselves, which never change. */
+  /**
+   * Whether the tenant's account has the stored SSH keys that the allocation names; null if the request contained the keys themselves, which never
+   * change.
+   */
   key_sync: z.strictObject({ status: KeySyncStatus, reason: z.string().nullable() }).nullable(),
 });
 export type AllocationDetail = z.output<typeof AllocationDetail>;
@@ -153,7 +156,7 @@ export const NodeAllocation = z.strictObject({ id: AllocationId, tenant: z.strin
 
 /**
  * The release of an allocation may say that the machine is faulty, and the release of a repairer's allocation may say how the repair ended. The names
- * of the fields come from NVIDIA NICo's API (repair 1).
+ * of the fields in a request to release an allocation come from NVIDIA NICo's API (repair 1).
  */
 export const AllocationRelease = z.strictObject({
   reason: Reason,

@@ -19,7 +19,8 @@ export const ApprovalId = z.uuid().brand<"ApprovalId">();
 export type ApprovalId = z.output<typeof ApprovalId>;
 
 /**
- * The profiles because of which a request needs the approval of a second person, each with the entry of its `second_person` that the request touches.
+ * The profiles because of which a request needs the approval of a second person, each with the kind of action in the profile's `second_person` to
+ * which the request belongs.
  */
 export const Because = z.array(z.strictObject({ entry: SecondPerson, profile: z.string() }));
 export type Because = z.output<typeof Because>;

@@ -43,7 +43,7 @@ const MOST_VERIFIED = 50_000;
 export const AuditVerifyQuery = z.strictObject({
   after: z.coerce.number().int().min(0).max(INT4_MAX).default(0),
   limit: z.coerce.number().int().min(1).max(MOST_VERIFIED).default(20_000),
-  /** A head of the chain that the caller kept, as `sequence:sha256`. */
+  /** An end (head) of the audit's hash chain that the caller recorded earlier, as `sequence:sha256`. */
   head: z
     .string()
     .regex(/^[1-9]\d{0,14}:[0-9a-f]{64}$/, "must be sequence:sha256, as a verification shows it")
@@ -56,7 +56,7 @@ const ChainPoint = z.strictObject({ sequence: z.int().min(0), entry_sha256: z.st
 export const AuditVerification = z.strictObject({
   /** How many audit entries the hub has read and checked. */
   entries: z.int(),
-  /** The last audit entry of the verified part. */
+  /** The last audit entry in the verified part of the audit's hash chain. */
   through: ChainPoint,
   /** True if the verified part reaches the end of the audit's hash chain; otherwise the next part to verify begins after `through.sequence`. */
   complete: z.boolean(),

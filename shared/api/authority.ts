@@ -14,7 +14,7 @@ const keys = {
 
 export const Authority = z.strictObject({
   generation: z.int(),
-  /** The hub numbers its statements about its own keys; `sequence` is the number of the newest statement for hosts. */
+  /** The hub announces its own keys to hosts in numbered statements; `sequence` is the number of the newest statement. */
   sequence: z.int(),
   current: z.strictObject(keys),
   /** The generation of hub keys that the hub has announced to hosts but does not use yet. */

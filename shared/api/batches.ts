@@ -14,7 +14,7 @@ export type BatchKind = (typeof BATCH_KINDS)[number];
 
 /** The upper limit of `stop_after_failures` is the largest number of hosts in a batch of any kind. */
 const MOST_FAILURES = 2000;
-/** The field `stop_after_failures` belongs to the requests for both kinds of batches. */
+/** The field `stop_after_failures` belongs to the requests for batches of onboardings and to those for batches of decommissions. */
 export const stopAfterFailures = z
   .int()
   .min(1)
@@ -49,7 +49,7 @@ export const DecommissionBatchCreate = z
 export type DecommissionBatchCreate = z.output<typeof DecommissionBatchCreate>;
 
 export const DecommissionBatchCreated = z.strictObject({
-  /** `batch_id` is null in the answer to a request with `plan`. */
+  /** `batch_id` is null in the answer to a dry run (`plan`). */
   batch_id: BatchId.nullable(),
   mode: z.enum(DECOMMISSION_MODES),
   matched: z.int(),
@@ -61,7 +61,7 @@ export const DecommissionBatchCreated = z.strictObject({
       hostname: Hostname,
       node_id: NodeId,
       node_status: NodeStatus,
-      /** `decommission_id` is null in the answer to a request with `plan`. */
+      /** `decommission_id` is null in the answer to a dry run (`plan`). */
       decommission_id: WorkflowId.nullable(),
       warning: z.string().nullable(),
     }),

@@ -102,7 +102,10 @@ export const DecommissionCreated = z.strictObject({
   node_id: NodeId,
   mode: z.enum(DECOMMISSION_MODES),
   status: WorkflowStatus,
-  /** An effect of the decommission that the caller of the API may not expect. `warning` is null if the decommission has no unexpected effect. */
+  /**
+   * An effect of the decommission that the caller of the API may not expect. `warning` of a decommission is null if the decommission has no
+   * unexpected effect.
+   */
   warning: z.string().nullable(),
 });
 export type DecommissionCreated = z.output<typeof DecommissionCreated>;

@@ -57,7 +57,10 @@ const ABOUT_HOST = {
     .default(1_800),
 };
 
-/** The begin of an attempt. If the hub has no node of this hostname at the site, the request to begin an attempt creates the node. */
+/**
+ * The begin of an attempt. If the site has no node with the hostname in the request, the request to begin an attempt to provision a host creates the
+ * node.
+ */
 export const ExternalBegin = z.strictObject({
   ...ABOUT_HOST,
   lease_seconds: z.int().min(60).max(86_400).describe("The longest silence of the external system").default(900),
@@ -106,7 +109,10 @@ export const ExternalAttempt = z.strictObject({
   changed_at: Timestamp,
   /** Until when the external system must send its next report about the attempt; null if the attempt waits for no report. */
   lease_expires_at: Timestamp.nullable(),
-  /** Until when the attempt waits for its completion, or the host for its readiness; null if nothing waits. */
+  /**
+   * Until when an external attempt to provision a host waits for its completion, or after the completion for the host's readiness; null if the
+   * attempt waits for neither.
+   */
   deadline_at: Timestamp.nullable(),
   provisioned_at: Timestamp.nullable(),
   facts: ExternalFacts.nullable(),

@@ -14,21 +14,21 @@ import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
 
 /**
- * A health override says what is wrong with a node until a person removes it, its time is over, or its cause is gone (decisions M9 and H1). Each source
- * has at most one health override of a node.
+ * A health override says what is wrong with a node until a person removes it, its time is over, or its cause is gone (decisions M9 and H1). Each
+ * source has at most one health override of a node.
  */
 export const HealthOverride = z.strictObject({
   source: z.string(),
   target: z.string().nullable(),
   reason: z.string(),
   /**
-   * `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it, or `restore`
-   * for an override after a restore of the database, or `repair:` and the id of the repair case that set it.
+   * The origin of the health override: `operator:` and the name of the operator who set it, `operation:` and the id of the operation that set it,
+   * `restore` after a restore of the database, or `repair:` and the id of the repair case that set it.
    */
   set_by: z.string(),
   /**
-   * The weakest kind of disk erase that lifts the health override; evidence of a stronger erase lifts the override too. `erase` is null if no erase
-   * lifts the health override.
+   * The weakest kind of disk erase that lifts the health override; evidence of a stronger erase lifts the override too. `needed_erase` of a health
+   * override is null if no disk erase lifts the override.
    */
   needed_erase: z.enum(["quick", "secure"]).nullable(),
   since: Timestamp,

@@ -7,8 +7,8 @@ import { PowerAction } from "./power.ts";
 import { Timestamp } from "./values.ts";
 
 /**
- * The statuses of an instance, which is what a tenant sees of an allocation. The names of the statuses are those of NVIDIA NICo; only `Stopped` is
- * Muster's own.
+ * The statuses of an instance, which is what a tenant sees of an allocation. The names of an instance's statuses are those of NVIDIA NICo; only
+ * `Stopped` is Muster's own.
  */
 export const INSTANCE_STATUSES = [
   "Pending",
@@ -23,7 +23,7 @@ export const INSTANCE_STATUSES = [
 export const InstanceStatus = z.enum(INSTANCE_STATUSES);
 export type InstanceStatus = z.output<typeof InstanceStatus>;
 
-/** An open allocation as its tenant sees it. The hub computes the instance's status at each request and stores the status nowhere. */
+/** An open allocation as its tenant sees it. The hub computes the status of a tenant's instance at each request, and stores it nowhere. */
 export const Instance = z.strictObject({
   /** The id of the allocation, which stays the same when the host is installed again. */
   id: AllocationId,
@@ -32,7 +32,7 @@ export const Instance = z.strictObject({
   node_id: NodeId,
   hostname: z.string(),
   status: InstanceStatus,
-  /** Why the instance has its status, for its tenant. */
+  /** The reason for the status of a tenant's instance, as a sentence for the tenant. */
   status_reason: z.string(),
   /** The next action if the status of the instance calls for one, for example a verb that the tenant may use. */
   next_action: z.string().nullable(),
@@ -54,7 +54,7 @@ export const Instance = z.strictObject({
 });
 export const InstanceDetail = z.strictObject({ ...Instance.shape, ssh_keys: z.array(z.string()) });
 
-/** A change of an instance. The labels in the request replace all labels that the instance has. */
+/** A change of an instance. The labels in a request to change a tenant's instance replace all labels that the instance has. */
 export const InstancePatch = z.strictObject({ labels: Labels });
 
 /** A request to install the host of an instance anew. */

@@ -57,7 +57,7 @@ export const NOWHERE: NodeLocation = { room: null, rack: null, unit: null };
 /** The largest number of hosts whose locations one request may set. */
 const MOST_HOSTS = 1000;
 
-/** The locations of many hosts of one site, named by their hostnames, as a list of racks has them. */
+/** The places (room, rack, unit) of many hosts of one site, each host named by its hostname. */
 export const LocationsSet = z
   .strictObject({
     site_id: SiteId,
@@ -90,7 +90,7 @@ export const LocationsWritten = z.strictObject({
   results: z.array(
     z.strictObject({
       hostname: Hostname,
-      /** `node_id` is null if the site has no node with the hostname. */
+      /** `node_id` is null if the site has no node with the given hostname. */
       node_id: NodeId.nullable(),
       refused_because: z.string().nullable(),
     }),

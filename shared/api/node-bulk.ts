@@ -8,7 +8,10 @@ import { Rack, Room } from "./locations.ts";
 import { BatchRefusal, mustSelect, RefusalGroup, selection } from "./node-selection.ts";
 import { Hostname } from "./values.ts";
 
-/** What a request does to each of the selected nodes at once; work that takes time is a batch of decommissions instead. */
+/**
+ * What a bulk request does at once to each of the selected nodes, for example cordon them; for work that takes time, such as a cleaning, the API has
+ * batches of decommissions.
+ */
 const BulkAction = z.discriminatedUnion("verb", [
   z.strictObject({
     verb: z.enum(["cordon", "uncordon", "quarantine", "lift_quarantine", "activate"]),
@@ -32,7 +35,7 @@ const BulkAction = z.discriminatedUnion("verb", [
 ]);
 export type BulkAction = z.output<typeof BulkAction>;
 
-/** The request for one verb on many nodes of a site. */
+/** The request to do one thing, for example to cordon, to many nodes of a site. */
 export const NodeBulkCreate = z
   .strictObject({
     site_id: SiteId,
@@ -44,8 +47,8 @@ export type NodeBulkCreate = z.output<typeof NodeBulkCreate>;
 
 const Facts = z.record(z.string(), z.union([z.string(), z.int(), z.null()]));
 /**
- * The values of a node that the request changes, such as its status: `prior` before the change, `expected` after it. If the node already is as the
- * request wants it, `prior` equals `expected`.
+ * The values of a node that the request changes, such as its status: `prior` before the change, `expected` after it. If a node already is as the
+ * request wants it, its values before and after the change (`prior` and `expected`) are equal.
  */
 export const NodeChange = z.strictObject({ prior: Facts, expected: Facts });
 export type NodeChange = z.output<typeof NodeChange>;
@@ -57,7 +60,9 @@ export const NodeBulkResult = z.strictObject({
   matched: z.int(),
   applied: z.int(),
   refused: z.int().meta(countsFailures),
-  /** The nodes to which the verb applied or, with `plan`, would apply, each with its status before and with what changes. */
+  /**
+   * The nodes that the bulk request changed or, with `plan: true`, would change: each with its status before the change, and with the changed values.
+   */
   nodes: z.array(z.strictObject({ node_id: NodeId, hostname: Hostname, node_status: NodeStatus, ...NodeChange.shape })),
   refused_by: z.array(RefusalGroup),
   refusals: z.array(BatchRefusal),

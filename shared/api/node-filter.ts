@@ -64,10 +64,10 @@ const SORTS = [...SORTED_BY, ...SORTED_BY.map((key) => `-${key}` as const)] as c
 export type NodeSort = (typeof SORTS)[number];
 export const NodeSort = z.enum(SORTS).describe("The order of the list; a minus before the name reverses it");
 
-/** The values of a facet are sorted by their counts, the most frequent first. */
+/** A facet is a field of nodes for which the API counts the nodes with each value; the most frequent value is first. */
 const Facet = z.strictObject({
   values: z.array(z.strictObject({ value: z.string(), count: z.int() })),
-  /** The number of further values of the facet, which the answer leaves out. */
+  /** The number of values of the facet (a field by which nodes are counted) that the API's answer leaves out. */
   more: z.int(),
 });
 
@@ -84,8 +84,8 @@ export const FACETS = [
 export type FacetName = (typeof FACETS)[number];
 
 /**
- * For each value of each facet, the number of nodes that the list of nodes would have with this value in place of the facet's own filter, and with all
- * other filters of the request.
+ * For each value of each facet (a field by which nodes are counted), the number of nodes that the list of nodes would have if the request filtered
+ * this field by this value and kept its other filters.
  */
 export const NodeFacets = z.strictObject({
   /** The number of nodes that match all filters of the request. */

@@ -9,18 +9,18 @@ import { SkuId } from "./sites.ts";
 import { Hostname, HostnamePrefix, IpAddress } from "./values.ts";
 
 /**
- * The largest number of nodes that one request selects. The hub locks all nodes of a batch of decommissions in one transaction. Until that
- * transaction ends, clients of the event stream see no newer events.
+ * The largest number of nodes that one request selects. The hub locks all nodes of a batch of decommissions in one transaction. Until the transaction
+ * that begins a batch of decommissions ends, clients of the event stream see no newer events.
  */
 export const MOST_NODES = 1000;
 
 const MOST_VALUES = 20;
-/** One value, or a list of values; a node matches if it has one of them. */
+/** A field of the node filter that has one value or a list of values; a node matches the field if the node has one of these values. */
 const oneOrList = <T extends z.ZodType>(item: T) => z.union([item, z.array(item).min(1).max(MOST_VALUES)]);
 
 /**
- * A request takes the nodes of its site that match every field of the filter; a field that is absent excludes no node. Each field of the filter means
- * the same as the query parameter of that name in the list of nodes.
+ * A request takes the nodes of its site that match every field of the filter; a field that is absent excludes no node. Each field of the node filter
+ * in a request means the same as the query parameter of that name in the API's list of nodes.
  */
 export const NodeFilter = z.strictObject({
   status: oneOrList(NodeStatus).describe("Without it, nodes of every status except deleted").optional(),
@@ -74,14 +74,17 @@ export function mustSelect(
 /** A node that a request selected but that refuses what the request asks for, with the error that a request for this node alone would get. */
 export const BatchRefusal = z.strictObject({
   node_id: NodeId,
-  /** `hostname` is null if the site has no node with the id. */
+  /** `hostname` is null if the site has no node with the given id. */
   hostname: Hostname.nullable(),
   error_code: z.enum(Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]]),
   message: z.string(),
 });
 export type BatchRefusal = z.output<typeof BatchRefusal>;
 
-/** The refused nodes of one reason. In the text of the reason, `<host>` and `<id>` replace the hostnames and ids, which differ from node to node. */
+/**
+ * The refused nodes of one reason. In the reason why nodes refused a bulk request, `<host>` and `<id>` replace the hostnames and ids, which differ
+ * from node to node.
+ */
 export const RefusalGroup = z.strictObject({
   error_code: z.enum(Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]]),
   reason: z.string(),

@@ -25,7 +25,7 @@ const NodeCondition = z.strictObject({
   generation: z.int(),
   source: z.string(),
   observed_at: Timestamp,
-  /** When the newest report arrived, and when the condition got its status, both by the database's clock. */
+  /** When the newest report of the condition reached the hub, and when the condition got its present status, both by the database's clock. */
   received_at: Timestamp,
   changed_at: Timestamp,
   expires_at: Timestamp.nullable(),
@@ -44,7 +44,7 @@ export const NodeSummary = z.strictObject({
   sku_id: z.string(),
   gpus_total: z.int(),
   status: NodeStatus,
-  /** The hub computes `schedulable` and never stores it (architecture 3). */
+  /** The hub computes a node's field `schedulable` when it needs it, and never stores it (architecture 3). */
   schedulable: z.boolean(),
   unschedulable_reasons: z.array(z.string()),
   /** The owner of a cordon is `operation:<id>` or `operator:<name>`. */
@@ -55,7 +55,7 @@ export const NodeSummary = z.strictObject({
   onboarding_mode: z.enum(ONBOARDING_MODES),
   provisioned_by: z.enum(PROVISIONERS),
   network_owned_by: z.enum(NETWORK_OWNERS),
-  /** False for a host on which no agent runs, so that other sources report its conditions. */
+  /** `runs_agent` is false for a host on which no agent runs, so that other sources than an agent report its conditions. */
   runs_agent: z.boolean(),
   maas_system_id: z.string().nullable(),
   generation: z.int(),
@@ -106,7 +106,10 @@ const LackingCondition = z.strictObject({
   reason: z.string().nullable(),
   message: z.string(),
   since: Timestamp,
-  /** The time after which a missing condition is overdue, or a flapping condition counts again; null if only a report can change the condition. */
+  /**
+   * The time after which the hub judges the condition anew although no report came: a missing condition is then overdue, and a flapping condition is
+   * stable; null if only a report can change the condition.
+   */
   until: Timestamp.nullable(),
   next_action: z.string(),
 });
@@ -114,7 +117,10 @@ const LackingCondition = z.strictObject({
 /** Whether the node's conditions let it take work. A ready node may still be cordoned, allocated or out of service, as `schedulable` says. */
 const NodeReadiness = z.strictObject({
   ready: z.boolean(),
-  /** The readiness policy of the node's profile. For a node without a profile, `groups` is empty, and `profile_id` and `profile_name` are null. */
+  /**
+   * The readiness policy of the node's profile. For a node without a profile, `groups` of the readiness policy is empty, and `profile_id` and
+   * `profile_name` are null.
+   */
   policy: z.strictObject({
     profile_id: ProfileId.nullable(),
     profile_name: z.string().nullable(),
@@ -130,7 +136,10 @@ export const NodeDetail = z.strictObject({
   conditions: z.array(NodeCondition),
   health_overrides: z.array(HealthOverride),
   inventory: Inventory.nullable(),
-  /** The node's baseline is the snapshot of the host from before the first tenant. Without a baseline, no turnover can find the node clean. */
+  /**
+   * The node's baseline is the snapshot of the host from before the first tenant. Without such a snapshot from before the first tenant (baseline),
+   * the hub never judges the node clean after a tenant.
+   */
   baseline: BaselineState,
   /** The node's adoption; null for a node that an onboarding made, or that belongs to no machine in MAAS. */
   adoption: NodeAdoption.nullable(),
@@ -142,7 +151,7 @@ export const NodeDetail = z.strictObject({
       last_sync: Timestamp.nullable(),
       next_sync: Timestamp.nullable(),
       observed_at: Timestamp,
-      /** What identifies the machine's hardware and its place in MAAS; null if the row is of an older hub that did not read it. */
+      /** What identifies the machine's hardware and its place in MAAS; null if an older hub, which did not read these values, stored the machine. */
       hardware: z
         .strictObject({
           uuid: z.string().nullable(),

@@ -7,8 +7,10 @@ import { Timestamp } from "./values.ts";
 /**
  * What an operation did during a segment, which is a part of the time of one stage.
  * - `working`: a hub or a host carried out the stage.
- * - `waiting`: the stage waited for MAAS, the agent, an unavailable service, or its turn. `reason` of a `waiting` segment says for what it waited.
- * - `retrying`: the stage had failed, and the hub was about to repeat it or repeated it. `reason` of a `retrying` segment is the failure.
+ * - `waiting`: the stage waited for MAAS, the agent, an unavailable service, or its turn. The field `reason` of a `waiting` segment names what the
+ *   stage waited for.
+ * - `retrying`: the stage had failed, and the hub was about to repeat it or repeated it. The field `reason` of a `retrying` segment names the failure
+ *   of the stage.
  * - `undoing`: the hub undid what the stage had done.
  * - `stopped`: the stage had failed for good, and the operation waited for a person.
  */
@@ -24,7 +26,7 @@ const TimelineSegment = z.strictObject({
   reason: z.string().nullable(),
 });
 
-/** How a stage stands: `expected` has not begun yet, `undone` was carried out and then undone. */
+/** The state of a stage in an operation's timeline: an `expected` stage has not begun yet, an `undone` stage was carried out and then undone. */
 const TIMELINE_STATES = ["expected", "under_way", "succeeded", "skipped", "returned", "failed", "undone"] as const;
 
 const UsualDuration = z.strictObject({
@@ -50,7 +52,10 @@ export const TimelineStage = z.strictObject({
 });
 export type TimelineStage = z.output<typeof TimelineStage>;
 
-/** An operation's stages with the time that each of them took, in the order in which the operation entered them, and the stages that are still to come. */
+/**
+ * An operation's stages with the time that each of them took, in the order in which the operation entered them, and the stages that are still to
+ * come.
+ */
 export const OperationTimeline = z.strictObject({
   operation_id: WorkflowId,
   kind: OperationKind,
@@ -60,12 +65,12 @@ export const OperationTimeline = z.strictObject({
   hostname: z.string(),
   requested_at: Timestamp,
   completed_at: Timestamp.nullable(),
-  /** The time of the answer by the clock of the database; with it, a client measures how long a segment without an end has lasted. */
+  /** The database's time when the hub answers; with it, a client measures how long the segment that has not ended has lasted. */
   now: Timestamp,
   stages: z.array(TimelineStage),
   /** Seconds that the stage under way and the expected stages usually still take; null if unknown, or if the operation does not go on by itself. */
   usual_seconds_left: z.number().nullable(),
-  /** True if the history was too long, so that the answer lacks its oldest events. */
+  /** True if the operation's history was too long, so that the API's answer lacks the oldest events. */
   cut: z.boolean(),
 });
 export type OperationTimeline = z.output<typeof OperationTimeline>;

@@ -11,7 +11,10 @@ export const OverviewHistoryQuery = z.strictObject({
   site_id: SiteId.describe("Only the nodes and operations of this site").optional(),
 });
 
-/** How the fleet stood in the past, at even steps of time. A time at which no hub ran, so that nobody counted the nodes, has no point. */
+/**
+ * The state of the fleet in the past, at times that lie equally far apart. A time at which no hub ran, so that nobody counted the nodes, has no
+ * point.
+ */
 export const OverviewHistory = z.strictObject({
   /** Seconds between two points. */
   step_seconds: z.int(),
@@ -23,7 +26,7 @@ export const OverviewHistory = z.strictObject({
       nodes: z.partialRecord(NodeStatus, z.int()),
       /** The number of nodes that could take a tenant to whom the allocation gives no root rights. */
       schedulable: z.int(),
-      /** The number of failed operations, which waited for a person. */
+      /** The number of failed operations that waited for a person at the time of the point. */
       waiting: z.int(),
     }),
   ),

@@ -37,9 +37,12 @@ export const Overview = z.strictObject({
       examples: z.array(NamedOperation),
     }),
   ),
-  /** The number of further groups of failed operations, which the answer leaves out. */
+  /** The number of further groups of failed operations that the overview leaves out. */
   more_waiting: z.int(),
-  /** Operations whose stage has used more than 80 % of the time until its deadline. The operation with the nearest deadline is first. */
+  /**
+   * Operations whose stage has used more than 80 % of the time until its deadline. Among the operations that are near their stage's deadline, the one
+   * with the nearest deadline is first.
+   */
   slow: z.strictObject({ count: z.int(), operations: z.array(OperationSummary) }),
   /** Drift that no person has acknowledged yet. */
   drift: z.array(z.strictObject({ rule: DriftRule, severity: DriftSeverity, count: z.int() })),

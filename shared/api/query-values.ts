@@ -2,7 +2,10 @@ import { z } from "zod";
 
 const MOST_VALUES = 20;
 
-/** A query parameter with one value or several values, which commas separate. The query parameter matches an item that has one of the values. */
+/**
+ * A query parameter with one value or several values, which commas separate. If a query parameter of a list has several values, the list contains the
+ * objects that have one of them.
+ */
 export const oneOrMore = <T>(item: z.ZodType<T, string>, what: string) =>
   z
     .string()

@@ -26,7 +26,7 @@ export const Breaker = z.strictObject({
   moved: z.int(),
   move_limit: z.int(),
   in_service: z.int(),
-  /** Some of the nodes whose change of status the tripped breaker prevented. */
+  /** Some of the nodes whose change of status the breaker prevented when it tripped. */
   node_ids: z.array(NodeId),
   accept_until: Timestamp.nullable(),
   reset_at: Timestamp.nullable(),
@@ -46,8 +46,8 @@ export const ReconciliationStatus = z.strictObject({
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
       /**
-       * How many machines of the site the watcher found but could not read in its last sweep. If the hub cannot read a machine in MAAS, the hub
-       * treats the machine neither as changed nor as deleted.
+       * How many machines of the site the hub found in MAAS but could not read, when it last read all machines of the site. If the hub cannot read a
+       * machine in MAAS, the hub treats the machine neither as changed nor as deleted.
        */
       unreadable_machines: z.int(),
       /** How many polls of the site have failed since the last successful poll. */

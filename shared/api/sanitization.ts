@@ -42,8 +42,8 @@ export type SanitizationHead = z.output<typeof SanitizationHead>;
 export const VALIDATION_RESULTS = ["accepted", "rejected"] as const;
 
 /**
- * The finding of a person who validated a sanitization record. A validation is not a part of the record, and changes neither the record nor its
- * verdict.
+ * The finding of a person who validated a sanitization record. A person's validation is not a part of the sanitization record, and changes neither
+ * the record nor its verdict.
  */
 export const SanitizationValidation = z.strictObject({
   id: z.uuid(),

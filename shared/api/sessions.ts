@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Timestamp } from "./values.ts";
 
-/** A session of a browser on the operators' page. The value of the session's cookie is in no answer. */
+/** A session of a browser on the operators' page. No answer of the API contains the value of the session's cookie. */
 export const PageSession = z.strictObject({
   id: z.uuid(),
   name: z.string().describe("The name of the token, or `oidc:` and the name of the person"),

@@ -41,7 +41,7 @@ export const Signal = z.strictObject({
 });
 export type Signal = z.output<typeof Signal>;
 
-/** The hub checks each signal of a list by itself, so that one wrong signal does not keep the hub from accepting the others. */
+/** The hub checks each readiness signal of a request by itself, so that one wrong signal does not keep the hub from accepting the others. */
 export const SignalBatch = z.strictObject({ signals: z.array(z.unknown()).min(1).max(SIGNALS_AT_ONCE) });
 export const SignalBatchCreate = z.strictObject({ signals: z.array(Signal).min(1).max(SIGNALS_AT_ONCE) });
 
@@ -94,7 +94,7 @@ export type SignalResult = z.output<typeof SignalResult>;
 /** The list `results` has the order of the signals in the request. */
 export const SignalsTaken = z.strictObject({ accepted: z.int(), refused: z.int(), results: z.array(SignalResult) });
 
-/** A signal as the hub has stored it. */
+/** A readiness signal of an external system about a node, as the hub has stored it. */
 export const ReceivedSignal = z.strictObject({
   id: z.uuid(),
   sender: z.string(),
@@ -107,7 +107,7 @@ export const ReceivedSignal = z.strictObject({
   boot_id: z.string().nullable(),
   conditions: ForeignReadinessSignal.shape.conditions,
   received_at: Timestamp,
-  /** When the hub decided the signal's outcome; null for a parked signal, which the hub gives up at `parked_until`. */
+  /** When the hub decided what it does with the signal; null for a parked signal, which waits for its node until `parked_until`. */
   decided_at: Timestamp.nullable(),
   parked_until: Timestamp.nullable(),
 });

@@ -153,7 +153,7 @@ export const SiteProbe = z.strictObject({
     z.strictObject({
       name: z.enum(PROBE_CHECKS),
       status: z.enum(["ok", "warning", "failed"]),
-      /** `profile` is null for a check of the site's probe that concerns the whole site. */
+      /** The profile that a check of the site's probe concerns; null for a check that concerns the whole site. */
       profile: z.string().nullable(),
       message: z.string(),
     }),
@@ -163,7 +163,10 @@ export type SiteProbe = z.output<typeof SiteProbe>;
 
 /** What a host of the SKU has at least, besides its GPUs. A host may have more than its SKU says, but not more GPUs. */
 export const SkuHardware = z.strictObject({
-  /** The installed memory. The Linux kernel keeps a part of the memory for itself, so the hub accepts a host that reports up to a tenth less. */
+  /**
+   * The installed memory. The Linux kernel keeps a part of the installed memory for itself, so the hub accepts a host that reports up to a tenth less
+   * memory than its SKU.
+   */
   memory_gib: z.int().min(1).max(1_048_576).exactOptional(),
   disks: z
     .array(z.strictObject({ count: z.int().min(1).max(256), min_gb: z.int().min(1).max(10_000_000) }))
@@ -232,7 +235,7 @@ export const RoceAssignmentUpsert = z.strictObject({
     .max(5000)
     .describe('Rows as {"hostname": "c07u41", "interface": "enp28s0np0", "ipv4_cidr": "172.30.0.1/31"}'),
 });
-/** The list `items` has the order in which the request lists the RoCE rows. */
+/** The list `items` in the answer has the order in which the request lists the RoCE rows (an interface and its IPv4 address each). */
 export const RoceAssignmentWritten = z.strictObject({
   written: z.int(),
   failed: z.int().meta(countsFailures),
@@ -263,8 +266,8 @@ export const PowerOverrideCreate = z.strictObject({
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
 /**
- * A request cannot change the selector of a BMC login override, which says for which host the login is valid. For a second host, an operator creates
- * a second BMC login override.
+ * A request cannot change the selector of a BMC login override, which says for which host the login is valid. A login for the BMC of a second host
+ * needs a second BMC login override.
  */
 export const PowerOverridePatch = z
   .strictObject({

@@ -26,7 +26,7 @@ export const SshKeyCreate = z.strictObject({
 
 export const SshKeyPatch = z.strictObject({ name: Name });
 
-/** The list of keys leaves out the keys themselves, because a key may identify a person. */
+/** The API's list of SSH keys does not contain the public keys themselves, because a public key may identify a person. */
 export const SshKey = z.strictObject({
   id: SshKeyId,
   name: z.string(),
@@ -50,7 +50,7 @@ export const SshKeyGroupCreate = z.strictObject({
   site_ids: sites("The sites at which the group may be used; without sites, at every site").optional(),
 });
 
-/** A field with keys or sites in the request replaces the whole list of keys or sites of the group. */
+/** A list of keys or sites in the request replaces the whole list of keys or sites of the SSH key group. */
 export const SshKeyGroupPatch = z.strictObject({
   name: Name.optional(),
   description: Description.optional(),

@@ -7,14 +7,17 @@ import { type PlannedTaskType, TASKS } from "../tasks/index.ts";
 const orderOf = <T extends string, I extends z.ZodType>({ type, input }: { readonly type: T; readonly input: I }) =>
   z.strictObject({ type: z.literal(type), input });
 
-/** The order of a plan names `plan: true` beside the task's input, so that no order without these words is ever an order of a plan. */
+/**
+ * An API request for a plan (what a task would do) has `plan: true` beside the task's input, so that a request without these words never asks for a
+ * plan.
+ */
 const planOf = <T extends PlannedTaskType, I extends z.ZodObject>(type: T, input: I) =>
   z.strictObject({ type: z.literal(type), plan: z.literal(true), input });
 
 /**
- * For each task type that can be planned, an operator may order a plan, which says what the task would do and changes nothing. If `PLANS` lacks a
- * task type that can be planned, the code does not compile. The order of a plan has no secret: the plan of `node.hw_sync_reseed` needs no token of
- * MAAS.
+ * For each task type that can be planned, an operator may order a plan, which says what the task would do and changes nothing. The code does not
+ * compile if the table `PLANS` lacks a task type for which a plan can be ordered. The order of a plan has no secret: the plan of
+ * `node.hw_sync_reseed` needs no token of MAAS.
  */
 const PLANS = {
   "node.drain": planOf("node.drain", TASKS["node.drain"].input.omit({ plan: true })),
@@ -34,7 +37,7 @@ const PLANS = {
     "allocation.revoke_user",
     TASKS["allocation.revoke_user"].input.omit({ plan: true }),
   ),
-  // An operator may also order `terminal.close` itself, with `plan: false`, because the task removes nothing and a second run is harmless.
+  // An operator may order `terminal.close` itself and not only its plan, because the task removes nothing and a second run is harmless.
   "terminal.close": z.strictObject({
     type: z.literal("terminal.close"),
     plan: z.boolean(),
@@ -43,8 +46,8 @@ const PLANS = {
 } satisfies { readonly [T in PlannedTaskType]: z.ZodObject };
 
 /**
- * The tasks that an operator may order by the API: the check of an agent, the close of terminals, and the plan of a task. Any other task that changes
- * a host comes only from the hub's own operations.
+ * The tasks that an operator may order by the API: the check of an agent, the close of terminals, and the plan of a task. Except for
+ * `terminal.close`, every task that changes a host comes only from the hub's own operations.
  */
 export const TaskCreate = z.discriminatedUnion("type", [
   orderOf(TASKS["node.heartbeat_check"]),

@@ -70,7 +70,7 @@ export const Token = z.strictObject({
   last_four: z.string().nullable(),
   created_by: z.string().nullable(),
   created_at: Timestamp,
-  /** Null only for the hub's first token and for tokens that an older version of the hub made. */
+  /** When the token expires; null only for the hub's first token and for tokens that an older version of the hub made. */
   expires_at: Timestamp.nullable(),
   /** The hub writes the last use of a token at most once a minute. */
   last_used_at: Timestamp.nullable(),

@@ -28,7 +28,7 @@ export const fieldErrors = (error: z.ZodError): FieldError[] =>
       : [{ pointer: pointerTo(issue.path), message: issue.message }],
   );
 
-/** `what` names the invalid part of the request, for example "body". */
+/** `what` names the part of the request that is invalid, for example "body". */
 export function validationFailed(what: string, faults: readonly FieldError[], limits: Limits): ApiError {
   const errors = faults.slice(0, limits.errors).map(({ pointer, message }) => ({
     pointer: pointer.slice(0, limits.characters),

@@ -34,7 +34,7 @@ export const workflowProgress = {
   stage_deadline: Timestamp.nullable(),
   /**
    * A verb that the hub accepted while a run of the workflow's stage was under way takes effect after the run. `pending_verb` is null when no
-   * accepted verb waits for the end of a run of the workflow's stage.
+   * accepted verb of an operator waits for the end of a run of the workflow's stage.
    */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),

@@ -8,19 +8,20 @@ import {
   type ResidueTenant,
 } from "./snapshot.ts";
 
-/** The largest number of findings that the judgement of a residue item names. */
+/** The largest number of findings that the judgement of one residue item (a kind of trace of a tenant, for example mounts) names. */
 export const MOST_FOUND = 20;
 
 /**
- * The reasons for which an entry of a residue item is a finding. Compared with the node's baseline, an entry of a residue item is `added`, `changed`
- * or `removed`. A `forbidden` entry may never exist on a clean host; a `tenant` entry is the tenant's own account, group, password or kernel keys.
+ * The reasons why an entry of a residue item, for example one account or one mount, is a finding. An entry is `added`, `changed` or `removed` in
+ * comparison with the node's baseline, the snapshot from before the first tenant. An entry with the reason `forbidden` may never exist on a clean
+ * host; one with the reason `tenant` is the tenant's own account, group, password or kernel keys.
  */
 export type FindingKind = "added" | "changed" | "removed" | "forbidden" | "tenant";
 export interface Finding {
   readonly name: string;
   readonly kind: FindingKind;
 }
-/** `more` is the number of findings that the judgement does not name. */
+/** `more` is the number of a residue item's findings that the hub's judgement of the item does not name. */
 export type ItemJudgement =
   | { readonly state: "clean" }
   | { readonly state: "found"; readonly found: readonly Finding[]; readonly more: number }
@@ -28,16 +29,16 @@ export type ItemJudgement =
 
 export interface ResidueJudgement {
   /**
-   * The verdict about a residue snapshot is the worst judgement of all its residue items. The verdict `found` is worse than `unreadable`, and
-   * `unreadable` is worse than `clean`.
+   * The verdict about what a tenant left on a host is the worst judgement of all residue items in the snapshot of the host. The verdict `found` is
+   * worse than `unreadable`, and `unreadable` is worse than `clean`.
    */
   readonly verdict: ItemJudgement["state"];
   readonly items: Readonly<Record<ResidueItem, ItemJudgement>>;
 }
 
 /**
- * A residue item that is unreadable in the snapshot, or in a baseline that the item needs, is not clean. A residue item whose rule needs a baseline
- * is not clean without a baseline.
+ * A residue item that the agent could not read is not clean; nor is an item unreadable in the baseline, if the item is compared with the baseline.
+ * Without a baseline (the snapshot from before the first tenant), a residue item that is compared with the baseline is not clean.
  */
 export function compareResidue(
   baseline: ResidueSnapshot | null,
@@ -72,7 +73,10 @@ function judge(
 const CLEAN: ItemJudgement = { state: "clean" };
 const unreadable = (reason: string): ItemJudgement => ({ state: "unreadable", reason });
 
-/** True if an entry is the tenant's own account, group, password or kernel keys, which are findings even if the baseline contains the entry. */
+/**
+ * True if an entry of a residue snapshot is the tenant's own account, group, password or kernel keys, which are findings even if the baseline
+ * contains the entry.
+ */
 function isOf(item: ResidueItem, name: string, tenant: ResidueTenant | null): boolean {
   if (tenant === null) return false;
   if (item === "credentials") return name === kernelKeysOf(tenant.uid);
@@ -84,7 +88,10 @@ function judgeForbidden(now: ResidueReading): ItemJudgement {
   return found(now.entries.map(({ name }) => ({ name, kind: "forbidden" })));
 }
 
-/** Returns why the comparison is impossible if the residue item cannot be compared with the baseline. */
+/**
+ * Returns the differences between a residue item and the baseline (the snapshot from before the first tenant), or as text why the two cannot be
+ * compared.
+ */
 function differences(
   rule: keyof typeof REMOVED_COUNTS,
   baseline: ResidueSnapshot | null,
@@ -100,8 +107,8 @@ function differences(
 }
 
 /**
- * For each residue rule, the entries of the baseline that are findings if they are missing in the residue snapshot. An unmounted disk still has its
- * files, but the agent does not read them, so a missing mount of a disk is a finding.
+ * For each rule for residue items: which entries of the baseline (the snapshot from before the first tenant) are findings if the newer snapshot lacks
+ * them. An unmounted disk still has its files, but the agent does not read them, so a missing mount of a disk is a finding.
  */
 const REMOVED_COUNTS = {
   same: () => true,
@@ -127,7 +134,7 @@ function difference(
   return findings;
 }
 
-/** Returns the digest of each entry by the entry's name; several entries of one name count as one entry with all their digests. */
+/** Returns for each name of an entry in a residue snapshot the digests of all entries with this name, joined to one text. */
 function digestsOf(entries: readonly ResidueEntry[]): ReadonlyMap<string, string> {
   const digests = new Map<string, string[]>();
   for (const { name, digest } of entries) digests.set(name, [...(digests.get(name) ?? []), digest].sort());

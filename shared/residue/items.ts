@@ -1,8 +1,9 @@
 /**
- * The rules by which the hub judges the items of a residue snapshot. By the rule `same`, a residue item must have the same entries as in the
- * baseline. By the rule `no_more`, a residue item may have fewer entries than in the baseline, but no new or changed entry. By the rule `disks_stay`,
- * a residue item must meet the rule `no_more`, and no mount of a disk may be missing. By the rule `none`, a residue item must have no entry. By the
- * rule `tenant`, a residue item must have no entry, and the agent reads the item only for a known tenant.
+ * The rules by which the hub judges the items of a residue snapshot, the agent's report of what is on a host after a tenant. The rule `same` demands
+ * that a residue item has the same entries as in the node's baseline, the snapshot from before the first tenant. The rule `no_more` allows a residue
+ * item to have fewer entries than in the node's baseline, but no new or changed entry. The rule `disks_stay` demands the same as `no_more`, and that
+ * no mount of a disk is missing. The rule `none` allows no entry at all in a residue item, for example no process that another one traces. The rule
+ * `tenant` allows no entry, and holds for residue items that the agent reads only if it knows the tenant's account.
  */
 export type ResidueRule = "same" | "no_more" | "disks_stay" | "none" | "tenant";
 
@@ -10,7 +11,7 @@ export interface ResidueItemSpec {
   /** The name that operators see for the residue item. */
   readonly title: string;
   readonly rule: ResidueRule;
-  /** The parts of the host that the agent reads for a residue item. */
+  /** The files and folders of the host that the agent reads for a residue item, for example `/etc/passwd`. */
   readonly reads: string;
 }
 
@@ -242,7 +243,7 @@ export type ResidueItem = keyof typeof RESIDUE_ITEMS;
 export const RESIDUE_ITEM_NAMES = Object.keys(RESIDUE_ITEMS) as readonly ResidueItem[];
 export const ruleOf = (item: ResidueItem): ResidueRule => RESIDUE_ITEMS[item].rule;
 /**
- * The residue items of the rules `same` and `no_more`, which the hub compares with the node's baseline, so that the baseline needs them too. If the
- * baseline of a node lacks one of these residue items, no comparison finds the node's host clean.
+ * The residue items of the rules `same` and `no_more`, which a node's baseline must contain, because the hub compares them with the baseline. If the
+ * baseline of a node lacks a residue item of the rule `same` or `no_more`, no comparison finds the node's host clean.
  */
 export const COMPARED_ITEMS = RESIDUE_ITEM_NAMES.filter((item) => ["same", "no_more"].includes(ruleOf(item)));

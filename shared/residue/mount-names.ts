@@ -1,15 +1,15 @@
 /** Matches the types of file systems that nobody can write to after their creation, and the types that a process serves (FUSE). */
 const NO_DISK = /^(squashfs|erofs|iso9660|cramfs|romfs|fuse.*)$/;
 /**
- * Matches the mount points of the boot loader's disks. An automount may unmount `/boot` or `/efi` while nobody uses the folder, and the residue item
- * `boot_files` contains their files.
+ * Matches the mount points of file systems with the boot loader's files. An automount may unmount `/boot` or `/efi` while nobody uses the folder, and
+ * the residue item `boot_files` contains their files.
  */
 const OF_BOOT = /^[/](boot|efi)([/]|$)/;
 
 /**
- * Whether an entry of the residue item `mounts` is the mount of a whole file system of a disk, for example `ext4 /dev/sdb1 on /data`. A bind mount is
- * no mount of a whole file system, because its files are also below another mount. The entry of a bind mount names a folder of the disk, as the entry
- * of each mount of btrfs does.
+ * True if an entry of the residue item `mounts` names the mount of a whole file system of a disk, for example `ext4 /dev/sdb1 on /data`. A bind mount
+ * is no mount of a whole file system, because its files are also below another mount. In the residue item `mounts`, the entry of a bind mount names a
+ * folder of the disk, and so does the entry of each btrfs mount.
  */
 export function isDiskMount(name: string): boolean {
   const [, type = "", source = "", folder, path = ""] = /^(\S+) (\S+)(?: ([(].*[)]))? on (.*)$/.exec(name) ?? [];

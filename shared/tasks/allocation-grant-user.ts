@@ -24,8 +24,9 @@ export const grantUser = defineTask({
     root: z.boolean(),
     plan: z.boolean(),
     /**
-     * The lowest uid that the account may get: tenants of an earlier system of the machine had lower uids, and their files may still be on data
-     * disks. The order has the field `lowest_uid` only if there were such tenants, because an older agent does not know the field.
+     * The lowest uid that the tenant's account may get: tenants of an earlier operating system of the machine had lower uids, and their files may
+     * still be on data disks. The order has the field `lowest_uid` only if an earlier operating system of the machine had tenants, because an older
+     * agent does not know the field.
      */
     lowest_uid: z
       .int()
@@ -34,7 +35,7 @@ export const grantUser = defineTask({
       .exactOptional(),
   }),
   result: z.strictObject({
-    /** `uid` is null if the order has `plan: true` and the host has no account for the allocation yet. */
+    /** `uid` is null if the order only asks for a plan (`plan: true`) and the host has no account for the allocation yet. */
     uid: z.int().nullable(),
     steps: cleaningStepsNamed(GRANT_STEPS),
   }),
@@ -42,7 +43,7 @@ export const grantUser = defineTask({
   errors: {
     /** The host already has an account or a group with the tenant's login name, which Muster did not make for the allocation. */
     account_exists: "fail",
-    /** The agent has already removed the allocation's account from the host, and a late order must not make the account again. */
+    /** The agent has already removed the allocation's account from the host, and refuses a late order that would create the account again. */
     allocation_ended: "fail",
     account_failed: "retry",
     keys_failed: "retry",

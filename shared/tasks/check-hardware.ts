@@ -4,8 +4,8 @@ import { ReportedCondition } from "../readiness.ts";
 import { defineTask } from "./define-task.ts";
 
 /**
- * The task `node.check_hardware` looks at the host's hardware now and changes nothing. The hub compares the inventory in the task's result with the
- * node's SKU before the node takes a tenant (decision H2).
+ * The task `node.check_hardware` looks at the host's hardware now and changes nothing. Before the node takes a tenant, the hub compares the inventory
+ * in the result of the task `node.check_hardware` with the node's SKU (decision H2).
  */
 export const checkHardware = defineTask({
   type: "node.check_hardware",

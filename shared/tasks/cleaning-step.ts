@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** The outcomes with which a cleaning step (architecture 14.3) can end. With `plan: true`, the outcome of each cleaning step is `planned`. */
+/**
+ * The outcomes with which a cleaning step (architecture 14.3) can end. In the result of a plan (a task with `plan: true`), the outcome of each
+ * cleaning step is `planned`.
+ */
 export const CleaningOutcome = z.enum(["ok", "failed", "skipped", "unsupported", "planned"]);
 
 export const MOST_EVIDENCE_KEYS = 16;
@@ -9,8 +12,8 @@ export const MOST_CLEANING_STEPS = 200;
 const EvidenceValue = z.union([z.string().max(256), z.number(), z.boolean(), z.null()]);
 
 /**
- * The evidence of a cleaning step contains what the step counted or read, by name. The sanitization record of a turnover contains the evidence of its
- * cleaning steps.
+ * The evidence of a cleaning step contains what the step counted or read, by name. The sanitization record of a cleaning between two tenants contains
+ * the evidence of its cleaning steps.
  */
 export const CleaningEvidence = z
   .record(z.string().min(1).max(64), EvidenceValue)

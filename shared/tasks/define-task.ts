@@ -6,8 +6,8 @@ export type ErrorHandling = "retry" | "fail";
 export type TaskChanges = "host" | "nothing";
 
 /**
- * The input of a task that may change the host can ask for a plan. An order without the optional field `plan` asks the agent to do the work and not
- * only to plan it.
+ * A task that may change the host has an input field `plan`, by which an order asks only for a plan (what the task would do). An order in which the
+ * optional field `plan` is absent asks the agent to do the work and not only to plan it.
  */
 type WithPlan = { readonly shape: { readonly plan: z.ZodBoolean | z.ZodExactOptional<z.ZodBoolean> } };
 
@@ -20,7 +20,7 @@ export interface TaskSpec<
   C extends TaskChanges = TaskChanges,
 > {
   readonly type: T;
-  /** The input of a task with `changes: "host"` without a field `plan` does not compile. */
+  /** The definition of a task with `changes: "host"` does not compile if the task's input has no field `plan`. */
   readonly changes: C;
   /**
    * A task's lease says how long one delivery of the task may run without a report of its progress. After the lease of a delivery has expired, the

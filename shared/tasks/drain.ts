@@ -25,8 +25,8 @@ export const drain = defineTask({
     sessions_closed: z.int().min(0),
     remaining_users: z.array(z.string()),
     /**
-     * `steps` is present only in the result of a plan, which says what the drain would do. In a plan, `remaining_users` are the users that the drain
-     * would wait for.
+     * `steps` is present only in the result of a plan, which says what the drain would do. In the result of a plan, `remaining_users` are the
+     * logged-in users for whom a real run of `node.drain` would wait.
      */
     steps: cleaningStepsNamed(DRAIN_STEPS).exactOptional(),
   }),

@@ -7,9 +7,10 @@ import { defineTask } from "./define-task.ts";
 const GPU_CHALLENGE_STEPS = ["gpu_challenge"] as const;
 
 /**
- * Asks the workers of a task `node.gpu_fill` about blocks of GPU memory, which the hub chose at random after the workers' commitments. After a worker
- * has answered the challenge, it zeroes the GPU's memory, checks that the memory is zero, and frees the memory. A worker, the process that holds the
- * memory of one GPU, answers only one challenge. A second delivery of a challenge to the agent returns the answers of the first delivery.
+ * Asks the worker processes of a task `node.gpu_fill` for the content of blocks of GPU memory, which the hub chose at random after the workers had
+ * reported the filled memory. After a worker has answered the hub's question for blocks of GPU memory, it zeroes the memory, checks that the memory
+ * is zero, and frees it. A worker, the process that holds the memory of one GPU, answers the hub's question for blocks of this memory only once. If
+ * the agent gets a task `node.gpu_challenge` a second time, it returns the answers of the first time.
  */
 export const gpuChallenge = defineTask({
   type: "node.gpu_challenge",
@@ -19,7 +20,7 @@ export const gpuChallenge = defineTask({
   input: z.strictObject({
     plan: z.boolean(),
     fill_task_id: z.uuid(),
-    /** 16 random bytes of the hub, which are the key of the HMAC in each answer to the challenge. */
+    /** 16 random bytes of the hub: the key of the HMAC with which a worker answers the question for blocks of GPU memory. */
     nonce: z.string().regex(/^[0-9a-f]{32}$/),
     gpus: z
       .array(z.strictObject({ uuid: GpuUuid, blocks: z.array(SampleBlock).min(1).max(MOST_SAMPLE_BLOCKS) }))

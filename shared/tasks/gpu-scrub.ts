@@ -85,11 +85,11 @@ export const gpuScrub = defineTask({
     driver_wedged: "fail",
     /** The agent has changed nothing, because it could not read the state of the GPUs before the cleaning. */
     state_unreadable: "fail",
-    /** The agent could not start the services that an earlier run of the task had stopped. */
+    /** The agent could not start services of the host that an earlier run of the task `node.gpu_scrub` had stopped. */
     services_not_restored: "fail",
     /**
      * The worker process that cleans the GPUs ended without a result. The agent has tried to start the services that the worker process had stopped
-     * before its own end. The message of the error `work_lost` says whether these services run.
+     * before its own end. The message of the error `work_lost` says whether the services that the worker process had stopped run again.
      */
     work_lost: "fail",
     /** The host does not run systemd, which would enforce the deadline of a program that hangs in the GPU driver. */

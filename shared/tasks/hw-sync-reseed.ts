@@ -22,13 +22,13 @@ export const hwSyncReseed = defineTask({
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),
     /**
-     * The hub inserts the machine's MAAS token into the task's input when it offers the task to the agent. In the task's database row, the machine's
-     * MAAS token is null.
+     * When the hub offers the task `node.hw_sync_reseed` to the agent, it inserts the machine's MAAS token into the task's input. In the database row
+     * of the task `node.hw_sync_reseed`, the machine's MAAS token is null.
      */
     machine_token: z
       .strictObject({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })
       .nullable(),
-    /** An order for a plan has no MAAS token, because the plan only says which files the agent would write. */
+    /** An order for a plan of `node.hw_sync_reseed` has no MAAS token, because the plan only says which files the agent would write. */
     plan: z.boolean().exactOptional(),
   }),
   result: z.strictObject({
@@ -38,10 +38,10 @@ export const hwSyncReseed = defineTask({
     endpoint: z.string(),
     /**
      * `interval_seconds`, the interval of the host's hardware sync, is null if an operator's own timer decides the interval. Agents of older releases
-     * do not report `interval_seconds`.
+     * do not report the interval of the hardware sync.
      */
     interval_seconds: z.int().nullable().optional(),
-    /** `steps` is present only in the result of a plan, which says what the task would write. */
+    /** `steps` is present only in the result of a plan of `node.hw_sync_reseed`, which says what the task would write. */
     steps: cleaningStepsNamed(RESEED_STEPS).exactOptional(),
   }),
   progress: z.strictObject({ step: z.enum(RESEED_STEPS) }),

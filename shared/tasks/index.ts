@@ -20,7 +20,10 @@ import { validateClean } from "./validate-clean.ts";
 
 type Loaded<T extends TaskType> = Awaited<ReturnType<(typeof TASK_TYPES)[T]["load"]>>;
 
-/** The schemas of all task types, for the hub. The agent loads the schemas of a task type with an order of that type, and never imports `TASKS`. */
+/**
+ * `TASKS` has the schemas of all task types, and exists for the hub. The agent loads the schemas of a task type when it gets an order of that type,
+ * and never imports `TASKS`.
+ */
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,

@@ -10,8 +10,8 @@ export const DISK_BLOCK_BYTES = 4096;
 const Random = z.string().regex(/^[0-9a-f]{64}$/);
 const Block = z.int().min(0);
 /**
- * A block's digest is the first 96 bits of a keyed SHA-256 of the block. Nobody without the key from the hub's order can test a guess about a block's
- * content.
+ * A block's digest is the first 96 bits of a keyed SHA-256 of the block. Nobody without the key in the hub's order can test a guess about the content
+ * of a disk block.
  */
 const Print = z.strictObject({ block: Block, digest: z.string().regex(/^[A-Za-z0-9_-]{16}$/) });
 const Count = z.int().min(0).max(10_000);
@@ -25,7 +25,9 @@ export const DiskSample = z.strictObject({
   data: Count,
   unreadable: Count,
   prints: z.array(Print).max(MOST_PRINTS),
-  /** The digests of the disk's blocks that the order names. The digest of a block that the agent could not read is missing. */
+  /**
+   * The digests of the disk blocks that the hub's order names by their numbers. The digest of a disk block that the agent could not read is missing.
+   */
   again: z.array(Print).max(MOST_PRINTS),
 });
 export type DiskSample = z.output<typeof DiskSample>;
@@ -72,7 +74,7 @@ export const sampleDisks = defineTask({
   }),
   progress: z.strictObject({ step: z.string().max(64), done: z.number().min(0), bytes: z.number().min(0) }),
   errors: {
-    /** The task has read no disk, because the agent could not write to its own state folder. */
+    /** The task `node.sample_disks` has read no disk, because the agent could not write to its own state folder. */
     not_recorded: "retry",
   },
 });
@@ -81,5 +83,8 @@ const MOST_KNOWN_DISKS = 512;
 /** Before a release, the hub stores which task read the host's disks, and the serial numbers of the disks that the host must have. */
 export const DisksBefore = z.object({ task_id: TaskId.nullable(), serials: z.array(z.string()).max(MOST_KNOWN_DISKS) });
 export type DisksBefore = z.output<typeof DisksBefore>;
-/** The comparison after a release has at most one finding for each disk from before the release and for each disk that the new system shows. */
+/**
+ * The comparison of the disks after a release in MAAS has at most one finding for each disk from before the release and for each disk that the new
+ * system shows.
+ */
 export const MOST_COMPARED_DISKS = MOST_KNOWN_DISKS + 2 * MOST_SAMPLED_DISKS;

@@ -1,11 +1,14 @@
 /**
  * A task has one of two lanes, `work` or `look`, which are queues of a node's tasks. Tasks in the lane `work` change the host or take long. Tasks in
- * the lane `look` only read and take no noticeable time. For each node, one task of the lane `work` and one of the lane `look` run at a time. Because
- * of the two lanes, a short task that only reads never waits behind a long task.
+ * the lane `look` only read and take no noticeable time. On each node, at most one task of the queue (lane) `work` and one task of the queue `look`
+ * run at a time. Because of the two lanes, a short task that only reads never waits behind a long task.
  */
 export type TaskLane = "work" | "look";
 
-/** What the agent must know of each task type while it is idle. The schemas of a task type take memory, so the agent loads them with an order. */
+/**
+ * What the agent must know of each task type while it is idle. Because the schemas of a task type take memory, the agent loads them only when it gets
+ * an order of that type.
+ */
 interface TaskTypeRow<Spec> {
   readonly lane: TaskLane;
   /**
@@ -15,8 +18,8 @@ interface TaskTypeRow<Spec> {
   readonly effectOnceAccepted?: boolean;
   /**
    * If `worksOutside` is true, the task's work runs outside the agent's process (decision C6) and continues when the agent stops. After a restart,
-   * the agent calls the handler of a task with `worksOutside` once more with the task's input. The handler of a restarted agent finds the running
-   * work or its result.
+   * the agent calls the handler of a task with `worksOutside` once more with the task's input. A handler that the restarted agent calls again finds
+   * the work still running, or its result.
    */
   readonly worksOutside?: boolean;
   /** Loads the task type's schemas and errors. */

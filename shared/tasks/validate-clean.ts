@@ -6,7 +6,7 @@ import { defineTask } from "./define-task.ts";
 /**
  * The agent reads the state of the host as a residue snapshot (architecture 14.4). Because the task `node.validate_clean` only reads, its option
  * `plan` makes no difference. The task `node.validate_clean` succeeds when the agent has tried to read all residue items, even if some items are
- * unreadable. The hub compares the residue snapshot with the node's baseline.
+ * unreadable. The hub compares the residue snapshot with the node's baseline, the snapshot from before the first tenant.
  */
 export const validateClean = defineTask({
   type: "node.validate_clean",
@@ -14,7 +14,10 @@ export const validateClean = defineTask({
   leaseSeconds: 300,
   destructive: false,
   input: z.strictObject({
-    /** `tenant` names the account of the tenant whose allocation ends, and is null for a baseline. */
+    /**
+     * `allocation` names the account of the tenant whose allocation ends; it is null if the snapshot becomes the node's baseline, from before the
+     * first tenant.
+     */
     allocation: ResidueTenant.nullable(),
     plan: z.boolean(),
   }),

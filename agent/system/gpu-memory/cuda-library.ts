@@ -47,7 +47,7 @@ const MEMORY_INFO_VERSION = MEMORY_INFO_BYTES | (2 << 24);
 
 /**
  * Reads the GPU's total and reserved memory from NVIDIA's management library. Returns null if NVIDIA's management library is missing or does not
- * answer, because the overwrite does not need the memory sizes.
+ * answer, because the overwrite of GPU memory does not need the memory sizes.
  */
 export function readNvmlMemory(path: string, uuid: string): { totalBytes: number; reservedBytes: number } | null {
   try {

@@ -17,7 +17,7 @@ const MAP_SHARED = 1;
 const MOST_REPEATS = 100;
 
 export interface Drm {
-  /** Sends a request to a DRM device file. Returns 0, or Linux's error number of the request if `allowed` contains the number. */
+  /** Sends a request to a DRM device file. Returns 0 if the request succeeded, or Linux's error number if `allowed` contains the number. */
   ioctl(file: number, request: DrmRequest, struct: Buffer, allowed?: readonly number[]): number;
   mmap(file: number, bytes: number, offset: bigint): bigint;
   munmap(address: bigint, bytes: number): void;

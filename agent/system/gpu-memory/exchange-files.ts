@@ -15,7 +15,7 @@ import { isPresent, readText, writeAtomically } from "../files.ts";
 import { kernelBootId, readProcess } from "../workers/processes.ts";
 
 /**
- * The worker process's side of the exchange of files between a GPU's worker process and the agent. A file that the agent and the worker process
+ * The worker process's part of the file exchange between the agent and the worker process of a GPU. A file that the agent and the worker process
  * exchange appears completely or not at all, so nobody reads half a file.
  */
 export function exchangeIn(folder: string): Exchange & { begin(): Promise<void> } {

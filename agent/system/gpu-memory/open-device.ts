@@ -8,8 +8,8 @@ const MOST_TEXT = 256;
 
 /**
  * A GPU's driver compiles GPU kernels with a separate library, which the host may lack. If the driver refuses the kernels, the host's processor
- * computes the ChaCha20 stream and copies the stream to the GPU and back. Copies take longer than GPU kernels, but prove equally that the GPU's
- * memory contains the stream.
+ * computes the ChaCha20 stream and copies the stream to the GPU and back. An overwrite of GPU memory by copies takes longer than one by GPU kernels,
+ * but proves equally that the memory contains the ChaCha20 stream.
  */
 export function openDevice(
   port: DriverPort,

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { readText, writeAtomically } from "../files.ts";
 
 /**
- * The file with the key of the host's residue digests. Without a secret key, an outsider could guess texts, such as a password's hash, from their
- * digests.
+ * The file with the secret key from which the agent computes the digests in its residue snapshots. Without a secret key, an outsider could guess
+ * texts, such as a password's hash, from their digests.
  */
 const KEY_FILE = "var/lib/muster/agent/residue-key";
 const KEY_BYTES = 32;
 
-/** The agent keeps the key of its residue digests until the host's reimage, so that digests of one generation are comparable. */
+/** The agent keeps the key of the digests in its residue snapshots until the host's reimage, so that digests of one generation are comparable. */
 export async function keyedDigest(root: string): Promise<(text: string) => string> {
   const file = join(root, KEY_FILE);
   const stored = Buffer.from((await readText(file)) ?? "", "base64");

@@ -12,8 +12,8 @@ const GETCAP_TIMEOUT_MS = 60_000;
 const AT_ONCE = 400;
 
 /**
- * The readers of the residue items that need the owner or the mode of every file. All readers from one call of `diskReaders` share one walk over the
- * disks.
+ * The readers of those items of the residue snapshot that need the owner or the mode of every file. All readers from one call of `diskReaders` share
+ * one walk over the disks.
  */
 export function diskReaders() {
   let walking: Promise<DiskWalk> | null = null;
@@ -64,7 +64,7 @@ async function readCapabilities(
   return entries;
 }
 
-/** The path of the machine's own program `getcap`, even if a folder stands for the host, because `getcap` only reads. */
+/** The path of the machine's own program `getcap`, even if in a test a folder stands for the host, because `getcap` only reads. */
 async function toolPath(reading: Reading): Promise<string> {
   for (const path of ["/usr/sbin/getcap", "/sbin/getcap", "/usr/bin/getcap"]) if (await isPresent(path)) return path;
   throw new Unreadable(

@@ -10,16 +10,19 @@ import { bytesOfPath, FoundFiles, type ListBounds, textOfPath } from "./found-fi
 import { type Reading, textOf, Unreadable } from "./reading.ts";
 import { checkStillMounted, isPruned, planWalk, throwIfDisk, type WalkPlan, type WalkStart } from "./walked-mounts.ts";
 
-/** How many files the walk over the disks reads before a pause. During a pause, the agent can stop a walk whose deadline has passed. */
+/**
+ * How many files the walk over the disks reads before a pause. During a pause, the agent can stop a walk over the disks whose deadline has passed.
+ */
 const AT_ONCE = 1_000;
 const MEGABYTE = 1024 * 1024;
 
 /**
- * How long a walk over the disks may take, in milliseconds. The first residue item that needs the walk over the disks has a deadline of 20 minutes.
+ * How long a walk over the files of the host's disks may take, in milliseconds. The first item of the residue snapshot that needs the walk over the
+ * disks has a deadline of 20 minutes.
  */
 const WALK_MS = 19 * 60_000;
 
-/** The walk over the disks is limited in time and in the number of paths that it keeps, because a tenant may make millions of files. */
+/** The walk over the files of the disks is limited in time and in the number of paths that it keeps, because a tenant may make millions of files. */
 export interface WalkBounds {
   readonly setuid: ListBounds;
   readonly executables: ListBounds;
@@ -54,9 +57,9 @@ export interface DiskWalk {
 }
 
 /**
- * Walks once over each local file system of the host, and collects the files of several residue items. The walk over the disks never enters a mount
- * of a network file system, so it never waits for a server. The walk over the disks reports a folder of the tenant, but not the tenant's files in
- * that folder.
+ * Walks once over each local file system of the host, and collects the files of several items of the residue snapshot, for example setuid files. The
+ * walk over the disks never enters a mount of a network file system, so it never waits for a server. The walk over the disks lists a folder that
+ * belongs to the tenant, but not the tenant's files in that folder.
  */
 export async function walkDisks(reading: Reading, bounds: WalkBounds = BOUNDS): Promise<DiskWalk> {
   const known = await knownIds(reading);
@@ -137,7 +140,7 @@ function throwIfLate({ began, count, bounds }: Walk, { folder }: WalkStart): voi
   );
 }
 
-/** The owner of a file, as far as the walk over the disks must know it. */
+/** What the walk over the disks records about a file's owner: whether it is the tenant, or a user or group that the host does not know. */
 interface Owner {
   readonly ofTenant: boolean;
   readonly ownerless: boolean;
@@ -151,8 +154,8 @@ function ownerOf({ reading, known }: Walk, { uid, gid }: Stats): Owner {
 }
 
 /**
- * Keeps a file or folder for the residue items that ask for such files. If the walk over the disks keeps a folder because of its owner, it does not
- * also keep the files of this owner in the folder.
+ * Adds a found file or folder to the lists that the walk over the disks makes, for example of setuid files or of the tenant's files. If the walk over
+ * the disks lists a folder because of its owner, it does not list the folder's files because of the same owner.
  */
 function keep(walk: Walk, folder: Owner, path: string, stats: Stats): void {
   const { setuid, executables, ownerless, ofTenant } = walk.found;
@@ -177,8 +180,8 @@ interface OpenFolder extends Owner {
 }
 
 /**
- * The folders that a walk over the disks has found but not read yet. If a walk over the disks finds too many folders, it ends, and the residue items
- * that need this walk are unreadable.
+ * The folders that a walk over the disks has found but not read yet. If a walk over the disks finds too many folders, it ends, and the items of the
+ * residue snapshot that need it are unreadable.
  */
 class OpenFolders {
   readonly #folders: OpenFolder[] = [];

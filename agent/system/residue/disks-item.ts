@@ -15,8 +15,8 @@ const PCI = "/sys/bus/pci/devices";
 const STORAGE_CLASS = "0x01";
 
 /**
- * A tenant with the rights of root can hide a disk: by a detached namespace, an unbound driver, or a removed PCI device. A hidden disk is missing in
- * the snapshot's entries, and the disk's controller may be a new entry.
+ * A tenant with the rights of root can hide a disk: by a detached namespace, an unbound driver, or a removed PCI device. A hidden disk has no entry
+ * in the residue snapshot, but the disk's controller may have a new entry.
  */
 export async function readDisks(reading: Reading): Promise<ResidueEntry[]> {
   if (!existsSync(join(reading.root, BLOCK)))
@@ -45,8 +45,8 @@ const nameOf = (device: BlockDevice): string => {
 };
 
 /**
- * The facts about a disk must not change while the host has the disk. The facts about a disk do not include the disk's name, because Linux may give
- * the disk another name at each boot.
+ * The residue snapshot contains only facts about a disk that do not change while the host has the disk. The facts about a disk in the residue
+ * snapshot do not include the disk's name, because Linux may give the disk another name at each boot.
  */
 const identityOf = ({ model, wwn, bus, bytes, namespaceId }: BlockDevice): string =>
   JSON.stringify([model, wwn, bus, bytes, namespaceId]);

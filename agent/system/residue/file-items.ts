@@ -3,15 +3,15 @@ import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import type { Reading } from "./reading.ts";
 import { readTrees, type Tree } from "./trees.ts";
 
-/** Matches backup files of editors, package tools and daemons, which the residue items leave out. */
+/** Matches backup files of editors, package tools and daemons, which the residue snapshot leaves out. */
 const BESIDE = /(~|[.]dpkg-(old|dist|new)|[.]ucf-(old|dist))$/;
 /**
- * The folders below /usr/lib to which packages add systemd units. Each folder of PACKAGED_UNITS becomes one snapshot entry, because such a folder
- * contains hundreds of files.
+ * The folders below /usr/lib to which packages add systemd units. Each folder of PACKAGED_UNITS becomes one entry of the residue snapshot, because
+ * such a folder contains hundreds of files.
  */
 const PACKAGED_UNITS = ["/usr/lib/systemd/system", "/usr/lib/systemd/system-generators", "/usr/lib/systemd/user"];
 const LIBRARY_FOLDERS = ["x86_64-linux-gnu", "aarch64-linux-gnu"].map((name) => `/usr/lib/${name}`);
-/** Names of programs that log users in, that the residue check runs, or that run other programs. */
+/** Names of programs that log users in, that the agent runs for its residue snapshot, or that run other programs. */
 const CRITICAL = [
   ...["bash", "dash", "login", "passwd", "su", "sudo", "ssh", "ssh-keygen", "systemctl", "loginctl", "journalctl"],
   ...[
@@ -46,7 +46,7 @@ const CRITICAL_LIBRARIES = [
 const at = (...paths: readonly string[]): readonly Tree[] => paths.map((path) => ({ path, except: BESIDE }));
 const folded = (...paths: readonly string[]): readonly Tree[] => paths.map((path) => ({ path, depth: 0 }));
 
-/** The files and folders of each residue item that compares the content of files. */
+/** The files and folders of each item of the residue snapshot that compares the content of files. */
 const TREES = {
   sshd_config: [{ path: "/etc/ssh", except: /^(ssh_host_.*|moduli|.*~|.*[.]dpkg-(old|dist|new))$/ }],
   privileges: at("/etc/sudoers", "/etc/sudoers.d", "/etc/doas.conf", "/etc/doas.d", "/etc/polkit-1"),

@@ -10,8 +10,8 @@ export interface ListBounds {
 const EXAMPLES = 3;
 
 /**
- * A tenant may make millions of files, so a list beyond its bounds keeps only their number and a few examples. If a list has more files than its
- * bounds allow, the residue item that needs the list is unreadable.
+ * A tenant may make millions of files, so a list beyond its bounds keeps only their number and a few examples. If the walk over the disks finds more
+ * files than a list may have, the item of the residue snapshot that needs the list is unreadable.
  */
 export class FoundFiles<T extends { readonly path: string }> {
   #files: T[] = [];
@@ -30,7 +30,7 @@ export class FoundFiles<T extends { readonly path: string }> {
     else if (isWhole) this.#files = this.#files.slice(0, EXAMPLES);
   }
 
-  /** Throws if the walk found more files than the list's bounds allow. */
+  /** Throws if the walk over the disks found more files than the bounds of the list allow. */
   all(): readonly T[] {
     if (this.#isWhole()) return this.#files;
     const examples = this.#files.slice(0, EXAMPLES).map(({ path }) => textOfPath(path));

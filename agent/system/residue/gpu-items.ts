@@ -58,7 +58,7 @@ async function readNvidiaSettings(reading: Reading): Promise<ResidueEntry[]> {
     });
 }
 
-/** NVIDIA's fixed major number; /proc/devices lists the major numbers of other GPU drivers. */
+/** The fixed major number of NVIDIA's devices; /proc/devices lists the major numbers of other GPU drivers. */
 const NVIDIA_MAJOR = 195;
 const GPU_DRIVERS = /^(nvidia.*|kfd|drm)$/;
 

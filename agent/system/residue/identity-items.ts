@@ -10,7 +10,7 @@ import { linesOf, namesIn, presence, type Reading, readText, Unreadable, valued 
 import { readTrees } from "./trees.ts";
 
 /**
- * The files in /etc that describe accounts and groups, each with the word by which a snapshot entry names one line of it. In /etc/passwd and the
+ * The files in /etc that describe accounts and groups, each with the word by which the residue snapshot names one line of it. In /etc/passwd and the
  * other files of accounts and groups, the first field of each line is a name.
  */
 const ACCOUNT_FILES = {
@@ -30,7 +30,7 @@ export async function readAccountItem(reading: Reading): Promise<ResidueEntry[]>
   return entries;
 }
 
-/** Returns the readable home folders, and a snapshot entry for each home folder on a mount of another computer. */
+/** Returns the readable home folders, and an entry of the residue snapshot for each home folder on a mount of another computer. */
 async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign: ResidueEntry[] }> {
   const mounts = await ownMounts(reading);
   const homes: string[] = [];
@@ -45,7 +45,7 @@ async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign:
 
 /**
  * The size, in bytes, of the largest authorized_keys file that the agent reads. A tenant chooses the size of an authorized_keys file, of which each
- * line becomes a snapshot entry.
+ * line becomes an entry of the residue snapshot.
  */
 const MAX_KEYS_BYTES = 1024 * 1024;
 
@@ -102,7 +102,7 @@ const CREDENTIALS = [
   ...[".vault-token", ".config/rclone/rclone.conf", ".wandb", ".config/wandb", ".s3cfg", ".boto", ".pgpass", ".my.cnf"],
 ];
 
-/** Root's shell history is no residue, because the site's own people write it. */
+/** Root's shell history does not count as residue of a tenant, because the site's own people write it. */
 export async function readHistories(reading: Reading): Promise<ResidueEntry[]> {
   return presentInHomes(reading, (home) => (home === "/root" ? CACHES : [...HISTORIES, ...CACHES]));
 }
@@ -121,8 +121,8 @@ export async function readCredentials(reading: Reading): Promise<ResidueEntry[]>
 }
 
 /**
- * A kernel without keyrings has neither `/proc/key-users` nor `/proc/sys/kernel/keys`. An empty persistent keyring is residue only of the tenant,
- * because the kernel makes one for each user of Kerberos and removes it days later.
+ * A kernel without keyrings has neither `/proc/key-users` nor `/proc/sys/kernel/keys`. An empty persistent keyring of a user other than the tenant is
+ * no residue, because the kernel makes such a keyring for each user of Kerberos and removes it days later.
  */
 async function readKeyUsers(reading: Reading): Promise<KeyUser[]> {
   const text = await readText(join(reading.root, KEY_USERS));

@@ -18,8 +18,9 @@ const TAINT_BITS: Readonly<Record<number, string>> = {
 
 /**
  * Reads the loaded kernel modules that come from outside the kernel and from no module file of the host. A kernel module that comes from a module
- * file of the host is no residue, because the kernel may load a driver at its first use. The residue items `module_config` and `package_files`
- * compare the host's module files. The last column of /proc/modules has a module's taint letters in parentheses.
+ * file of the host does not count as residue of a tenant, because the kernel may load a driver at its first use. The items `module_config` and
+ * `package_files` of the residue snapshot compare the host's module files. The last column of /proc/modules has a module's taint letters in
+ * parentheses.
  */
 export async function readKernelModules(reading: Reading): Promise<ResidueEntry[]> {
   const installed = await installedModules(reading);
@@ -263,7 +264,7 @@ async function pinsBelow(reading: Reading, folder: string, depth: number): Promi
 }
 
 /**
- * Matches EFI variables that decide what boots. The pattern leaves out the EFI variables BootOrder and BootCurrent, because they change at each
+ * Matches EFI variables that decide what boots. The pattern of EFI variables leaves out BootOrder and BootCurrent, because they change at each
  * deployment.
  */
 const EFI =

@@ -1,7 +1,7 @@
 /**
- * The program that reads the residue items of a snapshot, as a child process of the agent. A read of residue that hangs in the kernel blocks the
- * child process and not the agent. The program that reads the residue items gets the order of the residue snapshot as JSON in its only argument. The
- * program that reads the residue items prints one line of JSON for each item.
+ * The program that reads the items of a residue snapshot, as a child process of the agent. If a read hangs in the kernel, it blocks only the child
+ * process that reads the residue snapshot, and not the agent. The program that reads the residue snapshot gets its order as JSON in its only
+ * argument. The program that reads the residue snapshot prints one line of JSON for each item of the snapshot.
  */
 import { z } from "zod";
 import { RESIDUE_ITEM_NAMES, type ResidueItem } from "../../../shared/residue/items.ts";

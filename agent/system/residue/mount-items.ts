@@ -88,8 +88,8 @@ export function readNamespaces(reading: Reading): Promise<ResidueEntry[]> {
 
 /**
  * Reads the mounts of the host's own mount namespace. For each other mount namespace, `readMounts` adds the file systems that the host's own
- * namespace lacks. A read of mountinfo touches no mount. The walk over the disks leaves out a disk that is mounted read-only. The snapshot entry of a
- * disk that is mounted read-only says so, because the walk over the disks does not read this disk.
+ * namespace lacks. A read of mountinfo touches no mount. The walk over the disks leaves out a disk that is mounted read-only. The residue snapshot
+ * says that a disk is mounted read-only, because the walk over the disks does not read such a disk.
  */
 export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {

@@ -21,7 +21,8 @@ const LISTEN = "0A";
 const DEFAULT_PORT_RANGE = [32_768, 60_999] as const;
 
 /**
- * Reads the sockets that wait for connections or packets. If the kernel chose a socket's port, the snapshot entry names the process but not the port.
+ * Reads the sockets that wait for connections or packets. If the kernel chose a socket's port, the socket's entry in the residue snapshot contains
+ * the process but not the port.
  */
 export function readListeningSockets(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
@@ -33,8 +34,8 @@ export function readListeningSockets(reading: Reading): Promise<ResidueEntry[]> 
     for (const table of ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"])
       for (const socket of await socketsOf(reading, table)) {
         const holder = holders.get(socket.inode) ?? "the kernel";
-        // An unconnected UDP socket at a port that the kernel chose gets no snapshot entry, because it may belong to a program that only sends
-        // queries to other hosts.
+        // An unconnected UDP socket at a port that the kernel chose gets no entry in the residue snapshot, because it may belong to a program that
+        // only sends queries to other hosts.
         if (table.startsWith("udp") && isChosen(socket.port)) continue;
         names.push(`${table} ${socket.address}:${isChosen(socket.port) ? "chosen port" : socket.port} ${holder}`);
       }
@@ -72,7 +73,8 @@ function addressOf(hex: string): string {
 }
 
 /**
- * If several processes hold a socket, the entry names the process with the lowest pid. A socket that systemd opened for a service has two holders.
+ * If several processes hold a socket, the socket's entry in the residue snapshot names the process with the lowest pid. Two processes hold a socket
+ * that systemd opened for a service: systemd and the service.
  */
 async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, string>> {
   const holders = new Map<string, string>();
@@ -143,7 +145,7 @@ interface Route {
   readonly protocol?: string;
 }
 
-/** Origins of routes that are no residue: the kernel, DHCP or router advertisements set them. */
+/** Origins of routes that do not count as residue of a tenant: the kernel, DHCP or router advertisements set such routes. */
 const SET_BY_NETWORK = new Set(["kernel", "dhcp", "ra", "redirect"]);
 
 export async function readNetwork(reading: Reading): Promise<ResidueEntry[]> {

@@ -34,5 +34,5 @@ export async function readPackageFiles(reading: Reading): Promise<ResidueEntry[]
   });
 }
 
-/** Whether a path is documentation, which images often leave out. */
+/** Whether a path belongs to documentation, which operating system images often leave out. */
 const isLeftOut = (path: string): boolean => /^\/usr\/share\/(doc|man|locale|info|lintian|linda)\//.test(path);

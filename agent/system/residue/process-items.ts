@@ -75,8 +75,8 @@ async function exists(path: string): Promise<boolean> {
 
 /**
  * Finds processes that only look like kernel threads: by a name in brackets, no arguments, or a kernel thread's name. No process can forge the flag
- * by which the kernel marks its own threads. A starting process has no arguments for a moment. A process counts as a false kernel thread only if two
- * reads of the process list find it.
+ * by which the kernel marks its own threads. A starting process has no arguments for a moment. The residue snapshot lists a process that poses as a
+ * kernel thread only if two reads of the process list find the process.
  */
 export function readFakeKernelThreads(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {

@@ -21,7 +21,7 @@ export interface Process {
   readonly exe: string | null;
 }
 
-/** For how many milliseconds the walk over the threads of a process may run before the child process looks at its deadlines. */
+/** For how many milliseconds the walk over the threads of a process may run before the child process checks its deadlines. */
 const SLICE_MS = 10;
 
 export async function pidsOf({ root }: Reading): Promise<number[]> {

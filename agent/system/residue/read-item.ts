@@ -22,11 +22,14 @@ export interface ReadingOptions {
   readonly pauseMs: number;
 }
 
-/** Returns the residue items that a snapshot contains. Without a tenant, a snapshot leaves out the items that look for a tenant's traces. */
+/**
+ * Returns the items of the host's state that a residue snapshot contains, for example `accounts` and `mounts`. If the host has no tenant, the residue
+ * snapshot leaves out the items that look for a tenant's traces.
+ */
 export const itemsFor = (tenant: ResidueTenant | null): readonly ResidueItem[] =>
   RESIDUE_ITEM_NAMES.filter((item) => tenant !== null || ruleOf(item) !== "tenant");
 
-/** Each residue item has its own deadline, and the agent reads the other residue items even if one is unreadable. */
+/** Each item of the residue snapshot has its own deadline, and the agent reads the other items even if one is unreadable. */
 export async function* readItems(
   options: ReadingOptions,
 ): AsyncGenerator<{ item: ResidueItem; reading: ResidueReading }> {
@@ -50,15 +53,15 @@ async function readWithin(item: ResidueItem, read: Reader, base: Omit<Reading, "
   try {
     return bounded(item, await Promise.race([read({ ...base, signal: abort.signal }), passed]));
   } catch (error) {
-    // An error's message may contain a path that a tenant chose, so `entryName` escapes the message. An error's message may also contain what a tool
-    // printed, so `withoutCredentials` removes secrets from it.
+    // An error's message may contain a path that a tenant chose, so `entryName` escapes the message. The message of a failed read of the host may
+    // also contain what a tool printed, so `withoutCredentials` removes secrets from the message.
     return unreadableBecause(entryName(withoutCredentials(messageOf(error))));
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** A residue item with too many entries is unreadable as a whole, because a cut list could hide an entry. */
+/** An item of the residue snapshot with too many entries is unreadable as a whole, because a shortened list could hide an entry. */
 function bounded(item: ResidueItem, entries: readonly { name: string; digest: string }[]): ResidueReading {
   const maxBytes = item === "packages" ? MAX_PACKAGES_BYTES : MAX_ITEM_BYTES;
   const bytes = JSON.stringify(entries).length;

@@ -38,9 +38,9 @@ import { readContainers, readCrashDumps, readRuntimeUnits, readTemporaryFiles } 
 
 export type Reader = (reading: Reading) => Promise<ResidueEntry[]>;
 
-/** How many milliseconds the reader of one residue item may take. */
+/** How many milliseconds the reader of one item of the residue snapshot may take. */
 export const DEADLINE_MS = 60_000;
-/** Longer deadlines, in milliseconds, for residue items that read all disks, all packages or very large files. */
+/** Longer deadlines, in milliseconds, for items of the residue snapshot that read all disks, all packages or very large files. */
 export const LONG_DEADLINES_MS: Partial<Record<ResidueItem, number>> = {
   ownerless_files: 20 * 60_000,
   setuid_files: 5 * 60_000,
@@ -51,7 +51,7 @@ export const LONG_DEADLINES_MS: Partial<Record<ResidueItem, number>> = {
   gpu_state: 90_000,
 };
 
-/** All readers of one snapshot share one walk over the disks, so each snapshot needs new readers. */
+/** All readers of one residue snapshot share one walk over the disks, so each snapshot needs new readers. */
 export const readersOf = (): Readonly<Record<ResidueItem, Reader>> => ({
   accounts: readAccountItem,
   authorized_keys: readAuthorizedKeys,

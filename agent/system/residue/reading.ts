@@ -10,24 +10,26 @@ export class Unreadable extends Error {
   override readonly name = "Unreadable";
 }
 
-/** The size, in bytes, of the largest text file that a residue item reads. dpkg's list of packages has a few megabytes. */
+/** The size, in bytes, of the largest text file that the agent reads for the residue snapshot. dpkg's list of packages has a few megabytes. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MOST_NAMES = 100_000;
 const CHUNK = 64 * 1024;
 
-/** The functions that read residue items use the host's own paths, for example `/etc/passwd`, without the prefix `root`. */
+/**
+ * The functions that read the items of the residue snapshot name files by the host's own paths, for example `/etc/passwd`, without the prefix `root`.
+ */
 export interface Reading {
   readonly root: string;
   readonly tenant: ResidueTenant | null;
   readonly run: RunTool;
   readonly digest: (text: string) => string;
-  /** A signal that is aborted when the deadline of the residue item has passed. */
+  /** A signal that is aborted when the deadline of the item of the residue snapshot has passed. */
   readonly signal: AbortSignal;
-  /** The pause, in milliseconds, between two reads of a state that changes by itself. */
+  /** The pause, in milliseconds, between two readings of a part of the host, for example its processes, that changes while the agent reads it. */
   readonly pauseMs: number;
 }
 
-/** Makes a snapshot entry for a thing that is only present or absent. */
+/** Makes an entry of the residue snapshot for a thing that is only present or absent. */
 export const presence = (reading: Reading, name: string): ResidueEntry => valued(reading, name, "present");
 
 export const valued = ({ digest }: Reading, name: string, value: string): ResidueEntry => ({
@@ -40,8 +42,8 @@ export function presences(reading: Reading, names: Iterable<string>): ResidueEnt
 }
 
 /**
- * Reads a state of the host twice, and keeps only the entries that both reads contain. A short job of the system, for example of cron, leaves no
- * entry in the residue snapshot, because `settled` reads twice.
+ * Reads a state of the host twice, and keeps only the entries that both reads contain. `settled` reads the state twice, so that a short job of the
+ * system, for example of cron, leaves no entry in the residue snapshot.
  */
 export async function settled(reading: Reading, read: () => Promise<ResidueEntry[]>): Promise<ResidueEntry[]> {
   const first = new Set((await read()).map(({ name }) => name));
@@ -69,7 +71,7 @@ export async function textOf({ root }: Reading, path: string): Promise<string> {
   }
 }
 
-/** Returns the sorted names in a folder, or no names if the path is no folder, as a tenant can arrange. */
+/** Returns the sorted names in a folder, or no names if the path is no folder, for example because a tenant has put a file in its place. */
 export async function namesIn({ root }: Reading, path: string): Promise<string[]> {
   try {
     return await listFolder(join(root, path));
@@ -81,7 +83,7 @@ export async function namesIn({ root }: Reading, path: string): Promise<string[]
 
 /**
  * Reads a text file, or returns null if the file is missing. A tenant chooses the size of some files, so a file of more than `maxBytes` makes the
- * residue item unreadable. `readText` counts bytes while it reads, because files of /proc do not tell their size.
+ * item of the residue snapshot unreadable. `readText` counts bytes while it reads, because files of /proc do not tell their size.
  */
 export async function readText(
   file: string,
@@ -111,7 +113,7 @@ export async function readText(
 
 /**
  * Returns the sorted names in a folder, and no names for a missing folder. A folder with more than `most` names, which a tenant can make, makes the
- * residue item unreadable.
+ * item of the residue snapshot unreadable.
  */
 export async function listFolder(folder: string, most = MOST_NAMES): Promise<string[]> {
   const names = await listSome(folder, most + 1);

@@ -42,7 +42,7 @@ async function layerOf(reading: Reading, device: string): Promise<string | null>
   return null;
 }
 
-/** The snapshot entries leave out the column `used` of /proc/swaps, which changes all the time. */
+/** The entries of the residue snapshot about swap space leave out the column `used` of /proc/swaps, which changes all the time. */
 export async function readSwap(reading: Reading): Promise<ResidueEntry[]> {
   const lines = linesOf(await readText(join(reading.root, "proc/swaps"))).slice(1);
   return lines.map((line) => {
@@ -66,7 +66,7 @@ export async function readHugepages(reading: Reading): Promise<ResidueEntry[]> {
 
 /** Matches shared memory files that the tools of GPU vendors make at each use. */
 const OF_TOOLS = /^(rocm_smi|sem[.]rocm_smi|amd_smi|nvidia-)/;
-/** The tables of /proc/sysvipc, each with the word by which a snapshot entry names the objects in it. */
+/** The tables of /proc/sysvipc, each with the word by which the residue snapshot names the objects in it. */
 const IPC_KINDS = { shm: "shared memory", sem: "semaphores", msg: "message queue" } as const;
 
 export function readSharedMemory(reading: Reading): Promise<ResidueEntry[]> {

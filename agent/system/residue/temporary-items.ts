@@ -11,7 +11,7 @@ const OF_SYSTEM = /^([.](X11|ICE|XIM|font|Test)-unix|krb5cc_.*|snap-private-tmp)
 export function readTemporaryFiles(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const names: string[] = [];
-    // The folder /run/user/0 exists while root is logged in, so it is no residue.
+    // The folder /run/user/0 exists while root is logged in, so it does not count as residue of a tenant.
     for (const folder of ["/tmp", "/var/tmp", "/run/user"])
       for (const name of await namesIn(reading, folder))
         if (!OF_SYSTEM.test(name) && !(folder === "/run/user" && name === "0"))
@@ -36,7 +36,10 @@ export async function readCrashDumps(reading: Reading): Promise<ResidueEntry[]> 
   return presences(reading, names);
 }
 
-/** Matches systemd units of logins and background commands. The processes that run in units of logins are in residue items of their own. */
+/**
+ * Matches systemd units of logins and background commands. `readRuntimeUnits` leaves out the units of logins, because other items of the residue
+ * snapshot list the processes that run in them.
+ */
 const OF_LOGINS =
   /^(session-.*[.]scope|user-0[.]slice.*|user@0[.]service.*|user-runtime-dir@0[.]service.*|run-.*|muster-.*)$/;
 
@@ -50,8 +53,8 @@ export function readRuntimeUnits(reading: Reading): Promise<ResidueEntry[]> {
 }
 
 /**
- * State folders of engines for containers and virtual machines. Each name in a state folder of a container or virtual machine engine is residue, for
- * example a container, an image or a volume.
+ * State folders of engines for containers and virtual machines. The residue snapshot lists each name in a state folder of a container or virtual
+ * machine engine, for example a container, an image or a volume.
  */
 const STATE_FOLDERS: readonly [folder: string, word: string][] = [
   ["/var/lib/docker/image/overlay2/imagedb/content/sha256", "docker image"],
@@ -115,7 +118,7 @@ function nameOfContainer(id: string, text: string): string {
     const { Name, Config } = JSON.parse(text) as { Name?: unknown; Config?: { Image?: unknown } };
     return `docker container ${String(Name)} of ${String(Config?.Image)}`;
   } catch {
-    // A damaged configuration file still shows that its container exists.
+    // Even a damaged configuration file of a Docker container shows that the container exists.
     return `docker container ${id}`;
   }
 }

@@ -9,18 +9,18 @@ import type { Mount } from "../mounts.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { listFolder, type Reading, Unreadable, valued } from "./reading.ts";
 
-/** The size, in bytes, of the largest file whose content a reader of residue hashes. An initrd has a few hundred megabytes. */
+/** The size, in bytes, of the largest file whose content the agent hashes for the residue snapshot. An initrd has a few hundred megabytes. */
 const MAX_FILE_BYTES = 2 * 1024 ** 3;
 const CHUNK = 1024 * 1024;
 
 export interface Tree {
   readonly path: string;
   /**
-   * How many levels of folders get one snapshot entry for each file; by default all levels do. A folder that lies deeper than `depth` becomes one
-   * snapshot entry with all its content.
+   * How many levels of folders get one entry of the residue snapshot for each file; by default all levels do. A folder that lies deeper than `depth`
+   * becomes one entry of the residue snapshot, with all its content.
    */
   readonly depth?: number;
-  /** Matches files that the system itself changes, which get no snapshot entry. */
+  /** Matches files that the system itself changes, which get no entry in the residue snapshot. */
   readonly except?: RegExp;
 }
 

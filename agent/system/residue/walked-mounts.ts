@@ -3,8 +3,8 @@ import { textOfPath } from "./found-files.ts";
 import { Unreadable } from "./reading.ts";
 
 /**
- * Folders in which containers and snaps keep files of users that the host does not know. The residue item `containers` reads the state folders of
- * container engines.
+ * Folders in which containers and snaps keep files of users that the host does not know. The item `containers` of the residue snapshot reads the
+ * state folders of container engines.
  */
 const ENGINES = [
   ...[
@@ -23,7 +23,7 @@ const ENGINES = [
   ...["containerd", "docker", "containers", "crio", "k3s", "netns", "snapd"].map((name) => `/run/${name}`),
   ...["/snap", "/var/snap"],
 ];
-/** Folders that the walk over the disks leaves out. The kernel itself makes the files of /proc, /sys and /dev. */
+/** Folders whose files the walk over the disks does not read. The kernel itself makes the files of /proc, /sys and /dev. */
 const PRUNED: ReadonlySet<string> = new Set([...ENGINES, "/proc", "/sys", "/dev"]);
 export const isPruned = (path: string): boolean => PRUNED.has(path);
 
@@ -37,7 +37,7 @@ const IN_KERNEL = /^(tmpfs|ramfs|rootfs|overlay|aufs|ecryptfs|btrfs|bcachefs|zfs
 /** Matches file systems in which a folder may have another device number than its parent without a mount between them. */
 const WITH_SUBVOLUMES = /^(btrfs|bcachefs|zfs)$/;
 
-/** True if the kernel serves a file system from a block device, whose files are still there after a boot. */
+/** True if the kernel serves a file system from a block device, so that the file system's files are still there after a boot. */
 const isOnDisk = ({ type, device }: Mount): boolean => WITH_SUBVOLUMES.test(type) || !device.startsWith("0:");
 
 /** True if somebody mounted a disk read-only, although its file system can be written to. */
@@ -89,7 +89,10 @@ export function planWalk(mounts: readonly Mount[]): WalkPlan {
   };
 }
 
-/** True if the walk over the disks must read the files of a mount. Throws if the walk over the disks cannot read a mount that it must read. */
+/**
+ * True if the walk over the disks must read the files of a mount. Throws if the walk over the files of the disks cannot read a mount that it must
+ * read.
+ */
 function isSearched(mount: Mount): boolean {
   const { type, source, path } = mount;
   const isOfKernel = OF_KERNEL.test(type) || ["/proc", "/sys"].some((folder) => isWithin(path, folder));
@@ -134,7 +137,7 @@ function placesOf(mounts: readonly Mount[]): (path: string) => Mount | undefined
   };
 }
 
-/** Throws if somebody unmounted or remounted a disk's file system while the walk read its files. */
+/** Throws if somebody unmounted or remounted a disk's file system while the agent walked over its files. */
 export function checkStillMounted({ starts }: WalkPlan, now: readonly Mount[]): void {
   for (const { mount, isOnDisk } of starts)
     if (mount !== null && isOnDisk && !now.some(({ id, path }) => id === mount.id && path === mount.path))
@@ -142,8 +145,8 @@ export function checkStillMounted({ starts }: WalkPlan, now: readonly Mount[]): 
 }
 
 /**
- * Throws if the walk has come to a disk that somebody mounted after the walk had begun. Services may mount file systems in memory at any time; the
- * residue item `mounts` names those that stay mounted.
+ * Throws if the walk over the disks has come to a disk that somebody mounted after the walk had begun. Services may mount file systems in memory at
+ * any time; the item `mounts` of the residue snapshot names those that stay mounted.
  */
 export function throwIfDisk(path: string, now: readonly Mount[]): void {
   const mount = now.findLast((one) => one.path === path);

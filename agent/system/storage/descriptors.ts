@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 
 /**
- * A path through /proc/self/fd serves as a folder's descriptor with a name, for which Node.js has no call. Linux resolves a descriptor to the folder
- * that was opened, even if a process has moved or replaced the folder.
+ * Node.js has no call that opens a name in an open folder (openat), so the agent uses a path through the folder's descriptor in /proc/self/fd. Linux
+ * resolves a descriptor to the folder that was opened, even if a process has moved or replaced the folder.
  */
 export const entryPath = (folder: number, name: Buffer): Buffer => Buffer.concat([prefixOf(folder), name]);
 
@@ -92,8 +92,8 @@ function identified(fd: number, mount: string): OpenFolder {
 export const openParentOf = (folder: OpenFolder): OpenFolder => openFolderIn(folder.fd, ABOVE, folder.mount);
 
 /**
- * Opens a folder by its path below `root`, one name after the other. `openFolderBelow` refuses a symbolic link anywhere in the path, because the
- * link's maker would choose the folder.
+ * Opens a folder by its path below `root`, one path component after the other. `openFolderBelow` refuses a symbolic link anywhere in the path,
+ * because the link's maker would choose the folder.
  */
 export function openFolderBelow(root: string, path: string): OpenFolder {
   let fd = openSync(root, O_RDONLY | O_DIRECTORY);

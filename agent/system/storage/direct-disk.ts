@@ -8,7 +8,7 @@ import { codeOf } from "./descriptors.ts";
 
 const { O_RDONLY, O_RDWR, O_EXCL, O_DIRECT, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** The agent tries several times to claim a disk, because udev opens a disk for a moment after each change. */
+/** The agent tries several times to claim a disk (open it exclusively), because udev opens a disk for a moment after each change. */
 const TRIES = 4;
 const TRY_EVERY_MS = 500;
 
@@ -16,9 +16,9 @@ export type Claim = { readonly ok: true; release(): void } | { readonly ok: fals
 
 /**
  * A claim opens a disk exclusively for the present process, until the process calls `release`. While a process holds the claim of a disk (O_EXCL),
- * the kernel refuses mounts, swap, RAID, encryption and pools on the disk. A claim prevents neither loop devices and exports on the disk
- * (`readDiskUsers`) nor processes that merely have the disk open. `claimDisk` also looks for processes that have the disk open, because a claim does
- * not prevent them.
+ * the kernel refuses mounts, swap, RAID, encryption and pools on the disk. A claim (exclusive open) of a disk prevents neither loop devices and
+ * exports on the disk (`readDiskUsers`) nor processes that merely have the disk open. `claimDisk` also looks for processes that have the disk open,
+ * because a claim (exclusive open) of the disk does not prevent them.
  */
 export async function claimDisk(root: string, device: BlockDevice, picture: DiskPicture): Promise<Claim> {
   let last: Claim = { ok: false, detail: `${device.name} was not tried.` };
@@ -68,8 +68,8 @@ function openedBy(root: string, device: BlockDevice, picture: DiskPicture): stri
 }
 
 /**
- * After the agent has written the markers, it looks once more for processes that have the claimed disk open. Udev opens the disk for a moment after
- * the agent has written the markers, so the agent checks several times whether another process has the disk open.
+ * After the agent has written markers into blocks of the disk, it looks once more for other processes that have the disk open. Udev opens the disk
+ * for a moment after the agent has written to it, so the agent checks several times whether another process has the disk open.
  */
 export async function stillOpenedBy(root: string, device: BlockDevice, picture: DiskPicture): Promise<string | null> {
   let users: string | null = null;
@@ -91,7 +91,7 @@ export interface HeldDevice {
 /**
  * Opens a block device and keeps it open; returns null if the name does not lead to the device with the given number. Linux gives the number of an
  * open device to no other device, even if somebody pulls the disk out of the host. The agent opens the device without O_EXCL, because `mkfs` opens
- * the device with O_EXCL itself, and the kernel refuses a second claim.
+ * the device with O_EXCL itself, and the kernel refuses a second exclusive open.
  */
 export function holdDevice(root: string, { name, number }: Pick<BlockDevice, "name" | "number">): HeldDevice | null {
   const fd = openSync(join(root, "dev", name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

@@ -10,14 +10,14 @@ export type JournalRead<T> =
   | { readonly ok: true; readonly entry: T | null }
   | { readonly ok: false; readonly detail: string };
 
-/** The agent's state folder contains a journal for each disk. A new entry replaces the journal's present entry completely or not at all. */
+/** The agent's state folder contains a journal for each disk. A new entry replaces the present entry of a disk's journal completely or not at all. */
 export interface DiskJournal<T> {
-  /** Only a missing file means that the disk has no entry: an unreadable entry may belong to work that still runs. */
+  /** Only a missing journal file means that the disk has no entry: an unreadable entry may belong to work on the disk that still runs. */
   read(): JournalRead<T>;
   write(entry: T): void;
 }
 
-/** The journal's file is named by a hash, because a disk's serial number may contain any printable character. */
+/** The file of a disk's journal is named by a hash, because a disk's serial number may contain any printable character. */
 export function diskJournal<T extends { readonly serial: string }>(
   root: string,
   folder: string,
@@ -60,7 +60,7 @@ export function readDiskJournals<T>(
       try {
         entries.push(schema.parse(JSON.parse(readFileSync(join(root, folder, name), "utf8"))));
       } catch {
-        // Nobody knows to which disk an unreadable journal belongs, so the caller must fail closed.
+        // Nobody knows to which disk an unreadable journal file belongs, so the caller of `readDiskJournals` must fail closed.
         unreadable.push(`/${folder}/${name}`);
       }
   } catch (error) {

@@ -5,8 +5,8 @@ import { isNetworkMount, type Mount } from "../mounts.ts";
 import { namesIn, textOf } from "./sysfs.ts";
 
 /**
- * A kernel service, such as a loop device or an export to other hosts, can use a disk without a claim of the disk. Linux shows a loop device or an
- * export neither among the disk's holders nor as a process.
+ * A kernel service, such as a loop device or an export to other hosts, can use a disk without opening the disk exclusively. Linux shows a loop device
+ * or an export neither in the disk's folder `holders` in sysfs nor as a process.
  */
 export interface DiskUser {
   readonly name: string;
@@ -69,8 +69,8 @@ function scsiExports(root: string): Named[] {
 }
 
 /**
- * A loop device or an export stores the path of what it uses. A regular file is no use of a disk, because the mount of the file's file system already
- * claims the disk.
+ * A loop device or an export stores the path of what it uses. A loop device or an export on a regular file does not count as a user of the disk,
+ * because the mount of the file's file system already claims the disk.
  */
 function userOf(root: string, { name, path }: Named, mounts: readonly Mount[]): DiskUser[] {
   // Access to a file of a network file system hangs while the server is gone, and the file is on no local disk.

@@ -27,10 +27,10 @@ export interface EmptyOptions {
 }
 
 /**
- * The two modes in which the functions that empty a folder name a file in an open folder. In the mode `descriptor`, the path of a file leads through
- * the descriptor of the open folder. In the mode `working_folder`, the open folder becomes the working folder of the process, which saves a third of
- * the time that the emptying takes. Only a program that does nothing else may use the mode `working_folder`, because a process has only one working
- * folder for all its threads.
+ * The two modes in which the functions that empty a folder name a file in an open folder. In the mode `descriptor`, the path of a file begins with
+ * the open folder's descriptor in /proc/self/fd. In the mode `working_folder`, the open folder becomes the working folder of the process, which saves
+ * a third of the time that the emptying takes. Only a program that does nothing else may use the mode `working_folder`, because a process has only
+ * one working folder for all its threads.
  */
 export type Reach = "descriptor" | "working_folder";
 
@@ -45,8 +45,8 @@ interface Frame {
   /** True if the folder contains more entries than the last read of the folder returned. */
   hasMore: boolean;
   /**
-   * The count of removals in the folder at the time of its last read. If nothing was removed since the last read, another read of the folder would
-   * find the same entries.
+   * How many files and folders the agent had removed in all when it last read the folder. If nothing was removed since the last read, another read of
+   * the folder would find the same entries.
    */
   removedAtLook: number;
   /** The count of failed removals at the time when the agent began to empty the folder. */
@@ -62,8 +62,8 @@ const MOST_OPEN = 64;
 const MOST_NAMES = 100_000;
 const LEAST_NAMES = 16;
 /**
- * The largest number of rounds, each from the top folder, in which the agent empties a folder. If processes moved or filled folders during a round
- * from the top folder, the agent makes another round.
+ * The largest number of times that the agent goes through a folder tree from the top to empty it. If other processes moved or filled folders while
+ * the agent emptied a folder tree, the agent goes through the folder tree once more.
  */
 const MOST_ROUNDS = 5;
 const BREATHE_EVERY_MS = 20;
@@ -72,7 +72,7 @@ const HERE = Buffer.from(".");
 /**
  * `emptyFolder` reaches folders only by descriptors, so nobody can lead the removal out of the open folder. While it empties a folder, `emptyFolder`
  * never enters another mount. The memory and the open files of `emptyFolder` do not grow with the number of files, and each level of folders takes a
- * few hundred bytes. `emptyFolder` returns the failed removals of its last round only.
+ * few hundred bytes. If `emptyFolder` goes through the folder tree several times, it returns only the failed removals of the last time.
  */
 export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promise<Removed> {
   const removed = nothingRemoved();
@@ -92,7 +92,7 @@ export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promi
 }
 
 class Emptying {
-  /** True if another process moved or removed folders during a round, so that the agent may have missed files. */
+  /** True if another process moved or removed folders while the agent went through the folder tree, so that the agent may have missed files. */
   isDisturbed = false;
   readonly #removed: Removed;
   readonly #options: EmptyOptions;
@@ -119,7 +119,7 @@ class Emptying {
     }
   }
 
-  /** Closes the descriptors of all folders below the top folder, which the caller of `emptyFolder` closes. */
+  /** Closes the descriptors of all folders below the top folder; the caller of `emptyFolder` closes the top folder. */
   closeAll(): void {
     if (this.#workingFolder !== null) process.chdir("/");
     for (const frame of this.#frames.slice(1)) if (frame.isOpen) closeSync(frame.open.fd);
@@ -227,7 +227,7 @@ class Emptying {
     }
   }
 
-  /** If too many folders are open, closes the open folder that is nearest to the top folder. */
+  /** If too many folders are open while the agent empties a folder tree, closes the open folder that is nearest to the top folder. */
   #closeFarthest(): void {
     const farthest = this.#frames.at(-MOST_OPEN);
     if (farthest === undefined || !farthest.isOpen || this.#frames.length <= MOST_OPEN) return;
@@ -274,8 +274,8 @@ class Emptying {
   }
 
   /**
-   * If the agent cannot open a closed parent folder again from its subfolder, it leaves the parent folder to its next round. In its next round from
-   * the top folder, the agent empties the parent folders that it left.
+   * When it empties a folder tree, the agent skips a closed parent folder that it cannot open again from its subfolder. The agent empties the skipped
+   * parent folders when it goes through the folder tree from the top once more.
    */
   #abandon(): void {
     this.isDisturbed = true;

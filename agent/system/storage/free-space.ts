@@ -19,8 +19,8 @@ import type { StepEnd } from "./works.ts";
 const GIB = 1024 ** 3;
 const BLOCK_BYTES = 8 * 1024 * 1024;
 /**
- * The number of written blocks, at most 32 MiB, after which the fill of free space asks how much space is still free. The space that must stay free
- * (`reserveOf`) is much larger than 32 MiB.
+ * After how many written blocks, at most 32 MiB, the agent asks again how much space is free while it fills the free space with zeros. The space that
+ * must stay free during the fill with zeros (`reserveOf`) is much larger than 32 MiB.
  */
 const BLOCKS_BEFORE_QUESTION = 4;
 /**
@@ -123,7 +123,7 @@ async function fill(
     const last = files.at(-1);
     if (last !== undefined) fdatasyncSync(last);
   } catch (error) {
-    // Another program took the rest of the file system's space, so no free space is left to overwrite.
+    // Another program has filled the rest of the file system, so no free space is left to overwrite.
     if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
   } finally {
     for (const file of files) closeSync(file);

@@ -1,7 +1,7 @@
 /**
  * When the agent empties a folder, it keeps some entries that the running system needs, but only entries of root. Because the agent keeps only
- * entries of root, a tenant without root rights cannot make an entry that stays. `keep_folder` keeps a folder and removes its content. `keep_folders`
- * keeps a folder and its subfolders, and removes their other content.
+ * entries of root, a tenant without root rights cannot make an entry that stays. `keep_folder` keeps a folder and removes its content, except root's
+ * sockets at which a process listens. `keep_folders` keeps a folder and its subfolders, and removes their other content.
  */
 export type Keep = "remove" | "keep" | "keep_folder" | "keep_folders";
 
@@ -28,7 +28,7 @@ const LOST_AND_FOUND = "lost+found";
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * For an entry directly in the emptied folder, decides whether the agent keeps the entry. `bootId` has no dashes, because systemd writes it without
+ * Decides whether an entry directly in a folder stays when the agent empties the folder. `bootId` has no dashes, because systemd writes it without
  * dashes into the names of private folders.
  */
 export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Keep {
@@ -40,11 +40,11 @@ export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Ke
   if (SOCKET_FOLDERS.includes(entry.name)) return "keep_folder";
   const isPrivate = (entry.mode & OPEN_TO_OTHERS) === 0;
   if (entry.name === SNAP_FOLDER && isPrivate) return "keep_folders";
-  // A private folder of systemd from an earlier boot belongs to no running service.
+  // A private temporary folder that systemd made in an earlier boot belongs to no running service.
   return isPrivate && entry.name.startsWith(`systemd-private-${bootId}-`) ? "keep" : "remove";
 }
 
-/** Decides whether the agent keeps an entry of a subfolder that it keeps; `above` is the decision about the subfolder. */
+/** Decides whether an entry of a kept subfolder stays when the agent empties a folder; `above` is the decision about the subfolder. */
 export function keepBelow(above: Keep, entry: EntryFacts): Keep {
   if (entry.uid !== 0) return "remove";
   if (above === "keep_folders" && entry.kind === "folder") return "keep_folders";
@@ -53,8 +53,8 @@ export function keepBelow(above: Keep, entry: EntryFacts): Keep {
 }
 
 /**
- * True if the agent must read an entry's owner and mode before it can decide whether the entry stays. For most entries, the agent decides by name and
- * kind alone, which saves a system call.
+ * True if the agent, when it empties a folder, must read an entry's owner and mode before it can decide whether the entry stays. For most entries of
+ * a folder that it empties, the agent decides by name and kind alone whether they stay, which saves a system call.
  */
 export const needsLook = (above: Keep, isTop: boolean, name: string, kind: EntryKind): boolean =>
   kind === "socket" ||

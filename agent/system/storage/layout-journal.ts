@@ -6,12 +6,13 @@ import { type DiskJournal, diskJournal, readDiskJournals } from "./disk-journal.
 const FOLDER = "var/lib/muster/agent/layout";
 
 /**
- * The journal says what the agent owes to a disk that was mounted before its purge: intact or new file systems at their mount points. The worker
- * process writes each state of the disk to the journal before it begins the work of this state. In the state `unmounting`, the worker process
- * unmounts the disk, and the disk's file systems are intact. In the state `unmounted`, the worker process purges the disk, and the journal of the
- * purge says whether blocks were overwritten. In the state `making`, the purge has ended well, and the worker process makes the partition table and
- * the file systems. In the state `mounting`, the file systems are made, and the worker process mounts them and restores the owner and mode of their
- * root folders. In the state `restored`, the agent owes nothing to the disk.
+ * The journal of a disk that was mounted before its purge says how far the agent is in giving the disk back its intact or newly made file systems,
+ * mounted at their mount points. The worker process writes the disk's next state to the disk's journal before it begins the work of this state. In
+ * the disk journal's state `unmounting`, the worker process unmounts the disk before the purge, and the disk's file systems are intact. In the disk
+ * journal's state `unmounted`, the worker process purges the disk, and the separate journal of the purge says whether blocks were overwritten. In the
+ * disk journal's state `making`, the disk's purge has ended well, and the worker process makes the partition table and the file systems. In the disk
+ * journal's state `mounting`, the file systems of the purged disk are made, and the worker process mounts them and restores the owner and mode of
+ * their root folders. In the disk journal's state `restored`, the agent has nothing left to restore on the disk.
  */
 const Entry = z.strictObject({
   format: z.literal("muster-layout/1"),
@@ -36,7 +37,10 @@ export const layoutJournal = (root: string, serial: string): LayoutJournal =>
     "The file systems that the disk had before its purge are unknown. Make and mount them by hand",
   );
 
-/** Returns the journal entries of all disks that the agent still owes file systems, whichever task wrote them, and unreadable journal files. */
+/**
+ * Returns the journal entries of all disks whose file systems the agent must still restore, whichever task wrote the entries, and the unreadable
+ * journal files.
+ */
 export function unrestoredDisks(root: string): {
   readonly entries: readonly LayoutEntry[];
   readonly unreadable: readonly string[];

@@ -25,7 +25,8 @@ const Containers = z
 
 /**
  * The worker process ends the host's use of the Weka storage cluster. The cleaning step unmounts the Weka file systems, checks that no process has
- * one mounted, and removes the Weka client's containers. The installed Weka client stays on the host (decision C7).
+ * one mounted, and removes the Weka client's containers. The installed Weka client stays on the host, so that it need not be installed for each
+ * tenant (decision C7).
  */
 export async function leaveWeka(run: WorkRun, goneWithinMs = GONE_WITHIN_MS): Promise<StepEnd> {
   const mounts = wekaMounts(mountinfoOf(run.root, "self"));
@@ -101,7 +102,7 @@ function mountinfoOf(root: string, process: string): Mount[] {
   try {
     return parseMounts(readFileSync(join(root, "proc", process, "mountinfo"), "latin1"));
   } catch (error) {
-    // Another process may have ended since `readdirSync` listed it.
+    // A process other than the agent's own may have ended since `readdirSync` listed it in /proc.
     if (process !== "self" && ["ENOENT", "ESRCH", "EINVAL"].includes(codeOf(error))) return [];
     throw error;
   }
@@ -118,8 +119,8 @@ function isClientRunning(root: string): boolean {
 }
 
 /**
- * Removes the Weka client's containers, so that the host leaves the Weka cluster. If a container has a type other than `client`, the agent removes
- * none.
+ * Removes the Weka client's containers, so that the host leaves the Weka cluster. If a Weka container on the host has a type other than `client`, the
+ * agent removes no Weka container.
  */
 async function removeContainers(run: WorkRun, evidence: StepEnd["evidence"]): Promise<string[]> {
   if (toolPath(run.root, "weka") === null) return [];

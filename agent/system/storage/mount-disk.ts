@@ -96,8 +96,8 @@ export async function mountPart(
   const [mount, more] = mountsAt(root, part.path);
   if (mount === undefined) return { reason: "mount_failed", detail: `${part.path} is not mounted after its mount.` };
   if (more !== undefined || mount.device !== device.number || mount.from !== "/" || mount.type !== part.type) {
-    // If another device has the same label or UUID, `mount` may have mounted the other device's file system. A file system of another device must not
-    // stay at the mount point.
+    // If another device has the same label or UUID, `mount` may have mounted the other device's file system. The file system of another device must
+    // not stay at the mount point, so the agent unmounts it if the agent itself mounted it.
     const stays = isOurs ? await unmount(root, part.path, attempt) : null;
     return differs(
       `At ${part.path} another file system ${isOurs && stays === null ? "was" : "is"} mounted (${mount.type} on ${mount.source}). ${stays ?? ""}`.trim(),
@@ -108,10 +108,10 @@ export async function mountPart(
 }
 
 /**
- * Mounts a file system at its mount point, a folder. While the agent works, a tenant's process may put a symbolic link into the path between the
- * unmount and the mount. The agent opens the folder without following a symbolic link, and mounts at the open folder, which nobody can replace. A
- * mount unit only names a path. After each mount, the agent checks where the file system is, and undoes a mount at another place than the mount
- * point.
+ * Mounts a file system at a mount point that is a folder. Between the unmount of a disk for its purge and its new mount, a tenant's process may put a
+ * symbolic link into the path of the mount point. The agent opens the folder without following a symbolic link, and mounts at the open folder, which
+ * nobody can replace. A mount unit only names a path. After each mount, the agent checks where the file system is, and undoes a mount at another
+ * place than the mount point.
  */
 async function mountAtPlace(
   root: string,

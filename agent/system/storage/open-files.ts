@@ -37,8 +37,8 @@ export const LONG_PATH = "a path of more than 4,095 bytes";
 
 /**
  * `openFilesBelow` lists the files below a folder, and the folder itself, that other processes use. `openFilesBelow` reads only links in /proc, never
- * the files, so a hanging file system cannot block it. A file with a path of more than 4,095 bytes counts as below the folder if it is on the
- * folder's file system, or if its file system is unknown.
+ * the files, so a hanging file system cannot block it. A file with a path of more than 4,095 bytes counts as below the folder `folder` if the file is
+ * on this folder's file system, or if the file's file system is unknown.
  */
 export function openFilesBelow(folder: string): OpenFiles {
   const files: OpenFile[] = [];
@@ -76,14 +76,17 @@ function deviceOf(folder: string): string | null {
 const deviceOfMount = (pid: string, mount: string): string | null =>
   parseMounts(readFileSync(join("/proc", pid, "mountinfo"), "latin1")).find(({ id }) => id === mount)?.device ?? null;
 
-/** Returns the use of a file with a long path if the file is on the file system `device`, or if its file system is unknown. */
+/**
+ * Returns one use of a file whose path is longer than 4,095 bytes if the file is on the file system `device`, or if the file's file system is
+ * unknown.
+ */
 function longUse(pid: number, use: string, device: string | null): OpenFile[] {
   try {
     const { fd, mount } = openNamed(join("/proc", String(pid), use));
     try {
       const at = deviceOfMount(String(pid), mount);
       if (at !== null && device !== null && at !== device) return [];
-      // `longUse` has already left out a file on another file system than the folder's, so `fstatSync` calls no file system that may hang.
+      // `longUse` has already left out each file that is not on the folder's file system, so `fstatSync` reads no other file system, which may hang.
       return [{ pid, use, path: LONG_PATH, isDeleted: at !== null && device !== null && fstatSync(fd).nlink === 0 }];
     } finally {
       closeSync(fd);

@@ -7,7 +7,8 @@ import type { PURGE_DISK, PurgeEnd } from "./works.ts";
 
 /**
  * After the purge of a data disk, its file systems come back to their mount points. The worker process unmounts a mounted disk just before the disk's
- * purge. Two journals hold the state of the disk, so that a later worker process of the same task continues the work.
+ * purge. The agent keeps a journal of the disk's purge and a journal of its file systems, so that a later worker process of the same task continues
+ * the work.
  */
 export async function purgeAndRestore(
   input: z.output<typeof PURGE_DISK.input>,

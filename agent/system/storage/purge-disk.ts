@@ -98,7 +98,7 @@ export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming 
   }
 }
 
-/** Only the agent's journal shows that a worker process, which was lost during an erase, may have left a password on the disk. */
+/** A worker process that was lost during a security erase may have left a password on the disk, and only the agent's journal shows this. */
 async function factsOf(drive: Drive, earlier: PurgeEntry | null): Promise<DriveFacts | DriveRefusal> {
   const facts = await drive.facts();
   if (earlier?.state !== "started" || !setsPassword(earlier.technique)) return facts;
@@ -183,7 +183,7 @@ async function begin(purge: Purge): Promise<StepEnd> {
   const fault = mark(run.root, device.name, entry);
   if (fault !== null)
     return ended("failed", `${fault} The agent has overwritten blocks of the disk.`, "marker_failed", marked);
-  // The writing of the markers takes some time, so the agent checks just before the purge command whether it still may erase the disk.
+  // The agent needs some time to mark blocks of the disk, so just before the purge command it checks again whether it still may erase the disk.
   const again = await sameDrive(purge);
   if (!again.ok)
     return ended("failed", `${again.detail} The agent has overwritten blocks of the disk.`, again.reason, marked);
@@ -211,7 +211,10 @@ type SameDrive =
   | { readonly ok: true; readonly drive: Drive }
   | { readonly ok: false; readonly reason: string; readonly detail: string };
 
-/** Reads the facts about a disk once more, and returns the disk's commands only if it is still the same free disk. */
+/**
+ * Reads the facts about a disk once more, and returns the disk's purge commands only if the device name still leads to the same disk and the disk is
+ * still free.
+ */
 async function sameDrive({ run, input, device, facts }: Purge): Promise<SameDrive> {
   const refuse = (reason: string, detail: string): SameDrive => ({ ok: false, reason, detail });
   const picture = readDiskPicture(run.root);
@@ -262,7 +265,7 @@ function lateness(
     : null;
 }
 
-/** After the disk's log has reported the end of the purge, the agent reads the sample of blocks. */
+/** After the disk's log has reported the end of the purge, the agent reads the randomly chosen blocks that it marked before the purge. */
 async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
   const { run, device, drive, facts, timing } = purge;
   const { technique } = entry;

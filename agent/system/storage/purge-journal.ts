@@ -9,8 +9,9 @@ import { StepEnd } from "./works.ts";
 const FOLDER = "var/lib/muster/agent/purge";
 
 /**
- * The journal holds the last purge of each disk. The agent writes the state `marking` before it marks the disk, `started` before the purge command,
- * and `ended` when it knows the purge's end. Because of the journal, a later worker process of the task never sends the purge command a second time.
+ * The journal holds the last purge of each disk. The agent writes the state `marking` before it writes test data to some blocks of the disk,
+ * `started` before the purge command, and `ended` when it knows the purge's end. Because the journal names the started purge, a later worker process
+ * of the task never sends the purge command a second time.
  */
 const Entry = z.strictObject({
   format: z.literal("muster-purge/1"),
@@ -22,7 +23,7 @@ const Entry = z.strictObject({
   boot_id: z.string(),
   state: z.enum(["marking", "started", "ended"]),
   technique: z.enum(TECHNIQUE_NAMES),
-  /** The random number that determines the blocks of the sample and their markers. */
+  /** The random number that determines the disk blocks that the agent marks before the purge and reads after it, and the test data in these blocks. */
   seed: z.string(),
   blocks: z.int().min(1),
   status_before: z.string(),

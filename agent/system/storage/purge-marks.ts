@@ -6,7 +6,8 @@ import type { PurgeEntry } from "./purge-journal.ts";
 type Drawn = Pick<PurgeEntry, "seed" | "blocks">;
 
 /**
- * Writes the marker of each block of the sample to the disk. Returns the number of a block that does not keep its marker, or null if all keep theirs.
+ * Writes test data (the marker) to each of the randomly chosen blocks of the disk. Returns the number of a block that does not return its test data
+ * when it is read, or null if all do.
  */
 export function writeMarkers(disk: Omit<DirectDisk, "close">, { seed, blocks }: Drawn): number | null {
   const drawn = drawBlocks(seed, blocks);
@@ -15,7 +16,7 @@ export function writeMarkers(disk: Omit<DirectDisk, "close">, { seed, blocks }: 
   return drawn.find((block) => disk.read(block)?.equals(markerOf(seed, block)) !== true) ?? null;
 }
 
-/** Returns why the agent could not mark the disk, or null if it has marked and checked all blocks of the sample. */
+/** Returns why the agent could not write test data to the disk before the purge, or null if all chosen blocks hold their test data. */
 export function mark(root: string, name: string, drawn: Drawn): string | null {
   try {
     const disk = openDirect(root, name, "write");

@@ -23,7 +23,7 @@ interface Disk {
 
 /**
  * Before the purge of a mounted disk, the agent records the disk's file systems and unmounts them. For a disk that is not mounted, `releaseDisk`
- * takes over the file systems that an earlier task owes to the disk. `earlier` is the last purge of the disk.
+ * takes over the file systems that an earlier task unmounted and did not bring back. `earlier` is the journal entry of the last purge of the disk.
  */
 export async function releaseDisk(
   run: WorkRun,
@@ -72,7 +72,7 @@ export async function releaseDisk(
 
 /**
  * If an earlier worker process was lost between two unmounts or two mounts, the agent mounts the disk's other file systems again. When all file
- * systems of the disk are mounted, the agent reads the disk's file systems anew and unmounts them, as for any other disk. Until all file systems of
+ * systems of the disk are mounted, the agent records and unmounts them, as for a disk that no earlier worker process had. Until all file systems of
  * the disk are mounted, the journal keeps the entry of the lost worker process.
  */
 async function withAllMounts(
@@ -95,8 +95,8 @@ async function withAllMounts(
 }
 
 /**
- * If a worker process was lost before it restored the owner and mode of a root folder, the folder has those of a new file system, so the agent takes
- * the old ones from the journal.
+ * If a worker process was lost before it restored the owner and mode of a new file system's root folder, the agent takes the old owner and mode from
+ * the journal.
  */
 function withOwedFolder(part: DiskPart, owed: LayoutEntry | null): DiskPart {
   const same = owed?.is_intact === false ? owed.layout.parts.find(({ uuid }) => uuid === part.uuid) : undefined;
@@ -141,7 +141,7 @@ export async function mountBack(
   return failed;
 }
 
-/** Mounts those file systems of a journal entry that are not mounted. Returns why a mount failed, or null. */
+/** Mounts the file systems of a disk that the agent's journal names and that are not mounted. Returns why a mount failed, or null. */
 async function mountParts(
   { root, progress }: WorkRun,
   entry: LayoutEntry,
@@ -161,7 +161,7 @@ async function mountParts(
   return faults.length === 0 ? null : `Not mounted again: ${describeParts(entry.layout.parts)}. ${faults.join(" ")}`;
 }
 
-/** Finds the block device of a file system of the journal entry, by the disk's serial number and the partition's number; null if there is none. */
+/** Finds the block device of a file system that the journal names, by the disk's serial number and the partition's number; null if there is none. */
 export function deviceOf(
   picture: DiskPicture,
   { serial }: Pick<LayoutEntry, "serial">,

@@ -4,7 +4,7 @@ import { codeOf, entryPath } from "./descriptors.ts";
 export interface Removed {
   files: number;
   folders: number;
-  /** How many bytes the removed files used on the disk. A removed file that still has another name frees no bytes. */
+  /** How many bytes the removed files used on the disk. A removed file that still has another name (hard link) frees no bytes. */
   bytes: number;
   /** The number of removed names whose file has another name too, so that the file's content may still be on the disk. */
   hardLinks: number;
@@ -57,7 +57,7 @@ export type FileEnd = "removed" | "gone" | "folder" | "protected" | "failed";
 
 /**
  * Removes one file, socket, device or symbolic link; `removeFile` neither opens a file nor follows a link. The result `protected` means that an
- * attribute of the file or its folder forbids the removal.
+ * attribute of the file or of its folder, such as `immutable`, forbids the removal.
  */
 export function removeFile(path: Buffer, name: Buffer, removed: Removed): FileEnd {
   let facts: Stats | undefined;

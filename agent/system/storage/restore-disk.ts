@@ -36,13 +36,13 @@ class RestoreFault extends Error {
   }
 }
 
-/** If the agent has not yet brought back all file systems of a disk, returns the disk's journal entry, otherwise null. */
+/** Returns the journal entry of a disk whose file systems the agent has not yet all brought back; null for every other disk. */
 function owedTo(root: string, serial: string): LayoutEntry | null {
   const read = layoutJournal(root, serial).read();
   return read.ok && read.entry !== null && read.entry.state !== "restored" ? read.entry : null;
 }
 
-/** True if the file systems of a journal entry are on the disk, because they are intact or made again. */
+/** True if the file systems that a disk's journal entry names are on the disk, because they are intact or made again. */
 const isMadeOf = (root: string, entry: LayoutEntry): boolean =>
   entry.state === "mounting" || isIntact(entry, purgeJournal(root, entry.serial).read());
 
@@ -68,8 +68,8 @@ export function lostFileSystems(root: string, taskId: string, serial: string): F
 }
 
 /**
- * True if the disk's file systems are the same as before its purge. An unreadable journal of the purge may belong to a purge that has begun, so the
- * disk's file systems then do not count as intact.
+ * True if the disk's file systems are the same as before its purge. If the journal of the disk's purge is unreadable, a purge may have begun, so the
+ * disk's file systems do not count as intact.
  */
 const isIntact = (entry: LayoutEntry, purged: JournalRead<PurgeEntry>): boolean =>
   entry.is_intact && purged.ok && purged.entry?.task_id !== entry.task_id;
@@ -77,7 +77,7 @@ const isIntact = (entry: LayoutEntry, purged: JournalRead<PurgeEntry>): boolean 
 /**
  * After the end of a disk's purge, the agent brings the disk's file systems back to their mount points. After a refusal before the first write to the
  * disk, `restoreDisk` only mounts the intact file systems again. `restoreDisk` makes new file systems only if the task's own purge ended well. A
- * later worker process continues where a lost worker process of the same task ended.
+ * worker process of the task continues the restore of the disk where a lost worker process of the same task ended.
  */
 export async function restoreDisk(
   run: WorkRun,
@@ -85,7 +85,7 @@ export async function restoreDisk(
 ): Promise<FileSystemEnd[]> {
   const entry = owedTo(run.root, serial);
   if (entry === null) return [];
-  // The disk's journal entry still belongs to an earlier task, so the agent refused this task's purge before the task took over the entry.
+  // The disk's journal entry still belongs to an earlier task, because the agent refused this task's purge before this task took over the entry.
   if (entry.task_id !== task_id) return unmountedByOthers(run.root, entry, readDiskPicture(run.root));
   const restore: Restore = {
     run,
@@ -138,9 +138,9 @@ async function makeAll(restore: Restore, purged: PurgeEntry): Promise<void> {
 
 /**
  * The agent holds the device of a disk or partition open while tools work on it. Linux may give a name such as `/dev/sdb` to another disk at any
- * moment. A tool that opened a disk by its device name could therefore destroy another disk. To work on the right disk, the tools get the path of the
- * open descriptor. The agent compares the disk's serial number once before the tools work and once after them, because the number of a held device
- * cannot change.
+ * moment. A tool that opened a disk by its device name could destroy another disk that has got the name meanwhile. To work on the right disk, the
+ * tools get the path of the open descriptor. The agent compares the disk's serial number once before the tools work and once after them, because the
+ * number of a held device cannot change.
  */
 async function whileHeld(
   { run: { root }, entry }: Restore,

@@ -9,8 +9,8 @@ import type { SAMPLE_DISK } from "./works.ts";
 type Input = z.output<typeof SAMPLE_DISK.input>;
 
 /**
- * The agent reads the sample of a disk's blocks past the page cache. The worker process opens the disk only for reading, so a mounted disk stays
- * unchanged.
+ * The agent reads randomly chosen blocks of a disk by direct I/O, past the page cache. The worker process opens the disk only for reading, so a
+ * mounted disk stays unchanged.
  */
 export function sampleDisk(input: Input, run: WorkRun): z.input<typeof SAMPLE_DISK.result> {
   const picture = readDiskPicture(run.root);

@@ -10,7 +10,7 @@ const LOOK_TIMEOUT_MS = 10_000;
 /**
  * Refuses a disk if another device of the host has the UUID, or the tag in /etc/fstab, of one of the disk's file systems. If two devices have the
  * same UUID or tag, a mount after the purge could take the wrong device, and nobody could say which data the tenants would see. The check after the
- * mount (`mount_differs`) finds a wrong device only when the purge has already destroyed the disk's data.
+ * mount (`mount_differs`) would find a wrong device only when the purge had already destroyed the disk's data.
  */
 export async function twinRefusal(
   root: string,

@@ -7,7 +7,7 @@ import { unrestoredDisks } from "./layout-journal.ts";
 import { unmountedByOthers } from "./restore-disk.ts";
 import { type FileSystemEnd, NOT_MOUNTED, type StepEnd } from "./works.ts";
 
-/** Returns why a folder that looks clean is not clean, or null if it is clean. */
+/** Returns why the data of an empty folder may still be on an unmounted disk, or null if nothing is unmounted there. */
 export type FolderFault = (path: string) => Pick<StepEnd, "message" | "evidence"> | null;
 
 /**

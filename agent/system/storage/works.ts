@@ -12,7 +12,7 @@ export const StepEnd = z.strictObject({
 });
 export type StepEnd = z.output<typeof StepEnd>;
 
-/** The reason of a step whose data disk is not mounted. */
+/** The reason that a cleaning step gives if the data disk of its folder is not mounted. */
 export const NOT_MOUNTED = "not_mounted";
 
 /** Any signal ends the emptying of a folder, and its memory use does not grow with the number of files. */
@@ -56,7 +56,7 @@ export const REMOVE_WEKA_TOKENS = defineWork({
 
 /**
  * A purge tells how it ended, and what became of each file system that the disk had at a mount point before. The handler of `node.storage_cleanup`
- * adds the names of the cleaning steps.
+ * adds the name of the cleaning step to each result of a purge.
  */
 export const PurgeEnd = StepEnd.extend({
   file_systems: z
@@ -77,7 +77,10 @@ export const PURGE_DISK = defineWork({
     task_id: TaskId,
     serial: z.string().min(1).max(64),
     wwn: z.string().min(1).max(64).nullable(),
-    /** The random number that determines the blocks of the sample and their markers; null if the worker process chooses the number. */
+    /**
+     * The random number that determines the disk blocks that are marked before the purge and read after it; null if the worker process chooses the
+     * number.
+     */
     seed: z.string().min(1).max(64).nullable(),
     /**
      * The mount points from which the worker process of a purge may unmount the disk. After the purge, the worker process makes the disk's file

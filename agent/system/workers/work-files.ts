@@ -16,7 +16,7 @@ export const RESULT_FILE = "result.json";
 export const LOG_FILE = "log";
 
 /**
- * The first argument with which the agent's program runs as a worker process: The arguments are `worker perform <folder>` or `worker supervise
+ * The first argument with which the agent's program runs as a worker process. The whole arguments are `worker perform <folder>` or `worker supervise
  * <folder>`.
  */
 export const WORKER_ARGUMENT = "worker";
@@ -34,7 +34,7 @@ export const WorkOrder = z.strictObject({
 export type WorkOrder = z.output<typeof WorkOrder>;
 
 /**
- * The facts that identify the worker process that performs the work. Boot id, pid and start time identify a process for ever, because Linux uses each
+ * The facts that identify the worker process that began the work. Boot id, pid and start time identify a process for ever, because Linux uses each
  * pid many times.
  */
 export const WorkStarted = z.strictObject({

@@ -35,8 +35,8 @@ export async function runWorkerProgram(args: readonly string[], performers: read
 }
 
 /**
- * Performs the order in `folder`, unless another worker process has created the file `started.json`. The worker process writes its result or error to
- * `result.json`.
+ * Performs the work that the file `order.json` in `folder` orders, unless another worker process has created the file `started.json`. The worker
+ * process writes its result or error to `result.json`.
  */
 async function perform(folder: string, performers: readonly Performer[]): Promise<number> {
   const order = readWorkFile(folder, ORDER_FILE, WorkOrder);
@@ -85,8 +85,9 @@ function runOf(folder: string, root: string, signal: AbortSignal): WorkRun {
 }
 
 /**
- * Runs the supervisor of a worker process on a host without systemd. The supervisor starts the worker process in a separate session, and ends this
- * session at the order's deadline. The supervisor abandons a process that survives SIGKILL, because a wait for its end might last for ever.
+ * Runs the supervisor of a worker process on a host without systemd. The supervisor starts the worker process in a separate session, and ends all
+ * processes of this session at the deadline of the work. The supervisor abandons a process that survives SIGKILL, because a wait for its end might
+ * last for ever.
  */
 async function supervise(folder: string): Promise<number> {
   const order = readWorkFile(folder, ORDER_FILE, WorkOrder);

@@ -39,11 +39,11 @@ export const WORK_FAILURES = [
   "worker_lost",
   "deadline_passed",
   /**
-   * A process of the work survives SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends a process that is blocked in a driver or
-   * a disk.
+   * A process of the work has survived SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends a process that is blocked in a driver
+   * or a disk.
    */
   "driver_wedged",
-  /** The work may block in a driver, and this host has no systemd that would enforce the work's deadline. */
+  /** The agent refused work that may block in a driver, because this host has no systemd that would enforce the work's deadline. */
   "systemd_missing",
 ] as const;
 export type WorkFailure = (typeof WORK_FAILURES)[number];
@@ -78,7 +78,7 @@ const PART = /^[a-z0-9][a-z0-9-]{0,40}$/;
 
 export interface PerformOptions<I, R> {
   readonly taskId: string;
-  /** The name of a piece of work, which is unique among the pieces of a task's work. */
+  /** The name of the work of one worker process, which is unique within the task. */
   readonly part: string;
   readonly work: WorkKind<z.ZodType<I>, z.ZodType<R>>;
   readonly input: I;
@@ -95,8 +95,8 @@ export interface PerformOptions<I, R> {
 }
 
 /**
- * Agent and worker process share only files (decision C6). Each piece of a task's work starts at most once. A restarted agent finds running work or
- * the result of ended work, and does not start that work a second time.
+ * Agent and worker process share only files (decision C6). A task may have several pieces of work, each for one worker process, and the agent starts
+ * each piece at most once. A restarted agent finds running work or the result of ended work, and does not start that work a second time.
  */
 export class Workers {
   readonly #folder: string;
@@ -119,7 +119,7 @@ export class Workers {
     createWorkFile(folder, TASK_FILE, { boot_id: kernelBootId(), input });
   }
 
-  /** Returns the input of a task whose worker processes may still run since the host's last boot, or null. */
+  /** Returns the input of a task whose worker processes began after the host's last boot and so may still run; null for every other task. */
   inputToContinue(taskId: string): Json | null {
     const file = readWorkFile(this.#taskFolder(taskId), TASK_FILE, TaskFile);
     return file === null || file.boot_id !== kernelBootId() ? null : file.input;
@@ -137,7 +137,7 @@ export class Workers {
     for (const taskId of await listFolder(this.#folder)) if (!keep.has(taskId)) this.forget(taskId);
   }
 
-  /** Starts a piece of work, or finds the running work, and follows the work until its end. */
+  /** Starts a worker process for a piece of a task's work, or finds the worker process that already runs, and follows the work to its end. */
   async perform<I, R>(options: PerformOptions<I, R>): Promise<WorkEnd<R>> {
     const { taskId, part, work, input } = options;
     if (!PART.test(part)) throw new Error(`${part} cannot name a part of a task.`);
@@ -209,7 +209,8 @@ export class Workers {
   }
 
   /**
-   * Sends SIGKILL to all living processes of a piece of work. `#kill` abandons a process that survives SIGKILL, and names the process in the failure.
+   * Sends SIGKILL to the worker process and to all living processes that it started. `#kill` abandons a process that survives SIGKILL, and names the
+   * process in the failure.
    */
   async #kill(
     started: WorkStarted,
@@ -262,7 +263,7 @@ export class Workers {
   #taskFolder = (taskId: string): string => join(this.#folder, taskId);
 }
 
-/** Reports a worker process's progress after each change, and repeats an unchanged progress every `repeatMs`. */
+/** Reports a worker process's progress to the hub after each change, and repeats an unchanged progress every `repeatMs`. */
 class ToldProgress {
   readonly #folder: string;
   readonly #repeatMs: number;
@@ -299,8 +300,8 @@ function preventStart(folder: string): boolean {
 const TICKS_PER_SECOND = 100;
 const ROUNDING_SECONDS = 0.02;
 /**
- * The deadline of a worker process counts from the process's start, some time before the process has written `started.json`. In a container, the uptime
- * may be that of the container, and then only the time in `started.json` counts.
+ * The deadline of a worker process counts from the process's start, some time before the process has written `started.json`. In a container, Linux
+ * may count the uptime from the container's start, and then the agent uses only the uptime in `started.json`.
  */
 const longestSince = (started: WorkStarted): number =>
   Math.max(secondsSince(started), bootSeconds() - Number(started.start_ticks) / TICKS_PER_SECOND + ROUNDING_SECONDS);

@@ -6,7 +6,7 @@ import type { Wanted } from "./read-documents.ts";
 
 export interface Change {
   readonly what: "created" | "updated" | "unchanged";
-  /** One line of text for each difference between the hub's object and the object that the operator wants. */
+  /** One line of text for each difference between the hub's object and the object in the operator's file. */
   readonly lines: readonly string[];
   /** Carries the change out. */
   readonly carryOut: (headers: Readonly<Record<string, string>>) => Promise<void>;
@@ -15,7 +15,10 @@ export interface Change {
 const NOTHING = async (): Promise<void> => undefined;
 const siteOf = (wanted: Wanted): Readonly<Record<string, string>> => ({ id: wanted.site ?? "" });
 
-/** Compares an object of a file with the hub's, and returns the change that makes them equal. Fields that the file leaves out stay as they are. */
+/**
+ * Compares an object of a file for `muster apply` with the hub's object, and returns the change that makes the hub's object equal. `muster apply`
+ * does not change the fields of the hub's object that the file leaves out.
+ */
 export async function changeOf(hub: Hub, wanted: Wanted): Promise<Change> {
   switch (wanted.kind) {
     case "sku": {

@@ -8,11 +8,11 @@ interface Kind {
   readonly fields: () => readonly string[];
 }
 
-/** The fields that a request of an operation takes. */
+/** The fields that the request of an API operation accepts. */
 const fieldsOf = (...ids: readonly string[]): string[] =>
   ids.flatMap((id) => (operationNamed(id, shippedOperations()).body ?? []).map(({ name }) => name));
 
-/** The kinds of objects that `apply` creates and updates. */
+/** The kinds of objects that `muster apply` creates and updates. */
 export const KINDS = {
   sku: { ofSite: false, nameField: "id", fields: () => fieldsOf("createSku", "updateSku") },
   profile: {

@@ -3,7 +3,7 @@ import { parseAllDocuments } from "yaml";
 import { UsageError } from "../errors.ts";
 import { isKind, KINDS, type KindName } from "./kinds.ts";
 
-/** One object of a file, as the operator wants it. */
+/** One object of a file for `muster apply`, with the fields that the operator wants it to have. */
 export interface Wanted {
   readonly kind: KindName;
   /** The name by which messages call the object, for example `profile/gold`. */

@@ -12,7 +12,7 @@ const Context = z.strictObject({ url: HubUrl, ca_file: Text.optional(), token_fi
 export type Context = z.output<typeof Context>;
 export const Contexts = z.strictObject({
   version: z.literal(1),
-  /** The name of the context that is in force if nothing names another one. */
+  /** The name of the context that a command uses if neither a flag nor the environment names a hub or a context. */
   current: z.string().nullable(),
   contexts: z.record(ContextName, Context),
 });

@@ -4,7 +4,7 @@ import { contextsFile, readContexts } from "./context-file.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 export type Given = Readonly<Record<string, unknown>>;
 
-/** The value of a setting, with the place that the value comes from. */
+/** The value of a setting, and the place where the command found it, such as a flag, an environment variable or a context. */
 export interface From {
   readonly value: string;
   readonly from: string;
@@ -18,7 +18,7 @@ export interface InForce {
   /** The file with the API token, or the variable that holds the token. */
   readonly tokenFile: From | null;
   readonly tokenVariable: From | null;
-  /** The name of the hub's login in the file of logins. */
+  /** The name under which the file of logins holds the login for the hub. */
   readonly login: string;
 }
 
@@ -58,7 +58,7 @@ export async function inForce(flags: Given, env: Environment): Promise<InForce> 
   };
 }
 
-/** The login of a context belongs to the context's address too, so that it never goes to another hub that gets the same name. */
+/** A context's login is stored under the context's name and address, so that the login never goes to another hub that later gets the same name. */
 export const loginOf = (context: string, url: string): string => `context ${context} at ${url}`;
 
 const plainUrl = (url: From | null): From => ({

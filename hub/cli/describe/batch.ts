@@ -32,7 +32,7 @@ const HOSTS = [
 const REFUSALS = [col("HOSTNAME", "hostname"), col("CODE", "code"), col("MESSAGE", "message")];
 
 const OF_A_PAGE = 200;
-/** A larger batch is not shown as a whole, because nobody reads so long a description. */
+/** `muster describe` shows at most this number of pages of a batch's hosts, because nobody reads a longer description. */
 const MOST_PAGES = 10;
 
 interface Hosts {

@@ -2,8 +2,8 @@ import { Refused } from "../errors.ts";
 import type { Hub, Item, Request } from "../hub.ts";
 
 /**
- * Reads a list of the API for one section of what `muster describe` prints. A caller without the right to read the list gets the description without
- * it.
+ * Reads a list of the API for one section of what `muster describe` prints. `muster describe` leaves out a section if the caller has no right to read
+ * the section's API list.
  */
 export async function partOf(hub: Hub, list: string, request: Request): Promise<readonly Item[] | null> {
   try {

@@ -30,7 +30,7 @@ import { TOKENS } from "./tokens.ts";
 import { WARNINGS } from "./warnings.ts";
 import { WEBHOOKS } from "./webhooks.ts";
 
-/** All nouns of the program, by their plurals, in the order of the help. */
+/** All kinds of objects (nouns) that `muster get` and similar commands know, by their plural names, in the order of the help. */
 export const NOUNS = {
   nodes: NODES,
   onboardings: ONBOARDINGS,

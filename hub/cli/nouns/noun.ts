@@ -1,18 +1,24 @@
 export interface Column {
   readonly head: string;
-  /** The field of an item, where `a.b` means field b in the record a. */
+  /** The field of the listed object that a table column shows; `a.b` means field b in the record a. */
   readonly field: string;
-  /** True for a column that only `-o wide` shows. */
+  /** True for a table column that only the flag `-o wide` shows. */
   readonly wide?: true;
-  /** `age` is a time, which a terminal shows as the time since then. `site` is the id of a site, which the table shows as the site's name. */
+  /**
+   * A column with `age` shows a time on a terminal as the time since then. A column with `site` shows the name of the site whose id the field
+   * contains.
+   */
   readonly as?: "age" | "site";
 }
 
-/** An object to which the objects of a noun belong, for example the site of a profile. */
+/** An object to which other objects belong, for example the site of a profile. */
 export interface Parent {
-  /** The flag, and the parameter of the noun's path, that names the parent. */
+  /** The command-line flag, and the parameter of the API path, that names the parent object. */
   readonly flag: "site" | "node" | "webhook";
-  /** The API operation that lists all parents, which `get` uses if the operator names no parent; null if there may be too many parents. */
+  /**
+   * The API operation that lists all parent objects, for example all sites, which `muster get` uses if the operator names no parent; null if there
+   * may be too many of them.
+   */
   readonly list: string | null;
 }
 
@@ -24,10 +30,13 @@ export interface Noun {
   readonly about: string;
   /** The operations of the API that list the objects. */
   readonly lists: readonly string[];
-  /** The operations that read one object. If no API operation reads a single object of the noun, the command finds the object in the noun's list. */
+  /**
+   * The operations that read one object. If no API operation reads a single object of this kind, the command searches the list of all objects of the
+   * kind.
+   */
   readonly reads: readonly string[];
   readonly parent?: Parent;
-  /** The field of an item that holds its id, and the field that holds the name by which people know it. */
+  /** The field of a listed object that holds its id, and the field that holds the name by which people know it. */
   readonly id: string;
   readonly label: string;
   readonly columns: readonly Column[];

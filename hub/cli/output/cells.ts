@@ -5,7 +5,7 @@ type Item = Readonly<Record<string, unknown>>;
 
 const isItem = (value: unknown): value is Item => value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** The field `a.b` is field b in the record a. A field whose own name has dots, such as a condition, is found too. */
+/** The field `a.b` is field b in the record a. `at` also finds a field whose own name has dots, such as the name of a node's condition. */
 export function at(item: unknown, field: string): unknown {
   if (!isItem(item)) return undefined;
   if (field in item) return item[field];
@@ -67,7 +67,7 @@ const COLOURS = new Map(
   Object.entries(MEANING).flatMap(([colour, words]) => words.map((word) => [word, colour as Colour])),
 );
 
-/** A word of a state has the colour of its meaning; every other text stays as it is. */
+/** Gives a word that names a state, such as `failed`, the colour of its meaning, and leaves every other text unchanged. */
 export function coloured(text: string): string {
   const colour = COLOURS.get(text.trim());
   return colour === undefined ? text : styleText(colour, text, { validateStream: false });

@@ -7,7 +7,7 @@ import { csvText } from "./csv.ts";
 import { FORMS, type Form } from "./form.ts";
 import { tableText } from "./table.ts";
 
-/** The flags that say how an answer is printed. */
+/** The values of the flags that say how a command prints the hub's answer. */
 export interface Printing {
   readonly form: Form;
   readonly columns: readonly string[] | null;

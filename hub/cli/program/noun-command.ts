@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Noun } from "../nouns/noun.ts";
 import type { Run } from "./run.ts";
 
-/** Adds the sub-command of a noun to a verb. */
+/** Adds to a verb, such as `get`, the sub-command of one kind of object, such as `nodes`. */
 export const nounCommand = (verb: Command, { plural, singular, short, about }: Noun): Command =>
   verb
     .command(plural)
@@ -11,8 +11,8 @@ export const nounCommand = (verb: Command, { plural, singular, short, about }: N
     .description(about);
 
 /**
- * Adds a sub-command for each noun to a verb. Only the sub-commands of the nouns that the command line names get their flags, because all flags of all
- * nouns would take longer to make than the rest of the command.
+ * Adds to a verb, such as `get`, a sub-command for each kind of object, such as `nodes`. Only the sub-commands that the command line names get their
+ * flags, because the flags of all sub-commands would take longer to make than the rest of the command.
  */
 export function nounCommands(
   verb: Command,

@@ -9,7 +9,7 @@ muster help <command>      what a command takes, for example: muster help get no
 muster help operations     the commands of the API's operations, for example list-nodes and create-onboarding
 `;
 
-/** Makes the tree of commands. Without `only`, the tree has the sub-commands and flags of every verb. */
+/** Makes the tree of commands. Makes the tree of commands of the program `muster`. */
 async function programOf(run: Run, only?: string): Promise<Command> {
   const { io } = run;
   const program = new Command("muster")

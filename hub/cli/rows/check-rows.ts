@@ -6,7 +6,7 @@ export interface Checked {
   readonly faults: readonly Fault[];
 }
 
-/** Checks all rows of a file before anything is sent. A row with a fault does not appear in `rows`; its faults are in `faults`. */
+/** Checks all rows of a file before anything is sent. A row with a fault does not appear in the returned `rows`; its faults appear in `faults`. */
 export function checkRows({ lines, faults: ofFile }: CsvRead, form: RowForm): Checked {
   const repeated = repeatedValues(lines, form);
   const checked = lines.map((line) => {

@@ -41,7 +41,7 @@ export function partsOf(rows: readonly GoodRow[], atMost: number): (readonly Goo
 
 /**
  * Returns an idempotency key that depends on the whole content of the request. If the same file is sent again, for example after Ctrl-C or a lost
- * connection, the hub recognizes the parts that it has already carried out, and the command goes on where it ended.
+ * connection, the hub recognizes the requests that it has already carried out, and the command continues with the others.
  */
 export const keyOf = (command: string, body: unknown): string =>
   `${command}-${createHash("sha256").update(JSON.stringify(body)).digest("hex")}`;

@@ -10,10 +10,7 @@ const wordsOf = ({ branch }: Place): string =>
     ...branch.flags.flatMap(({ names }) => names),
   ].join(" ");
 
-/**
- * The lines of the bash script that find the command for the words before the cursor. In the completion, the alias of a command leads to the command
- * itself.
- */
+/** The lines of the bash completion script that find the command for the words before the cursor. The alias of a command leads to the command itself. */
 const stepsOf = ({ path, branch }: Place): string[] =>
   branch.branches.map(({ name, aliases }) => {
     const spellings = [name, ...aliases].map((word) => quoted(keyOf([...path, word]))).join("|");

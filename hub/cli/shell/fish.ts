@@ -17,7 +17,7 @@ function linesOf({ path, branch }: Place): string[] {
   return [...commands, ...flags];
 }
 
-/** A `case` of the fish script that finds the command for the words before the cursor; the alias of a command leads to the command itself. */
+/** A `case` of the fish completion script that finds the command for the words before the cursor; the alias of a command leads to the command itself. */
 const stepsOf = ({ path, branch }: Place): string[] =>
   branch.branches.map(({ name, aliases }) => {
     const spellings = [name, ...aliases].map((word) => quoted([...path, word].join(" "))).join(" ");

@@ -10,7 +10,7 @@ export interface Flag {
   readonly choices: readonly string[];
 }
 
-/** A command with its sub-commands, as completion and the man page need it. */
+/** A command of the program with its sub-commands, for the completion scripts and the man page. */
 export interface Branch {
   readonly name: string;
   readonly aliases: readonly string[];
@@ -38,7 +38,7 @@ export function treeOf(command: Command): Branch {
   };
 }
 
-/** A command with the words that lead to it, without the name of the program. */
+/** A command and the words of the command line that lead to it, without the name of the program. */
 export interface Place {
   readonly path: readonly string[];
   readonly branch: Branch;

@@ -4,7 +4,7 @@ import { operationsOf } from "../description.ts";
 import { TABLE } from "./shipped.ts";
 
 const document: unknown = JSON.parse(readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8"));
-// Each operation gets a line of its own in the file, so that a code review shows which operations changed.
+// Each operation gets a line of its own in `operations.json`, so that a code review shows which operations changed.
 writeFileSync(
   TABLE,
   `[\n${operationsOf(document)

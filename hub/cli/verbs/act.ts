@@ -11,7 +11,10 @@ import { shippedOperations } from "../table/shipped.ts";
 import { durationOf } from "../wait/duration.ts";
 import { ACTS, type Act, type ActName } from "./acts.ts";
 
-/** Returns the function that adds the sub-commands of a verb: one for each noun, with the fields of the API's request as flags. */
+/**
+ * Returns the function that adds the sub-commands of a verb that changes objects: one for each kind of object, with the fields of the API request as
+ * flags.
+ */
 export const addAct =
   (name: ActName) =>
   (verb: Command, run: Run): void => {

@@ -1,7 +1,7 @@
 import { NOUNS } from "../nouns/index.ts";
 import type { Noun } from "../nouns/noun.ts";
 
-/** What a verb does to an object of a noun: the operation of the API that it calls. */
+/** The API operation that a verb, such as `cordon`, calls for one kind of object, such as nodes. */
 export interface Act {
   readonly noun: Noun;
   readonly operation: string;
@@ -13,7 +13,7 @@ const work = (verb: string): readonly Act[] => [
   { noun: NOUNS.decommissions, operation: `${verb}Decommission` },
 ];
 
-/** The verbs that change objects, with the operation for each noun. */
+/** The verbs that change objects, each with the API operation for each kind of object. */
 export const ACTS = {
   cordon: [node("cordonNode")],
   uncordon: [node("uncordonNode")],

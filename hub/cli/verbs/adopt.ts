@@ -88,7 +88,7 @@ async function machinesOf(hosts: readonly string[], flags: Flags, io: Run["io"])
   return { items: rows.map(({ item }) => item as Named["items"][number]), faults: faults.length };
 }
 
-/** A machine with its outcome, and with the refusals and differences that explain it. */
+/** Returns the table row of a machine that `muster adopt` named: its outcome, and the refusals and differences that explain it. */
 function rowOf(machine: Item): string[] {
   const texts = (list: unknown, name: string): string[] =>
     ((list ?? []) as Item[]).map((one) => `${one[name]}: ${one["message"]}`);

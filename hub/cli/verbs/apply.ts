@@ -28,7 +28,7 @@ export function add(apply: Command, run: Run): void {
   });
 }
 
-/** Applies the objects in their order. The first refusal ends the command, because later objects may need the refused one. */
+/** Applies the objects in their order. The hub's first refusal ends the command, because later objects of the file may need the refused object. */
 async function applyFile(flags: Flags, { io }: Run): Promise<Status> {
   const [{ readDocuments }, { changeOf }] = await Promise.all([
     import("../apply/read-documents.ts"),

@@ -15,7 +15,7 @@ import { readOne } from "./read.ts";
 
 type Describe = (hub: Hub, item: Item) => Promise<Described> | Described;
 
-/** The nouns that `muster describe` shows by functions of their own; for every other noun it lists the object's fields. */
+/** The kinds of objects that `muster describe` shows by functions of their own; for every other kind it lists the object's fields. */
 const OWN: Readonly<Record<string, Describe>> = {
   nodes: describeNode,
   onboardings: (_, item) => describeOperation("Onboarding", item),
@@ -25,7 +25,7 @@ const OWN: Readonly<Record<string, Describe>> = {
   batches: async (hub, item) => describeBatch(item, await hostsOf(hub, String(item["batch_id"]))),
 };
 
-/** Adds a sub-command for each noun whose objects have names or ids of their own. */
+/** Adds to `muster describe` a sub-command for each kind of object. */
 export function add(describe: Command, run: Run): void {
   nounCommands(describe, NOUN_LIST, run, (command, noun) => {
     command.argument("<name>", `the name or id of the ${noun.singular}`);

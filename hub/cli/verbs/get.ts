@@ -12,7 +12,7 @@ import { endOf, STATUS, type Status } from "../statuses.ts";
 import { readList, readOne } from "./read.ts";
 import { addWhich } from "./which.ts";
 
-/** Adds a sub-command for each noun, with the filters of the noun's list as flags. */
+/** Adds to `muster get` a sub-command for each kind of object, with the filters of its list as flags. */
 export function add(get: Command, run: Run): void {
   nounCommands(get, NOUN_LIST, run, (command, noun) => {
     addWhich(command, noun)
@@ -38,7 +38,7 @@ async function show(noun: Noun, names: readonly string[], flags: Flags, io: Io):
   return STATUS.done;
 }
 
-/** Shows the objects that the names name, and says for each name without an object why there is none. */
+/** Shows the objects that the operator named, and says for each name without an object why the object was not found. */
 async function getNamed(
   noun: Noun,
   names: readonly string[],

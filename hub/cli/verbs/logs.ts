@@ -12,12 +12,12 @@ import { STATUS, type Status } from "../statuses.ts";
 import { Readings } from "../wait/readings.ts";
 import { readOne } from "./read.ts";
 
-/** The nouns with a history, in the order of the help. */
+/** The kinds of objects that have a history, in the order of the help. */
 const WITH_HISTORY: readonly Noun[] = [NOUNS.nodes, NOUNS.onboardings, NOUNS.decommissions, NOUNS.operations];
 const MOST_LINES = 200;
 const AT_MOST_MS = 3_600_000;
 
-/** Adds a sub-command for each noun with a history. */
+/** Adds to `muster logs` a sub-command for each kind of object that has a history. */
 export function add(logs: Command, run: Run): void {
   nounCommands(logs, WITH_HISTORY, run, (command, noun) => {
     command.argument("<name>", `the name or id of the ${noun.singular}`);
@@ -53,7 +53,7 @@ async function show(noun: Noun, name: string, flags: Flags, { io }: Run): Promis
   const interrupted = io.interrupted();
   const changes = await Changes.follow(hub, noun.events, interrupted);
   const readings = new Readings(io, true);
-  // Of the entries from before the command, only the last `tail` entries are shown; the others that were read count as seen, and are not shown later.
+  // With `--follow`, only the last `tail` entries from before the command are shown; older entries count as seen, and are not shown later.
   let seen: Set<string> | null = null;
   while (!interrupted.aborted) {
     const before: ReadonlySet<string> | null = seen;
@@ -71,8 +71,8 @@ async function show(noun: Noun, name: string, flags: Flags, { io }: Run): Promis
 type IsSeen = (entry: Item) => boolean;
 
 /**
- * Returns the newest entries of a node's history over all its operations, oldest first. Reads pages backwards until a page has an entry that was seen
- * already.
+ * Returns the newest entries of a node's history over all its operations, oldest first. Reads pages of the history from the newest back, until a page
+ * has an entry that the command has already read.
  */
 async function ofNode(
   hub: Hub,

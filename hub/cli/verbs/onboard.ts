@@ -7,7 +7,7 @@ import type { Run } from "../program/run.ts";
 import { STATUS, type Status } from "../statuses.ts";
 import { durationOf } from "../wait/duration.ts";
 
-/** The largest number of hosts in one batch. */
+/** The largest number of hosts in one onboarding batch. */
 const MOST_HOSTS = 1000;
 
 export function add(onboard: Command, run: Run): void {

@@ -9,8 +9,8 @@ import { type Flags, queryOf } from "../program/flags.ts";
 import { shippedOperations } from "../table/shipped.ts";
 
 /**
- * The query parameters that filter, sort and page the lists of a noun. If a noun has several lists, `filtersOf` returns only the parameters that all
- * these lists have.
+ * The query parameters that filter, sort and page the lists of one kind of object. If the API has several lists for one kind of object, `filtersOf`
+ * returns only the parameters that all these lists have.
  */
 export function filtersOf(noun: Noun): readonly Field[] {
   const [first = [], ...others] = noun.lists.map((id) => operationNamed(id, shippedOperations()).query);
@@ -19,12 +19,12 @@ export function filtersOf(noun: Noun): readonly Field[] {
 
 export interface Listed {
   readonly items: readonly Item[];
-  /** The hub's answer, with all pages if the operator asked for them. */
+  /** The hub's answer to the request for a list, with all pages if the operator asked for them. */
   readonly answer: unknown;
   readonly more: boolean;
 }
 
-/** Reads the list of a noun, with the filters of the flags. */
+/** Reads the list of one kind of object, filtered by the flags of the command line. */
 export async function readList(hub: Hub, noun: Noun, flags: Flags): Promise<Listed> {
   const query = queryOf(filtersOf(noun), flags);
   const parents = await parentsOf(hub, noun, flags);
@@ -40,7 +40,10 @@ export async function readList(hub: Hub, noun: Noun, flags: Flags): Promise<List
   return { items, answer: { items, next_cursor: null }, more: false };
 }
 
-/** Returns the path parameters of each request that reads a noun's list: one request, or one for each parent object. */
+/**
+ * Returns the path parameters of each request that reads the list of one kind of object: one request, or one for each parent object, such as each
+ * site.
+ */
 async function parentsOf(hub: Hub, noun: Noun, flags: Flags): Promise<readonly Readonly<Record<string, string>>[]> {
   const { parent } = noun;
   if (parent === undefined) return [{}];

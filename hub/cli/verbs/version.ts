@@ -23,7 +23,7 @@ async function version(flags: Flags, { io }: Run): Promise<void> {
 }
 
 async function versionOfHub(flags: Flags, io: Run["io"]): Promise<{ version: string | null; note: string | null }> {
-  // `muster version --client` shows at once which program this is, so it loads no code of a hub's client.
+  // `muster version --client` only shows which version this program has, so it does not load the code that calls a hub.
   const { Hub } = await import("../hub.ts");
   try {
     const hub = await Hub.open(flags, io);

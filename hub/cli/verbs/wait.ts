@@ -19,7 +19,7 @@ const HELP = `
 Exit status: 0 all reached it, 1 none reached it, 7 the deadline passed and the work goes on, 8 some reached it.
 `;
 
-/** Adds a sub-command for each noun whose objects can be read by themselves. */
+/** Adds to `muster wait` a sub-command for each kind of object of which the API can read a single object by its id. */
 export function add(wait: Command, run: Run): void {
   const nouns = NOUN_LIST.filter(({ reads, parent }) => reads.length > 0 && parent === undefined);
   nounCommands(wait, nouns, run, (command, noun) => {

@@ -8,7 +8,7 @@ import type { Run } from "../program/run.ts";
 import { watchList } from "../wait/watch-list.ts";
 import { addWhich } from "./which.ts";
 
-/** Adds a sub-command for each noun, with the filters of the noun's list as flags. */
+/** Adds to `muster watch` a sub-command for each kind of object, with the filters of its list as flags. */
 export function add(watch: Command, run: Run): void {
   nounCommands(watch, NOUN_LIST, run, (command, noun) => {
     addGeneral(addWhich(command, noun)).action(async (names: string[], flags: Flags) => {

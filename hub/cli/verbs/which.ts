@@ -3,7 +3,7 @@ import type { Noun } from "../nouns/noun.ts";
 import { addFilter, addPrinting } from "../program/flags.ts";
 import { filtersOf } from "./read.ts";
 
-/** Adds the arguments and flags of a verb that lists objects: names, filters and output formats. */
+/** Adds the arguments and flags of a command that lists objects: names, filters and output formats. */
 export function addWhich(command: Command, noun: Noun): Command {
   command.argument("[names...]", `names or ids; without them, the list of ${noun.plural}`);
   command.optionsGroup("Which:");

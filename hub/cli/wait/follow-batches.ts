@@ -10,7 +10,10 @@ import { stateOf } from "./state-of.ts";
 
 const GOAL = goalOf(NOUNS.operations, "done");
 
-/** Follows the hosts of batches to their ends: a line for each change of a host on standard output, and the counts on standard error. */
+/**
+ * Follows the hosts of onboarding batches until each has ended: prints a line for each change of a host on standard output, and the counts on
+ * standard error.
+ */
 export async function followBatches(
   hub: Hub,
   batches: readonly string[],
@@ -51,7 +54,7 @@ export async function followBatches(
   }
 }
 
-/** Writes the line of a host if it differs from the host's last line. */
+/** Prints the status line of a host if it differs from the last line printed for the host. */
 function tell(host: Item, said: Map<unknown, string>, io: Io): boolean {
   const line = `${host["hostname"]}: ${stateOf(host)}`;
   if (said.get(host["operation_id"]) === line) return false;

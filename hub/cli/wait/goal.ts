@@ -4,12 +4,12 @@ import { at, cellOf } from "../output/cells.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** How far an object is from the state for which a command waits. */
+/** Whether an object has reached the state for which a command waits, has not yet reached it, or can never reach it. */
 export type Reached = "yes" | "no" | "never";
 
 export interface Goal {
   readonly text: string;
-  /** Says whether an object is in the state that is waited for, or can never reach it without a person; `null` stands for an absent object. */
+  /** Says whether an object is in the state that the command waits for, or can never reach it without a person; `null` stands for an absent object. */
   readonly reached: (item: Item | null) => Reached;
 }
 
@@ -17,7 +17,10 @@ const OPERATIONS = ["onboardings", "decommissions", "operations"];
 const SUCCEEDED = ["completed", "reconciled"];
 const ENDED = [...SUCCEEDED, "cancelled", "failed_retryable", "failed_manual_intervention"];
 
-/** For operations and batches, the default is to wait for their end; for every other noun the operator must say what to wait for. */
+/**
+ * For operations and batches, `muster wait` waits for their end by default; for every other kind of object the operator must name the state to wait
+ * for.
+ */
 export const standardGoal = (noun: Noun): string | undefined =>
   OPERATIONS.includes(noun.plural) || noun.plural === "batches" ? "done" : undefined;
 

@@ -2,13 +2,16 @@ import { Away, Refused } from "../errors.ts";
 import type { Io } from "../io.ts";
 import { plain } from "../output/plain.ts";
 
-/** The time between two readings while the hub does not answer. */
+/** The time in milliseconds between two attempts to read the state while the hub does not answer. */
 const AGAIN_MS = 1_000;
 
-/** Reads the state of objects again and again. A hub that is away for a while, for example during an update, does not end the command. */
+/**
+ * Reads the state of objects repeatedly, for commands such as `muster wait` and `muster watch`. If the hub does not answer for a while, for example
+ * during an update, the command goes on and tries again.
+ */
 export class Readings {
   readonly #io: Io;
-  /** True once the hub has answered. An address at which nobody has ever answered is probably a mistake. */
+  /** True once the hub has answered. If no hub has answered at the address so far, the address is probably a mistake. */
   #answered: boolean;
   #away = false;
 

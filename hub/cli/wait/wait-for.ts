@@ -25,15 +25,18 @@ interface Wait {
 /** One object for which the command waits. */
 interface Waiting {
   readonly name: string;
-  /** The id, once the object was read. After the first reading, the command reads the object by its id, because another object may get the name. */
+  /**
+   * The id, once the object was read. After it has read the object once, the command reads the object by its id, because another object may get the
+   * name.
+   */
   id: string | null;
   said: string;
   reached: Reached;
 }
 
 /**
- * Waits until all objects are in a state, with a line for each change. The command follows the hub's events first and reads the objects then, so that
- * no change between the two is missed.
+ * Waits until all named objects are in the wanted state, and prints a line for each change. The command follows the hub's events first and reads the
+ * objects then, so that it misses no change of an object between its first reading and the first event.
  */
 export async function waitFor(wait: Wait): Promise<Status> {
   const { noun, io } = wait;
@@ -68,7 +71,7 @@ async function look(hub: Hub, { noun, goal, flags, io }: Wait, one: Waiting): Pr
 }
 
 /**
- * Reads an object; null if it is gone. If no object has the name at the first reading, the name is a mistake, unless the command waits for the
+ * Reads an object; null if it is gone. If no object has the name when the command begins, the name is a mistake, unless the command waits for the
  * object's deletion.
  */
 async function present(hub: Hub, noun: Noun, one: Waiting, flags: Flags, goal: Goal): Promise<Item | null> {

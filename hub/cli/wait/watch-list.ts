@@ -18,7 +18,7 @@ interface Watch {
   readonly io: Io;
 }
 
-/** The longest time between two readings of the list if no event comes. */
+/** The longest time in milliseconds after which `muster watch` reads the list again if no event comes. */
 const AT_MOST_MS = 3_600_000;
 
 /**
@@ -58,7 +58,7 @@ export async function watchList(watch: Watch): Promise<Status> {
   return STATUS.interrupted;
 }
 
-/** Without names, reads all pages of the list, because a new object may be on any page. */
+/** If the operator named no objects, reads all pages of the list, because a new object may be on any page. */
 async function read({ noun, names, flags, hub }: Watch): Promise<readonly Item[]> {
   if (names.length > 0) return Promise.all(names.map((name) => readOne(hub, noun, name, flags)));
   return (await readList(hub, noun, { ...flags, all: true })).items;

@@ -1,6 +1,6 @@
 /**
- * This program builds the console into the folder that its argument names. A hub that runs from a source checkout, and the packaging, start this
- * program.
+ * This program builds the console into the folder that its argument names. A hub that runs from a source checkout, and the script that packages
+ * Muster, start the program `build/main.ts` to build the console.
  */
 import { buildConsole } from "./build-console.ts";
 

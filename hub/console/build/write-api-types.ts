@@ -1,6 +1,6 @@
 /**
- * This program writes the API's types for the console, from docs/openapi.json. The generated types are not committed, because one command generates
- * them again.
+ * This program writes the API's types for the console, from docs/openapi.json. The generated API types are not committed to Git, because one command
+ * generates them again.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";

@@ -21,7 +21,9 @@ import { canEnter, run, type ServerUser } from "./run.ts";
 /** The database role that owns the embedded database and is its only role. */
 export const DATABASE_USER = "muster";
 
-/** The parent of the embedded database's folder if the server's user cannot enter the hub's state folder, e.g. a folder below /root. */
+/**
+ * The folder in which the hub creates the database's home folder if the server's user cannot enter the hub's state folder, e.g. a folder below /root.
+ */
 const SHARED_HOMES = "/var/lib/muster";
 
 export type ClusterPaths = {

@@ -69,8 +69,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     const password = (await readIfThere(paths.password)) ?? "";
     let stopped: Promise<void> | undefined;
     return {
-      // Without `sslmode` in the URL, PGSSLMODE in the hub's environment would apply. The embedded database is on the hub's own machine, so its
-      // connections need no TLS.
+      // Without `sslmode` in the database URL, PGSSLMODE in the hub's environment would apply. The embedded database is on the hub's own machine, so
+      // its connections need no TLS.
       url: `postgres://${DATABASE_USER}:${encodeURIComponent(password)}@127.0.0.1:${connection.port}/${DATABASE}?sslmode=disable`,
       adopted,
       version,
@@ -123,8 +123,8 @@ async function createDatabase({ client }: Connection): Promise<void> {
 
 /**
  * While a hub uses the embedded database server, the hub keeps one connection open with the application name `muster-launcher`. A hub stops the
- * embedded database server only if no other hub has a connection `muster-launcher`. The hub counts the connections `muster-launcher` under the lock
- * that a starting hub holds, so the count includes a hub that is just starting.
+ * embedded database server only if no other hub has a connection with the application name `muster-launcher`. The hub counts the connections named
+ * `muster-launcher` while it holds the launch lock, which a starting hub holds too, so the count never misses a hub that is just starting.
  */
 async function release(paths: ClusterPaths, connection: Connection, options: EmbeddedPostgresOptions): Promise<void> {
   await withLaunchLock(paths.lock, async () => {

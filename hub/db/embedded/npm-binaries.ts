@@ -41,8 +41,8 @@ export async function copyOut(packageDir: string, target: string): Promise<void>
 }
 
 /**
- * The list `pg-symlinks.json` of the npm package names paths relative to the package's folder. For example, "native/lib/libpq.so.5" must become a
- * link to "native/lib/libpq.so.5.18".
+ * The list `pg-symlinks.json` of the npm package names paths relative to the package's folder. For example, `pg-symlinks.json` says that
+ * "native/lib/libpq.so.5" must become a link to "native/lib/libpq.so.5.18".
  */
 async function makeLinks(native: string): Promise<void> {
   const links = Links.parse(JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")));
@@ -54,8 +54,8 @@ async function makeLinks(native: string): Promise<void> {
 }
 
 /**
- * With umask 077, a root hub would make a copy of the package that the server's user cannot read. The copy of the npm package contains no secrets, so
- * every user may read it.
+ * With umask 077, a hub that runs as root would copy PostgreSQL's npm package so that the server's user cannot read the copy. The copy of the npm
+ * package contains no secrets, so every user may read it.
  */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755);

@@ -26,8 +26,8 @@ export async function isServedHere(dataDir: string): Promise<boolean | undefined
 }
 
 /**
- * Removes a stale `postmaster.pid` after `isServedHere` has returned false. A killed server leaves its `postmaster.pid`, and another process may now
- * have the pid that the file names.
+ * Removes the stale lock file `postmaster.pid` of a PostgreSQL server after `isServedHere` has found that no server uses the data folder. A killed
+ * server leaves its `postmaster.pid`, and another process may now have the pid that the file names.
  */
 export async function removeStaleLock(dataDir: string): Promise<void> {
   await rm(join(dataDir, "postmaster.pid"), { force: true });

@@ -50,7 +50,7 @@ export async function startServer(
       await writeFile(paths.port, String(port));
       return connection;
     }
-    // When a start fails, another hub may have started the server first, or another program has taken the chosen port.
+    // If the database server did not start, another hub may have started it first, or another program may have taken the chosen port.
     const other = await adoptServer(paths);
     if (other !== undefined) return other;
     if (attempt === 3)

@@ -1,6 +1,6 @@
 /**
  * Gives a database cluster that another user ran to the user that will run the database server. The former user of a database cluster could put
- * anything into the cluster's folder. The takeover changes only files that belonged to the former user, and follows no link.
+ * anything into the cluster's folder. The change of the owner affects only files that belonged to the former user, and follows no symbolic link.
  */
 import { lchown, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -56,7 +56,7 @@ async function giveAll(folder: string, former: number, user: NonNullable<ServerU
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (path === but) continue;
-    // The takeover leaves a hard link to a file of a third user as it is.
+    // A file of a third user, for example behind a hard link, keeps its owner when the data folder gets a new owner.
     if ((await ownerOf(path)) === former) await lchown(path, user.uid, user.gid);
     if (entry.isDirectory()) await giveAll(path, former, user, but);
   }

@@ -7,7 +7,7 @@ import { admitWhere } from "./workflows.ts";
 
 /**
  * A lane is a group of operations that share one limit of parallel operations at their site, e.g. all onboardings. A value of `Lane` is SQL that
- * selects the operations of a lane as workflows `w`, each joined with `p`, the profile that limits the operation.
+ * selects the operations that share one limit: workflows `w`, each joined with `p`, the profile that limits the operation.
  */
 type Lane = SQL;
 
@@ -17,8 +17,8 @@ export const ONBOARDINGS: Lane = sql`
   join maas_site_profiles p on p.id = o.profile_id`;
 
 /**
- * The lane of the decommissions of batches, whatever the mode of a decommission is. The profile of a node's last onboarding limits the node's
- * decommission; without an onboarding, the site's default profile does.
+ * SQL that selects all decommissions of batches, of every mode, which share one limit of parallel operations at each site. The profile of a node's
+ * last onboarding limits the node's decommission; without an onboarding, the site's default profile does.
  */
 const BATCH_DECOMMISSIONS: Lane = sql`
   workflows w
@@ -28,7 +28,7 @@ const BATCH_DECOMMISSIONS: Lane = sql`
 
 /**
  * A decommission outside a batch begins at once, because a person or the end of an allocation waits for that one operation. The decommissions of
- * batches begin within the limits of their lane.
+ * batches begin only as far as the site's limit of parallel decommissions allows.
  */
 export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow[]> {
   const single = await admitWhere(tx, sql`${workflows.kind} = ${mode} and ${workflows.batchId} is null`);
@@ -36,13 +36,14 @@ export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow
 }
 
 /**
- * Admits waiting operations of a lane as far as the limits for running operations allow, counted over all hubs (lifecycle 4.4). For each profile, at
- * most `batch_max_parallel` operations of a lane run at once. A site's limit for a lane is the largest `batch_max_parallel` among the profiles of the
- * lane's running and waiting operations. The hub admits a site's waiting operations in the order of their requests, whatever profiles they have. An
- * operation keeps its place in the site's order while its profile's maximum is reached, and does not block later operations. `admitWithin` first
- * locks the rows of the sites, so its count of running operations includes operations that another hub has just admitted. Before `admitWithin` counts
- * operations, it pauses the batches with too many failures. An operation of a paused batch that has not begun does not count towards its site's limit
- * of parallel operations.
+ * Lets waiting operations of one kind begin as far as the limits of parallel operations allow, counted over all hubs (lifecycle 4.4). For each
+ * profile at a site, at most `batch_max_parallel` onboardings, and as many decommissions of batches, run at once. A site's limit of parallel
+ * onboardings is the largest `batch_max_parallel` among the profiles of its running and waiting onboardings; the limit for decommissions of batches
+ * is found in the same way. The hub admits a site's waiting operations in the order of their requests, whatever profiles they have. An operation that
+ * waits because of its profile's limit keeps its place in the site's queue, and does not block later operations of other profiles. `admitWithin`
+ * first locks the rows of the sites, so its count of running operations includes operations that another hub has just admitted. Before `admitWithin`
+ * counts operations, it pauses the batches with too many failures. An operation of a paused batch that has not begun does not count towards its
+ * site's limit of parallel operations.
  */
 export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Workflow[]> {
   const locked = await tx
@@ -60,8 +61,8 @@ export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Wor
 }
 
 /**
- * In each profile and each site, `admissible` numbers the running operations first and the waiting operations after them. The number of a waiting
- * operation says how many operations would run if the hub admitted that operation.
+ * For each profile and each site, `admissible` numbers the running operations first and then the waiting operations. The number that `admissible`
+ * gives to a waiting operation says how many operations would run if the hub let this one begin.
  */
 const admissible = (kind: string, lane: Lane, sites: SQLWrapper): SQL => sql`
   with at_hand as (

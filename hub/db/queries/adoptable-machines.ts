@@ -139,7 +139,7 @@ export const readRoceOfHosts = (db: Db | Tx, siteId: SiteId, hostnames: readonly
     .where(and(eq(maasRoceAssignments.siteId, siteId), inArray(maasRoceAssignments.hostname, [...hostnames])))
     .orderBy(asc(maasRoceAssignments.hostname), asc(maasRoceAssignments.interface));
 
-/** How many seconds ago the watcher last read the site's changes from MAAS; null if it never did. */
+/** How many seconds ago a hub last read the changes of the site's machines from MAAS; null if none ever did. */
 export async function secondsSincePoll(db: Db | Tx, siteId: SiteId): Promise<number | null> {
   const [row] = await db
     .select({ seconds: sql<number | null>`extract(epoch from now() - ${maasSiteWatches.lastPollAt})::float8` })

@@ -9,7 +9,7 @@ import type { Db, Tx } from "../tx.ts";
  */
 export const SESSION_CHANNEL = "muster_sessions";
 
-/** After a sweep has closed a session as silent, the agent's next contact reopens the session. */
+/** If a hub has closed an agent session because the agent was silent, the agent's next contact reopens the session. */
 export const CLOSED_AS_SILENT = "silent";
 
 export type NewSession = Pick<
@@ -177,8 +177,8 @@ export interface Silence {
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 
 /**
- * Returns those of `nodeIds` that are still silent, and locks their rows until the transaction ends. `lockSilentNodes` leaves out a node that another
- * transaction has locked.
+ * Returns those of the nodes `nodeIds` whose agents are still silent, and locks the nodes' rows until the transaction ends. `lockSilentNodes` leaves
+ * out a node that another transaction has locked.
  */
 export const lockSilentNodes = (tx: Tx, nodeIds: readonly NodeId[], silence: Silence): Promise<SilentNode[]> =>
   silentNodes(tx, silence, inArray(nodes.id, [...nodeIds])).for("no key update", { skipLocked: true });
@@ -255,7 +255,7 @@ export async function isAgentGone(
   return session?.gone ?? true;
 }
 
-/** Records that the agent has accepted and stored on disk the statements about the hub's keys up to `sequence`. */
+/** Records that the agent has accepted and stored on disk the signed statements about the hub's keys up to the number `sequence`. */
 export async function recordTrust(db: Db, nodeId: NodeId, epoch: number, sequence: number): Promise<void> {
   await db.execute(sql`
     update ${agentSessions} set trust_sequence = ${sequence} where node_id = ${nodeId} and session_epoch = ${epoch}`);

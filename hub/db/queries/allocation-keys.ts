@@ -26,7 +26,7 @@ export interface NamedKeys {
 
 /**
  * SQL for the SSH keys that the given stored keys and key groups contain now and that may be used at a site, the oldest key first. A key group that
- * may not be used at the site adds no key there.
+ * may not be used at the site adds no key to the account.
  */
 const keysOf = ({ keys, groups, site }: { readonly keys: SQL; readonly groups: SQL; readonly site: SQL }): SQL =>
   sql`array(select k.public_key from ${sshKeys} k where k.id = any(${keys} || coalesce((
@@ -59,7 +59,10 @@ export interface WantedKeys {
   readonly id: AllocationId;
   readonly hostname: string;
   readonly wanted: number;
-  /** True if the allocation's present keys differ from those of the last order to the agent, or if a change of keys is already due. */
+  /**
+   * True if the SSH keys that the account should have differ from the keys that the agent was last ordered to set, or if a change of keys is already
+   * due.
+   */
   readonly isToOrder: boolean;
 }
 
@@ -73,8 +76,8 @@ export async function findNaming(tx: Tx, tenant: string): Promise<AllocationId[]
 
 /**
  * Returns the live ones of the given allocations, each with the number of SSH keys that its stored keys and key groups contain now. The number of
- * keys is 0 for an allocation that no longer names a stored key or key group. An allocation whose change of keys is due needs a new order even if its
- * keys look right, because an uncommitted order may be bringing other keys.
+ * keys is 0 for an allocation that no longer names a stored key or key group. While `keys_due` is set, a new order is needed even if the allocation's
+ * keys look right, because a transaction that has not committed may have ordered other keys.
  */
 export async function readWantedKeys(tx: Tx, ids: readonly AllocationId[]): Promise<WantedKeys[]> {
   const { rows } = await tx.execute<{ id: AllocationId; hostname: string; wanted: number; to_order: boolean }>(sql`
@@ -115,7 +118,7 @@ const holds = (which: SQL) => async (tx: Tx, id: AllocationId) => {
 /** Returns the ids of active allocations whose task that brings changed keys to the host has ended. */
 export const findSettledKeys = find(isSettled);
 export const isSettledKeys = holds(isSettled);
-/** Returns the ids of active allocations whose changed keys can be sent to the agent now, and that no task brings yet. */
+/** Returns the ids of active allocations whose changed SSH keys can be sent to the agent now, and are not in a task yet. */
 export const findDueKeys = find(isDue);
 export const isDueKeys = holds(isDue);
 
@@ -156,8 +159,8 @@ interface Raw {
 }
 
 /**
- * Reads the key facts of the allocations that name stored keys or key groups: of the allocations with the given ids, or of those that have not ended
- * and name one of the given groups.
+ * Reads the facts about the SSH keys of allocations that name stored keys or key groups: of the given allocations, or of all allocations that have
+ * not ended and name one of the given groups.
  */
 export async function readKeyFacts(
   db: Db | Tx,

@@ -1,4 +1,4 @@
-/** The queries with which the sweep of allocations finds the allocations that it must continue or end. */
+/** The queries with which a hub regularly finds the allocations that it must continue or end. */
 import { RESTORED } from "../../../shared/health-report.ts";
 import type { AllocationId } from "../../../shared/ids.ts";
 import { type SQL, sql } from "../orm.ts";
@@ -23,8 +23,8 @@ const isSettled = sql`a.status = 'granting' and not exists (select 1 from ${task
   and t.state in ('queued', 'offered', 'running', 'cancelling'))`;
 
 /**
- * True if the allocation is still `granting` and its task has ended. Another hub may have changed the allocation's status since `findSettledGrants`
- * returned its id.
+ * True if the allocation is still `granting`, and its task that makes the tenant's account has ended or is missing. Another hub may have changed the
+ * allocation's status since `findSettledGrants` returned its id.
  */
 export async function isSettledGrant(tx: Tx, id: AllocationId): Promise<boolean> {
   const { rows } = await tx.execute(sql`select 1 from ${allocations} a where a.id = ${id} and ${isSettled}`);
@@ -57,9 +57,10 @@ export async function findPastEnds(db: Db, page: IdPage): Promise<AllocationId[]
 }
 
 /**
- * Returns the allocations that the hub should end now: allocations past their planned end, and `ending` allocations without a turnover. `findDueEnds`
- * leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`. After a restore of the
- * database, `findDueEnds` also leaves out an allocation until a person has checked its host, which may have another tenant since.
+ * Returns the allocations that the hub should end now: those past their planned end, and those in `ending` for which no decommission that cleans the
+ * host has begun. `findDueEnds` leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor
+ * `quarantined`. After a restore of the database, `findDueEnds` also leaves out an allocation until a person has checked its host, which may have
+ * another tenant since.
  */
 export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`
@@ -75,7 +76,7 @@ export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]>
 
 /**
  * Returns open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system with the account.
- * `findHostsGone` leaves out an allocation whose turnover still runs, because the turnover ends the allocation.
+ * `findHostsGone` leaves out an allocation while the decommission that cleans its host runs, because that decommission ends the allocation.
  */
 export async function findHostsGone(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`

@@ -186,8 +186,9 @@ export async function moveToNewSystem(
 }
 
 /**
- * Records in the node's open allocation the generation whose system a reinstall has released, and the disks in the baseline of that generation. A
- * restart of the reinstall clears the decommission's own record of the release, but the allocation keeps its record until it ends.
+ * Records in the node's open allocation the generation whose system a reinstall has released, and the disks that the host had before its first tenant
+ * in that generation. If a reinstall begins again, its own record of the release is cleared, but the allocation keeps the record of the release until
+ * it ends.
  */
 export async function recordReinstall(
   tx: Tx,
@@ -203,7 +204,7 @@ export async function recordReinstall(
     .where(and(eq(allocations.nodeId, id), ne(allocations.status, "ended")));
 }
 
-/** Marks the allocations' SSH keys as due, so that the sweep of allocations orders the agents to set them. */
+/** Marks the allocations' SSH keys as due, so that a hub soon orders the agents to set them. */
 export async function markKeysDue(tx: Tx, ids: readonly AllocationId[]): Promise<void> {
   if (ids.length === 0) return;
   await tx
@@ -231,8 +232,8 @@ export async function detachKeyGroup(tx: Tx, tenant: string, group: SshKeyGroupI
 }
 
 /**
- * Stores the reason why the sweep of allocations could not bring an allocation to its next status. `noteAllocationProblem` returns false if the
- * allocation already has the given reason, or has ended.
+ * Stores the reason why the hub could not bring an allocation to its next status. `noteAllocationProblem` returns false if the allocation already has
+ * the given reason, or has ended.
  */
 export async function noteAllocationProblem(tx: Tx, id: AllocationId, problem: string): Promise<boolean> {
   const told = await tx
@@ -250,8 +251,8 @@ export async function noteAllocationProblem(tx: Tx, id: AllocationId, problem: s
 }
 
 /**
- * Clears the stored problem of every allocation that is not in `stuck`. The list `stuck` contains the allocations that the latest sweep could not
- * continue.
+ * Clears the stored problem of every allocation that is not in the list `stuck`. The list `stuck` contains the allocations that the hub could not
+ * bring to their next status at the latest check.
  */
 export async function forgetAllocationProblems(tx: Tx, stuck: readonly AllocationId[]): Promise<void> {
   await tx

@@ -44,7 +44,10 @@ async function holderWhere(db: Db, which: SQL | undefined): Promise<FoundHolder 
   return row ?? null;
 }
 
-/** Writes the last use of a token. Returns true if the token was not used in the last hour, and false if another request has written the use. */
+/**
+ * Writes the last use of a token. Returns true if the token's previous use was more than an hour ago; false if it was later, for example because
+ * another request has just written its use.
+ */
 export async function touchToken(db: Db, id: TokenId): Promise<boolean> {
   const { rows } = await db.execute<{ rested: boolean }>(sql`
     update api_tokens k set last_used_at = now()

@@ -10,7 +10,7 @@ import { isWithin, type Reach } from "./reach.ts";
 const t = approvals;
 const OPEN = ["pending", "approved"] as const satisfies readonly ApprovalState[];
 const isPast = sql<boolean>`${t.expiresAt} <= now()`;
-/** The present state of an approval: an open approval past its expiry time counts as expired, even if no sweep has written that yet. */
+/** The present state of an approval: an open approval past its expiry time counts as expired, even if no hub has written that to the database yet. */
 const stateNow = sql<ApprovalState>`case when ${inArray(t.state, [...OPEN])} and ${isPast} then 'expired' else ${t.state} end`;
 
 export interface NewApproval {
@@ -27,7 +27,7 @@ export interface NewApproval {
   readonly requesterIds: string[];
 }
 
-/** Returns the new row, or null if the requester already has an open approval for the same request. */
+/** Returns the new approval, or null if the requester already has an open approval for an identical request. */
 export async function insertApproval(tx: Tx, approval: NewApproval, hours: number): Promise<ApprovalRow | null> {
   const [row] = await tx
     .insert(t)
@@ -37,7 +37,7 @@ export async function insertApproval(tx: Tx, approval: NewApproval, hours: numbe
   return row ?? null;
 }
 
-/** Counts the open approvals of a site, and among them those that one of the given people may have requested, with whatever credential. */
+/** Counts a site's open approvals, and how many of them the person with the identities `requesterIds` may have requested. */
 export async function countOpenApprovals(
   tx: Tx,
   siteId: SiteId,
@@ -66,7 +66,7 @@ export async function lockApproval(tx: Tx, id: ApprovalId): Promise<FoundApprova
   return row ?? null;
 }
 
-/** Locks the requester's open approval for the same request. */
+/** Locks the open approval that the requester has for an identical request. */
 export async function lockOpenApproval(
   tx: Tx,
   { requester, requestSha256 }: Pick<NewApproval, "requester" | "requestSha256">,

@@ -31,8 +31,8 @@ export const toContent = (row: Omit<ListedAudit, keyof typeof AUDIT_PLACE>) => (
 });
 
 /**
- * A hub of an older version writes audit entries without a hash of their content. The hash chain protects the content of an audit entry without a
- * content hash only from the time of its seal on.
+ * A hub of an older version writes audit entries without a hash of their content. For an audit entry that was written without a content hash, the
+ * hash chain protects the content only from the moment at which a hub seals the entry.
  */
 const contentHashOf = (row: Omit<ListedAudit, keyof typeof AUDIT_PLACE>): string =>
   row.contentSha256 ?? sha256Hex(contentText(toContent(row)));
@@ -67,8 +67,8 @@ export async function firstSeal(db: Db | Tx): Promise<ChainPoint | undefined> {
 
 /**
  * Where the search for audit entries without a seal begins. An audit entry may become visible after entries with higher ids, because PostgreSQL
- * assigns ids before the commit. A search with `lookBack` therefore begins at the lowest entry id among that many last seals, or at the begin of the
- * table if `lookBack` is null. A search with `after` begins after that entry id.
+ * assigns ids before the commit. A search with `lookBack` therefore begins at the lowest entry id among the last `lookBack` seals, or at the begin of
+ * the table if `lookBack` is null. A search with `after` begins behind the audit entry with the id `after`.
  */
 export type SealFrom = { readonly lookBack: number | null } | { readonly after: bigint };
 
@@ -97,8 +97,8 @@ export async function countUnsealed(db: Db): Promise<number> {
 }
 
 /**
- * Gives the next audit entries without a seal their numbers and hashes, in the order of their ids. Returns where the next search begins if unsealed
- * entries may be left; null if none is left, or if another hub is sealing entries.
+ * Gives the next audit entries without a seal their numbers and hashes, in the order of their ids. Returns where the next search for unsealed audit
+ * entries begins; null if no unsealed entry is left, or if another hub is sealing entries.
  */
 export async function sealNext(tx: Tx, from: SealFrom): Promise<SealFrom | null> {
   if (!(await tryLockUntilCommit(tx, "audit_chain"))) return null;

@@ -8,8 +8,8 @@ const t = auditChecks;
 export type ClaimedPart = AuditCheck & { readonly ageSeconds: number };
 
 /**
- * Claims the next part of the check of the audit chain for this hub. Returns null if a hub has claimed a part less than `restSeconds` ago, so that
- * many hubs check no more than one hub does.
+ * Claims the next part of the check of the audit chain for this hub. Returns null if any hub has begun a part of the check less than `restSeconds`
+ * ago, so that many hubs together check no more than one hub would.
  */
 export async function claimPart(db: Db, restSeconds: number): Promise<ClaimedPart | null> {
   const [row] = await db
@@ -31,7 +31,7 @@ export type CheckProgress = Pick<
   "position" | "atEnd" | "faults" | "faultsBefore" | "verifiedThrough" | "head"
 >;
 
-/** Stores the progress. Returns false and stores nothing if another hub has claimed a part of the check since. */
+/** Stores the progress. Returns false and stores nothing if another hub has meanwhile begun the next part of the check of the audit chain. */
 export async function storeProgress(
   db: Db,
   part: number,

@@ -9,8 +9,8 @@ import { siteOfTarget } from "./audit-sites.ts";
 import { isWithin, type Reach } from "./reach.ts";
 
 /**
- * Who made the request that an audit entry records, and from where. An audit entry about an act of the hub itself has the sign-in way `none` and no
- * address.
+ * Who made the request that an audit entry records, and from where. An audit entry about an act of the hub itself has the sign-in method `none` and
+ * no address.
  */
 export interface AuditSource {
   readonly actor: string;

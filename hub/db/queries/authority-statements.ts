@@ -55,16 +55,16 @@ export interface TrustCounts {
   readonly missing: { id: NodeId; hostname: string; status: NodeStatus; last_seen_at: string }[];
 }
 
-/** SQL for the agent sessions `a` of nodes `n` whose certificate of the present generation is valid or renewable. */
+/** SQL for the agent sessions `a` of nodes `n` whose certificate belongs to the node's present generation and is valid or renewable. */
 export const ENROLLED_HOSTS = sql`${agentSessions} a join ${nodes} n on n.id = a.node_id and n.generation = a.generation
     and n.status <> 'deleted' and exists (
       select from ${nodeCertificates} c where c.node_id = n.id and c.generation = n.generation and c.revoked_at is null
         and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_AFTER_EXPIRY_DAYS}))`;
 
 /**
- * Counts the enrolled hosts, and the enrolled hosts that trust the statements about the hub's keys up to the number `sequence`. `countTrust` also
- * returns some hosts that do not trust statement `sequence` yet, beginning with the host that the hub heard last. `countTrust` leaves out a host
- * whose certificate can no longer be renewed, because a new enrollment will give the host the hub's current keys.
+ * Counts the enrolled hosts, and the enrolled hosts that trust the statements about the hub's keys up to the number `sequence`. `countTrust` returns
+ * as examples some hosts that do not trust the statement with the number `sequence` yet, beginning with the host that contacted the hub last.
+ * `countTrust` leaves out a host whose certificate can no longer be renewed, because a new enrollment will give the host the hub's current keys.
  */
 export async function countTrust(db: Db | Tx, sequence: number, most: number): Promise<TrustCounts> {
   const { rows } = await db.execute<

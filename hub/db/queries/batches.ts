@@ -147,8 +147,8 @@ export interface FailedBatch {
 
 /**
  * Lists the batches of the given sites of which too many hosts have failed (`stop_after_failures`) and whose operations still wait to begin. A host
- * counts once if its operation has failed since the last resume of the batch, also if the host was recovered or cancelled afterwards.
- * `listFailedBatches` leaves out a batch that is already paused.
+ * counts as one failure of the batch if its operation has failed since the last resume of the batch, even if the host was recovered or cancelled
+ * afterwards. `listFailedBatches` leaves out a batch that is already paused.
  */
 export async function listFailedBatches(tx: Tx, siteIds: readonly SiteId[]): Promise<FailedBatch[]> {
   const waits = sql`exists (

@@ -9,15 +9,18 @@ const MOVES = {
   offline: { to: "offline", owner: "heartbeat" },
 } as const satisfies Record<Exclude<BreakerKind, "repair">, { to: Node["status"]; owner: string }>;
 
-/** SQL that is true if the host of the node `n` is away because of a requested power action, which no breaker counts as a fault (decision N10). */
+/**
+ * SQL that is true if the host of the node `n` is away because of a requested power action, which no circuit breaker counts as a fault (decision
+ * N10).
+ */
 const isIntended = sql`coalesce((select p.state = 'running' or (p.state = 'done' and p.verb = 'off') from power_actions p
   where p.node_id = n.id and p.generation = n.generation order by p.requested_at desc limit 1), false)`;
 
 /**
- * Counts the site's nodes that are in service or that had, within the breaker's window, the kind of status change that the breaker limits. The result
- * `moved` counts only nodes that had the kind of status change that the breaker limits, whatever their status is now. The argument `besides` names
- * the nodes that are about to change status, which `moved` does not count yet. A status change updates `updated_at` of the node, so the query reads
- * the history only of nodes that changed within the breaker's window.
+ * Counts the site's nodes that are in service, or whose status changed in the way that the circuit breaker limits and within the breaker's time
+ * window. The result `moved` counts only the nodes with a status change that the circuit breaker limits, whatever their status is now. The argument
+ * `besides` names the nodes that are about to change status, which the result `moved` leaves out. A status change updates `updated_at` of the node,
+ * so the query reads the history only of nodes that changed within the circuit breaker's time window.
  */
 export async function countMoves(
   tx: Tx,

@@ -4,7 +4,10 @@ import { conditionWatch, type NodeConditionRow, nodeConditions, nodes } from "..
 import type { Tx } from "../tx.ts";
 import { extendExpiries } from "./node-conditions.ts";
 
-/** Locks the row with the progress of the sweep for stale conditions, so that each sweep continues where the previous sweep stopped. */
+/**
+ * Locks the row that says up to which expiry time the hubs have already looked for stale conditions, so that each search continues where the previous
+ * one stopped.
+ */
 export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number; inGrace: boolean } | null> {
   await tx.insert(conditionWatch).values({}).onConflictDoNothing();
   const [row] = await tx
@@ -35,9 +38,9 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
 }
 
 /**
- * After an outage of the hubs, extends the conditions that were valid at the last sweep, at most `most` conditions in one step. All conditions that
- * one step extends expire at one time, and each step sets a different expiry time. Because extended conditions expire at different times, the sweep
- * after an outage finds them in bounded portions.
+ * After an outage of all hubs, gives up to `most` conditions that had not expired before the outage a later expiry time. All conditions that one call
+ * of `extendConditions` extends get the same expiry time, and each call sets a different one. Because the extended conditions expire in groups at
+ * different times, the search for stale conditions finds only a limited number of them at once.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
   const more = (await extendExpiries(tx, seconds, most)) >= most;
@@ -51,7 +54,7 @@ export interface StaleCondition
   readonly hostname: string;
 }
 
-/** Returns the expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. */
+/** Among the conditions that expired since the last search for stale conditions, returns the expiry time of the `most`-th, with its microseconds. */
 export async function endOfStep(tx: Tx, most: number): Promise<string | null> {
   const { expiresAt } = nodeConditions;
   const [row] = await tx
@@ -70,7 +73,7 @@ const hasExpired = (until: string | null): SQL | undefined =>
     lte(nodeConditions.expiresAt, until === null ? sql`now()` : sql`${until}::timestamptz`),
   );
 
-/** If `until` is null, `newlyStale` returns all conditions that expired between the last sweep and now. */
+/** If `until` is null, `newlyStale` returns all conditions that expired between the last search for stale conditions and now. */
 export async function newlyStale(tx: Tx, until: string | null): Promise<StaleCondition[]> {
   const { type, status, observedAt, expiresAt } = nodeConditions;
   return tx

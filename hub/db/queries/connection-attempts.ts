@@ -38,8 +38,8 @@ export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttemp
 }
 
 /**
- * Merges connection attempts into one row for each address, kind and node, in an order that is the same on every hub. A common order of rows prevents
- * deadlocks between hubs. PostgreSQL allows one statement to change a row only once.
+ * Merges connection attempts into one row for each address, kind and node, in an order that is the same on every hub. Because all hubs lock the rows
+ * in one common order, they cannot deadlock. PostgreSQL allows one statement to change a row only once.
  */
 async function byNode(db: Db, noted: readonly NotedAttempt[]) {
   const sums = [...new Set(noted.flatMap(({ tokenSha256 }) => tokenSha256 ?? []))];

@@ -114,7 +114,7 @@ export interface CredentialRecord {
   readonly now: Date;
 }
 
-/** A poll with a code in `TOKEN_ERRORS` failed because of the MAAS token or the token's entry in the secret store. */
+/** If a read from MAAS failed with a code in `TOKEN_ERRORS`, the cause was the site's MAAS token or the token's entry in the secret store. */
 const TOKEN_ERRORS = ["unauthorized", "forbidden", "secret_missing", "secret_corrupt"];
 
 /** Returns the secrets of all active sites, or of one active site: the MAAS token, the default BMC login, and each active override of a BMC login. */

@@ -37,7 +37,9 @@ type Released = Pick<NodeDecommission, "mode" | "releasedGeneration" | "reinstal
 export const generationReleasedBy = (of: Released): number | null =>
   of.mode === "reinstall" ? of.reinstalledGeneration : of.releasedGeneration;
 
-/** The argument `generation` is null if a decommission begins again after a new deploy, and so has not yet released an installed system. */
+/**
+ * The argument `generation` is null if a decommission begins again after a new deploy, because the decommission has not released the new system yet.
+ */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number | null): Promise<void> {
   const { mode, releasedGeneration, reinstalledGeneration } = nodeDecommissions;
   await tx
@@ -194,7 +196,7 @@ export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatu
 }
 
 /**
- * Records that an operator forces a decommission (lifecycle 5.8), and makes a running decommission due at once. If an operator has forced the
+ * Records that an operator forces a decommission (lifecycle 5.8), and lets a running decommission continue at once. If an operator has forced the
  * decommission already, the first operator's name, reason and time stay.
  */
 export async function forceDecommission(tx: Tx, id: WorkflowId, by: { actor: string; reason: string }): Promise<void> {

@@ -11,9 +11,9 @@ export const deploySlots = (profileId: ProfileId): string => `deploy-slot:${prof
 const ANY_SLOT = "deploy-slot:%";
 
 /**
- * Takes one of the profile's `deploy_max_parallel` deploy slots, unless the workflow already holds a slot. The hosts of one onboarding batch ask for
- * deploy slots at the same moment. The advisory lock lets one host after the other search for a free deploy slot. Without the advisory lock, all
- * hosts of a batch would try the same deploy slot, and all but one host would fail.
+ * Takes one of the profile's `deploy_max_parallel` deploy slots, of which each deploy needs one, unless the workflow already holds a slot. All hosts
+ * of an onboarding batch try to take a deploy slot at the same moment. The advisory lock lets one host after the other search for a free deploy slot.
+ * Without the advisory lock, all hosts of a batch would try the same deploy slot, and all but one host would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlots(profileId);

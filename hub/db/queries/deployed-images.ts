@@ -3,7 +3,10 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { sql } from "../orm.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The image that MAAS named when the workflow saw the machine deployed, for example `ubuntu/noble`, and the generation of the node's new system. */
+/**
+ * The name of the image, for example `ubuntu/noble`, that MAAS gave when the workflow saw the machine deployed, and the node's generation with that
+ * system.
+ */
 export const DeployedImage = z.object({ generation: z.number(), name: z.string().max(128) });
 export type DeployedImage = z.output<typeof DeployedImage>;
 

@@ -32,7 +32,7 @@ export const listSettledEvents = (
     .limit(page.limit);
 
 /**
- * Lists all domain events after a position, and says of each whether it is within the reader's reach. A stream moves its position past the events of
+ * Lists all domain events after a position, and says of each event whether the reader may see it. A stream moves its position past the events of
  * other sites, so it does not read them again at each new event.
  */
 export async function listEventsOfStream(
@@ -104,9 +104,9 @@ async function lastGiven(db: Db): Promise<bigint> {
 
 /**
  * Makes the number of the next domain event so high that no earlier event had it, not even an event of a lost database. Because no event number is
- * used twice, no reader can mistake a new event for one that it has had. The number that `skipPositions` chooses grows with the clock, by more than
- * hubs write events in a second, so it is also higher after a second restore of the same backup. `skipPositions` returns the last event number before
- * the skipped ones.
+ * used twice, no reader can mistake a new event for one that it has already read. `skipPositions` chooses the number from the clock, and this number
+ * grows faster than hubs write events, so it is also higher after a second restore of the same backup. `skipPositions` returns the last event number
+ * that PostgreSQL had given out before the jump to the higher number.
  */
 export async function skipPositions(db: Db): Promise<bigint> {
   const last = await lastGiven(db);
@@ -115,16 +115,17 @@ export async function skipPositions(db: Db): Promise<bigint> {
   return last;
 }
 
-/** If event numbers grow by this many a second, they fit into the 48 bits of the event writers' locks until the year 2059. */
+/** If event numbers grow by `EVENTS_A_SECOND` each second, they fit into the 48 bits of the event writers' locks until the year 2059. */
 const EVENTS_A_SECOND = 100_000;
 
 /**
  * Returns the highest sequence number up to which all domain events are visible. A transaction that writes domain events holds an advisory lock that
  * names a sequence number (see `markWriter`). `lastSettled` first reads the last sequence number that PostgreSQL gave to an event, and only
- * afterwards the locks of all writers of events. A writer that takes its lock after `lastSettled` has read the last sequence number gives higher
- * numbers to its events. While a writer of events holds its lock, `lastSettled` returns at most the sequence number that the lock names. A writer
- * that released its lock before `lastSettled` read the locks has committed its events, so the events are visible. The argument `known` is an earlier
- * result of `lastSettled`. If PostgreSQL has given out no number since, `lastSettled` returns `known` without reading the locks.
+ * afterwards the locks of all writers of events. A transaction that takes its lock as a writer of events after `lastSettled` has read the last
+ * sequence number gives higher numbers to its events. While a writer of events holds its lock, `lastSettled` returns at most the sequence number that
+ * the lock names. A transaction that released its lock as a writer of events before `lastSettled` read the locks has committed its events, so the
+ * events are visible. If PostgreSQL has given out no event number since `lastSettled` returned the number `known`, `lastSettled` returns `known`
+ * again without reading the locks.
  */
 export async function lastSettled(db: Db, known?: bigint): Promise<bigint> {
   const last = await lastGiven(db);

@@ -6,10 +6,11 @@ import { domainEvents } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
 /**
- * Marks the transaction as a writer of events, with the last sequence number that PostgreSQL gave out before the transaction's first event. The mark
- * of a writer of events is a shared advisory lock, so writers do not wait for each other. A transaction takes only one advisory lock as a writer of
- * events, because more locks would fill PostgreSQL's lock table. The transaction's setting `muster.writes_events` says that the transaction holds the
- * advisory lock of a writer of events. A rollback to a savepoint undoes the setting `muster.writes_events` together with the advisory lock.
+ * Marks the transaction as a writer of events by a lock that names the last sequence number that PostgreSQL gave out before the transaction's first
+ * event. The lock of a transaction that writes events is a shared advisory lock, so writers do not wait for each other. A transaction takes only one
+ * advisory lock as a writer of events, because more locks would fill PostgreSQL's lock table. The transaction's setting `muster.writes_events` says
+ * that the transaction holds the advisory lock of a writer of events. A rollback to a savepoint undoes the setting `muster.writes_events` together
+ * with the advisory lock.
  */
 async function markWriter(tx: Tx): Promise<void> {
   await tx.execute(sql`

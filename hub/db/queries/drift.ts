@@ -21,7 +21,10 @@ import {
 import type { Db, Tx } from "../tx.ts";
 import { newestPowerActions } from "./power-actions.ts";
 
-/** A workflow may hold several subjects, such as a node and a machine, and `holdsTheNode` selects the subject `node:<id>`. */
+/**
+ * A workflow may hold several subjects (objects that only this workflow may change), such as a node and a machine, and `holdsTheNode` selects the
+ * subject `node:<id>`.
+ */
 const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
 
 export interface DriftRow {
@@ -35,7 +38,7 @@ export interface DriftRow {
   readonly maasUrl: string;
   readonly siteStatus: MaasSite["status"];
   readonly hostInterface: string;
-  /** The time at which the site's last sweep of machines began; null if the sweep could not parse the node's machine. */
+  /** The time at which the hub last began to read all machines of the site from MAAS; null if the hub could not parse the node's machine. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
   /** The newest request to switch the power of the node's machine. */
@@ -43,8 +46,9 @@ export interface DriftRow {
 }
 
 /**
- * Selects nodes whose drift has the rule `powered_off`, which is wrong as soon as the node's agent makes contact. The reconciler judges a node with
- * the drift `powered_off` at every poll, because an agent's contact does not mark the node's row as changed.
+ * Selects nodes with the recorded drift `powered_off` (MAAS reports the machine as off), which is no longer true as soon as the node's agent makes
+ * contact. The reconciler judges a node with the drift `powered_off` at every poll, because an agent's contact does not mark the node's row as
+ * changed.
  */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 

@@ -98,11 +98,14 @@ export interface AttemptMove {
   readonly facts?: ExternalAttemptRow["facts"];
   readonly step?: string | undefined;
   readonly percent?: number | undefined;
-  /** True for a change that the external system reported, which renews the attempt's lease. */
+  /** True if the external system reported the change of its provisioning attempt; each report renews the attempt's lease. */
   readonly isReport: boolean;
 }
 
-/** Changes an attempt's state. A completed attempt gives the host a time of its own to become ready, even after the attempt's deadline. */
+/**
+ * Changes an attempt's state. When the external system has provisioned the host (state `verifying`), the host gets its own time to become ready, even
+ * if the attempt's deadline is earlier.
+ */
 export async function moveAttempt(
   tx: Tx,
   id: ExternalAttemptId,
@@ -146,14 +149,17 @@ export interface DueAttempt {
   readonly isDeadlineOver: boolean;
 }
 
-/** SQL for the nodes whose newest external attempt may have to change because of the clock or of the node's conditions. */
+/**
+ * SQL for the nodes whose newest external provisioning attempt needs a check: its lease or its deadline has passed, or the node may have become
+ * ready.
+ */
 const isDue = sql`${nodes.id} in (
         select e.node_id from external_attempts e where e.state in ('begun', 'in_progress', 'verifying', 'unverified', 'lost')
           and not exists (select from external_attempts newer where newer.node_id = e.node_id and newer.number > e.number)
           and (e.state in ('verifying', 'unverified') or e.deadline_at <= now()
             or (e.state in ('begun', 'in_progress') and e.lease_expires_at <= now())))`;
 
-/** Returns the nodes with due external attempts whose ids are higher than `after`, sorted by id. */
+/** Returns the nodes whose external provisioning attempts need a check now and whose ids are higher than `after`, sorted by id. */
 export async function findDueNodes(db: Db, atOnce: number, after: NodeId | null): Promise<NodeId[]> {
   const rows = await db
     .select({ id: nodes.id })

@@ -9,8 +9,8 @@ import { isWithin, type Reach } from "./reach.ts";
 import { schedulableNodes } from "./schedulable-nodes.ts";
 
 /**
- * Seconds between two samples of the fleet. The fleet is sampled at whole multiples of this time, so that all hubs agree on the time of the next
- * sample.
+ * Seconds between two samples of the fleet. The hubs count the fleet's nodes and waiting operations at whole multiples of this time, so that all hubs
+ * agree on the time of the next sample.
  */
 const SAMPLE_SECONDS = 600;
 const MOST_POINTS = 144;
@@ -19,8 +19,8 @@ const binOf = (seconds: number, time: unknown) =>
   sql`date_bin(make_interval(secs => ${seconds}), ${time}, timestamptz 'epoch')`;
 
 /**
- * Records the fleet's sample for the present time, unless a hub has already recorded it. Returns the number of rows that the sample of the fleet
- * added to the database.
+ * Stores the numbers of the fleet's nodes and waiting operations (a sample) for the present time step, unless a hub has already stored them.
+ * `sampleFleet` returns the number of rows that it added to the database.
  */
 export async function sampleFleet(tx: Tx): Promise<number> {
   if (!(await tryLockUntilCommit(tx, "fleet_sample"))) return 0;
@@ -43,8 +43,8 @@ export async function sampleFleet(tx: Tx): Promise<number> {
 }
 
 /**
- * The last sample of the fleet in each time step of the history counts. A time step of the history is a whole multiple of the time between two
- * samples.
+ * For each time step of the fleet's history, `readFleetHistory` uses the last sample in the step. A time step of the fleet's history is a whole
+ * multiple of the time between two samples of the fleet.
  */
 export async function readFleetHistory(
   db: Db,

@@ -3,7 +3,10 @@ import { and, eq, type SQL, sql } from "../orm.ts";
 import type { sshKeyGroups, sshKeys } from "../schema/index.ts";
 import type { Reach } from "./reach.ts";
 
-/** The table of stored SSH keys or of SSH key groups; each row has a tenant and a name, and is for all sites or for some. */
+/**
+ * The table of the tenants' stored SSH keys, or that of their SSH key groups; each row has a tenant and a name, and is valid for all sites or for
+ * some.
+ */
 type Held = typeof sshKeys | typeof sshKeyGroups;
 
 export interface HeldFilter {
@@ -14,7 +17,10 @@ export interface HeldFilter {
   readonly reach: Reach;
 }
 
-/** All sites of a stored key or group must be within the caller's reach, so only a caller for every site reaches a key for every site. */
+/**
+ * A caller sees a stored SSH key or key group only if the caller may see all its sites, so only a caller without a limit of sites sees a key for
+ * every site.
+ */
 export const matchesHeld = (t: Held, { ids, tenant, name, siteId, reach }: HeldFilter): SQL | undefined =>
   and(
     ids === undefined ? undefined : sql`${t.id} = any(${sql.param([...ids])}::uuid[])`,

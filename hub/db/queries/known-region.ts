@@ -5,7 +5,7 @@ import { maasSiteWatches } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
 export interface KnownRegion {
-  /** The id and content of the newest MAAS event that the site's watcher read; null if the watcher has read no event. */
+  /** The id and content of the newest MAAS event that the hub has read for the site; null if the hub has read no event. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
   /** The machines of the site's nodes and unfinished onboardings, except machines that Muster knows to be gone. */
   readonly machines: readonly { readonly systemId: string; readonly ipmiIp: string }[];

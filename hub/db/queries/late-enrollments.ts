@@ -10,8 +10,9 @@ const GAVE_UP_ON_AGENT = [
 ] as const satisfies readonly FailureClass[];
 
 /**
- * Finds and locks failed workflows whose agent came late: after the failure, the agent of the same generation connected and reported itself healthy.
- * `lockLateEnrollments` leaves out a workflow that another transaction has locked, or to which an operator gave the verb mark-manual-intervention.
+ * Finds and locks workflows that failed because the agent was late: after the failure, the agent of the same generation connected and reported itself
+ * healthy. `lockLateEnrollments` leaves out a workflow that another transaction has locked, or to which an operator applied the verb
+ * mark-manual-intervention.
  */
 export async function lockLateEnrollments(tx: Tx, kind: string, limit: number): Promise<WorkflowId[]> {
   const { rows } = await tx.execute<{ id: string }>(sql`

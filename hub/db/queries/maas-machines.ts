@@ -90,8 +90,8 @@ const asRecord = (machine: ObservedMachine) => ({
 
 /**
  * `upsertObservedMachines` returns the system ids of new and changed machines. `upsertObservedMachines` neither writes nor locks the row of an
- * unchanged machine, and locks changed rows in the order of their ids. A row that another read of MAAS wrote after `readSince` stays, because the row
- * is newer than the present read. A caller of `upsertObservedMachines` names each machine only once.
+ * unchanged machine, and locks changed rows in the order of their ids. `upsertObservedMachines` keeps a row that another read of MAAS wrote after
+ * `readSince`, because the row is newer than the present read. A caller of `upsertObservedMachines` names each machine only once.
  */
 export async function upsertObservedMachines(
   tx: Tx,

@@ -21,7 +21,8 @@ export async function readProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): P
 }
 
 /**
- * Locks a profile until the transaction ends. The caller has locked the profile's site first, so that all callers take these locks in the same order.
+ * Locks a profile until the transaction ends. The caller locks the profile's site before the profile, so that all callers take both locks in the same
+ * order.
  */
 export async function lockProfile(tx: Tx, siteId: SiteId, id: ProfileId): Promise<MaasSiteProfile | null> {
   const which = tx.select({ id: maasSiteProfiles.id }).from(maasSiteProfiles).where(eq(maasSiteProfiles.id, id));

@@ -44,8 +44,8 @@ const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
 
 /**
  * `keepWatches` renews this hub's leases on sites and takes free and expired leases, in one statement for any number of sites. Every hub runs
- * `keepWatches` about once a second, so `keepWatches` writes no row that another hub holds. A lease that a hub could not renew stays with that hub
- * until another hub takes the lease. Hubs watch a disabled site until its unfinished workflows have ended (lifecycle 3.5).
+ * `keepWatches` about once a second, so `keepWatches` writes no row of a site whose lease another hub holds. A lease that a hub could not renew stays
+ * with that hub until another hub takes the lease. Hubs watch a disabled site until its unfinished workflows have ended (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
   const sites = sql`
@@ -67,11 +67,11 @@ export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): 
 }
 
 export interface HeldWatch extends MaasSiteWatch {
-  /** Milliseconds since the site's last sweep of machines began, by the database's clock; null if there was no sweep. */
+  /** Milliseconds since the begin of the last complete read of the site's machines from MAAS, by the database's clock; null if there was none. */
   readonly sinceSweepMs: number | null;
 }
 
-/** `holdWatch` returns null if another hub holds the site's lease or is just taking the lease. */
+/** `holdWatch` returns null if another hub holds the site's lease or is taking the lease at this moment. */
 export async function holdWatch(
   db: Db,
   siteId: SiteId,
@@ -98,8 +98,8 @@ export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promi
 }
 
 /**
- * True if no hub has taken over the lease on the site since this hub got the lease with the given fence. Until the transaction ends, no other hub can
- * take over the site's lease, but the lease's holder can renew the lease.
+ * True if no hub has taken over the lease on the site since this hub got the lease and its fence number `fence`. Until the transaction ends, no other
+ * hub can take over the site's lease, but the lease's holder can renew the lease.
  */
 export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise<boolean> {
   const rows = await tx
@@ -111,33 +111,37 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 }
 
 export interface PollRecord {
-  /** How far the watcher has read MAAS's events; null if the watcher has never read an event. */
+  /** The position in MAAS's list of events up to which the hub has read; null if the hub has never read an event. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
   /** False if a poll got neither events nor machines from MAAS. */
   readonly hasRead: boolean;
   /**
    * True if the ids of MAAS's events are smaller than before, as after MAAS was restored from a backup. If MAAS's event ids are smaller than before,
-   * the result of the site's last sweep is no longer valid.
+   * the last complete read of the site's machines is no longer valid.
    */
   readonly startsAnew: boolean;
-  /** The milliseconds since the begin of the sweep that the recorded poll finished; null if the poll finished no sweep. */
+  /**
+   * The milliseconds since the begin of the complete read of the site's machines that the recorded poll finished; null if the poll finished no such
+   * read.
+   */
   readonly sweptForMs: number | null;
   /**
-   * The time of the request for a poll that the recorded poll has answered; null if nobody had requested a poll. A request for a poll that came after
-   * `wakeAnswered` stays, so the watcher polls MAAS once more.
+   * The time of the request for an immediate poll of MAAS that the recorded poll has fulfilled; null if nobody had requested a poll. A request for a
+   * poll that is newer than `wakeAnswered` stays in the database, so the hub polls MAAS once more.
    */
   readonly wakeAnswered: Date | null;
-  /** The time of the request for a sweep that the recorded poll has answered; null if nobody had requested a sweep. */
+  /** The time of the request for a read of all machines of the site that the recorded poll has fulfilled; null if nobody had requested such a read. */
   readonly sweepAnswered: Date | null;
-  /** The machines in MAAS's list that the watcher could not parse; null if the poll read no list. */
+  /** The machines in MAAS's list of machines that the hub could not parse; null if the poll did not read the list. */
   readonly unreadable: { readonly machines: number; readonly systemIds: readonly string[] } | null;
-  /** False while the watcher still has to repeat a failed sweep, so that the error of the sweep stays visible. */
+  /** False while the hub still has to repeat a failed read of all machines, so that the error of this read stays visible. */
   readonly clearsError: boolean;
 }
 
 /**
- * If another hub has taken the site's lease, `recordPoll` returns false, and the caller must discard the whole poll. A caller puts `recordPoll` last
- * in its transaction, because `recordPoll` locks a row that every hub queries each second.
+ * If another hub has taken the site's lease, `recordPoll` stores nothing and returns false, and the caller must discard everything that this poll of
+ * MAAS read. A caller calls `recordPoll` last in its transaction, because `recordPoll` locks the site's row of leases and polls, which every hub
+ * queries each second.
  */
 export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: PollRecord): Promise<boolean> {
   const rows = await tx
@@ -170,15 +174,15 @@ export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: Po
 }
 
 /**
- * Clears the time of the last request for a poll or sweep, unless that request came after the request of the time `answered`. JavaScript cuts off the
- * microseconds of PostgreSQL's times, so the SQL adds one millisecond to `answered`.
+ * Clears the time of a request for a poll of MAAS or for a read of all machines, unless the request is newer than the fulfilled request of the time
+ * `answered`. JavaScript cuts off the microseconds of PostgreSQL's times, so the SQL adds one millisecond to the request's time `answered`.
  */
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;
 
 /**
- * Resets the watch of a site to its state before the first poll, after the site has moved to another MAAS region. After the reset, the site's fence
- * is higher, so a running poll of the former MAAS region can write nothing more.
+ * Resets what the hub has stored about its polls of a site to the state before the first poll, after the site has moved to another MAAS region.
+ * `watchAnew` raises the site's fence, so a poll of the former MAAS region that still runs can write nothing more.
  */
 export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
@@ -197,7 +201,7 @@ export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
     .where(eq(maasSiteWatches.siteId, siteId));
 }
 
-/** With `sweep`, the watcher not only polls MAAS now but also reads all machines of the site. */
+/** With `sweep`, the hub that polls the site's MAAS not only polls it now but also reads all machines of the site. */
 export async function requestPoll(tx: Tx, siteId: SiteId, { sweep }: { readonly sweep: boolean }): Promise<void> {
   const now = { wakeRequestedAt: sql`now()`, ...(sweep ? { sweepRequestedAt: sql`now()` } : {}) };
   await tx
@@ -250,7 +254,7 @@ export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[
   return rows.map((row) => row.systemId);
 }
 
-/** The time `at` is null before the watcher's first read of MAAS, and the error code is null if the last read succeeded. */
+/** The time `at` of the site's last poll is null before the hub's first read of MAAS, and the error code is null if the last read succeeded. */
 export async function readLastPoll(
   db: Db,
   siteId: SiteId,

@@ -27,7 +27,7 @@ export async function holdMachine(
   return null;
 }
 
-/** The workflow's row exists, because the same transaction has just read that the workflow holds the machine. */
+/** The row of the workflow that holds the machine exists, because the same transaction has just read this workflow's id. */
 async function describeHolder(tx: Tx, id: WorkflowId): Promise<MachineHolder> {
   const [holder] = await tx
     .select({

@@ -28,8 +28,8 @@ export interface MachinePage {
 }
 
 /**
- * Returns the ids of a page of nodes that are not deleted, oldest first, and the number of such nodes. The place of a node in this order never
- * changes.
+ * Returns the ids of a page of nodes that are not deleted, oldest first, and the number of such nodes. The page is part of a list in the order in
+ * which the hub created the nodes, so two nodes in the list never change places.
  */
 export async function pageOfMachines(
   db: Db,
@@ -80,14 +80,14 @@ export interface CleaningOfNode {
   readonly verdict: RecordVerdict | null;
 }
 
-/** The recorded history of nodes, as far as it decides the nodes' status. */
+/** The part of the nodes' recorded history from which the NICo-compatible API derives each machine's status. */
 export interface NodeHistories {
   readonly changes: readonly NodeChange[];
   readonly uses: readonly UseOfNode[];
   readonly cleanings: readonly CleaningOfNode[];
 }
 
-/** What the hub has recorded of nodes, for the view of NICo's clients. */
+/** What the hub has recorded about nodes, for the answers of the API in the form of NVIDIA NICo. */
 export interface MachineRecords extends NodeHistories {
   readonly inventories: ReadonlyMap<NodeId, { readonly inventory: unknown }>;
   readonly machines: ReadonlyMap<NodeId, MaasMachineRow>;
@@ -109,7 +109,7 @@ export async function readHistories(db: Db, ids: readonly NodeId[]): Promise<Nod
   return { changes: await changesOf(db, ids), uses: await usesOf(db, ids), cleanings: await cleaningsOf(db, ids) };
 }
 
-/** Returns the machines in MAAS to which the nodes are bound. */
+/** Returns the machines in MAAS to which the given nodes are bound. */
 export async function machinesOf(db: Db, ids: readonly NodeId[]): Promise<ReadonlyMap<NodeId, MaasMachineRow>> {
   const rows = await db
     .select({ nodeId: nodeMaasState.nodeId, machine: maasMachines })
@@ -184,7 +184,10 @@ async function usesOf(db: Db, ids: readonly NodeId[]): Promise<UseOfNode[]> {
     .where(sql`${numbered.newest} <= ${USES_OF_A_NODE}`);
 }
 
-/** A cleaning is a turnover: the operations that clean a node after a tenant, and that end with a sanitization record. */
+/**
+ * Reads the newest cleanings after a tenant of each node, which are its operations of the modes `soft_reset` and `reimage`, with their sanitization
+ * records.
+ */
 async function cleaningsOf(db: Db, ids: readonly NodeId[]): Promise<CleaningOfNode[]> {
   const numbered = db
     .select({
@@ -218,7 +221,7 @@ export interface InstanceFilter {
   readonly id?: AllocationId | undefined;
 }
 
-/** Returns a page of the allocations that have not ended, oldest first, and their number. */
+/** Returns a page of the allocations that have not ended, oldest first, and the number of all of them. */
 export async function pageOfInstances(
   db: Db,
   { reach, siteId, id }: InstanceFilter,
@@ -241,8 +244,8 @@ export async function pageOfInstances(
 }
 
 /**
- * Returns a page of the tenants that have open allocations, each with the site, and their number. The tenant `everywhere` counts as a tenant of every
- * site.
+ * Returns a page of the pairs of a site and a tenant with an open allocation at the site, and the number of all pairs. Each site has one more pair in
+ * the list of tenants, with the tenant name `everywhere`.
  */
 export async function pageOfTenants(
   db: Db,

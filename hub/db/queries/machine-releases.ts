@@ -29,8 +29,8 @@ export interface Retirement {
    */
   readonly retiredForSeconds: number | null;
   /**
-   * The profile's delay between retirement and release; null if the machine stays until a person releases it. The delay is also null if the profile's
-   * `second_person` contains `erase` or `full_decommission`, so that no machine is released without a person.
+   * The profile's delay between retirement and release; null if the machine stays until a person releases it. `retiredReleaseAfterSeconds` is also
+   * null if the profile's `second_person` contains `erase` or `full_decommission`, so that no machine is released without a person.
    */
   readonly retiredReleaseAfterSeconds: number | null;
   readonly released: boolean;

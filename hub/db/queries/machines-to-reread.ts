@@ -6,9 +6,9 @@ import type { Db } from "../tx.ts";
 const AWAY_SECONDS = 30;
 
 /**
- * Returns deployed machines of nodes in service whose stored state may be outdated, so that the watcher reads the machines repeatedly. A machine's
- * stored state may be outdated if the node's agent is away, or if MAAS reports the machine's power as off or in error. The `key` of a machine changes
- * when the reason to read the machine changes.
+ * Returns deployed machines of nodes in service whose stored state may be outdated; the hub reads these machines from MAAS repeatedly. A machine's
+ * stored state may be outdated if the node's agent is away, or if MAAS reports the machine's power as off or in error. The `key` of a machine in the
+ * result of `machinesToReread` changes when the reason to read the machine from MAAS changes.
  */
 export async function machinesToReread(db: Db, siteId: SiteId): Promise<{ systemId: string; key: string }[]> {
   const { rows } = await db.execute<{ system_id: string; key: string }>(sql`

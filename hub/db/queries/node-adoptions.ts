@@ -74,14 +74,14 @@ const wasReleased = (nodeId: ReturnType<typeof sql>) =>
   sql<boolean>`exists (select from node_decommissions d where d.node_id = ${nodeId} and d.released_generation is not null)`;
 
 /**
- * SQL that is true for a node `n` whose present system ran before Muster knew the host, so that nobody knows who used the system. The first release
- * of the machine by Muster ends the unknown past, because the next deploy installs another system.
+ * SQL that is true for a node `n` whose present system ran before Muster knew the host, so that nobody knows who used the system. Once Muster has
+ * released the machine of an adopted node, the node's past no longer counts as unknown, because the next deploy installs another system.
  */
 export const pastIsUnknown = (nodeId: ReturnType<typeof sql>) => sql<boolean>`(exists (
   select from node_adoptions a where a.node_id = ${nodeId} and a.past_unknown and not ${wasReleased(sql`a.node_id`)})
   or coalesce((select e.adopted from external_attempts e where e.node_id = ${nodeId} order by e.number desc limit 1), false))`;
 
-/** SQL for the ids of all nodes for which `pastIsUnknown` is true. */
+/** SQL for the ids of all nodes whose present system ran before Muster knew the host, so that nobody knows who used the system. */
 export const nodesOfUnknownPast = sql`(
   select a.node_id from node_adoptions a where a.past_unknown and not ${wasReleased(sql`a.node_id`)}
   union all select e.node_id from external_attempts e where e.adopted and not exists (

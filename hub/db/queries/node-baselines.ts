@@ -16,7 +16,7 @@ import type { Db, Tx } from "../tx.ts";
 import { pastIsUnknown } from "./node-adoptions.ts";
 import { hasNoPartInSystem } from "./reinstalls.ts";
 
-/** The field `task` is null if retention has removed the newest task of the baseline. */
+/** The field `task` is null if retention has removed the newest task that was to take the node's baseline (the snapshot of its clean system). */
 export interface BaselineWithTask {
   readonly baseline: NodeBaseline;
   readonly task: Pick<Task, "state" | "errorCode" | "errorMessage"> | null;
@@ -37,7 +37,7 @@ export async function readBaseline(db: Db | Tx, nodeId: NodeId, generation: numb
 export interface Tenancy {
   readonly open: boolean;
   readonly count: number;
-  /** The number of ended allocations whose turnover did not complete, so that nothing proves that the host is clean. */
+  /** The number of ended allocations after which the host's cleaning did not complete, so that nothing proves that the host is clean. */
   readonly unclean: number;
 }
 
@@ -62,9 +62,9 @@ export async function readTenancy(db: Db | Tx, nodeId: NodeId, generation: numbe
 const ofInstalledSystem = sql`a.generation > coalesce((
   select max(greatest(d.released_generation, d.reinstalled_generation)) from node_decommissions d where d.node_id = a.node_id), -1)`;
 /**
- * True for an allocation `a` whose tenant may use, or have used, the system that the host runs now. An allocation that ends stays open until its
- * turnover is complete, although a reimage has already replaced the tenant's system. Between the machine's release in a reinstall and the order for
- * the tenant's account on the new system, the allocation's tenant does not use the host's system.
+ * True for an allocation `a` whose tenant may use, or have used, the system that the host runs now. An allocation stays open until the host's
+ * cleaning after the tenant is complete, although a reimage may already have replaced the tenant's system. In a reinstall, the allocation's tenant
+ * does not use the host's system between the machine's release and the hub's order to make the tenant's account on the new system.
  */
 const touchesSystem = sql`(a.status not in ('ending', 'ended') and not ${hasNoPartInSystem} or ${ofInstalledSystem})`;
 /** True if a tenant may use, or have used, the system that the node's host runs now. */
@@ -78,9 +78,10 @@ export async function isUsedByTenant(db: Db | Tx, nodeId: NodeId): Promise<boole
 const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and ${touchesSystem}`;
 
 /**
- * Returns active nodes with a connected agent whose present system never had a tenant and whose generation has no baseline. The present system of an
- * adopted node may have had a tenant before the adoption, so the hub takes its first baseline after a reimage.
- * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked.
+ * Returns active nodes with a connected agent whose present system never had a tenant and of whose generation the hub has no baseline (snapshot of
+ * the clean system). The present system of an adopted node may have had a tenant before the adoption, so the hub takes the node's first baseline
+ * (snapshot of a clean system) after a reimage. `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes whose
+ * rows another hub has locked.
  */
 export async function lockNodesWithoutBaseline(
   tx: Tx,
@@ -97,13 +98,16 @@ export async function lockNodesWithoutBaseline(
   return rows;
 }
 
-/** SQL for the residue items that a baseline lacks (`BaselineLack`); the SQL does not read the large snapshot. */
+/**
+ * SQL for those items of the host's state that a soft reset compares but that a node's baseline snapshot lacks (`BaselineLack`); the SQL does not
+ * read the large snapshot.
+ */
 export const baselineLack = sql<string[] | null>`case when ${nodeBaselines.snapshot} is null then null else array(
   select item from unnest(${sql.param(COMPARED_ITEMS)}::text[]) item where not ${nodeBaselines.knownItems} ? item) end`;
 
 /**
- * Returns the residue items that the baseline of each node's present generation lacks. A node without a baseline has no entry in the map that
- * `readBaselineLacks` returns.
+ * Returns, for each node, the items of the host's state that a soft reset compares but that the node's snapshot of its clean system lacks. The map
+ * that `readBaselineLacks` returns has no entry for a node without a snapshot of its clean system.
  */
 export async function readBaselineLacks(
   db: Db | Tx,
@@ -118,16 +122,17 @@ export async function readBaselineLacks(
 }
 
 /**
- * True for a baseline `b` whose snapshot lacks a needed residue item, if the agent of the session `s` has another version than the snapshot's agent.
- * A soft reset cannot compare a residue item that the snapshot lacks. PostgreSQL reads the large residue snapshot only if the versions of both agents
- * differ.
+ * True for a baseline `b` whose snapshot lacks an item that a soft reset compares, if the agent of the session `s` has another version than the agent
+ * that took the snapshot. A soft reset cannot compare an item of the host's state that the snapshot of the clean system lacks. PostgreSQL reads the
+ * large baseline snapshot only if the connected agent has another version than the agent that took the snapshot.
  */
 const isOutdated = sql`case when b.snapshot is null or b.agent_version is not distinct from s.agent_version then false
   else not (b.snapshot ?& ${sql.param(COMPARED_ITEMS)}::text[]) end`;
 
 /**
- * Finds and locks baselines without a snapshot, or with the snapshot of an agent that did not report all residue items. The newest task of each
- * baseline that `lockFailedBaselines` finds is gone, or ended without a usable snapshot more than `afterSeconds` ago.
+ * Finds and locks baselines that have no snapshot of the clean system, or whose snapshot, taken by an agent of another version, lacks items that a
+ * soft reset compares. `lockFailedBaselines` finds a baseline only if the newest task for its snapshot is gone, or ended more than `afterSeconds` ago
+ * without a snapshot that the hub can use.
  */
 export async function lockFailedBaselines(
   tx: Tx,
@@ -155,8 +160,8 @@ export interface BaselineRequest {
 }
 
 /**
- * Records the newest task that takes a node's baseline, and removes the baselines of earlier generations. If the baseline already has a snapshot, the
- * snapshot stays.
+ * Records the newest task that is to take a node's baseline (the snapshot of its clean system), and removes the baselines of earlier generations. A
+ * snapshot that the node's baseline already has stays in the row when a new task for the baseline is recorded.
  */
 export async function requestBaselineRow(tx: Tx, request: BaselineRequest): Promise<void> {
   const { nodeId, generation, ...asked } = request;
@@ -178,8 +183,8 @@ export interface BaselineResult {
   readonly finishedAt: Date | null;
   readonly agentVersion: string | null;
   /**
-   * True if a tenant may have had an account on the host between the creation of the baseline's task and the task's result. If the agent made an
-   * account only after the task's result, the account is not in the baseline's snapshot.
+   * True if a tenant may have had an account on the host between the creation of the task that takes the baseline's snapshot and the task's result.
+   * An account that the agent made only after the task's result is not in the snapshot of the clean system.
    */
   readonly allocated: boolean;
 }

@@ -89,7 +89,7 @@ export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, seria
   return true;
 }
 
-/** The facts in the database about a node's certificates by which the hub judges a certificate that the database lacks. */
+/** The facts about a node's stored certificates, by which the hub decides whether it accepts a certificate that is not stored. */
 export async function readOtherCertificates(
   tx: Tx,
   nodeId: NodeId,
@@ -128,9 +128,9 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
 }
 
 /**
- * Returns the state of a node's key by the key's certificates of the given generation. A key is `unknown` if it has no certificate, and `revoked` if
- * one of its certificates was revoked. A key is `over` if all its certificates were replaced. A key `counts` if at least one of its certificates is
- * not replaced; the host may then use the key.
+ * Returns the state of an agent's key, by the node's certificates for this key in the given generation. An agent's key is `unknown` if the node has
+ * no certificate for it, and `revoked` if one of its certificates was revoked. An agent's key is `over` if all certificates for the key were
+ * replaced. An agent's key has the state `counts`, which means that the host may use it, if at least one of its certificates is not replaced.
  */
 export async function readKeyUse(
   tx: Tx,
@@ -227,7 +227,7 @@ export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: num
   return rows.length > 0;
 }
 
-/** `hasEnrolled` searches only for a certificate, because retention keeps a node's newest certificate. */
+/** `hasEnrolled` needs to search only for a certificate of the node, because retention keeps a node's newest certificate. */
 export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })

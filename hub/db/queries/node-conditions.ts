@@ -31,8 +31,8 @@ function asOfNow(row: ConditionNow): ConditionNow {
 /** True for the condition types that Muster itself defines, of which a node has at most one condition each. */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 /**
- * True for the results of the hub's own probes; the profile limits the number of probes. A condition of a type `probe.*` from another source than the
- * hub is not the result of a probe.
+ * True for the results of the hub's own probes; the profile limits the number of probes. A condition of a type `probe.*` that does not come from the
+ * hub itself is not the result of a probe.
  */
 const isOfOwnProbe = sql`(${nodeConditions.type} like 'probe.%' and ${nodeConditions.source} = 'hub')`;
 
@@ -111,8 +111,8 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
 }
 
 /**
- * The order of two reports about one moment: the worse status wins, whichever report arrives first. Without this order of the statuses, the verdict
- * about a node would depend on the order in which signals arrive.
+ * The order of two reports about one moment: the worse status wins, whichever report arrives first. Without this rule for two reports about the same
+ * moment, the verdict about a node would depend on the order in which the reports arrive.
  */
 const badness = (status: SQLWrapper): SQL => sql`case ${status} when 'True' then 0 when 'Unknown' then 1 else 2 end`;
 
@@ -121,7 +121,7 @@ const changedAt = sql`case when ${nodeConditions.generation} = excluded.generati
   and coalesce(${nodeConditions.expiresAt} > now(), true) then ${nodeConditions.changedAt} else now() end`;
 
 const isOfExcluded = sql`${nodeConditions.generation} = excluded.generation`;
-/** A report that comes after the condition has expired is a change even if it repeats the status, as in `changedAt`. */
+/** A report that arrives after the condition has expired counts as a change, even if it repeats the condition's status. */
 const isChange = sql`(${nodeConditions.status} <> excluded.status or coalesce(${nodeConditions.expiresAt} <= now(), false))`;
 const secondsAgo = (seconds: number): SQL => sql`now() - make_interval(secs => ${seconds})`;
 const countedChanges = sql`case when ${changes}[1] > ${secondsAgo(FLAPPING.apartSeconds)} then ${changes}
@@ -137,8 +137,8 @@ const historyAfter = (counts: SQL) => ({
     when ${counts} and (${countedChanges})[${sql.raw(String(FLAPPING.changes))}] >= ${secondsAgo(FLAPPING.windowSeconds)} then now() end`,
 });
 /**
- * For the flapping of a probe's condition, only a change that the host itself has made counts. An expiry of a probe's condition, or a probe result
- * Unknown, says something about the hub and not about the host, because a hub may be late for all hosts.
+ * For the flapping of a probe's condition, only a change that the host itself has made counts. When a probe's condition expires or a probe's result
+ * is Unknown, this says something about the hub and not about the host, because a hub may be late for all hosts.
  */
 const isChangeOfHost = sql`(${nodeConditions.status} <> excluded.status and 'Unknown' not in (${nodeConditions.status}, excluded.status)
   and coalesce(${nodeConditions.expiresAt} > now(), true))`;
@@ -146,7 +146,7 @@ const isChangeOfHost = sql`(${nodeConditions.status} <> excluded.status and 'Unk
 /**
  * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future,
  * `writeConditions` stores the present time, so that a host's fast clock cannot block later reports. `arrived` is the time, by the database's clock,
- * at which the reports arrived, if that was not now.
+ * at which the reports of the conditions arrived; without `arrived`, this is the present time.
  */
 export async function writeConditions(
   tx: Tx,
@@ -210,7 +210,7 @@ export const writeOwnCondition = (
   said: Pick<ConditionOf<"hub">, "type" | "status" | "reason" | "message">,
 ): Promise<void> => replaceCondition(tx, node, said, { expiresAt: expiryOf(said.type) });
 
-/** Writes the result of a probe, which counts for `lifeSeconds`. */
+/** Stores the result of a probe as a condition of the node, which expires after `lifeSeconds`. */
 export const writeProbeCondition = (
   tx: Tx,
   node: { id: NodeId; generation: number },
@@ -243,7 +243,10 @@ async function replaceCondition(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/** Writes the same condition of the hub for many new nodes, with one statement. The status of each new condition is Unknown until a report sets it. */
+/**
+ * Stores one and the same condition, set by the hub, for many new nodes, with one statement. The status of each new condition is Unknown until a
+ * report sets it.
+ */
 export async function writeOwnConditions(
   tx: Tx,
   nodeIds: readonly NodeId[],
@@ -298,7 +301,10 @@ export async function removeProbeConditions(tx: Tx, which: OfProbes): Promise<vo
   await wakeWorkflows(tx, [...new Set(which.map(({ nodeId }) => waitKey.node(nodeId)))]);
 }
 
-/** Sets to Unknown the conditions of the probes whose last results no longer count. A probe that has had no result has no condition, and gets none. */
+/**
+ * Sets the conditions of the given probes to Unknown, because the probes' last results no longer say anything about the host. A probe that has had no
+ * result has no condition, and gets none.
+ */
 export async function voidProbeConditions(
   tx: Tx,
   which: OfProbes,

@@ -6,7 +6,7 @@ import type { Db } from "../tx.ts";
 import { conditionStatus, type FilterSql, failedOperations, filterSql, type NodeFilter } from "./node-filter.ts";
 import { schedulableNodes } from "./schedulable-nodes.ts";
 
-/** The filter that a choice of one of the facet's values sets. */
+/** For each facet (a property by whose values a list of nodes can be narrowed), the name of the filter by these values. */
 const FILTER_OF = {
   status: "statuses",
   schedulable: "schedulable",
@@ -18,7 +18,7 @@ const FILTER_OF = {
   condition: "condition",
 } as const satisfies Record<FacetName, keyof FilterSql>;
 
-/** For each facet of which a node has at most one value, the SQL for the node's value. */
+/** For each facet (a property that can filter the list of nodes) of which a node has at most one value, the SQL for the node's value. */
 const VALUE_OF: Readonly<Record<Exclude<FacetName, "failure_class" | "condition">, SQL>> = {
   status: sql`b.status`,
   schedulable: sql`b.schedulable::text`,
@@ -28,32 +28,41 @@ const VALUE_OF: Readonly<Record<Exclude<FacetName, "failure_class" | "condition"
   rack: sql`b.rack`,
 };
 
-/** The most values of a facet in one answer; the answer gives the number of values that it leaves out. */
+/**
+ * The most values of a facet (a property that can filter the list of nodes) in one answer of the API; the answer gives the number of values that it
+ * leaves out.
+ */
 const MOST_VALUES = 100;
 
 type Counted = { facet: string; value: string | null; count: number; values: number };
 
-/** SQL for the filters other than the facets' own; without a filter by status, the facet of the statuses counts deleted nodes too. */
+/**
+ * SQL for the filters of the list of nodes that belong to no facet; without a filter by status, the counts of the facet `status` include deleted
+ * nodes.
+ */
 function alwaysAsked(filters: FilterSql): SQL {
   const ofFacets = new Set<string>(Object.values(FILTER_OF));
   const rest = Object.entries(filters).filter(([name]) => !ofFacets.has(name) && name !== "deleted");
   return and(sql`true`, ...rest.map(([, condition]) => condition)) ?? sql`true`;
 }
 
-/** SQL for the filter by the facet's values; undefined if the caller filters by none. */
+/** SQL for the caller's filter by values of the facet; undefined if the caller does not filter by this facet. */
 const ownFilter = (facet: FacetName, filters: FilterSql): SQL | undefined =>
   filters[FILTER_OF[facet]] ?? (facet === "status" ? filters.deleted : undefined);
 
 interface Fit {
   readonly facet: FacetName;
-  /** SQL for the column of `base` that says whether a node matches the facet's own filter; undefined if another column says so. */
+  /**
+   * SQL for the column of the subquery `base` that says whether a node matches the facet's own filter; undefined for the facet `schedulable`, of
+   * which `base` has a column anyway.
+   */
   readonly column?: SQL;
   readonly isMet: SQL;
 }
 
 /**
- * Returns the facets by whose values the caller filters. The subquery `base` already finds the schedulable nodes for the facet `schedulable`; finding
- * them again for the filter `schedulable` would double the time.
+ * Returns the facets (node properties such as the site or the status) by whose values the caller filters. The subquery `base` already finds the
+ * schedulable nodes for the facet `schedulable`; a second search for the filter `schedulable` would double the time.
  */
 const fitsOf = (filter: NodeFilter, filters: FilterSql): Fit[] =>
   FACETS.flatMap((facet): Fit[] => {

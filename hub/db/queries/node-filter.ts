@@ -5,7 +5,7 @@ import { machineSearchTerms, nodes } from "../schema/index.ts";
 import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
 import { schedulableNodes } from "./schedulable-nodes.ts";
 
-/** The filters of a list of nodes. A node matches if it matches every filter; a filter that is undefined matches every node. */
+/** The filters of a list of nodes. A node matches if it matches every filter of the list; a filter that the caller did not give matches every node. */
 export interface NodeFilter {
   readonly id?: NodeId | undefined;
   readonly ids?: readonly NodeId[] | undefined;
@@ -32,7 +32,7 @@ export interface NodeFilter {
   readonly deleted?: boolean | undefined;
 }
 
-/** The filters by name, as SQL; a filter that the caller did not give has no SQL. */
+/** The SQL for each filter of a list of nodes, by the filter's name; undefined for a filter that the caller did not give. */
 export type FilterSql = { readonly [K in keyof NodeFilter]-?: SQL | undefined };
 
 const given = <T>(value: T | undefined, toSql: (value: T) => SQL): SQL | undefined =>
@@ -41,9 +41,9 @@ const given = <T>(value: T | undefined, toSql: (value: T) => SQL): SQL | undefin
 const hostnameBegins = (prefix: string): SQL => sql`starts_with(${nodes.hostname}, ${prefix})`;
 
 /**
- * In this SQL, `is true` and `is false` make PostgreSQL put the ids of all schedulable nodes into one hash table. Without the words `is true` or `is
- * false`, PostgreSQL joins the nodes with the statement for the schedulable nodes, and sometimes compares each node of a page with each schedulable
- * node.
+ * In the SQL for the filter `schedulable`, `is true` and `is false` make PostgreSQL put the ids of all schedulable nodes into one hash table. Without
+ * the words `is true` or `is false`, PostgreSQL joins the nodes with the subquery for the schedulable nodes, and sometimes compares each node of a
+ * page with each schedulable node.
  */
 const isSchedulable = (wanted: boolean): SQL =>
   wanted ? sql`(${nodes.id} in ${schedulableNodes}) is true` : sql`(${nodes.id} in ${schedulableNodes}) is false`;
@@ -75,7 +75,7 @@ function hasCondition(condition: string): SQL {
 const hasOverride = (source: string): SQL => sql`exists (select from node_health_overrides h
   where h.node_id = ${nodes.id} and h.source = ${source} and (h.expires_at is null or h.expires_at > now()))`;
 
-/** Returns the text in the ways in which a host may have reported it: as a MAC address with colons, and unchanged. */
+/** Returns the spellings in which a host may have reported the searched text: unchanged, and, if it is a MAC address, with colons. */
 function spellings(text: string): string[] {
   const digits = text.replace(/[:.-]/g, "");
   if (!/^[0-9a-f]{12}$/.test(digits)) return [text];
@@ -83,8 +83,8 @@ function spellings(text: string): string[] {
 }
 
 /**
- * SQL that is true if a node's name, asset tag, address, MAAS system id, MAC address, serial number or system UUID fits the text. A host whose agent has not yet
- * reported its inventory is found by what MAAS knows about the node's machine.
+ * SQL that is true if a node's name, asset tag, address, MAAS system id, MAC address, serial number or system UUID matches the searched text. A host
+ * whose agent has not yet reported its inventory is found by what MAAS knows about the node's machine.
  */
 function fits(search: string): SQL {
   const text = search.toLowerCase();

@@ -90,12 +90,12 @@ interface HeirSql {
 }
 
 /**
- * SQL that is true for a health override that a gone node left for the machine. A gone node is deleted, or has no row because the node never
- * enrolled. The given machine is the health override's machine if both have the same system id at the same site. A machine that was deleted and then
- * enlisted in MAAS has a new system id and its old MAC addresses, even at another site. If the system ids differ, the hub compares the given
- * machine's MAC addresses with those in the enrollment tokens for the health override's machine. If no enrollment token is left, the hub compares the
- * given machine's MAC addresses with those in the gone node's inventory. The gone node's inventory describes the node's last machine, which may not
- * be the health override's machine.
+ * SQL that is true for a health override that a deleted node, or a node that never enrolled, left for the machine. The given machine is the health
+ * override's machine if both have the same system id at the same site. A machine that was deleted and then enlisted in MAAS has a new system id and
+ * its old MAC addresses, even at another site. If the system ids of the given machine and of the health override's machine differ, the hub compares
+ * the given machine's MAC addresses with those in the enrollment tokens for the health override's machine. If no enrollment token for the health
+ * override's machine is left, the hub compares the given machine's MAC addresses with those in the inventory of the override's node. The inventory of
+ * the health override's node describes the node's last machine, which may not be the override's machine.
  */
 function wasLeftFor({ siteId, systemId, macs }: HeirSql): SQL {
   const { nodeId: of, target } = nodeHealthOverrides;
@@ -112,7 +112,7 @@ function wasLeftFor({ siteId, systemId, macs }: HeirSql): SQL {
       or (not exists (${token}) and ${inInventory}))`;
 }
 
-/** Deletes and returns the health overrides that gone nodes left for the machine. */
+/** Deletes and returns the health overrides that deleted nodes, and nodes that never enrolled, left for the machine. */
 export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealthOverride[]> => {
   const macs = sql`${sql.param(heir.macAddresses.filter(isOfOneMachine))}`;
   return tx
@@ -122,8 +122,8 @@ export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealth
 };
 
 /**
- * Returns the nodes whose machines have a health override that a gone node (deleted, or never enrolled) left; one SQL statement serves any number of
- * machines.
+ * Returns the nodes whose machines have a health override that a deleted node, or a node that never enrolled, left; one SQL statement serves any
+ * number of machines.
  */
 export async function nodesWithLeftOverrides(tx: Tx, heirs: readonly HeirMachine[]): Promise<ReadonlySet<NodeId>> {
   const given = heirs.map((one) => ({

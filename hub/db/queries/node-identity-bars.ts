@@ -3,7 +3,7 @@ import { and, eq, isNotNull, isNull, lt, sql } from "../orm.ts";
 import { type NodeIdentityBar, nodeIdentityBars } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** `readIdentityBlock` returns the last finding of two hosts with the node's identity, even if the node has enrolled since. */
+/** `readIdentityBlock` returns the newest record that two hosts used the node's identity, even if the node has enrolled since then. */
 export async function readIdentityBlock(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
   const [block] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
   return block ?? null;
@@ -58,8 +58,8 @@ export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
 }
 
 /**
- * Clears the mark that two hosts with one identity caused the node's quarantine, because a person has set or lifted the quarantine. Without the mark
- * `quarantined`, a new enrollment of the node does not end its quarantine.
+ * Clears the mark that two hosts with one identity caused the node's quarantine, because a person has set or lifted the quarantine. Once
+ * `disownQuarantine` has cleared the mark `quarantined`, a new enrollment of the node no longer ends the node's quarantine.
  */
 export async function disownQuarantine(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.update(nodeIdentityBars).set({ quarantined: false }).where(eq(nodeIdentityBars.nodeId, nodeId));

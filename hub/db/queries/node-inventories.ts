@@ -15,8 +15,9 @@ export async function keepInventory(db: Db | Tx, nodeId: NodeId, inventory: Inve
 }
 
 /**
- * Keeps an inventory from a task's result, which may arrive late. Returns false, and changes nothing, if the stored inventory is newer: the agent read
- * the stored inventory later in the same boot, or the stored inventory is of the boot of the open session and the given inventory is not.
+ * Keeps an inventory from a task's result, which may arrive late. Returns false, and changes nothing, if the stored inventory is newer: the agent
+ * read the stored inventory later in the same boot, or the stored inventory is of the boot of the agent's open session and the given inventory is of
+ * another boot.
  */
 export async function keepUnlessOlder(db: Db | Tx, nodeId: NodeId, inventory: Inventory): Promise<boolean> {
   return keep(db, nodeId, inventory, isNoNewerThan(inventory));
@@ -34,7 +35,10 @@ async function keep(db: Db | Tx, nodeId: NodeId, inventory: Inventory, setWhere?
   return kept.length > 0;
 }
 
-/** True if the stored inventory is not newer. Two inventories of one boot without an uptime have no order, so the last to arrive counts. */
+/**
+ * SQL that is true if the stored inventory of the node is not newer than the given inventory. Two inventories of one boot without an uptime have no
+ * order, so the last to arrive counts.
+ */
 const isNoNewerThan = ({ boot_id, read_at_uptime }: Inventory): SQL => {
   const stored = nodeInventories.inventory;
   return sql`case when ${stored} ->> 'boot_id' = ${boot_id}

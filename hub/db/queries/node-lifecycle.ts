@@ -13,7 +13,7 @@ export interface LifecycleRow {
   readonly place: LifecyclePlace;
 }
 
-/** Every SELECT of the union has the columns `at, kind, id, operation_id, what, status, by, ended_at, message`. */
+/** Every SELECT in the UNION of a node's lifecycle entries has the columns `at, kind, id, operation_id, what, status, by, ended_at, message`. */
 const entriesOf = (node: SQL): SQL => sql`
   with operations as (
     select w.*, 'onboarding' as of_kind, 'onboard' as what, null::text as reason
@@ -44,17 +44,17 @@ const entriesOf = (node: SQL): SQL => sql`
     from node_health_overrides where node_id = ${node}`;
 
 export interface LifecyclePage {
-  /** The place of the last entry of the previous page; null for the first page. */
+  /** The position in the node's lifecycle at which the previous page ended; null for the first page. */
   readonly after: LifecyclePlace | null;
   readonly limit: number;
   readonly newestFirst?: boolean;
-  /** The kinds of the entries that the page has; undefined for all kinds. */
+  /** The kinds of lifecycle entries that the page has, such as operations or events; undefined for all kinds. */
   readonly kinds?: readonly string[] | undefined;
 }
 
 /**
- * Lists a node's lifecycle, oldest first or newest first: its operations with their stages, allocations, tasks, sanitization records, events, and the
- * health overrides that stand.
+ * Lists a node's lifecycle, oldest first or newest first: its operations with their stages, allocations, tasks, sanitization records, events, and its
+ * present health overrides.
  */
 export async function listLifecycle(
   db: Db,

@@ -93,12 +93,13 @@ export async function bindNodeToMachine(
       target: nodeMaasState.nodeId,
       set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, ...UNKNOWN },
     });
-  // The binding copies the machine's state at once, because later polls of MAAS copy only changes.
+  // When a node is bound to a machine, the hub copies the machine's state at once, because later polls of MAAS copy only changes.
   await followBindings(tx, binding.siteId, [binding.maasSystemId]);
 }
 
 /**
- * Binds nodes without a machine to machines with a fixed number of statements. A deleted node that an older hub left bound to one of the machines loses its binding.
+ * Binds nodes without a machine to machines with a fixed number of statements. `bindNodesToMachines` removes the binding of a deleted node to one of
+ * the machines, which a hub of an older version may have left.
  */
 export async function bindNodesToMachines(
   tx: Tx,
@@ -186,9 +187,9 @@ export async function judgeMachineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
 }
 
 /**
- * Stores the MAAS owner of each machine whose node has come into service, and the new name of a renamed owner. A new owner name counts as a rename if
- * the stored name is a former name of the hub's own MAAS user. A new owner name also counts as a rename if the node's agent made contact after the
- * machine changed.
+ * Stores the MAAS owner of each machine whose node has come into service, and the new name of a renamed owner. A new owner name of a machine counts
+ * as a rename if it is the present name of the hub's own MAAS user and the stored name is a former name of this user. If the node's agent made
+ * contact after the machine changed in MAAS, a new owner name of the machine counts as a rename.
  */
 export async function rememberOwners(
   tx: Tx,
@@ -205,8 +206,8 @@ export async function rememberOwners(
 }
 
 /**
- * Clears the stored MAAS owners of retired nodes whose machines are gone or no longer deployed. Without a stored owner, Muster does not release a
- * system that somebody later deploys on a retired node's machine.
+ * Clears the stored MAAS owners of retired nodes whose machines are gone or no longer deployed. While no MAAS owner is stored for the machine of a
+ * retired node, Muster does not release a system that somebody deploys on the machine later.
  */
 export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.execute(sql`

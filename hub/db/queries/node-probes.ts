@@ -14,15 +14,15 @@ const PROVISIONED: readonly (typeof EXTERNAL_STATES)[number][] = ["verifying", "
 
 /**
  * SQL that is true if the hub probes the host of the node `n`: while the node is `active` or `offline`, and for a host that an external system has
- * provisioned also while the node is not in service yet. In all other states of the node, the host may run no system, or a system that will be
- * replaced.
+ * provisioned also while the node is not in service yet. While a node has none of the states that `isProbed` allows, its host may run no system, or a
+ * system that will be replaced.
  */
 const isProbed = sql`case when n.onboarding_mode = 'external'
   then n.status = ${texts(["bootstrap_issued", "enrolling", "active", "offline"])} and (
     select e.state = ${texts(PROVISIONED)} from external_attempts e where e.node_id = n.id order by e.number desc limit 1)
   else n.status = ${texts(["active", "offline"])} end`;
 
-/** A difference between the probes that the profiles list and those that the hubs make. */
+/** A change that is needed so that the hubs make exactly the probes that the nodes' profiles list: one probe of a node begins or ends. */
 export type PlannedChange = {
   readonly nodeId: NodeId;
   readonly name: string;
@@ -34,13 +34,13 @@ export type PlannedChange = {
 
 /** The fields of a probe that change its schedule and its thresholds, but not what the probe checks. */
 const HOW_OFTEN = sql.raw(`'{interval_seconds,timeout_seconds,successes,failures}'::text[]`);
-/** SQL that is true if two rows have the same generation, host and probe, apart from the fields `HOW_OFTEN` of the probe. */
+/** SQL that is true if two rows describe the same check: the same generation and host, and probes that differ at most in the fields `HOW_OFTEN`. */
 const sameQuestion = (one: SQL, other: SQL): SQL => sql`(${one}.generation = ${other}.generation
   and ${one}.host is not distinct from ${other}.host and ${one}.probe - ${HOW_OFTEN} = ${other}.probe - ${HOW_OFTEN})`;
 
 /**
- * Returns up to `most` differences between the listed probes and the probes that the hubs make. If no profile has a probe, the SQL statement of
- * `probesToChange` reads no node.
+ * Returns up to `most` changes that are needed so that the hubs make exactly the probes that the nodes' profiles list. If no profile has a probe, the
+ * SQL statement of `probesToChange` reads no node.
  */
 export async function probesToChange(tx: Tx, most: number): Promise<PlannedChange[]> {
   const { rows } = await tx.execute<{
@@ -71,8 +71,9 @@ export async function probesToChange(tx: Tx, most: number): Promise<PlannedChang
 }
 
 /**
- * Begins probes, or begins those anew that now check something else or another host. The first run of each begun probe comes within `spreadSeconds`.
- * A probe of which only the interval, the time-out or the numbers of results have changed keeps its status and its counts of results.
+ * Begins new probes, and begins those probes anew that now check something else or another host. The next run of each probe that `beginProbes` stores
+ * comes within `spreadSeconds`. A probe of which only the interval, the time-out or the numbers of results have changed keeps its status and its
+ * counts of results.
  */
 export async function beginProbes(
   tx: Tx,
@@ -125,9 +126,10 @@ export interface ClaimedProbe {
 }
 
 /**
- * Claims up to `most` due probes, the longest due first. The claim itself sets the time of the next probe, about an interval from now, so it needs no
- * lease: a hub that dies after its claim leaves out one result. Probes that another hub claims at this moment are skipped. `claimProbes` also skips
- * the probes of a node whose address or generation has changed, until the probe plan begins these probes anew.
+ * Claims up to `most` due probes, the longest due first. `claimProbes` sets the time of a probe's next run, about an interval from now, so its claim
+ * of the probe needs no lease: if the hub then dies, only one result is missing. `claimProbes` skips the probes that another hub is claiming at this
+ * moment. `claimProbes` also skips the probes of a node whose address or generation has changed, until `beginProbes` has stored the new address and
+ * generation for these probes.
  */
 export async function claimProbes(tx: Tx, most: number): Promise<ClaimedProbe[]> {
   const { rows } = await tx.execute<{
@@ -154,14 +156,14 @@ export async function claimProbes(tx: Tx, most: number): Promise<ClaimedProbe[]>
 }
 
 /**
- * A claim sets the next probe to at most 1.1 intervals from now. A probe whose next time is later was claimed before the database's clock was set
- * back.
+ * When a hub claims a probe, it sets the time of the probe's next run to at most 1.1 intervals from now. If the next run of a probe is more than
+ * `LATEST_INTERVALS` away, the database's clock was set back after a hub claimed the probe.
  */
 const LATEST_INTERVALS = 1.2;
 
 /**
- * Sets a new time, within one interval, for each probe whose next time is too late because the database's clock was set back. Without a new time, the
- * hub would not probe the hosts until its clock has caught up.
+ * Sets a new time, within one interval, for each probe whose next time is too late because the database's clock was set back. If the next run of
+ * these probes got no new time, the hubs would not run them until the database's clock has caught up.
  */
 export async function bringForward(tx: Tx): Promise<void> {
   const interval = sql`make_interval(secs => (s.probe ->> 'interval_seconds')::float8)`;

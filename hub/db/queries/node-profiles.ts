@@ -6,7 +6,7 @@ import { profileOf } from "./decommissions.ts";
 
 export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot" | "gpuClaimLevel">;
 
-/** What a node's profile says about the node after its onboarding. */
+/** The rules of a node's profile for the node's time in service: for its readiness and for its cleaning after a tenant. */
 export interface NodePolicy extends TurnoverPolicy, Pick<MaasSiteProfile, "readinessPolicy"> {
   readonly profileId: ProfileId;
   readonly profileName: string;

@@ -44,7 +44,10 @@ export interface NodeRow {
   /** The newest request for the power of the node's machine. */
   readonly power: PowerAction | null;
   readonly pastUnknown: boolean;
-  /** The residue items that the baseline of the node's present generation lacks; null if the node has no baseline (architecture 14.4). */
+  /**
+   * The items of the host's state that a soft reset compares but that the node's baseline, the snapshot of its clean system, lacks; null without such
+   * a snapshot (architecture 14.4).
+   */
   readonly baselineLack: readonly string[] | null;
   /** The rules of the node's profile for the node's readiness and its cleaning after a tenant; null for a node without a profile. */
   readonly policy: NodePolicy | null;
@@ -52,13 +55,13 @@ export interface NodeRow {
   readonly now: Date;
   /** The GPU vendor of the node's SKU; null if the hub does not know the SKU. */
   readonly gpuVendor: Sku["gpuVendor"] | null;
-  /** The cursor after the node in the list's order. */
+  /** The cursor of the page that follows this node in the sort order of the list of nodes. */
   readonly cursor: readonly string[];
 }
 
 export interface NodePage {
   readonly limit: number;
-  /** The cursor of the list's order, after which the page begins; null for the first page. */
+  /** The cursor after which the page of the list of nodes begins, in the list's sort order; null for the first page. */
   readonly after: readonly string[] | null;
   readonly sort?: NodeSort;
 }

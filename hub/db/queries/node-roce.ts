@@ -7,7 +7,7 @@ import { profileOf } from "./decommissions.ts";
 import type { RoceLink } from "./roce-links.ts";
 
 export interface RoceOfNode {
-  /** The addresses that Muster had MAAS give the interfaces of the node's machine at its last deploy. */
+  /** The RoCE addresses that Muster had assigned in MAAS to the interfaces of the node's machine at the machine's last deploy. */
   readonly links: readonly RoceLink[];
   /** True if the node's profile keeps new work off a host that lacks one of its RoCE addresses. */
   readonly required: boolean;

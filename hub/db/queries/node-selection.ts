@@ -45,8 +45,8 @@ export async function countMatchingNodes(tx: Tx, selection: NodeSelection): Prom
 }
 
 /**
- * Locks the nodes of a selection, and returns those that match the filter while the lock lasts. A filter also reads other tables, and PostgreSQL would not
- * read them again after a wait for a lock, so a second statement applies the filter to the locked nodes.
+ * Locks the nodes of a selection, and returns those that match the filter while the lock lasts. The filter also reads tables whose rows are not
+ * locked, and PostgreSQL would not read them again after a wait for a node's lock, so a second statement applies the filter to the locked nodes.
  */
 export async function lockMatchingNodes(tx: Tx, selection: NodeSelection): Promise<Node[]> {
   const locked = await tx

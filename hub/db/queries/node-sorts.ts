@@ -12,7 +12,7 @@ const text = (by: SQL): Key => ({ by, type: "text" });
 const time = (by: SQL): Key => ({ by, type: "timestamptz" });
 
 const HOSTNAME = text(sql`${nodes.hostname}`);
-/** Every order ends with the node's id, so that no two nodes have the same place in a list. */
+/** Every sort order of the list of nodes ends with the node's id, so that no two nodes have the same place in the list. */
 const ID: Key = { by: sql`${nodes.id}`, type: "uuid" };
 
 const KEYS: Readonly<Record<NodeSortKey, readonly Key[]>> = {
@@ -35,7 +35,7 @@ const KEYS: Readonly<Record<NodeSortKey, readonly Key[]>> = {
 const keysOf = (sort: NodeSort): readonly Key[] => KEYS[sort.replace(/^-/, "") as NodeSortKey];
 const isReversed = (sort: NodeSort): boolean => sort.startsWith("-");
 
-/** The time of a cursor, as PostgreSQL writes a time in UTC. */
+/** The format of a time in the cursor of a list of nodes, as PostgreSQL writes a time in UTC. */
 const TIME = /^(-infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00)$/;
 const SHAPES = {
   text: z.string().max(256),
@@ -57,7 +57,10 @@ export const cursorSql = (sort: NodeSort): SQL<string[]> =>
     sql`, `,
   )}]`;
 
-/** SQL that is true for the rows that follow the cursor in the sort order. The first text of the cursor is the name of the sort order. */
+/**
+ * SQL that is true for the rows that follow the cursor in the sort order. The first text of a cursor of the list of nodes is the name of the sort
+ * order.
+ */
 export function isAfter(sort: NodeSort, [, ...cursor]: readonly string[]): SQL {
   const keys = keysOf(sort);
   const row = sql.join(

@@ -27,9 +27,10 @@ export async function insertNodes(tx: Tx, all: readonly (typeof nodes.$inferInse
 
 /**
  * A node's next generation. Between a backup and its restore, nodes may have received generation numbers that the restored database does not contain.
- * The hub must not give a node a lost generation number again, because the agent of the lost generation keeps its identity. After a restore, the next
- * generation is therefore at least the number of minutes between the begin of 2026 and the newest restore (decision I10). Two restores within one
- * minute, or a database clock that was put back, may still give a node the same generation number twice.
+ * After a restore, the hub must not give a node a generation number that was given out after the backup, because the agent of that generation keeps
+ * its identity. After a restore of the database, a node's next generation is at least the number of minutes between the begin of 2026 and the newest
+ * restore (decision I10). Two restores within one minute, or a database clock that was put back, may still give a node the same generation number
+ * twice.
  */
 const followingGeneration = sql`greatest(${nodes.generation} + 1,
   (select floor(extract(epoch from max(${databaseRestores.restoredAt}) - timestamptz '2026-01-01Z') / 60)::int from ${databaseRestores}))`;
@@ -127,7 +128,7 @@ export async function setNodeMode(
     .where(eq(nodes.id, nodeId));
 }
 
-/** Says who runs the network of a node's host, and whether the host runs an agent. */
+/** Stores who runs the network of a node's host, and whether the host runs an agent. */
 export async function setHostFacts(
   tx: Tx,
   nodeId: NodeId,
@@ -143,7 +144,7 @@ export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }
 
-/** Without a location and an asset tag, `setNodeLocation` changes only their version. */
+/** If the caller gives neither a location nor an asset tag, `setNodeLocation` only raises the version of the node's location. */
 export async function setNodeLocation(
   tx: Tx,
   nodeId: NodeId,
@@ -201,7 +202,10 @@ export async function setLocationsByHostname(
   return rows;
 }
 
-/** Deletes the row of a node that never enrolled. A node that has enrolled keeps its row for the host's next onboarding. */
+/**
+ * Deletes the row of a node that never enrolled. `deleteNodeThatNeverEnrolled` keeps the row of a node that has enrolled, for the host's next
+ * onboarding.
+ */
 export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .delete(nodes)

@@ -3,14 +3,14 @@ import type { Tx } from "../tx.ts";
 import { recordDomainEvent } from "./domain-events.ts";
 import type { StageEventWrite } from "./workflow-events.ts";
 
-/** The shortest time between two progress events of one operation that tell of a new wait reason or of a task's progress. */
+/** The shortest time between two progress events of one operation that only report a new reason to wait or a task's progress. */
 export const TELL_EVERY_SECONDS = 5;
 
 /**
- * Says whether a move of an operation writes a progress event now, later or not at all. The begin and the end of a stage write a progress event at
- * once, because an operation has few stages, and waits before it tries a stage again. A new reason for a stage's wait writes a progress event only if
- * the operation's last event is at least `TELL_EVERY_SECONDS` old. If the hub holds a progress event back, a later move of the operation writes an
- * event with the state of that time.
+ * Says whether a change of an operation's progress writes a progress event now, later or not at all. Every stage event but `waiting` writes a
+ * progress event at once, because an operation has few stages and waits before it tries a stage again. A stage event `waiting` writes a progress
+ * event only if the operation's last progress event is at least `TELL_EVERY_SECONDS` old. If the hub holds a progress event back, a later change of
+ * the operation writes an event with the state of that later time.
  */
 export function tellingOf(
   row: { readonly now: Date; readonly toldAt: Date | null; readonly untold: boolean },

@@ -9,9 +9,9 @@ import type { CompensationPlan } from "./workflows.ts";
 
 /** The largest number of events of an operation that its timeline shows. */
 const MOST_EVENTS = 2_000;
-/** The number of a site's newest completed operations, of all kinds, among which the hub looks for operations of the same kind. */
+/** The hub takes comparable operations of one kind from this number of the site's newest completed operations of all kinds. */
 const LOOKED_AT = 5_000;
-/** The number of finished operations from which the usual durations come. */
+/** The number of finished operations of one kind from which the hub computes how long each stage usually takes. */
 const COMPARED = 100;
 
 export interface OperationHistory {
@@ -48,9 +48,9 @@ const ofKind = (kind: OperationKind) =>
     : sql`exists (select from ${nodeDecommissions} d where d.decommission_id = w.id and d.mode = ${kind})`;
 
 /**
- * How long each stage took in the last `COMPARED` operations of the same kind at the same site that ended well. The time after a stage's failure, in
- * which the operation waited for a person, does not count as duration of the stage. If an operation entered a stage several times, the stage's
- * duration is the sum of these runs.
+ * How long each stage took in the last `COMPARED` completed operations of the same kind at the same site. The time after a stage's failure, in which
+ * the operation waited for a person, does not count as duration of the stage. If an operation entered a stage several times, the stage's duration is
+ * the sum of the durations of all these entries.
  */
 export async function readUsualDurations(
   db: Db,

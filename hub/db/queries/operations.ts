@@ -33,7 +33,9 @@ const isSlow = sql`coalesce(${workflows.status} in ('running', 'compensating')
 const given = <T>(value: T | undefined, toSql: (value: T) => SQL | undefined): SQL | undefined =>
   value === undefined ? undefined : toSql(value);
 
-/** SQL that is true for an operation whose request meets the condition; the request is in `node_onboardings` or in `node_decommissions`. */
+/**
+ * SQL that is true for an operation if the condition is true for the row of the operation's request in `node_onboardings` or in `node_decommissions`.
+ */
 const ofRequest = (
   condition: (columns: typeof nodeOnboardings | typeof nodeDecommissions) => SQL,
 ): SQL => sql`${workflows.id} in (
@@ -116,7 +118,7 @@ function toSummary({ workflow, onboarding, decommission }: Row): OperationSummar
 
 export interface OperationPage {
   readonly limit: number;
-  /** The cursor after which the page begins; null for the first page. */
+  /** The cursor after which the page of the list of operations begins; null for the first page. */
   readonly after: readonly string[] | null;
   readonly sort: OperationSort;
 }

@@ -19,13 +19,13 @@ import { isWithin, type Reach } from "./reach.ts";
 import { schedulableNodes } from "./schedulable-nodes.ts";
 import { nextVerbOf } from "./workflows.ts";
 
-/** The most groups of nodes, groups of failures, and examples of one kind in an overview. */
+/** The largest numbers of groups of nodes, of groups of failed operations, and of examples for one group in the fleet overview of the API. */
 const MOST_GROUPS = 1000;
 const MOST_FAILURES = 100;
 const MOST_EXAMPLES = 10;
 
 const total = sql<number>`count(*)::int`;
-/** SQL for the number of all groups in a part of the overview, also of those that the statement's LIMIT leaves out. */
+/** SQL for the number of all groups that one part of the fleet overview has, including those that the statement's LIMIT leaves out. */
 const groups = sql<number>`(count(*) over ())::int`;
 const further = (rows: readonly { readonly groups: number }[]): number => (rows[0]?.groups ?? 0) - rows.length;
 
@@ -55,7 +55,10 @@ const examples = sql<Example[]>`(array_agg(jsonb_build_object('operation_id', ${
   'kind', coalesce(${nodeDecommissions.mode}, 'onboarding'), 'hostname', coalesce(${nodeOnboardings.hostname}, ${nodeDecommissions.hostname}))
   order by ${workflows.updatedAt}, ${workflows.id}))[1:${sql.raw(String(MOST_EXAMPLES))}]`;
 
-/** SQL that is true if effects of the failed operation outside the database remain, which changes the next verb. */
+/**
+ * SQL that is true if changes that the failed operation made outside the database, for example in MAAS, remain; the operator's next verb depends on
+ * this.
+ */
 const notUndone = sql<boolean>`coalesce(jsonb_exists(${workflows.evidence}, ${sql.raw(`'${NOT_UNDONE}'`)}), false)`;
 
 export async function groupWaiting(db: Db, reach: Reach): Promise<Pick<Overview, "waiting" | "more_waiting">> {
@@ -132,7 +135,7 @@ export const listOpenBreakers = (db: Db, reach: Reach): Promise<ReconcilerBreake
 /** The statuses of nodes whose agents must renew their certificates. */
 const NEEDS_CERTIFICATE: readonly NodeStatus[] = ["active", "quarantined", "offline", "draining"];
 
-/** An agent renews its certificate long before the last 4 hours of its lifetime, so a certificate in these hours shows an agent that cannot renew it. */
+/** An agent renews its certificate long before the certificate's last 4 hours, so an agent whose certificate has less time left cannot renew it. */
 const ENDS_SOON: SQL = sql`interval '4 hours'`;
 
 export async function readEndingCertificates(db: Db, reach: Reach): Promise<Overview["certificates"]> {

@@ -71,8 +71,8 @@ export interface LiveSession extends Pick<PageSession, "id" | "tokenId" | "subje
 }
 
 /**
- * Returns the session with the given hash if it has not ended. Records the time of the session's last use, unless the caller reads the session
- * without using it (`look`).
+ * Returns the session with the given hash if it has not ended. Records the time of the session's last use, unless the argument `look` says that the
+ * caller reads the session without using it.
  */
 export async function findSession(
   db: Db,

@@ -81,7 +81,7 @@ export interface PowerClaim {
   readonly most: number;
   /** The most claimed power actions of one site over all hubs, so that a site whose BMCs answer slowly leaves places for the other sites. */
   readonly mostOfSite: number;
-  /** A claim of a power action that its hub does not end is over after this time. */
+  /** The time after which a hub's claim of a power action ends by itself, so that another hub can claim the action. */
   readonly leaseSeconds: number;
 }
 
@@ -122,8 +122,8 @@ const isClaimed = ({ id, fence }: Claim) =>
 export type Asked = "shutdownAskedAt" | "offAskedAt" | "onAskedAt";
 
 /**
- * Records the power request that the hub is about to send to MAAS; returns false if the claim is over or the power action has ended, so that the hub
- * must not send the request.
+ * Records the power request that the hub is about to send to MAAS; returns false if another hub has claimed the power action or the action has ended,
+ * so that the hub must not send the request.
  */
 export async function noteAsked(tx: Tx, claim: Claim, asked: Asked): Promise<boolean> {
   const rows = await tx
@@ -139,7 +139,7 @@ export async function noteShutdownAccepted(tx: Tx, claim: Claim): Promise<void> 
   await tx.update(powerActions).set({ shutdownAcceptedAt: sql`now()` }).where(isClaimed(claim));
 }
 
-/** Ends the claim of a power action that still has to wait. The hub looks at the power action again after `seconds`. */
+/** Ends the hub's claim of a power action that still has to wait, so that a hub continues the action after `seconds`. */
 export async function notePowerWait(
   tx: Tx,
   claim: Claim,
@@ -161,8 +161,8 @@ export type PowerEnd = Pick<PowerAction, "errorCode" | "errorMessage"> & {
 };
 
 /**
- * Ends a power action: with a `fence` only if this claim still holds, and without a `fence` whichever hub has claimed the action. Returns null if the
- * power action has already ended or the claim is over.
+ * Ends a power action: with a `fence` only if no hub has claimed the action since the claim with this fence, and without a `fence` whichever hub has
+ * claimed it. `endPowerAction` returns null if the power action has already ended or, with a `fence`, if another hub has claimed it since.
  */
 export async function endPowerAction(
   tx: Tx,
@@ -200,8 +200,8 @@ const CLEANING_AGAIN_SECONDS = 1800;
 
 /**
  * Returns the nodes whose allocation is ending and whose machine may be off or going off by request, because the newest power action did not bring
- * the host back. The host must be on to be cleaned of its tenant. `perhapsOffAlthoughEnding` leaves out hosts that may have another tenant since a
- * restore of the database, and hosts that somebody repairs.
+ * the host back. A host must be powered on so that the hub can clean it after its tenant. `perhapsOffAlthoughEnding` leaves out hosts that may have
+ * another tenant since a restore of the database, and hosts that somebody repairs.
  */
 export async function perhapsOffAlthoughEnding(
   db: Db | Tx,

@@ -3,8 +3,8 @@ import { and, type SQL, type SQLWrapper, sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
 
 /**
- * The objects that a caller of the API may see and change (decision I3). A caller whose `sites` is null reaches the objects of all sites and the
- * objects without a site. A caller with a `tenant` reaches only what belongs to that tenant.
+ * The objects that a caller of the API may see and change (decision I3). A caller whose `sites` is null may see the objects of all sites and the
+ * objects without a site. A caller with a `tenant` may see only what belongs to that tenant.
  */
 export interface Reach {
   readonly sites: readonly SiteId[] | null;
@@ -16,8 +16,8 @@ export const EVERYWHERE: Reach = { sites: null, tenant: null };
 export const isUnlimited = ({ sites, tenant }: Reach): boolean => sites === null && tenant === null;
 
 /**
- * The SQL condition that a row is within the caller's reach, or undefined if the caller reaches all rows. A caller whose reach names sites does not
- * reach a row without a site. A caller whose reach names a tenant does not reach a row of a table without a tenant.
+ * The SQL condition that the caller may see a row, or undefined if the caller may see all rows. A caller who is limited to sites may not see a row
+ * without a site. A caller who is limited to a tenant may see no row of a table without a tenant.
  */
 export const isWithin = ({ sites, tenant }: Reach, row: { site: SQLWrapper; tenant?: SQLWrapper }): SQL | undefined =>
   and(
@@ -26,8 +26,8 @@ export const isWithin = ({ sites, tenant }: Reach, row: { site: SQLWrapper; tena
   );
 
 /**
- * SQL for the tenant whose repair systems may see a row of `repair_cases`. Every repair system may see a case that nobody has claimed yet, so such a case
- * counts as one of the caller's own tenant.
+ * SQL for the tenant whose repair systems may see a row of `repair_cases`. Every repair system may see a repair case that nobody has claimed yet, so
+ * for such a case the SQL gives the caller's own tenant.
  */
 export const repairTenantFor = (caller: string | null): SQL =>
   sql`case when state = 'requested' then ${caller}::text else repair_tenant end`;
@@ -68,11 +68,11 @@ const OBJECTS = {
 export type ObjectKind = keyof typeof OBJECTS;
 
 /**
- * True if the object exists and is within the caller's reach. One SQL statement answers for an object that does not exist and for an object outside
- * of the reach, so neither the answer nor its duration tells the caller which of the two is the case.
+ * True if the object exists and the caller may see it. The same SQL statement covers an object that does not exist and one that the caller may not
+ * see, so neither the answer nor its duration tells the caller which of the two is the case.
  */
 export async function isReached(db: Db, kind: ObjectKind, id: string, { sites, tenant }: Reach): Promise<boolean> {
-  // The sites of an object without a site are a list with null, which no list of sites contains.
+  // The list of sites of an object without a site contains only null, which is in no caller's list of sites.
   const { rows } = await db.execute(sql`select from (${OBJECTS[kind](id, tenant)}) o
     where ${sites === null ? sql`true` : sql`o.sites <@ ${sql.param([...sites])}::uuid[]`}
       and ${tenant === null ? sql`true` : sql`o.tenant = ${tenant}`}`);

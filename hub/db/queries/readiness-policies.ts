@@ -5,8 +5,8 @@ import type { Tx } from "../tx.ts";
 import { profileOf } from "./decommissions.ts";
 
 /**
- * SQL for the requirements of all readiness policies, one row each. A group `any` is one part of a policy, and so is each requirement of a group `all`:
- * a node meets a policy if it meets one requirement of each part.
+ * SQL for the requirements of all readiness policies, one row each. In a readiness policy, a group `any` is one part, and so is each requirement of a
+ * group `all`: a node meets a policy if it meets one requirement of each part.
  */
 const requirements: SQL = sql`(
   select p.id as profile_id, g.place * 100 + case when g.value ? 'any' then 0 else r.place end as part, r.value ->> 'type' as type,
@@ -19,7 +19,10 @@ const requirements: SQL = sql`(
 /** SQL that is true if the condition `c` flaps, as `isFlapping` of shared/flapping.ts decides. A flapping condition makes no node ready. */
 export const flaps: SQL = sql`(c.flapping_since is not null and c.changed_at > now() - make_interval(secs => ${FLAPPING.holdSeconds}))`;
 
-/** SQL that is true if at least one profile has a readiness policy. PostgreSQL evaluates this SQL once for each statement. */
+/**
+ * SQL that is true if at least one profile has a readiness policy. The subquery in `anyPolicy` depends on no node, so PostgreSQL evaluates it once
+ * for each statement.
+ */
 const anyPolicy: SQL = sql`exists (select from maas_site_profiles where readiness_policy <> '[]')`;
 
 /**
@@ -35,21 +38,24 @@ export const nodesWithoutPolicy: SQL = sql`(
     and (q.max_age is null or c.received_at > now() - make_interval(secs => q.max_age)) and not ${flaps}
   group by x.node_id, q.part having count(c.type) = 0)`;
 
-/** A time limit of a readiness policy that has passed for one condition of a node. */
+/**
+ * A time limit of a node's readiness policy for one condition type that has passed: the condition is missing for too long, or its last report is too
+ * old.
+ */
 export interface Lapse {
   readonly nodeId: NodeId;
   readonly type: string;
   readonly kind: "overdue" | "too_old";
-  /** The time at which the time limit passed, to the microsecond. */
+  /** The time at which the readiness policy's time limit passed, to the microsecond. */
   readonly at: string;
 }
 
 const lookedUntil = sql`(select looked_until from condition_watch)`;
 
 /**
- * Returns the time limits of readiness policies that passed between the last sweep and `until`, or now if `until` is null, the earliest first: about
- * `most` of them, and all that passed at the same moment as the last one. The time limits of few nodes pass in the short time between two sweeps, so
- * PostgreSQL looks up few profiles.
+ * Returns the time limits of readiness policies that passed after `looked_until`, the time of the last check, and at or before `until` (now if
+ * `until` is null), the earliest first: about `most` of them, and all that passed at the same moment as the last one. Between two checks for passed
+ * time limits, the limits of only few nodes pass, so PostgreSQL looks up few profiles.
  */
 export async function newLapses(tx: Tx, until: string | null, most: number): Promise<Lapse[]> {
   const end = until === null ? sql`now()` : sql`${until}::timestamptz`;

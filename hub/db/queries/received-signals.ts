@@ -12,8 +12,8 @@ export type StoredSignal = Pick<ReceivedSignalRow, "signalId" | "contentSha256" 
 };
 
 /**
- * The outcomes of signals that wait for a node. A signal about a node outside of the sender's sites waits exactly as one about an unknown node, so
- * that the sender cannot learn from any answer that the node exists.
+ * The outcomes under which the hub stores a readiness signal that waits until the hub finds its node. A signal about a node outside of the sender's
+ * sites waits exactly as one about an unknown node, so that the sender cannot learn from any answer that the node exists.
  */
 const WAITING: readonly StoredOutcome[] = ["parked", "foreign"];
 const NOT_IN_TIME = "no node has fitted in time";
@@ -32,9 +32,9 @@ export async function firstSignals(tx: Tx, sender: string, signalIds: readonly s
 }
 
 /**
- * Stores a signal, and returns false if the sender's signal of this id is stored already. A parked signal has no `decided_at`, and every other signal
- * gets the time at which it is stored as its `decided_at`. A signal of the outcome `foreign`, which is about a node outside of the sender's sites,
- * waits as long as a parked signal.
+ * Stores a signal, and returns false if the sender's signal of this id is stored already. A signal that waits for its node (outcome `parked`) has no
+ * `decided_at`, and every other signal gets the time at which it is stored as its `decided_at`. A signal about a node outside of the sender's sites
+ * (outcome `foreign`) waits as long as a signal about an unknown node (outcome `parked`).
  */
 export async function insertReceived(
   tx: Tx,
@@ -92,7 +92,8 @@ export type WaitingPlace = readonly [receivedAt: string, id: string];
 
 /**
  * Locks the next signals that wait for a node, the oldest first, but none of a revoked sender. Another hub's sweep leaves locked signals out.
- * `receivedAt` in a `WaitingPlace` is PostgreSQL's text of the time, because a JavaScript Date would cut off the microseconds.
+ * `receivedAt` in a `WaitingPlace`, the position in the list of waiting signals, is PostgreSQL's text of the time, because a JavaScript Date would
+ * cut off the microseconds.
  */
 export const lockWaiting = (
   tx: Tx,
@@ -112,8 +113,9 @@ export const lockWaiting = (
 };
 
 /**
- * Gives up the signals for which no node has appeared in time. `expireParked` returns the number of these signals. The decision about an expired
- * signal has the time until which the hub waited; a caller who is limited to sites sees the same for a signal about a node outside of these sites.
+ * Gives up the readiness signals for which no node has appeared in time. `expireParked` returns the number of these signals. As the time of its
+ * decision, an expired signal has the end of the hub's wait for its node; a caller who is limited to sites sees the same for a signal about a node
+ * outside of these sites.
  */
 export async function expireParked(tx: Tx): Promise<number> {
   const { rowCount } = await tx.execute(sql`
@@ -146,7 +148,7 @@ export interface ReceivedFilter {
   readonly nodeId?: NodeId | undefined;
   readonly sender?: string | undefined;
   readonly reach: Reach;
-  /** The name of the caller, who also sees the signals that the caller sent and for which no node has been found. */
+  /** The name of the caller who lists the signals; the caller also sees the caller's own signals for which the hub has found no node. */
   readonly caller: string;
 }
 

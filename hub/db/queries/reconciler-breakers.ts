@@ -6,8 +6,9 @@ import type { Db, Tx } from "../tx.ts";
 import { EVERYWHERE, isWithin, type Reach } from "./reach.ts";
 
 /**
- * A breaker in the state `open` holds every status change back. A breaker in the state `accepting` lets every status change through for a while,
- * because a person accepted the changes.
+ * A site's fleet breaker in the state `open` stops status changes of nodes or automatic repair requests, because they would affect too many nodes at
+ * once. A site's fleet breaker in the state `accepting` lets every status change or repair request through for a while, because a person accepted
+ * them.
  */
 export type BreakerState = "closed" | "open" | "accepting";
 
@@ -42,13 +43,16 @@ export interface Trip {
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
   /**
-   * The time of the present trip that a new trip of the breaker shall replace. The caller of `tripBreaker` passes exactly the `trippedAt` that
-   * `readBreaker` returned, so `tripBreaker` notices another trip in between.
+   * The time at which the site's fleet breaker tripped, if it is open and the new trip shall replace the present one. The caller of `tripBreaker`
+   * passes exactly the `trippedAt` that `readBreaker` returned, so `tripBreaker` notices if another hub has tripped the fleet breaker in between.
    */
   readonly follows?: Date | null;
 }
 
-/** `tripBreaker` keeps the first trip of an open breaker and returns false, unless `follows` names that trip. */
+/**
+ * If the site's fleet breaker is already open, `tripBreaker` changes nothing and returns false, unless `follows` is the time at which the breaker
+ * tripped.
+ */
 export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Promise<boolean> {
   const rows = await tx
     .insert(reconcilerBreakers)
@@ -67,7 +71,7 @@ export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Pr
         resetReason: null,
         acceptUntil: null,
       },
-      // A JavaScript Date has only milliseconds, so the SQL compares `tripped_at` without its microseconds.
+      // A JavaScript Date has only milliseconds, so the SQL compares the breaker's `tripped_at` without its microseconds.
       setWhere: sql`date_trunc('milliseconds', ${reconcilerBreakers.trippedAt}) is not distinct from ${follows?.toISOString() ?? null}::timestamptz`,
     })
     .returning({ siteId: reconcilerBreakers.siteId });

@@ -17,8 +17,8 @@ import { isPlan } from "./tasks.ts";
 
 /**
  * SQL that is true for an allocation `a` whose login account is gone, because a reinstall has taken away the host's system on which the account was.
- * The order of the account on the new system gives the allocation the new generation, and only the agent's success gives it a `grant_task_id` again,
- * which proves the account.
+ * When the hub orders the account on the new system, the allocation gets the new generation, and only the agent's success, which proves the account,
+ * gives the allocation a `grant_task_id` again.
  */
 export const isLostToReinstall = sql<boolean>`(a.reinstalled_generation is not null
   and (a.reinstalled_generation >= a.generation or a.grant_task_id is null))`;
@@ -26,7 +26,10 @@ export const isLostToReinstall = sql<boolean>`(a.reinstalled_generation is not n
 /** SQL that is true for an allocation `a` whose system a reinstall has released, and whose account the hub has not yet ordered on a new system. */
 export const hasNoPartInSystem = sql`coalesce(a.reinstalled_generation >= a.generation, false)`;
 
-/** Decides as the SQL `isLostToReinstall` does, for an allocation's row that was read before. */
+/**
+ * Decides, for an allocation's row that was read before, whether a reinstall has taken the tenant's account away, as the SQL `isLostToReinstall`
+ * does.
+ */
 export const isAccountLost = ({
   reinstalledGeneration: released,
   generation,
@@ -34,13 +37,16 @@ export const isAccountLost = ({
 }: Pick<AllocationRow, "reinstalledGeneration" | "generation" | "grantTaskId">): boolean =>
   released !== null && (released >= generation || grantTaskId === null);
 
-/** True if a reinstall has released the machine since the allocation was made, so that its disks may hold data that no baseline knows. */
+/**
+ * True if a reinstall has released the machine since the allocation was made, so that its disks may hold data that the snapshot of the clean new
+ * system does not show.
+ */
 export const wasReinstalled = ({ reinstalledGeneration }: Pick<AllocationRow, "reinstalledGeneration">): boolean =>
   reinstalledGeneration !== null;
 
 /**
- * Returns the newest task that orders the allocation's account with a `lowest_uid`, whichever operation queued the task. A task with `plan: true`
- * orders no account.
+ * Returns the newest task that orders the allocation's account with a `lowest_uid`, whichever operation queued the task. A task with `plan: true` is
+ * a dry run and makes no account, so `newestGrant` leaves it out.
  */
 export async function newestGrant(tx: Tx, nodeId: NodeId, id: AllocationId): Promise<Task | null> {
   const [row] = await tx
@@ -60,7 +66,7 @@ export async function newestGrant(tx: Tx, nodeId: NodeId, id: AllocationId): Pro
   return row ?? null;
 }
 
-/** The serial numbers of the disks in the baselines that were taken before the reinstalls for the node's open allocation. */
+/** The serial numbers of the disks in the snapshots of the clean host that were taken before the reinstalls for the node's open allocation. */
 export async function disksBeforeReinstall(db: Db | Tx, nodeId: NodeId): Promise<readonly string[]> {
   const [row] = await db
     .select({ disks: allocations.disksBefore })

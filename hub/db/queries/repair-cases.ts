@@ -7,7 +7,7 @@ import { isWithin, type Reach, repairTenantFor } from "./reach.ts";
 
 const isOpen = isNull(repairCases.endedAt);
 
-/** `insertCase` returns null if the node already has an open case. */
+/** `insertCase` returns null if the node already has an open repair case. */
 export async function insertCase(tx: Tx, row: typeof repairCases.$inferInsert): Promise<RepairCase | null> {
   const [inserted] = await tx.insert(repairCases).values(row).onConflictDoNothing().returning();
   return inserted ?? null;
@@ -18,7 +18,7 @@ export async function readCase(db: Db | Tx, id: RepairId): Promise<RepairCase | 
   return row ?? null;
 }
 
-/** To prevent deadlocks, a caller locks the node before its case, and its allocation before the case too. */
+/** To prevent deadlocks, a caller locks the node, and also the allocation if needed, before the node's repair case. */
 export async function lockCase(tx: Tx, id: RepairId): Promise<RepairCase | null> {
   const [row] = await tx.select().from(repairCases).where(eq(repairCases.id, id)).for("update");
   return row ?? null;
@@ -45,20 +45,20 @@ export async function openRepairsOf(db: Db | Tx, nodeIds: readonly NodeId[]): Pr
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** SQL for the ids of the nodes with an open case, which take no new tenant whatever their health overrides say (decision R1). */
+/** SQL for the ids of the nodes with an open repair case, which take no new tenant whatever their health overrides say (decision R1). */
 export const nodesInRepair: SQL = sql`(select r.node_id from repair_cases r where r.ended_at is null)`;
 
 export type CaseChange = Partial<
   Omit<typeof repairCases.$inferInsert, "id" | "nodeId" | "siteId" | "hostname" | "state" | "stateSince" | "openedAt">
 > & {
   /**
-   * Sets `worked_until` or `validated_at` to the time of the transaction, so that a cleaning that begins in the same transaction counts as begun
-   * after the work.
+   * Sets the repair case's `worked_until` or `validated_at` to the time of the transaction, so that a cleaning that begins in the same transaction
+   * counts as begun after the repair work.
    */
   readonly now?: "workedUntil" | "validatedAt";
 };
 
-/** Changes a case that is still in the state `from`; null if it is in another state by now. */
+/** Changes a repair case that is still in the state `from`; returns null if the case is in another state by now. */
 export async function changeCase(
   tx: Tx,
   id: RepairId,
@@ -87,7 +87,7 @@ export interface CaseFilter {
   readonly mode?: RepairMode | undefined;
   readonly state?: RepairState | undefined;
   readonly claimedBy?: string | undefined;
-  /** True for cases that have not ended, false for those that have. */
+  /** True to list only the repair cases that have not ended, false to list only those that have. */
   readonly open?: boolean | undefined;
   readonly reach: Reach;
 }
@@ -152,12 +152,12 @@ export async function knownEvidence(tx: Tx, nodeId: NodeId, days: number): Promi
   return [...new Set(rows.flatMap(({ evidence }) => evidence))];
 }
 
-/** The work that the hub itself must do about a repair case. */
+/** The reasons why the hub itself must change a repair case. */
 export type DueWork = "node_gone" | "claim_over" | "access_over" | "tenant_gone";
 
 /**
- * SQL for the work that a repair case `c` waits for: its node was removed, its claim is over, the claim's allocation ends without a reported outcome,
- * or the tenant of an online repair has given the machine up.
+ * SQL for the reason why the hub must change the repair case `c`: its node was removed, its claim has expired, the claim's allocation ends without a
+ * reported outcome, or the tenant of an online repair has given the machine up.
  */
 const due = sql`case
   when not exists (select from nodes n where n.id = c.node_id and n.status <> 'deleted') then 'node_gone'
@@ -175,7 +175,7 @@ export async function findDueCases(db: Db, limit: number): Promise<RepairId[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Another hub may have done the work since `findDueCases` returned the case. */
+/** `dueWorkOf` reads the reason again, because another hub may have changed the repair case since `findDueCases` returned it. */
 export async function dueWorkOf(tx: Tx, id: RepairId): Promise<DueWork | null> {
   const { rows } = await tx.execute<{ work: DueWork | null }>(
     sql`select (${due}) as work from ${repairCases} c where c.id = ${id} and c.ended_at is null`,

@@ -12,8 +12,8 @@ export interface RecordAfter {
 }
 
 /**
- * Returns the newest sanitization record of the node whose cleaning began at or after the time, and null without one. A cleaning that had begun before
- * the end of a repair's work says nothing about what the work left on the host.
+ * Returns the newest sanitization record of the node whose cleaning began at or after the time, and null without one. A cleaning that began before
+ * the end of a repair's work does not remove what the work left on the host.
  */
 export async function recordAfter(db: Db | Tx, nodeId: NodeId, since: Date): Promise<RecordAfter | null> {
   const { rows } = await db.execute<{ id: string; verdict: RecordVerdict; rejected: boolean; at: string }>(sql`

@@ -9,7 +9,7 @@ export async function addRepairEvent(tx: Tx, event: NewRepairEvent): Promise<voi
   await tx.insert(repairEvents).values(event);
 }
 
-/** Returns the timeline of a case, the oldest entry first. */
+/** Returns the timeline of a repair case, the oldest entry first. */
 export const listRepairEvents = (db: Db | Tx, id: RepairId): Promise<RepairEventRow[]> =>
   db.select().from(repairEvents).where(eq(repairEvents.repairId, id)).orderBy(asc(repairEvents.id));
 

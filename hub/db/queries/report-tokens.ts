@@ -3,7 +3,7 @@ import { and, eq, ne, sql } from "../orm.ts";
 import { nodes, reportTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** `findReportToken` returns null if the report token is unknown or its node was deleted. */
+/** `findReportToken` returns null if no node has the report token, or if its node was deleted. */
 export async function findReportToken(
   db: Db,
   tokenSha256: string,

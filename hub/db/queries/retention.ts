@@ -9,9 +9,9 @@ import { isPlan } from "./tasks.ts";
 const AT_ONCE = 5_000;
 
 /**
- * The period for which retention keeps a table's rows. The retention age `records` is the setting MUSTER_RETENTION_DAYS, for reports of machines and
- * finished work. The retention age `history` is the setting MUSTER_HISTORY_DAYS, for changes of nodes and actions of people. The retention age `day`
- * is one day, for stored answers to requests.
+ * The period for which retention keeps a table's rows. The retention age `records` is the setting MUSTER_RETENTION_DAYS; it holds for tables of
+ * machines' reports and of finished work. The retention age `history` is the setting MUSTER_HISTORY_DAYS; it holds for tables of changes of nodes and
+ * of actions of people. The retention age `day` is one day; it holds for stored answers to requests with an Idempotency-Key.
  */
 type Age = "records" | "history" | "day";
 
@@ -19,16 +19,16 @@ interface RetentionRule {
   readonly table: string;
   readonly age: Age;
   /**
-   * The column by which retention removes rows, the lowest value first. With `order`, retention waits for rows that another hub has locked. Without
-   * `order`, retention removes rows in any order and skips locked rows.
+   * The column by which retention removes rows, the lowest value first. If a retention rule has an `order`, retention waits for rows that another hub
+   * has locked. If a retention rule has no `order`, retention removes rows in any order and skips locked rows.
    */
   readonly order?: string;
   readonly outdated: (cutoff: SQL) => SQL;
 }
 
 /**
- * True if the node of the row was deleted before the cutoff, or if the node itself has no row any more. The settings MUSTER_RETENTION_DAYS and
- * MUSTER_HISTORY_DAYS are independent, so retention may remove a deleted node's row before or after the node's tasks.
+ * SQL that is true for a table's row whose node was deleted before the cutoff or is no longer in the table of nodes. The settings
+ * MUSTER_RETENTION_DAYS and MUSTER_HISTORY_DAYS are independent, so retention may remove a deleted node's row before or after the node's tasks.
  */
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
@@ -47,7 +47,7 @@ const HISTORY: readonly HostEvent[] = [
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 
-/** The SQL condition `ofAnyType` lists all event types one by one, because the index on the age of events begins with the event type. */
+/** The SQL condition `ofAnyType` lists all types of node events one by one, because the index on the events' age begins with the event type. */
 const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
 
 /**
@@ -99,8 +99,8 @@ export const RETENTION: readonly RetentionRule[] = [
         select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at
           and (${isPlan("t")} or not ${isPlan("newer")})))`,
   },
-  // Retention removes old conditions of types that Muster does not define, and all conditions of nodes that were deleted before the cutoff. A condition
-  // that a readiness policy asks for stays, because without it a node would stop being ready.
+  // Retention removes old conditions of types that Muster does not define, and all conditions of nodes that were deleted before the cutoff. Retention
+  // keeps a condition that a readiness policy asks for, because a node without the condition would stop being ready.
   {
     table: "node_conditions",
     age: "records",
@@ -115,8 +115,9 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "node_baselines", age: "records", outdated: ofGoneNode },
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
-  // A node that never enrolled has no row after the cancel of its onboarding, and may have inherited an old override from the machine's last node.
-  // The hub revokes the node's tokens at the cancel, and the machine's next node still inherits the override.
+  // A node that never enrolled loses its row when its onboarding is cancelled, and may have inherited an old health override from the machine's last
+  // node. The cancel of an onboarding revokes the node's enrollment tokens, and retention counts the health override's age from then on, so that the
+  // machine's next node still inherits the override.
   {
     table: "node_health_overrides",
     age: "records",
@@ -164,7 +165,7 @@ export const RETENTION: readonly RetentionRule[] = [
       select 1 from power_actions newer where newer.node_id = t.node_id and newer.requested_at > t.requested_at))`,
   },
   { table: "allocations", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
-  // The row of the hub's first token stays, because it says whether the first token was retired.
+  // Retention keeps the row of the hub's first API token, because it says whether somebody has retired this token.
   {
     table: "api_tokens",
     age: "history",
@@ -245,7 +246,7 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   workflow_subjects: "one for each host or address that an unfinished workflow holds",
 };
 
-/** The tables whose old rows a function of their own removes, each with what this function removes. */
+/** The tables whose old rows are removed by separate functions such as `pruneAudit`, each with what this function removes. */
 export const PRUNED: Readonly<Record<string, string>> = {
   audit_logs: "pruneAudit removes entries older than `history`, from the begin of the chain on",
   audit_seals: "pruneAudit removes the seal of each entry that it removes",
@@ -266,7 +267,7 @@ export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
   return sql`select t.ctid from ${sql.identifier(rule.table)} t where ${rule.outdated(cutoff)} ${locked}`;
 }
 
-/** Removes, in small steps, the rows that are older than the settings for retention allow. Several hubs may run retention at once. */
+/** Removes, in small steps, the rows that are older than MUSTER_RETENTION_DAYS and MUSTER_HISTORY_DAYS allow. Several hubs may run retention at once. */
 export async function removeOutdated(db: Db, kept: KeptDays): Promise<Readonly<Record<string, number>>> {
   const removed: Record<string, number> = {};
   for (const rule of RETENTION) {

@@ -166,8 +166,8 @@ export type ListedSanitization = Omit<
 > & { readonly at: string };
 
 /**
- * The site of a record's node. A sanitization record outlives its node, and a record of a node without a row is outside of every reach that names
- * sites.
+ * The site of a record's node. A sanitization record outlives its node, and a caller who is limited to sites does not see a record whose node has no
+ * row any more.
  */
 const siteOfRecord = sql`(select ${nodes.siteId} from ${nodes} where ${nodes.id} = ${sanitizationRecords.nodeId})`;
 

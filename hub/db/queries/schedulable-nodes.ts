@@ -16,7 +16,7 @@ const isFresh = sql`(c.expires_at is null or c.expires_at > now())`;
 const RULES = Object.entries<ConditionRule>(CONDITION_TYPES);
 const about = sql`from node_conditions c where c.node_id = m.id`;
 const isOfNow = sql`c.generation = m.generation`;
-/** SQL that is true if the condition `c` has a reason that the rule of its type tolerates. */
+/** SQL that is true if the condition `c` has the reason that the rule of the condition's type accepts even though the condition is not True. */
 const isTolerated = sql.join(
   [
     sql`false`,
@@ -28,8 +28,8 @@ const isTolerated = sql.join(
 );
 
 /**
- * SQL that is true if the node `m` has a condition of the type that is True, or that the type's rule tolerates, so that this type keeps no new work
- * off the node.
+ * SQL that is true if the node `m` has a condition of the type that is True, or whose reason the type's rule accepts, so that this type keeps no new
+ * work off the node.
  */
 const isFulfilled = (type: string, { tolerates }: ConditionRule): SQL => {
   const holds = sql`exists (select ${about} and c.type = ${type} and ${isOfNow} and c.status = 'True' and ${isFresh})`;
@@ -47,8 +47,8 @@ const isOfOtherNetwork = sql.join(
 );
 
 /**
- * SQL that is true if no condition of the types keeps new work off the node `m`. `noneBars` is for condition types of which a missing condition keeps
- * no new work off a node.
+ * SQL that is true if no condition of the given types keeps new work off the node `m`. `noneBars` is for condition types that keep new work off a
+ * node only if the node has such a condition, and not if it has none.
  */
 const noneBars = (
   types: readonly string[],
@@ -76,14 +76,14 @@ const conditions: SQL = sql.join(
   sql` and `,
 );
 
-/** SQL that is true if users can log in to the host of the node `m`, as `closedHosts` decides. */
+/** SQL that is true if users can log in to the host of the node `m`, because the host was not drained or was opened again, as `closedHosts` decides. */
 const isOpen = sql`coalesce((
   select t.type = 'node.undrain' and t.state = 'succeeded' from tasks t
   where t.node_id = m.id and t.type in ('node.drain', 'node.undrain') and not ${isPlan("t")}
     and (t.type = 'node.undrain' or t.attempts > 0)
   order by t.created_at desc, t.id desc limit 1), true)`;
 
-/** SQL that is true unless a power action runs on the host of the node `m`, or has left the host off, as `powerIntentOf` decides. */
+/** SQL that is true unless a power action runs on the host of the node `m`, or has switched the host off, as `powerIntentOf` decides. */
 const isNotAway = sql`not exists (
   select from (select p.* from power_actions p where p.node_id = m.id order by p.requested_at desc limit 1) p
   where p.generation = m.generation and (p.state = 'running' or (p.state = 'done' and p.verb = 'off'
@@ -94,7 +94,10 @@ const isNotAway = sql`not exists (
 const ofProfile = (column: "turnover_mode" | "gpu_claim_level"): SQL =>
   sql`(select policy.${sql.raw(column)} from maas_site_profiles policy where policy.id = ${profileOf(sql`m.id`)})`;
 
-/** SQL that is true if the turnover after a tenant without root rights finds all that it needs in the baseline of the node `m`. */
+/**
+ * SQL that is true if the node `m` has what a cleaning after a tenant without root rights needs: a complete snapshot of its clean system, or a
+ * profile that reimages it.
+ */
 const hasNeededBaseline = sql`(
   exists (select from node_baselines b where b.node_id = m.id and b.generation = m.generation and ${knowsComparedItems})
   or (m.onboarding_mode not in ('manual', 'external') and ${ofProfile("turnover_mode")} = 'reimage'))`;
@@ -109,10 +112,11 @@ const canMeetClaim = sql`(
  * SQL for the ids of all nodes that can take a tenant without root rights. The SQL decides as `schedulability` of hub/node/schedulable.ts does, and
  * test/properties/node-filters.test.ts compares both.
  *
- * The inner SELECT of `schedulableNodes` joins the nodes with whole indexes, which is fast for all nodes at once. The words `is not true` make
- * PostgreSQL look a node up in a hash table, so that PostgreSQL need not compare the costs of a dozen joins, which takes longer than the joins. The
- * conditions of the outer SELECT look up rows of one node, so PostgreSQL evaluates them only for the nodes that the inner SELECT returns. Without
- * OFFSET 0, PostgreSQL would evaluate the conditions of the outer SELECT for each node.
+ * The inner SELECT of `schedulableNodes` reads each joined table by a whole index, which is fast because the SELECT covers all nodes at once. The
+ * words `is not true` make PostgreSQL look a node up in a hash table and not plan a join, because planning a dozen joins takes longer than the joins.
+ * Each condition of the outer SELECT looks up rows of one node, so PostgreSQL evaluates it only for the nodes that the inner SELECT of
+ * `schedulableNodes` returns. Without OFFSET 0 in the inner SELECT of `schedulableNodes`, PostgreSQL would evaluate the conditions of the outer
+ * SELECT for every node.
  */
 export const schedulableNodes: SQL = sql`(
   select m.id from (

@@ -17,11 +17,14 @@ export interface ProfileOfNodes {
   readonly holdsDisks: boolean;
 }
 
-/** A node of manual mode has no machine that the hub could deploy or release. */
+/** A node of manual mode has no machine in MAAS that the hub could deploy or release. */
 const holdsDisks = sql<boolean>`(${nodes.onboardingMode} not in ('manual', 'external') and not exists (
   select 1 from node_decommissions d where d.node_id = ${nodes.id} and d.released_generation >= ${nodes.generation}))`;
 
-/** A node without an onboarding has the default profile of its site, so that no node is without rules of its site. */
+/**
+ * A node without an onboarding counts as having its site's default profile, so that the rule for approvals by a second person covers every node of
+ * the site.
+ */
 const ofNode = sql`coalesce(${profileOf(nodes.id)}, ${maasSites.defaultProfileId})`;
 
 const profilesWhere = (tx: Tx, where: SQL | undefined): Promise<ProfileOfNodes[]> =>
@@ -45,21 +48,21 @@ export const profilesOfNode = (tx: Tx, id: NodeId): Promise<ProfileOfNodes[]> =>
 export const profilesOfSelection = (tx: Tx, selection: NodeSelection): Promise<ProfileOfNodes[]> =>
   profilesWhere(tx, selectedNodes(selection));
 
-/** The profiles of the living nodes of a site with these hostnames. */
+/** The profiles of the nodes of a site that have these hostnames and are not deleted. */
 export const profilesOfHosts = (tx: Tx, siteId: SiteId, hostnames: readonly string[]): Promise<ProfileOfNodes[]> =>
   profilesWhere(
     tx,
     and(eq(nodes.siteId, siteId), inArray(nodes.hostname, [...hostnames]), ne(nodes.status, "deleted")),
   );
 
-/** Hosts of one site, by the names and the BMC addresses that an onboarding names. */
+/** Hosts of one site, identified by the hostnames and the BMC addresses in a request for an onboarding. */
 export interface NamedHosts {
   readonly siteId: SiteId;
   readonly hostnames: readonly string[];
   readonly ipmiIps: readonly string[];
 }
 
-/** SQL that is true if a later node or a later onboarding took the host of the node, so that the disks hold the data of the later one. */
+/** SQL that is true if a later node or a later onboarding uses the host of the deleted node, so that the disks hold the later node's data. */
 const wasTaken = sql`(exists (select 1 from nodes later
     where later.site_id = ${nodes.siteId} and later.hostname = ${nodes.hostname} and later.created_at > ${nodes.createdAt})
   or exists (select 1 from node_onboardings own
@@ -67,8 +70,8 @@ const wasTaken = sql`(exists (select 1 from nodes later
     where own.node_id = ${nodes.id} and later.created_at > own.created_at))`;
 
 /**
- * The profiles of removed nodes whose hosts the hub did not release. A host is known by its name, or by the address of its BMC in the request for an
- * earlier onboarding.
+ * The profiles of deleted nodes whose machines the hub has not released and whose hosts no later node uses. A host is identified by its hostname, or
+ * by the BMC address in the request for an earlier onboarding of the host.
  */
 export const profilesOfLeftHosts = (tx: Tx, { siteId, hostnames, ipmiIps }: NamedHosts): Promise<ProfileOfNodes[]> =>
   profilesWhere(

@@ -5,7 +5,7 @@ import { machineSearchTerms } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
 import type { Tx } from "../tx.ts";
 
-/** A node that fits the name in a signal. */
+/** A node that matches the name of a host in a readiness signal. */
 export interface FittingNode {
   readonly id: NodeId;
   readonly hostname: string;
@@ -63,7 +63,7 @@ export async function fittingNodes(
   return found;
 }
 
-/** Locks the nodes in one order, so that two requests with several signals do not wait for each other, and returns those that still live. */
+/** Locks the nodes in the order of their ids, so that two requests with several signals cannot deadlock, and returns the nodes that are not deleted. */
 export async function lockNodesOfSignals(tx: Tx, ids: readonly NodeId[]): Promise<ReadonlyMap<NodeId, FittingNode>> {
   if (ids.length === 0) return new Map();
   const { rows } = await tx.execute<Omit<Row, "place">>(sql`

@@ -6,7 +6,10 @@ import type { Reach } from "./reach.ts";
 
 const t = signalSenders;
 
-/** The name under which a sender acts, as SQL and as text. No API token has a name with the prefix `sender:`. */
+/**
+ * The name under which a sender of readiness signals acts in the API, as an SQL expression and as a string. No API token has a name with the prefix
+ * `sender:`.
+ */
 export const actorOfSender = (name: SQL): SQL => sql`'sender:' || ${name}`;
 export const actorNameOf = (name: string): string => `sender:${name}`;
 

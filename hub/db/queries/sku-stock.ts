@@ -32,7 +32,7 @@ const isThere = ({ reach, siteId }: Place) =>
     siteId === undefined ? undefined : eq(nodes.siteId, siteId),
   );
 
-/** Returns which SKUs have a machine at which sites within the caller's reach, by the id of the SKU. */
+/** Returns, by the id of the SKU, which SKUs have a machine at which of the sites that the caller may see. */
 export const listSkusAtSites = (db: Db, place: Place): Promise<SkuAtSite[]> =>
   db
     .selectDistinct({ sku: skus, siteId: nodes.siteId })
@@ -42,7 +42,7 @@ export const listSkusAtSites = (db: Db, place: Place): Promise<SkuAtSite[]> =>
     .orderBy(asc(skus.id), asc(nodes.siteId));
 
 /**
- * Counts the machines of each SKU at each site within the caller's reach. `countSkuStock` has to find all schedulable nodes, so only code that needs
+ * Counts the machines of each SKU at each site that the caller may see. `countSkuStock` has to find all schedulable nodes, so only code that needs
  * the numbers calls it.
  */
 export function countSkuStock(db: Db, place: Place): Promise<SkuStock[]> {
@@ -59,7 +59,7 @@ export function countSkuStock(db: Db, place: Place): Promise<SkuStock[]> {
     .groupBy(nodes.sku, nodes.siteId);
 }
 
-/** Returns a page of the machines of an SKU, oldest first, and their number. */
+/** Returns a page of the machines of an SKU, oldest first, and the number of all machines of the SKU. */
 export async function pageOfSku(
   db: Db,
   { skuId, ...place }: Place & { readonly skuId: string },

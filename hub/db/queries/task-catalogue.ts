@@ -6,8 +6,9 @@ import { tasks } from "../schema/index.ts";
 
 const specs = Object.values(TASKS);
 /**
- * For each task type, the SQL has a row with the lease, the flag `destructive` and the lane (`work` or `look`). An agent runs at most one task of the
- * lane `work` and one task of the lane `look` at a time.
+ * For each task type, the SQL has a row with the length of the lease, the flag `destructive` and the lane: `work`, or `look` for short tasks that
+ * only read. An agent runs at most one task that changes the host or takes long (lane `work`) and one short task that only reads (lane `look`) at a
+ * time.
  */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => TASK_TYPES[spec.type].lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
 /**
@@ -16,10 +17,10 @@ const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[
  */
 export const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
 export const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
-/** A task type that this hub does not know belongs to the lane `work`, like every task that changes the host. */
+/** A task whose type this hub does not know runs in the lane `work`, like every task that changes the host. */
 export const laneIn = (alias: string) =>
   sql`coalesce((select c.lane from ${catalogue} where c.type = ${sql.identifier(alias)}.type), 'work')`;
-/** True for each task `h` that an agent holds on the same node and in the same lane (`work` or `look`) as the task `alias`. */
+/** True for each task `h` that an agent holds on the same node as the task `alias`, if both are in the lane `work` or both in the lane `look`. */
 export const inHand = (alias: string) =>
   sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
 

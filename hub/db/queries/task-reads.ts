@@ -19,7 +19,7 @@ export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promi
     .where(and(inArray(tasks.nodeId, [...nodeIds]), eq(tasks.state, "cancelling")));
 }
 
-/** Returns the deliveries on which an agent still works, by its journal, although their tasks are cancelled. */
+/** Returns the deliveries of cancelled tasks on which the agent still works according to its journal. */
 export async function cancelledDeliveries(
   db: Db,
   nodeId: NodeId,

@@ -114,8 +114,8 @@ const taken = {
 };
 
 /**
- * Takes for each given node and lane (`work` or `look`) the oldest queued task, unless the agent already holds a task of the lane. The epoch of a
- * claimed task rises, which makes every earlier delivery of the task invalid.
+ * Takes the oldest queued task for each given node and lane (`work`, or `look` for short tasks that only read), unless the agent already holds a task
+ * of the lane. The epoch of a claimed task rises, which makes every earlier delivery of the task invalid.
  */
 export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
@@ -247,8 +247,9 @@ const whyNotTaken = sql`coalesce(
   'No agent of the node was connected at the deadline of the task')`;
 
 /**
- * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. The hub never queues a destructive task for another delivery
- * if an agent may have started the task (architecture 11). Every hub may run `lapseTasks`, but only one of them changes the row of a task.
+ * Ends task deliveries whose lease has expired, and queued tasks whose deadline has passed. The hub never queues a destructive task for another
+ * delivery if an agent may have started the task (architecture 11). Several hubs may run `lapseTasks` at the same time, but only one of them changes
+ * the row of a given task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx
@@ -280,13 +281,13 @@ export interface JournalledDelivery {
   readonly state: JournalState;
 }
 
-/** After a restore of the database, agents get this time to tell what they did about tasks whose lease ended long ago. */
+/** After a restore of the database, agents get this time to report what they did about their tasks, whose stored leases ended long ago. */
 const AFTER_RESTORE = sql`interval '1 hour'`;
 
 /**
- * Keeps the hub from a second delivery of the tasks that agents had in hand when the database's backup was taken. By its journal of deliveries, an
- * agent tells the hub what it has done since the backup. If no journal tells of a task that must not be repeated, the task fails, because
- * `extendHeldTasks` counts an offered task as begun and leaves it no attempt.
+ * Keeps the hub from a second delivery of tasks that agents held when the database's backup was taken. From an agent's journal of task deliveries,
+ * the hub learns what the agent has done since the database's backup. A task that must not be repeated fails if no agent's journal contains it,
+ * because `extendHeldTasks` counts an offered task as begun and leaves it no attempt.
  */
 export async function extendHeldTasks(tx: Tx): Promise<void> {
   await tx
@@ -305,8 +306,9 @@ export async function extendHeldTasks(tx: Tx): Promise<void> {
 
 /**
  * Corrects the tasks of which the agent's journal has a later delivery than the database, because the database was restored or lost its last commits.
- * A task that the agent still has in hand gets the delivery's epoch, so that the hub accepts the result. A task whose result the agent's journal
- * shows as reported fails, because the agent does not keep the result, and because a second delivery would do the work twice.
+ * A task whose result the agent has not yet reported gets the epoch of the delivery in the agent's journal, so that the hub accepts the result. A
+ * task whose result the agent's journal shows as reported fails, because the agent does not keep the result, and because a second delivery would do
+ * the work twice.
  */
 async function catchUp(tx: Tx, nodeId: NodeId, journal: readonly JournalledDelivery[]): Promise<Task[]> {
   const of = (wanted: readonly JournalledDelivery[]) =>
@@ -338,7 +340,7 @@ async function catchUp(tx: Tx, nodeId: NodeId, journal: readonly JournalledDeliv
         finishedAt: sql`now()`,
         updatedAt: sql`now()`,
       })
-      // A task that waits for another delivery after a reported failure has the epoch of the failed delivery.
+      // A task that waits for another delivery still has the epoch of its failed delivery, so only a higher epoch in the journal shows a lost result.
       .where(
         and(
           eq(tasks.nodeId, nodeId),

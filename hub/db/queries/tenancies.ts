@@ -20,7 +20,7 @@ export interface Tenancy {
   readonly grantsRoot: boolean;
   /** The ways by which the tenant's account could become root, as the agent found them, for example `group docker`. */
   readonly rootBy: readonly string[];
-  /** The time from which the tenant could log in; null if the tenant's account was never ready. */
+  /** The time from which the allocation's tenant could log in; null if the tenant's account was never ready. */
   readonly activeAt: Date | null;
   /** The uid of the tenant's account on the host; null if no result of the agent says that the agent made the account. */
   readonly uid: number | null;
@@ -30,8 +30,8 @@ export const hadRootBy = ({ grantsRoot, rootBy }: Pick<AllocationRow, "grantsRoo
   grantsRoot || rootBy.length > 0;
 
 /**
- * SQL for the allocation of the node whose turnover is the given operation. With the node's id in the query, PostgreSQL can use the index of
- * allocations by node.
+ * SQL for the allocation of the node after which the given operation cleans the host. With the node's id in the query, PostgreSQL can use the index
+ * of allocations by node.
  */
 const turnedOverBy = (nodeId: NodeId, operation: WorkflowId) =>
   and(eq(allocations.nodeId, nodeId), eq(allocations.decommissionId, operation));
@@ -65,7 +65,7 @@ export async function lockAllocationOfOperation(
   return row ?? null;
 }
 
-/** A decommission as a sanitization record names it. */
+/** The facts about a decommission that a sanitization record contains. */
 export type NamedOperation = Pick<
   NodeDecommission,
   "decommissionId" | "mode" | "reason" | "createdAt" | "releasedGeneration"
@@ -84,7 +84,7 @@ const released = ({ generation }: Held): SQL =>
   sql`coalesce(${nodeDecommissions.releasedGeneration} >= ${generation}, false)`;
 
 /**
- * Returns the operation with which the host of an allocation left Muster's reach: the one that released the machine, or else the newest removal. If
+ * Returns the operation with which the host of an allocation left Muster's control: the one that released the machine, or else the newest removal. If
  * no operation released the machine and none removed the node, `readTakingOperation` returns the node's newest operation, and null if the node has
  * none.
  */
@@ -101,8 +101,8 @@ export async function readTakingOperation(tx: Tx, held: Held): Promise<NamedOper
 }
 
 /**
- * Returns the newest turnover or full decommission that began to clean the host after the allocation began, or null. An operation has begun to clean
- * if an agent got one of the tasks `types`, or if it is a reimage whose machine MAAS has released.
+ * Returns the newest operation (a soft reset, a reimage or a full decommission) that began to clean the host after the allocation began, or null. An
+ * operation has begun to clean if an agent got one of the tasks `types`, or if it is a reimage whose machine MAAS has released.
  */
 export async function readBegunCleaning(
   tx: Tx,

@@ -10,12 +10,12 @@ const MOST_SKIPPED = 1_000;
 
 interface Machine {
   readonly names: readonly string[];
-  /** The node with its generation, which stands for the system that the host runs now. */
+  /** Identifies the system that the host runs now, by the node's id and generation. */
   readonly system: string;
 }
 
 /**
- * Returns all names by which the hub knows the machine of a node, in one order, so that two transactions lock the rows in the same order. A UUID that
+ * Returns all identifiers by which the hub knows the machine of a node, sorted, so that two transactions lock the rows in the same order. A UUID that
  * many nodes report names no machine, because some makers give one UUID to all their machines, and these would use up one another's uids.
  */
 async function machineOf(tx: Tx, nodeId: NodeId): Promise<Machine> {
@@ -33,7 +33,7 @@ async function machineOf(tx: Tx, nodeId: NodeId): Promise<Machine> {
   return { names: names.toSorted(), system: `${nodeId}/${row?.generation ?? 0}` };
 }
 
-/** A machine that was enlisted in MAAS anew has two nodes until its old node is removed. */
+/** Until its old node is removed, a machine that was enlisted in MAAS anew has two nodes, so two nodes may have the same hardware UUID. */
 const MOST_NODES_OF_A_MACHINE = 2;
 /** True if more than `MOST_NODES_OF_A_MACHINE` nodes, without the deleted ones, have the UUID in their inventories. */
 async function isOfMany(tx: Tx, uuid: string): Promise<boolean> {

@@ -17,7 +17,8 @@ export function claimDeliveries(
   { perWebhook, leaseSeconds }: { perWebhook: number; leaseSeconds: number },
 ): Promise<ClaimedDelivery[]> {
   return inTx(async (tx) => {
-    // The advisory lock is an SQL statement of its own, so that the next statement sees which deliveries another hub has just claimed.
+    // The hub takes the advisory lock in an SQL statement of its own, so that the following statement sees which webhook deliveries another hub has
+    // just claimed.
     await lockUntilCommit(tx, "webhook_claims");
     // The SQL update of `claimDeliveries` selects the deliveries by an array of ids. With a join in place of the array of ids, PostgreSQL's planner
     // would not know that the ids are few, and would read all deliveries.

@@ -102,7 +102,7 @@ export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bi
     .where(inArray(webhooks.id, [...ids]));
 }
 
-/** Sets the webhook back to the sequence number `position`, so that later events get new deliveries. */
+/** Moves the webhook's position in the list of events back to the sequence number `position`, so that later events get new deliveries. */
 export async function rewindFanOut(tx: Tx, id: string, position: bigint): Promise<void> {
   await tx
     .update(webhooks)

@@ -18,7 +18,7 @@ export interface Claim {
   readonly at: string;
 }
 
-/** The argument `fence` is the workflow's fence in the transaction that writes the stage events. */
+/** The argument `fence` is the value that the workflow's fencing number has in the transaction that writes the stage events. */
 export async function recordStageEvents(
   tx: Tx,
   workflowId: WorkflowId,

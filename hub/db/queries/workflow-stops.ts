@@ -15,8 +15,8 @@ export async function tellRunners(tx: Tx): Promise<void> {
 }
 
 /**
- * Records an operator's verb for a workflow that a hub runs, and makes the workflow due at once. The operator's verb, e.g. `cancel`, takes effect
- * when the hub that runs the workflow has given up its lease of the workflow's row, or has died.
+ * Records an operator's verb, such as `cancel`, for a workflow that a hub runs, and makes the workflow due at once. The operator's verb, such as
+ * `cancel`, takes effect when the hub that runs the workflow has given up its lease of the workflow's row, or has died.
  */
 export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopRequest): Promise<void> {
   await tx

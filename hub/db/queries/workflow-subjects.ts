@@ -3,7 +3,7 @@ import { and, eq, inArray, like, sql } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** At most one workflow holds a subject, and a workflow holds its subjects until the workflow is over. */
+/** At most one workflow holds a subject, such as a node or a machine, and a workflow holds its subjects until the workflow is over. */
 export const subjectOf = {
   host: (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`,
   bmc: (siteId: SiteId, address: string): string => `bmc:${siteId}/${address}`,
@@ -16,7 +16,8 @@ export interface SubjectClaim {
 }
 
 async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
-  // Every transaction takes workflow subjects in alphabetical order, because two transactions with different orders can deadlock.
+  // Every transaction takes the subjects of workflows, such as nodes, in alphabetical order, because two transactions with different orders can
+  // deadlock.
   const ordered = claims
     .map(({ subject, workflowId }) => ({ subject, workflowId }))
     .sort((a, b) => (a.subject < b.subject ? -1 : 1));
@@ -26,8 +27,9 @@ async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<
 const MOST_CLAIMS = 5;
 
 /**
- * Claims subjects for workflows, and returns which workflow now holds each subject. A workflow may release a subject between the claim and the read
- * of the subject's row, so that nobody holds the subject. If nobody holds one of the subjects, `takeSubjects` claims all subjects anew, and throws
+ * Claims subjects (objects such as a node or a machine that only one workflow may change) for workflows, and returns which workflow now holds each
+ * subject. A workflow may release a subject, such as a node, between the claim and the read of the subject's row, so that nobody holds the subject.
+ * If another workflow has just released one of the wanted subjects, so that nobody holds it, `takeSubjects` claims all subjects anew, and throws
  * after `MOST_CLAIMS` claims.
  */
 export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<ReadonlyMap<string, WorkflowId>> {
@@ -40,7 +42,10 @@ export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Pro
   throw new Error(`the holders of ${subjects.length} workflow subjects changed during ${MOST_CLAIMS} claims`);
 }
 
-/** Takes the subjects for the workflow `id` and returns null, or returns another workflow that holds one of the subjects. */
+/**
+ * Reserves the subjects (objects such as a node or a machine) for the workflow `id` and returns null, or returns another workflow that already holds
+ * one of them.
+ */
 export async function holdSubjects(tx: Tx, id: WorkflowId, subjects: readonly string[]): Promise<WorkflowId | null> {
   const holders = await takeSubjects(
     tx,
@@ -50,8 +55,8 @@ export async function holdSubjects(tx: Tx, id: WorkflowId, subjects: readonly st
 }
 
 /**
- * Gives the workflow `id` the subject whose name is the prefix and the lowest free number up to `most`. A workflow that already holds a subject that
- * matches the LIKE pattern `unlessHeld` gets no subject.
+ * Gives the workflow `id` the subject whose name is the prefix and the lowest free number up to `most`. `takeFreeNumber` reserves nothing for a
+ * workflow that already holds a subject whose name matches the LIKE pattern `unlessHeld`.
  */
 export async function takeFreeNumber(
   tx: Tx,
@@ -67,7 +72,10 @@ export async function takeFreeNumber(
     on conflict do nothing`);
 }
 
-/** Frees all subjects of a workflow, or only those that match the LIKE pattern `pattern`, and returns the freed subjects. */
+/**
+ * Releases all subjects (objects such as a node or a machine) that a workflow holds, or only those that match the LIKE pattern `pattern`, and returns
+ * the released subjects.
+ */
 export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string): Promise<string[]> {
   const freed = await tx
     .delete(workflowSubjects)

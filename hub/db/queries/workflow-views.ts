@@ -41,7 +41,7 @@ export const toStageEvent = (event: WorkflowEvent): StageEvent => ({
 export const requestedBefore = ([at, id]: readonly [string, string]): SQL =>
   sql`(${workflows.requestedAt}, ${workflows.id}) < (${at}::timestamptz, ${id}::uuid)`;
 
-/** SQL that is true for a workflow with one of the statuses; `failed` stands for both statuses of a failed workflow. */
+/** SQL that is true for a workflow that has one of the given statuses; the status `failed` stands for both statuses of a failed workflow. */
 export const hasStatus = (...statuses: readonly StatusFilter[]): SQL =>
   inArray(
     workflows.status,

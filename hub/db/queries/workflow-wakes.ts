@@ -28,7 +28,7 @@ export async function wakeRunning(tx: Tx, id: WorkflowId): Promise<void> {
 
 /**
  * Makes every workflow due that waits on one of the wait keys. To prevent deadlocks, `wakeWorkflows` locks the workflows' rows in the order of their
- * ids. A wake-up is only a hint: after a lost wake-up, the workflow's stage runs when the stage's own wait ends.
+ * ids. A wake-up of a workflow is only a hint: if it is lost, the workflow's stage runs when the stage's own wait ends.
  */
 export async function wakeWorkflows(db: Db | Tx, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;

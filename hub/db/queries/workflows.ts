@@ -18,15 +18,15 @@ import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
 
 /** The field `now` is the database's time when this hub leased or locked the workflow's row. */
 export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: Claim | undefined };
-/** How long a claimed workflow had been due, and whether the claim took it from a run whose lease had expired. */
+/** How long a workflow had been due when the hub claimed it, and whether another hub's lease on it had expired. */
 export interface ClaimWait {
   readonly dueSeconds: number;
   readonly fromExpiredLease: boolean;
 }
 
 /**
- * While a hub holds a lease on a workflow's row, the row's `wake_at` is one day in the future. A wake-up during a hub's run sets an earlier
- * `wake_at`, which the hub notices when it commits the run.
+ * While a hub holds a lease on a workflow's row, the row's `wake_at` is one day in the future. If a change wakes a workflow while a hub runs it, the
+ * wake-up sets an earlier `wake_at`, which the hub notices when it commits the run.
  */
 const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
 
@@ -87,9 +87,9 @@ export async function claimWorkflows(
 }
 
 /**
- * Returns the seconds until the next workflow that this hub can run becomes due by time alone, or null if none does. `secondsToNextDue` leaves out a
- * workflow that has been due for longer than `JUST_DUE`: the hub's last claim could not take it, because another hub's transaction holds the
- * workflow's row.
+ * Returns the seconds until the next workflow that this hub can run becomes due if nothing wakes a workflow earlier, or null if none becomes due.
+ * `secondsToNextDue` leaves out a workflow that has been due for longer than `JUST_DUE`: the hub's last claim could not take it, because another
+ * hub's transaction holds the workflow's row.
  */
 export async function secondsToNextDue(db: Db, known: readonly string[]): Promise<number | null> {
   const { rows } = await db.execute<{ seconds: number | null }>(sql`
@@ -143,8 +143,8 @@ export async function renewLeases(
 }
 
 /**
- * Gives up the lease on a workflow's row and keeps status and stage, e.g. because the database was unreachable during the run. A run that ends with
- * `releaseLease` does not count as an attempt of the stage.
+ * Gives up the lease on a workflow's row and keeps status and stage, e.g. because the database was unreachable during the run. A hub's run of a
+ * workflow that ends with `releaseLease` does not count as an attempt of the stage.
  */
 export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeconds: number): Promise<void> {
   await db
@@ -173,7 +173,7 @@ export interface CompensationPlan {
   readonly cause: "failure" | "cancel" | "restart";
   readonly stages: readonly string[];
   readonly endsAs: WorkflowStatus;
-  /** The number of the present attempt to compensate the first stage in `stages`. */
+  /** The number of the present attempt to undo (compensate) what the first stage in `stages` did. */
   readonly attempt: number;
   /** The time in ISO 8601 when the compensation of the first stage in `stages` began; the compensation's deadline counts from `startedAt`. */
   readonly startedAt: string | null;
@@ -183,8 +183,8 @@ export interface CompensationPlan {
 }
 
 /**
- * If an operator gives a verb that stops a workflow, e.g. `cancel`, while a hub runs the workflow, the transaction that commits the run carries the
- * verb out.
+ * If an operator gives a verb that stops a workflow, such as `cancel`, while a hub runs the workflow, the verb takes effect in the transaction that
+ * commits the run.
  */
 export interface StopRequest {
   readonly verb: StopVerb;
@@ -229,12 +229,12 @@ export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<numb
     .where(and(eq(workflows.siteId, siteId), notInArray(workflows.status, [...TERMINAL_WORKFLOW_STATUSES])));
   return row?.unfinished ?? 0;
 }
-/** True if the workflow is over, or has failed so that only an operator's verb can continue the workflow. */
+/** True if the workflow is over, or has failed so that only an operator can continue the workflow with a verb of the API. */
 export const isEnded = (status: WorkflowStatus): boolean => isTerminal(status) || isFailed(status);
 
 /**
- * Writes a workflow's new status and stage, and returns null if another hub has taken the workflow's row. `moveWorkflow` leaves a waiting verb of an
- * operator, e.g. `cancel`, in the workflow's row for the caller to carry out, unless the workflow is over.
+ * Writes a workflow's new status and stage, and returns null if another hub has taken the workflow's row. If an operator's verb, such as `cancel`,
+ * waits in the row of a workflow that is not over, `moveWorkflow` leaves it there for the caller to carry out.
  */
 export async function moveWorkflow(
   tx: Tx,
@@ -312,7 +312,7 @@ function noteMove(
 function wakeAt(transition: WorkflowTransition) {
   if (transition.wakeInSeconds === null) return null;
   const later = sql`now() + make_interval(secs => ${transition.wakeInSeconds})`;
-  // A wake-up can end only a stage's wait, and never shortens the delay before a retry.
+  // When a node, machine or task changes, only a workflow whose stage waits for it runs earlier; the delay before a retry never becomes shorter.
   const woken = transition.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
   return sql`case when ${woken} then now() else ${later} end`;
 }

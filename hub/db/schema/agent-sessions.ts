@@ -23,7 +23,7 @@ export const agentSessions = pgTable("agent_sessions", {
   connectedAt: at("connected_at").notNull().default(sql`now()`),
   lastSeenAt: at("last_seen_at").notNull().default(sql`now()`),
   closedAt: at("closed_at"),
-  /** The number of the last statement about the hub's keys that the agent has accepted and stored on disk. */
+  /** The number of the newest signed statement about the hub's keys that the agent has accepted and stored on disk. */
   trustSequence: integer("trust_sequence"),
   /** The time when an agent session of the node last sent a frame although a newer session had replaced that session. */
   displacedAt: at("displaced_at"),

@@ -22,20 +22,28 @@ export const allocations = pgTable(
      * `reinstalled_generation`.
      */
     reinstalledGeneration: integer("reinstalled_generation"),
-    /** The serial numbers of the disks in the baselines before the reinstalls, because a disk that is missing since then still has the tenant's data. */
+    /**
+     * The serial numbers of the disks in the snapshots of the clean host from before the allocation's reinstalls, because a disk that is missing
+     * since then still has the tenant's data.
+     */
     disksBefore: text("disks_before").array().notNull().default(sql`'{}'`),
     tenant: text("tenant").notNull(),
     loginUser: text("login_user").notNull(),
-    /** The SSH keys in the hub's last order to the agent. An SSH key identifies a person, so no log and no event contains an SSH key. */
+    /**
+     * The SSH keys that the hub last ordered the agent to install for the allocation. An SSH key identifies a person, so no log and no event contains
+     * an SSH key.
+     */
     sshKeys: text("ssh_keys").array().notNull(),
     /** The stored SSH keys and key groups that the allocation names. If the allocation names no stored keys or groups, `ssh_keys` never changes. */
     sshKeyIds: uuid("ssh_key_ids").array().$type<SshKeyId[]>().notNull().default(sql`'{}'`),
     sshKeyGroupIds: uuid("ssh_key_group_ids").array().$type<SshKeyGroupId[]>().notNull().default(sql`'{}'`),
-    /** True if the named SSH keys may differ from `ssh_keys`; the sweep of allocations then orders the agent to install the named keys. */
+    /**
+     * True if the named SSH keys may differ from `ssh_keys`; the hub's periodic check of allocations then orders the agent to install the named keys.
+     */
     keysDue: boolean("keys_due").notNull().default(false),
     /**
-     * The task that brings changed SSH keys to the account of an active allocation. If the task `keys_task_id` succeeds, its id becomes the
-     * allocation's `grant_task_id`.
+     * The task that brings changed SSH keys to the account of an active allocation. If the task `keys_task_id`, which installs the changed SSH keys,
+     * succeeds, its id becomes the allocation's `grant_task_id`.
      */
     keysTaskId: uuid("keys_task_id").$type<TaskId>(),
     grantsRoot: boolean("grants_root").notNull(),
@@ -52,8 +60,8 @@ export const allocations = pgTable(
     errorCode: text("error_code"),
     errorMessage: text("error_message"),
     /**
-     * The reason why a sweep could not continue the allocation at the sweep's last try. The hub sets `problem` to null when the allocation's status
-     * or turnover changes.
+     * The reason why the hub could not continue the allocation at its last periodic try. The hub sets `problem` to null when the allocation's status
+     * changes, or when the operation that cleans the host after the tenant changes.
      */
     problem: text("problem"),
     grantTaskId: uuid("grant_task_id").$type<TaskId>(),
@@ -72,7 +80,7 @@ export const allocations = pgTable(
     check("allocations_status_check", oneOf("status", ALLOCATION_STATUSES)),
     check("allocations_ended_check", sql`("status" = 'ended') = ("ended_at" is not null)`),
     uniqueIndex("allocations_open_node_key").on(t.nodeId).where(sql`"status" <> 'ended'`),
-    // By the index `allocations_open_status_idx`, a sweep finds the allocations that have not ended.
+    // The hub's periodic check of allocations finds those that have not ended by the index `allocations_open_status_idx`.
     index("allocations_open_status_idx").on(t.status).where(sql`"status" <> 'ended'`),
     index("allocations_keys_idx")
       .on(t.id)

@@ -26,7 +26,7 @@ export const approvals = pgTable(
     because: jsonb("because").$type<Because>().notNull(),
     state: text("state", { enum: APPROVAL_STATES }).notNull().default("pending"),
     requestedBy: text("requested_by").notNull(),
-    /** The credential's owner that may use the approval, `person:<subject>` or `token:<id>`. */
+    /** The owner of the credential that made the request and that may use the approval, `person:<subject>` or `token:<id>`. */
     requester: text("requester").notNull(),
     /** Everybody who may be the requester of the approval, because they have seen the secret of the requester's token. */
     requesterIds: text("requester_ids").array().notNull(),
@@ -36,8 +36,8 @@ export const approvals = pgTable(
     /** The second person, `person:<subject>` or `token:<id>`; null until somebody has approved the request. */
     approver: text("approver"),
     /**
-     * The claims of the access token with which a person approved the request, and the end of this token's validity. The claims and the end of the
-     * approver's access token are null if nobody has approved the request, or if the approver used no access token.
+     * The claims of the access token with which a person approved the request, and the time at which this token expires. The claims and the end of
+     * the approver's access token are null if nobody has approved the request, or if the approver used no access token.
      */
     approverClaims: jsonb("approver_claims").$type<Readonly<Record<string, unknown>>>(),
     approverUntil: at("approver_until"),
@@ -49,7 +49,7 @@ export const approvals = pgTable(
     check("approvals_state_check", oneOf("state", APPROVAL_STATES)),
     // A request that its requester repeats while its approval is open gets the same approval.
     uniqueIndex("approvals_open_key").on(t.requester, t.requestSha256).where(sql`"state" in ('pending', 'approved')`),
-    // Retention and the sweep of expired approvals find old rows by the index `approvals_age_idx`.
+    // Retention and the hub's periodic check for expired approvals find old rows by the index `approvals_age_idx`.
     index("approvals_age_idx").on(t.expiresAt),
   ],
 );

@@ -11,16 +11,16 @@ export const auditChecks = pgTable(
   {
     id: integer("id").primaryKey().default(1),
     /**
-     * The number of parts of the audit chain's check that hubs have begun. A hub that needed long for a part of the audit chain's check stores
-     * nothing after another hub has begun the next part.
+     * A check of the audit chain runs in parts; `part` is the number of parts that hubs have begun. A hub that needed long for a part of the audit
+     * chain's check stores nothing after another hub has begun the next part.
      */
     part: bigint("part", { mode: "number" }).notNull().default(1),
     partBeganAt: at("part_began_at").notNull().default(sql`now()`),
-    /** When the present check of the audit chain began at the first entry. */
+    /** When the present check of the audit chain began, at the chain's first entry. */
     beganAt: at("began_at").notNull().default(sql`now()`),
-    /** The number of the audit entry up to which the present check has come. */
+    /** The number of the audit entry up to which the present check of the audit chain has come. */
     position: bigint("position", { mode: "number" }).notNull().default(0),
-    /** Whether the last part of the check came to the end of the audit chain. */
+    /** Whether the last part of the check of the audit chain reached the end of the chain. */
     atEnd: boolean("at_end").notNull().default(false),
     faults: integer("faults").notNull().default(0),
     /** The number of faults that the last complete check of the audit chain has found. */
@@ -28,9 +28,9 @@ export const auditChecks = pgTable(
     /** The number of the newest audit entry that a check has reached. */
     verifiedThrough: bigint("verified_through", { mode: "number" }).notNull().default(0),
     /**
-     * `head` is the newest audit entry that a check has reached while the audit chain still contained the previous `head`. Every later part of the
-     * check requires that the audit chain contains `head`, so a cut-off end stays a fault after the chain has grown again. A backup contains `head`
-     * together with the audit chain, so a restored chain contains its `head`.
+     * `head` is the newest audit entry that a check has reached in an audit chain that still contained the previous `head`. Every later part of the
+     * check requires that the audit chain contains the entry `head`, so a cut-off end stays a fault after the chain has grown again. A backup of the
+     * database contains both the audit chain and the checked entry `head`, so a restored chain contains its `head`.
      */
     head: jsonb("head").$type<ChainPoint>(),
     /** When a hub last ended a part of the audit chain's check; null until the first part has ended. */

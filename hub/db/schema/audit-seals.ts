@@ -2,8 +2,9 @@ import { bigint, pgTable, sql, text, unique } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * The place of each audit entry in the hash chain. The sealer adds a seal about a second after the audit entry, so that no action of an operator
- * waits for the hash chain (decision L1). Seals are in a table of their own, because nobody changes the row of an audit entry.
+ * The place of each audit entry in the hash chain. A hub adds the seal of an audit entry, which is its place in the hash chain, about a second after
+ * the entry, so that no action of an operator waits for the hash chain (decision L1). The seals of audit entries are in a table of their own, because
+ * nobody changes the row of an audit entry.
  */
 export const auditSeals = pgTable(
   "audit_seals",

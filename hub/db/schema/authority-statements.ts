@@ -3,9 +3,9 @@ import { check, integer, pgTable, sql, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /**
- * The chain of signed statements by which hosts learn to trust the hub's next CA and task-signing key (decision I6). The chain of statements about
- * the hub's keys is public and append-only, and its sequence numbers have no gap. Every hub derives from the chain of statements which keys are
- * valid.
+ * The chain of signed statements by which hosts learn to trust the hub's next CA and task-signing key (decision I6). The signed statements about the
+ * hub's keys are public, nobody changes or removes one, and their sequence numbers have no gap. Every hub derives from the chain of signed statements
+ * about the hub's keys which keys are valid.
  */
 export const authorityStatements = pgTable(
   "authority_statements",

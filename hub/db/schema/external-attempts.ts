@@ -60,7 +60,7 @@ export const externalAttempts = pgTable(
     index("external_attempts_begun_idx").on(t.begunAt, t.id),
     // Retention finds old attempts by the index `external_attempts_age_idx`.
     index("external_attempts_age_idx").on(t.changedAt),
-    // The sweep looks at provisioning attempts that wait: for their external system, or for the node to become ready.
+    // By this index, the hub's periodic check finds the provisioning attempts that wait for their external system, or for the node to become ready.
     index("external_attempts_waiting_idx")
       .on(t.deadlineAt)
       .where(sql`"state" in ('begun', 'in_progress', 'verifying', 'unverified', 'lost')`),

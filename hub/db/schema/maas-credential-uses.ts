@@ -19,8 +19,8 @@ export const maasCredentialUses = pgTable(
     /** The time when an onboarding last chose the BMC login under the path `path` of the secret store. */
     lastUsedAt: at("last_used_at"),
     /**
-     * The time when a deploy with the BMC login last succeeded. A successful deploy proves that the BMC login works, because MAAS must log in to the
-     * BMC for the deploy.
+     * The time when a deploy that used this BMC login last succeeded. A successful deploy proves that the BMC login works, because MAAS must log in
+     * to the BMC for the deploy.
      */
     lastWorkedAt: at("last_worked_at"),
     /** The time when a use of the secret last failed; null after an operator has replaced the secret. */

@@ -10,8 +10,8 @@ import { at } from "./columns.ts";
 export const machineSearchTerms = sql`lower((jsonb_path_query_array("details", '$.macs[*]') || jsonb_path_query_array("details", '$.hardware_uuid') || jsonb_path_query_array("details", '$.serial'))::text)::jsonb`;
 
 /**
- * The last known state of each machine in MAAS, as the site's watcher read it. The table `maas_machines` stores only those fields of a machine that
- * Muster uses.
+ * The last known state of each machine in MAAS, as the hub that polls the site's MAAS read it. The table `maas_machines` stores only those fields of
+ * a machine that Muster uses.
  */
 export const maasMachines = pgTable(
   "maas_machines",
@@ -28,7 +28,7 @@ export const maasMachines = pgTable(
     owner: text("owner"),
     locked: boolean("locked").notNull(),
     ipAddresses: text("ip_addresses").array().notNull(),
-    /** The column `interface_addresses` is empty if the watcher has not read the machine's network interfaces yet. */
+    /** The column `interface_addresses` is empty if the hub has not read the machine's network interfaces from MAAS yet. */
     interfaceAddresses: jsonb("interface_addresses")
       .$type<{ interface: string; boots: boolean; address: string }[]>()
       .notNull()

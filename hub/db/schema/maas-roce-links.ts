@@ -4,9 +4,9 @@ import { createdAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The addresses of RoCE rows that Muster linked in MAAS or was about to link. When no RoCE row names the address of a RoCE link any more, Muster
- * removes the link from MAAS if Muster made the link. MAAS keeps an interface's STATIC link to a subnet when the machine is released, and does not
- * record who made the link.
+ * The addresses of stored RoCE rows (one for each interface of a host in the RoCE network) that Muster linked in MAAS or was about to link. When no
+ * RoCE row names the address of a RoCE link any more, Muster removes the link from MAAS if Muster made the link. MAAS keeps an interface's STATIC
+ * link to a subnet when the machine is released, and does not record who made the link.
  */
 export const maasRoceLinks = pgTable(
   "maas_roce_links",

@@ -18,11 +18,11 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   lastPollAt: at("last_poll_at"),
   lastSweepAt: at("last_sweep_at"),
   wakeRequestedAt: at("wake_requested_at"),
-  /** The time when somebody last asked the watcher for a sweep of all machines; null if nobody waits for a sweep. */
+  /** The time when somebody last asked for a read of all machines of the site from MAAS; null if nobody waits for such a read. */
   sweepRequestedAt: at("sweep_requested_at"),
-  /** A machine that the watcher could not parse exists in MAAS, but Muster knows nothing about the machine. */
+  /** The number of machines in MAAS that the hub could not parse, so that Muster knows nothing about them. */
   unreadableMachines: integer("unreadable_machines").notNull().default(0),
-  /** The system ids of unreadable machines, as far as the watcher could read the ids. */
+  /** The system ids of the machines in MAAS that the hub could not parse, as far as it could read the ids. */
   unreadableSystemIds: text("unreadable_system_ids").array().notNull().default(sql`'{}'::text[]`),
   consecutiveFailures: integer("consecutive_failures").notNull().default(0),
   lastErrorCode: text("last_error_code"),

@@ -23,7 +23,7 @@ export const maasSites = pgTable(
     deploySshIface: text("deploy_ssh_iface").notNull(),
     upstreamDnsServers: text("upstream_dns_servers").array().notNull(),
     defaultProfileId: uuid("default_profile_id").$type<ProfileId>(),
-    /** Whether a tenant's report of a fault asks for a repair by itself. */
+    /** Whether a tenant's report of a fault also counts as a request for a repair, without a request of an operator. */
     autoRepair: boolean("auto_repair").notNull().default(false),
     /** The number of repair claims of one machine within 30 days at which the hub refuses further repair requests for the machine. */
     repairAttemptLimit: integer("repair_attempt_limit").notNull().default(3),

@@ -19,7 +19,7 @@ export const nodeAdoptions = pgTable("node_adoptions", {
     .references(() => maasSiteProfiles.id),
   adoptedBy: text("adopted_by").notNull(),
   /**
-   * True if nobody knows who used the system that the host ran at the adoption. No baseline of a system with an unknown past proves that the host is
+   * True if nobody knows who used the system that the host ran at the adoption. No snapshot of a system with an unknown past proves that the host is
    * clean, so only a reimage makes the node schedulable.
    */
   pastUnknown: boolean("past_unknown").notNull(),

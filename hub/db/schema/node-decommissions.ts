@@ -6,8 +6,9 @@ import { at, createdAt, oneOf } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
 /**
- * Names a secret that a full decommission removes, or a BMC login that looks like the host's and that the decommission keeps. The kind `user_data` is
- * the rendered user-data of the host's first boot, and `bmc_login` is a BMC login override. A `ChosenSecret` never contains the secret itself.
+ * Names a secret that a full decommission removes, or a BMC login that looks like the host's and that the decommission keeps. A secret of the kind
+ * `user_data` is the rendered user-data of the host's first boot, and a secret of the kind `bmc_login` is a BMC login override. A `ChosenSecret`
+ * never contains the secret itself.
  */
 export interface ChosenSecret {
   readonly kind: "user_data" | "bmc_login";

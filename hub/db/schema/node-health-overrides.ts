@@ -18,7 +18,10 @@ export const nodeHealthOverrides = pgTable(
     /** The part of the host that the health override is about, for example the system id of the host's machine in MAAS. */
     target: text("target"),
     reason: text("reason").notNull(),
-    /** The setter of the health override is `operator:` with the operator's name, `operation:` with the operation's id, or `repair:` with the case's. */
+    /**
+     * The setter of the health override is `operator:` with the operator's name, `operation:` with the operation's id, or `repair:` with the id of
+     * the repair case.
+     */
     setBy: text("set_by").notNull(),
     /**
      * The weakest kind of erase whose evidence ends a health override about an erase. If `needed_erase` is null, only evidence of a secure erase ends

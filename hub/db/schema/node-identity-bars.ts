@@ -18,7 +18,7 @@ export const nodeIdentityBars = pgTable("node_identity_bars", {
    */
   quarantined: boolean("quarantined").notNull(),
   barredAt: at("barred_at").notNull(),
-  /** The time when a host of the node enrolled in a newer generation; null while the hub refuses both hosts. */
+  /** The time when, after two hosts had used the node's identity, a host enrolled in a newer generation; null while the hub refuses both hosts. */
   healedAt: at("healed_at"),
 });
 export type NodeIdentityBar = typeof nodeIdentityBars.$inferSelect;

@@ -32,8 +32,8 @@ export const nodeMaasState = pgTable(
     /** The hub reports drift that a person has acknowledged only if the drift changes. */
     driftAcknowledged: jsonb("drift_acknowledged").$type<DriftAcknowledged>(),
     /**
-     * The time when the reconciler put the node into quarantine; null if the node is in no quarantine by the reconciler. The reconciler may lift only
-     * its own quarantine (decision N4).
+     * The time when the reconciler put the node into quarantine; null if the node is not in a quarantine that the reconciler began. The reconciler
+     * may lift only its own quarantine (decision N4).
      */
     quarantinedAt: at("quarantined_at"),
   },

@@ -6,8 +6,8 @@ import { at, oneOf } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 
 /**
- * The probes that the hubs make at present, one row for each node and probe of its profile. A claim moves `next_at` to the next probe, so a hub that is
- * killed during a probe loses one result, and no other hub waits for it.
+ * The probes that the hubs make at present, one row for each node and probe of its profile. A hub that claims a probe moves `next_at` to the next
+ * probe, so a hub that is killed during a probe loses one result, and no other hub waits for it.
  */
 export const nodeProbes = pgTable(
   "node_probes",
@@ -17,7 +17,7 @@ export const nodeProbes = pgTable(
       .notNull()
       .references(() => nodes.id, { onDelete: "cascade" }),
     name: text("name").notNull(),
-    /** The probe as the profile had it when its results began to count. */
+    /** The probe as the node's profile defined it when the hub began to count the probe's results. */
     probe: jsonb("probe").$type<Probe>().notNull(),
     generation: integer("generation").notNull(),
     /** The address or name of the node that the probe's results are about; null if the hub knew none. */
@@ -27,11 +27,17 @@ export const nodeProbes = pgTable(
       .$type<ConditionStatus>()
       .notNull()
       .default("Unknown"),
-    /** The probe's successes in a row, and its failures in a row, up to the newest result. One of the two counts is 0. */
+    /**
+     * The number of successes of the node's probe in a row, and the number of its failures in a row, up to the newest result. At least one of the
+     * numbers of successes and of failures is 0.
+     */
     successes: integer("successes").notNull().default(0),
     failures: integer("failures").notNull().default(0),
     nextAt: at("next_at").notNull(),
-    /** Each claim of the probe raises the number `claim`. A result of a probe counts only if its claim is the newest claim of the probe. */
+    /**
+     * Each time a hub claims the probe to run it, the number `claim` rises. A result of a probe counts only if no hub has claimed the probe again
+     * since the claim under which the result was measured.
+     */
     claim: integer("claim").notNull().default(0),
   },
   (t) => [

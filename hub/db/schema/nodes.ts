@@ -28,13 +28,16 @@ export const nodes = pgTable(
     room: text("room"),
     rack: text("rack"),
     unit: integer("unit"),
-    /** The number of the host in the inventory of its owner, which people look for and sanitization records name; null if nobody said it. */
+    /**
+     * The asset tag: the number of the host in its owner's inventory, which people search for and sanitization records name; null if nobody entered
+     * one.
+     */
     assetTag: text("asset_tag"),
     /** The number of changes of the location and the asset tag by people, which is the node's version when a person changes the node. */
     locationVersion: integer("location_version").notNull().default(0),
     status: text("status", { enum: NODE_STATUSES }).notNull(),
     onboardingMode: text("onboarding_mode", { enum: ONBOARDING_MODES }).notNull(),
-    /** Who runs the host's network, whoever provisions the host. */
+    /** The party that runs the host's network, which may be another party than the one that provisions the host. */
     networkOwnedBy: text("network_owned_by", { enum: NETWORK_OWNERS }).notNull().default("muster"),
     /** False for a host on which its owner runs no agent of Muster, so that other sources must report its conditions. */
     runsAgent: boolean("runs_agent").notNull().default(true),
@@ -60,8 +63,8 @@ export const nodes = pgTable(
     check("nodes_operation_check", sql`"status" not in ('draining', 'removing') or "operation_id" is not null`),
     uniqueIndex("nodes_live_hostname_key").on(t.siteId, t.hostname).where(sql`"status" <> 'deleted'`),
     check("nodes_unit_check", sql`"unit" is null or "rack" is not null`),
-    // Each order of the list of nodes ends with the id, and so does the index of the order. The lists that most people ask for have a filter and the
-    // order by hostname.
+    // Each sort order of the list of nodes ends with the node's id, and the database index for the order has the id as its last column. Most requests
+    // for a list of nodes have a filter and sort the nodes by hostname.
     index("nodes_hostname_idx").on(t.hostname, t.id),
     index("nodes_status_idx").on(t.status, t.hostname, t.id),
     index("nodes_site_idx").on(t.siteId, t.hostname, t.id),

@@ -3,8 +3,8 @@ import { apiTokens } from "./api-tokens.ts";
 import { at, createdAt } from "./columns.ts";
 
 /**
- * The sessions of browsers on the operators' page. A session belongs to an API token, or to a person whom the identity provider has signed in. The
- * role of a session is in no column: each request finds the role by the token, or by the claims and the rules of the settings.
+ * The browser sessions of people who use the operators' console. A session belongs to an API token, or to a person whom the identity provider has
+ * signed in. The role of a session is in no column: each request finds the role by the token, or by the claims and the rules of the settings.
  */
 export const pageSessions = pgTable(
   "page_sessions",
@@ -23,8 +23,8 @@ export const pageSessions = pgTable(
     refreshSealed: text("refresh_sealed"),
     claimsAt: at("claims_at").notNull().default(sql`now()`),
     /**
-     * The time at which a hub last asked the identity provider for new claims. No two hubs or requests ask the identity provider for the claims of
-     * one session at once.
+     * The time at which a hub last asked the identity provider for new claims about the session's person. No two hubs or requests ask the identity
+     * provider for the claims of one session at once.
      */
     refreshTriedAt: at("refresh_tried_at").notNull().default(sql`now()`),
     /** The hash of the OAuth `state` of the sign-in at the identity provider, so that one sign-in makes only one session. */

@@ -5,7 +5,8 @@ import { at, oneOf } from "./columns.ts";
 
 /**
  * The requests to switch machines on or off or to restart them (decision N10). Only the code in `hub/power` writes power actions: a request inserts a
- * row, and the sweep brings the action to its end. No column is a foreign key, because the record of a power action outlives the node.
+ * row, and the periodic job in `hub/power/sweep.ts` carries the action out. No column is a foreign key, because the record of a power action outlives
+ * the node.
  */
 export const powerActions = pgTable(
   "power_actions",
@@ -29,8 +30,8 @@ export const powerActions = pgTable(
      */
     requesterTenant: text("requester_tenant"),
     /**
-     * True for the power action by which the hub switches a host on to clean it. Only the power action for the cleaning continues while the node's
-     * allocation ends.
+     * True for the power action by which the hub switches a host on to clean it. While the node's allocation ends, the hub stops all power actions of
+     * the node except the one for the cleaning.
      */
     forCleaning: boolean("for_cleaning").notNull().default(false),
     verb: text("verb", { enum: POWER_VERBS }).notNull(),
@@ -42,13 +43,13 @@ export const powerActions = pgTable(
     requestedAt: at("requested_at").notNull().default(sql`now()`),
     deadlineAt: at("deadline_at").notNull(),
     /**
-     * The boot id of the host at the time of the power request; null if the host's agent had no session. A different boot id later proves the
-     * restart.
+     * The boot id of the host at the time of the power request; null if the host's agent had no session. If the host later reports a different boot
+     * id, the hub knows that the host has restarted.
      */
     bootId: text("boot_id"),
     /**
-     * The times at which the hub began to ask MAAS for a shutdown, for power off and for power on. The hub writes each of these times before it asks
-     * MAAS.
+     * The times at which the hub began to ask MAAS for a shutdown, for power off and for power on. The hub writes the time of each power command
+     * before it sends the command to MAAS.
      */
     shutdownAskedAt: at("shutdown_asked_at"),
     /** The time at which MAAS accepted the shutdown, with which the host's time to shut down begins. */
@@ -61,7 +62,7 @@ export const powerActions = pgTable(
     errorCode: text("error_code", { enum: POWER_ERRORS }),
     errorMessage: text("error_message"),
     finishedAt: at("finished_at"),
-    /** The next time at which a hub looks at the power action, and the time until which a hub has claimed it. */
+    /** The next time at which a hub continues the power action, and the time until which a hub has claimed it. */
     wakeAt: at("wake_at").notNull().default(sql`now()`),
     claimedUntil: at("claimed_until"),
     /** A number that rises with each claim of the power action; a hub whose claim is over writes nothing. */

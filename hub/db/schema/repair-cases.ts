@@ -31,21 +31,21 @@ export const repairCases = pgTable(
     category: text("category", { enum: ISSUE_CATEGORIES }).notNull(),
     summary: text("summary").notNull(),
     details: text("details"),
-    /** What the last failed attempt of the repair left behind; null after a success, and once a report names another issue. */
+    /** A text about the failure of the last repair attempt; null after a successful attempt, and after a report has named another issue. */
     finding: text("finding"),
     /** The allocation whose tenant reported the issue, and this tenant; null if a person of the fleet's operator opened the repair case. */
     allocationId: uuid("allocation_id").$type<AllocationId>(),
     tenant: text("tenant"),
     openedBy: text("opened_by").notNull(),
     openedAt: createdAt(),
-    /** The number of claims of this repair case. */
+    /** How many times somebody has claimed this repair case in order to repair the machine. */
     attempt: integer("attempt").notNull().default(0),
     claimedBy: text("claimed_by"),
     /** The tenant whose repair systems may see the repair case and report about it; null if a person without a tenant has claimed the case. */
     repairTenant: text("repair_tenant"),
     /** The end of the repair claim, at which the repair attempt counts as failed if nobody has reported its outcome. */
     claimUntil: at("claim_until"),
-    /** The allocation through which the repair claim gives its claimant access to the host. */
+    /** The allocation that gives the party that claimed the repair case access to the host. */
     accessAllocationId: uuid("access_allocation_id").$type<AllocationId>(),
     outcome: text("outcome", { enum: REPAIR_OUTCOMES }),
     /**
@@ -57,7 +57,7 @@ export const repairCases = pgTable(
     validatedBy: text("validated_by"),
     /** Why a report of an issue led to no automatic repair request. */
     heldBack: text("held_back", { enum: HOLD_NAMES }),
-    /** The digests of the evidence that led to the attempts of the repair. */
+    /** The digests of the evidence of the fault that led to the attempts to repair the machine. */
     evidence: text("evidence").array().notNull().default(sql`'{}'`),
     /** For an online repair: whether the hub releases the allocation if the repair fails, as the tenant has agreed. */
     releaseOnFailure: boolean("release_on_failure").notNull().default(false),
@@ -74,7 +74,7 @@ export const repairCases = pgTable(
       "repair_cases_claimed_check",
       sql`"state" <> 'claimed' or ("claimed_by" is not null and "claim_until" is not null)`,
     ),
-    // The sweep and the lists of free nodes also find the open repair cases by the index `repair_cases_open_node_key`.
+    // The periodic job for repair cases and the lists of free nodes also use the index `repair_cases_open_node_key` to find the open repair cases.
     uniqueIndex("repair_cases_open_node_key").on(t.nodeId).where(sql`"ended_at" is null`),
     index("repair_cases_opened_idx").on(t.openedAt, t.id),
     index("repair_cases_node_idx").on(t.nodeId, t.openedAt),

@@ -4,9 +4,9 @@ import { boolean, check, index, integer, pgTable, sql, text, unique, uuid } from
 import { createdAt, oneOf } from "./columns.ts";
 
 /**
- * The sanitization records of turnovers, and of tenants' uses that ended without one (architecture 14.5, decision C1). Triggers of the table
- * `sanitization_records` refuse to change or remove a row, whoever asks. No column is a foreign key, because a sanitization record outlives its node,
- * its allocation and its operation.
+ * The sanitization records of cleanings between two tenants, and of tenants' uses that ended without a cleaning (architecture 14.5, decision C1).
+ * Triggers of the table `sanitization_records` refuse to change or remove a row, whoever asks. No column is a foreign key, because a sanitization
+ * record outlives its node, its allocation and its operation.
  */
 export const sanitizationRecords = pgTable(
   "sanitization_records",
@@ -30,7 +30,10 @@ export const sanitizationRecords = pgTable(
     signedByAgent: boolean("signed_by_agent").notNull(),
     agentSignature: text("agent_signature"),
     agentCertificatePem: text("agent_certificate_pem"),
-    /** The canonical JSON of the hub's countersignature, signed with the hub's order key; the signature itself is in `hub_signature`, in base64. */
+    /**
+     * The canonical JSON of the hub's countersignature of the sanitization record, signed with the hub's order key; `hub_signature` holds the
+     * signature in base64.
+     */
     countersignature: text("countersignature").notNull(),
     hubSignature: text("hub_signature").notNull(),
     orderKey: text("order_key").notNull(),

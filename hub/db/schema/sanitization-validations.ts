@@ -4,9 +4,8 @@ import { boolean, check, index, pgTable, text, uuid } from "../orm.ts";
 import { createdAt, oneOf } from "./columns.ts";
 
 /**
- * What people found who validated a sanitization record (decision C1). Triggers of the table `sanitization_validations` refuse to change or remove a
- * row, whoever asks. No column is a foreign key, because a validation outlives the node and all else but its sanitization record, and nobody removes
- * a sanitization record.
+ * The findings of people who validated a sanitization record (decision C1). Triggers of the table `sanitization_validations` refuse to change or
+ * remove a row, whoever asks. No column is a foreign key, because nobody removes a validation or its sanitization record, and both outlive the node.
  */
 export const sanitizationValidations = pgTable(
   "sanitization_validations",
@@ -17,7 +16,10 @@ export const sanitizationValidations = pgTable(
     recordSha256: text("record_sha256").notNull(),
     validatedBy: text("validated_by").notNull(),
     role: text("role", { enum: API_ROLES }).notNull(),
-    /** False if more than one person, or anybody, may hold the caller's credential, as for the token of a machine. */
+    /**
+     * True if only one person can hold the credential of the request; false for a credential that several people or anybody may hold, for example the
+     * token of a machine.
+     */
     isPerson: boolean("is_person").notNull(),
     /** The job title in the validator's own words; null if the validator named none. */
     title: text("title"),

@@ -5,7 +5,7 @@ import { integer, pgTable, text } from "../orm.ts";
  * outlives the node, its allocations and the machine's disks.
  */
 export const tenantUids = pgTable("tenant_uids", {
-  /** `node:` and the id of a node, `maas:` and the machine's id in MAAS, or `uuid:` and the UUID of the system in the inventory. */
+  /** A name of a machine: `node:` and the node's id, `maas:` and the machine's id in MAAS, or `uuid:` and the system's UUID in the inventory. */
   machine: text("machine").primaryKey(),
   highestUid: integer("highest_uid").notNull(),
   /**

@@ -38,8 +38,8 @@ export const webhookDeliveries = pgTable(
     /** A replay of a webhook delivery sets the number of its attempts back to zero. */
     attempts: integer("attempts").notNull().default(0),
     /**
-     * The number of a hub's present claim of the delivery; the number never decreases. A hub whose claim number is older has lost the delivery:
-     * another hub has claimed it, or it was replayed.
+     * The number of the present claim of the webhook delivery by a hub; each new claim has a higher number. If a hub's claim number is older than the
+     * delivery's, another hub has claimed the webhook delivery or the delivery was replayed, so the hub no longer has it.
      */
     claim: integer("claim").notNull().default(0),
     nextAttemptAt: at("next_attempt_at").notNull().default(sql`now()`),

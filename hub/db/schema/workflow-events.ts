@@ -17,7 +17,10 @@ export const workflowEvents = pgTable(
     status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
     message: text("message"),
     details: jsonb("details").notNull().default({}),
-    /** The fence numbers of a workflow's events prove that no two hubs changed the workflow's row at once. */
+    /**
+     * Each claim of a workflow by a hub has a higher fence number; the fence numbers of the events prove that no two hubs changed the workflow's row
+     * at once.
+     */
     fence: integer("fence").notNull(),
     /**
      * The columns `hub_id` and `claimed_at` are null for events that a hub wrote without a claim of the workflow, e.g. for admissions and operators'

@@ -4,9 +4,9 @@ import { bigint, boolean, check, index, integer, jsonb, pgTable, sql, text, uuid
 import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * A workflow's row is also the workflow's entry in the queue from which hubs take their work. A hub claims a row with SKIP LOCKED, and holds the row
- * by a lease and a fence (decision P2). A workflow's row names its stage by a key and not by a position, so an upgrade that adds stages stops no
- * workflow (decision W3).
+ * A workflow's row is also the workflow's entry in the queue from which hubs take their work. A hub claims a workflow's row with SKIP LOCKED, and
+ * holds it by a lease and by a fence, a number that rises with each claim (decision P2). A workflow's row names its stage by a key and not by a
+ * position, so an upgrade that adds stages stops no workflow (decision W3).
  */
 export const workflows = pgTable(
   "workflows",
@@ -50,13 +50,16 @@ export const workflows = pgTable(
     /** A verb of an operator that waits for the current run of the workflow's stage to end. */
     stopRequest: jsonb("stop_request"),
     /**
-     * The time at which a hub of version 0.2 or older requested a cancel. The present version of the hub reads `cancel_requested_at` and never sets
-     * the column.
+     * The time at which a hub of version 0.2 or older requested the workflow's cancellation. The present version of the hub reads
+     * `cancel_requested_at` and never sets the column.
      */
     cancelRequestedAt: at("cancel_requested_at"),
     requestedBy: text("requested_by"),
     requestedAt: at("requested_at").notNull().default(sql`now()`),
-    /** `told_at` is the time of the last event about the operation's progress; `untold` is true if the operation has gone on since without an event. */
+    /**
+     * `told_at` is the time of the last event about the operation's progress; `untold` is true if progress was made after that event and no event
+     * reports it yet.
+     */
     toldAt: at("told_at"),
     untold: boolean("untold").notNull().default(false),
     startedAt: at("started_at"),

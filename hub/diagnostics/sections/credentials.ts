@@ -8,7 +8,7 @@ const MOST_CREDENTIALS = 200;
 
 const Credential = z.strictObject({
   site_id: z.uuid(),
-  /** The kind `former` means that neither the site nor an override of a BMC login uses the secret any more. */
+  /** The kind of the secret is `former` if neither the site nor an override of a BMC login uses the secret any more. */
   kind: z.enum(["maas_token", "power", "power_override", "former"]),
   override_id: z.uuid().nullable(),
   override_status: z.string().nullable(),

@@ -19,7 +19,7 @@ const Server = z.strictObject({
 });
 const Connections = z.strictObject({
   application_name: z.string(),
-  /** The state of a group of database connections; null for connections of another user, whose state PostgreSQL does not show. */
+  /** The state of a group of database connections; null for the connections of other database users, whose state PostgreSQL does not show. */
   state: z.string().nullable(),
   count: z.int(),
   waiting_for_locks: z.int(),

@@ -57,7 +57,7 @@ async function readConditionCounts(tx: Tx) {
   return bounded("condition_counts", rows);
 }
 
-/** The section lists conditions of nodes in service first, because a retired node needs no agent. */
+/** This section of the diagnostics lists conditions of nodes in service first, because a retired node needs no agent. */
 async function readConditions(tx: Tx) {
   const { rows } = await tx.execute<z.input<typeof Condition> & { of: number }>(sql`
     select n.id as node_id, n.hostname, n.status as node_status, c.type, c.status, c.reason, c.message, c.source,

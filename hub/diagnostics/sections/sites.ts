@@ -31,7 +31,7 @@ const Site = z.strictObject({
   /** Tells which of the site's secrets an operator has written, and never shows a secret's value. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   active_profiles: z.int(),
-  /** The state of the watcher of the site; null if the site was never watched. */
+  /** The state of the watcher, the part of the hub that polls the site's MAAS region; null if no hub has watched the site yet. */
   watch: Watch.nullable(),
 });
 const Machines = z.strictObject({

@@ -22,7 +22,10 @@ const MOST_FAILED = 50;
 const MOST_AT_WORK = 50;
 const MOST_PENDING = 20;
 const EVENTS_SHOWN = 10;
-/** The longest evidence of a workflow that the diagnostics show, in characters of JSON. Evidence may contain a long answer of a MAAS region. */
+/**
+ * The longest evidence of a workflow that the diagnostics show, in characters of JSON. The evidence of a workflow may contain a long answer of a MAAS
+ * region.
+ */
 const LONGEST_EVIDENCE = 4_000;
 const LONGEST_DETAILS = 1_000;
 

@@ -116,7 +116,7 @@ const changeMachine: Endpoint = {
   },
 };
 
-/** NICo's actions of a machine's power, in Muster's words. */
+/** NICo's power actions on a machine, each as the power verb of Muster's API. */
 const ACTIONS = {
   On: { verb: "on", immediate: false },
   GracefulShutdown: { verb: "off", immediate: false },

@@ -49,8 +49,8 @@ export const refused = (field: string, detail: string, message: string): ApiErro
   new ApiError("validation_failed", detail, { errors: [{ pointer: `/${field}`, message }] });
 
 /**
- * Throws unless Muster can do everything that a request for an instance in NICo's form asks. The error names every field of the request that asks for
- * something that Muster cannot do.
+ * Throws unless Muster can do everything that a request for an instance in NICo's form asks. The error names every field of the request for an
+ * instance that asks for something that Muster cannot do.
  */
 export function mustBePossible(body: unknown): void {
   const wishes = whatCannotBe(body);

@@ -29,7 +29,7 @@ function toExpected(row: NodeRow, machine: MaasMachineRow | undefined) {
   };
 }
 
-/** The hosts that somebody wants in service: all nodes but those that were taken out. */
+/** Lists as NICo's expected machines all nodes that are not deleted. */
 const list: Endpoint = {
   operationId: "nicoListExpectedMachines",
   method: "GET",

@@ -16,7 +16,10 @@ const Alert = z.object({
   tenantMessage: z.string().nullish(),
   classifications: z.array(z.string()).nullish(),
 });
-/** A health report in NICo's form. Muster does not store the successes in such a report, because Muster's own conditions say what works. */
+/**
+ * A health report in NICo's form. Muster does not store the `successes` of a health report in NICo's form, because Muster's own conditions say what
+ * works.
+ */
 const Report = z.object({
   source: z.string(),
   mode: z.enum(["Merge", "Replace"]),

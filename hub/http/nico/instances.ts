@@ -95,7 +95,10 @@ const toNetwork = ({ siteId, tenant }: { readonly siteId: string | null; readonl
   status: "Ready",
 });
 
-/** Lists the flat networks in NICo's form: one for each tenant with an instance at a site, and one for the organization's own tenant at every site. */
+/**
+ * Lists the flat networks in NICo's form: one for each tenant with an instance at a site, and one at every site for the tenant with the
+ * organization's name.
+ */
 const networks: Endpoint = {
   operationId: "nicoListVpcs",
   method: "GET",

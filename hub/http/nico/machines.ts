@@ -10,8 +10,8 @@ import type { Endpoint, NicoCall } from "./endpoint.ts";
 import { idIn, siteIn } from "./inputs.ts";
 
 /**
- * Returns the nodes of one page of NICo's list of machines, in the order of the page. A node that was deleted after the query for the page is missing
- * in the result.
+ * Returns the nodes of one page of NICo's list of machines, in the order of the page. If a node is deleted after the query for the ids of the page,
+ * the result lacks this node.
  */
 export async function nodesOnPage(
   db: Db,

@@ -18,7 +18,7 @@ async function toSite(db: Db, site: MaasSite, org: string) {
     name: site.name,
     org,
     infrastructureProviderId: stableId("provider", site.id),
-    // Muster knows the region of a site, and no city or country.
+    // Of a site's location, Muster knows only the region, and neither the city nor the country.
     location: { city: null, state: site.regionCode, country: null },
     isOnline: site.status === "active" && poll.at !== null && poll.errorCode === null,
     isSerialConsoleEnabled: false,

@@ -75,7 +75,9 @@ const Create = z.object({ name: z.string(), ...fields });
 /** A request in NICo's form to change an SSH key group must name the version of the group that it changes. */
 const Patch = z.object({ name: z.string().nullish(), ...fields, version: z.string() });
 
-/** Translates NICo's fields of an SSH key group into Muster's fields. The translation omits a field that the request leaves out or sets to null. */
+/**
+ * Translates NICo's fields of an SSH key group into Muster's fields. The function `own` omits each field that the request leaves out or sets to null.
+ */
 const own = ({ name, description, siteIds, sshKeyIds }: Partial<z.output<typeof Patch>>) => ({
   ...(name == null ? {} : { name }),
   ...(description == null ? {} : { description }),

@@ -23,7 +23,7 @@ export function toAdoption(
 
 /**
  * The condition `adoption.identity` says what is missing until an adopted node is in service, or why the host that enrolled again is not the adopted
- * machine. After an adopted node has come into service, only the unknown past of its system keeps workloads off the node.
+ * machine. The adoption keeps workloads off a node in service only while the past of the node's system is unknown.
  */
 function nextAction({ node, pastUnknown }: NodeRow, conditions: readonly ConditionNow[]): string | null {
   const identity = conditions.find(({ type }) => type === "adoption.identity");

@@ -18,7 +18,10 @@ const MISSING: Omit<BaselineState, "generation"> = {
   problem: null,
 };
 
-/** `snapshotOf` returns null if the baseline has no snapshot, or if this version of the hub cannot parse a snapshot that an older hub stored. */
+/**
+ * `snapshotOf` returns null if the node's baseline, the state of its host before the first tenant, has no snapshot yet, or if this version of the hub
+ * cannot parse the snapshot.
+ */
 export const snapshotOf = (row: BaselineWithTask | null): ResidueSnapshot | null =>
   ResidueSnapshot.safeParse(row?.baseline.snapshot ?? null).data ?? null;
 

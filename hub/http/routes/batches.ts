@@ -94,8 +94,8 @@ const cancel = (named: Named): Route =>
     body: z.strictObject({ reason, failed: z.boolean().default(false) }),
     status: 200,
     response: BatchVerbResult,
-    // `cancelBatch` cancels the batch's operations in separate transactions of a few hosts each. The transaction of the cancel route itself writes
-    // only the audit row.
+    // `cancelBatch` cancels the batch's operations in separate transactions of a few hosts each. The transaction of the route that cancels a batch
+    // writes only the audit row.
     before: async (call) => {
       const { params, body, deps } = call;
       const by = { ...sourceOf(call), reason: body.reason };
@@ -119,8 +119,8 @@ const recover = (named: Named): Route =>
     body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
     status: 200,
     response: BatchVerbResult,
-    // `recoverBatch` recovers the batch's operations in separate transactions of a few hosts each. The transaction of the recover route itself writes
-    // only the audit row.
+    // `recoverBatch` recovers the batch's operations in separate transactions of a few hosts each. The transaction of the route that recovers a batch
+    // writes only the audit row.
     before: async (call) => {
       const { params, body, deps } = call;
       const by = { ...sourceOf(call), reason: body.reason };

@@ -33,7 +33,7 @@ import { issueCommand } from "./manual-nodes.ts";
 const path = "/api/v1/admin/external-attempts";
 const tag = "external provisioning";
 const Params = z.strictObject({ id: ExternalAttemptId });
-/** An adopted host was provisioned long ago, so its attempt waits only for the conditions of the node. */
+/** An adopted host was provisioned long ago, so its provisioning attempt waits only until the node's conditions are met. */
 const ADOPTED = { lease_seconds: 60, deadline_seconds: 300 } as const;
 
 const toAttempt = ({ attempt: row, node, isSuperseded }: ExternalAttemptView): z.input<typeof ExternalAttempt> => ({

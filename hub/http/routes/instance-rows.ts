@@ -30,7 +30,7 @@ export const isOpen = (row: AllocationRow): row is OpenRow => row.status !== "en
 const reinstallOf = (open: OpenReinstall | undefined): InstanceFacts["reinstall"] =>
   open === undefined ? null : { failed: isFailed(open.status) };
 
-/** Computes the instances of open allocations, with a fixed number of SQL statements. */
+/** Computes the API's instances, one for each open allocation, with a fixed number of SQL statements. */
 export async function toInstances(db: Db | Tx, rows: readonly OpenRow[]): Promise<z.input<typeof Instance>[]> {
   const nodeIds = [...new Set(rows.map(({ nodeId }) => nodeId))];
   const readiness = new Map((await readReadiness(db, nodeIds)).map((row) => [row.node.id, row]));

@@ -146,7 +146,8 @@ export async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, tt
   const { token, expiresAt } = await issueEnrollmentToken(tx, {
     nodeId: node.id,
     workflowId: null,
-    // The generation of an external node is the generation of its provisioning attempt, and a new bootstrap command does not end that attempt.
+    // A new bootstrap command for a node that an external system provisions does not begin a new generation of the node, because the generation
+    // belongs to the present provisioning attempt, which goes on.
     generation: node.onboardingMode === "external" ? node.generation : await nextGeneration(tx, node.id),
     ...(await hostOf(tx, node)),
     ttlSeconds,

@@ -92,8 +92,8 @@ async function applyOrRefuse(call: Request, tx: Tx, node: Node): Promise<Done> {
 }
 
 /**
- * Applies the requested verb, for example `cordon`, to some of the selected nodes in one transaction. The hub refuses the verb for a node that no
- * longer matches the request's filter.
+ * Applies the requested verb, for example `cordon`, to some of the selected nodes in one transaction. If a node no longer matches the request's
+ * filter, the hub refuses the request's verb for this node.
  */
 async function applyToSome(call: Request, tx: Tx, some: readonly Node[]): Promise<Done[]> {
   const { site_id: siteId, filter } = call.body;
@@ -130,8 +130,8 @@ async function selectNodes(tx: Tx, body: NodeBulkCreate): Promise<{ nodes: Node[
 }
 
 /**
- * Applies the requested verb, for example `cordon`, to all selected nodes, a few in each transaction. If a request for several nodes has `plan`, each
- * transaction undoes its own changes.
+ * Applies the requested verb, for example `cordon`, to all selected nodes, a few in each transaction. If a request for several nodes only asks for a
+ * plan (`plan`), each transaction undoes its own changes.
  */
 async function applyToAll(call: Request): Promise<NodeBulkResult> {
   const { plan, action } = call.body;
@@ -173,7 +173,8 @@ const applyToNodes = writeRoute({
   body: NodeBulkCreate,
   status: 200,
   response: NodeBulkResult,
-  // `applyToAll` changes the nodes in separate transactions of a few nodes each. The transaction of the route itself writes only the audit row.
+  // `applyToAll` changes the nodes in separate transactions of a few nodes each. The transaction of the route for several nodes itself writes only
+  // the audit row.
   before: (call) => applyToAll(call),
   write: async ({ body }, _tx, result) => ({
     body: result,

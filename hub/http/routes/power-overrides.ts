@@ -194,8 +194,8 @@ const updatePowerOverride = writeRoute({
 });
 
 /**
- * Refuses a change of a BMC login that a full decommission is removing from the secret store. The decommission first disables the login's row, which
- * gives the row a new version, so a change of the row's earlier version fails.
+ * Refuses a change of a BMC login that a full decommission is removing from the secret store. A full decommission first disables the row of the BMC
+ * login, which gives the row a new version, so a change that names the row's earlier version fails.
  */
 async function mustNotBeRemoved(db: Db, id: string): Promise<void> {
   const remover = await removerOfLogin(db, id);

@@ -49,8 +49,8 @@ function mustEnd(pattern: string | undefined): void {
 }
 
 /**
- * Without sign-in by a provider, anybody may hold any token, so the hub knows no second person, and nobody could remove the entry from
- * `second_person` again (decision I11).
+ * Without sign-in by an identity provider, anybody may hold any token, so the hub knows no second person, and nobody could approve the removal of an
+ * entry from a profile's `second_person` (decision I11).
  */
 function mustHaveSecondPersons({ signIn }: Pick<ApiDependencies, "signIn">, added: readonly SecondPerson[]): void {
   if (signIn.oidc !== null || added.length === 0) return;

@@ -180,7 +180,8 @@ const reset = writeRoute({
       subject: `maas-sites/${site_id}`,
       data: { site_id, kind, by: actor.name, accept_drift },
     });
-    // After the reset of a breaker, a sweep of the site makes the changes that the breaker held back, unless the changes are no longer needed.
+    // A breaker stops changes of too many nodes of a site at once. After its reset, the hub compares the site with MAAS again, and makes the changes
+    // that the breaker held back, unless the changes are no longer needed.
     await requestSweep(tx, site_id);
     return {
       body: toBreaker(row, await databaseNow(tx)),

@@ -37,11 +37,17 @@ export interface RepairFacts {
   readonly machine: RepairMachine | null;
   readonly events: readonly RepairEventRow[];
   readonly checks: readonly FailedCheck[];
-  /** The allocation whose tenant reported the fault, and the verdict of the sanitization record of the cleaning after this allocation. */
+  /**
+   * The status of the allocation whose tenant reported the host's fault, and the verdict of the sanitization record of the cleaning after this
+   * allocation.
+   */
   readonly reporter: { readonly status: AllocationRow["status"]; readonly verdict: string | null } | null;
 }
 
-/** `sanitized` is `unknown` while the cleaning is under way, and `no` if the cleaning has ended without a clean record. */
+/**
+ * A repair case's field `sanitized` is `unknown` while the cleaning after the tenant is under way, and `no` if the cleaning has ended without a clean
+ * record.
+ */
 function sanitizedOf(reporter: RepairFacts["reporter"]): z.input<typeof RepairDetail>["sanitized"] {
   if (reporter === null) return "unknown";
   if (reporter.verdict !== null) return reporter.verdict === "clean" ? "yes" : "no";

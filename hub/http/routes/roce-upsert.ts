@@ -8,7 +8,7 @@ interface Kept {
   readonly ipv4Cidr: string;
 }
 interface RocePlan<K> {
-  /** The outcome of each row of an upsert request, in the order of the request. */
+  /** The outcome of each RoCE row of an upsert request, in the order of the request. */
   readonly outcomes: readonly Outcome[];
   /** The RoCE rows to write, each with the stored RoCE row that it replaces. */
   readonly changes: readonly { readonly row: RoceAssignmentRow; readonly replaces: K | null }[];
@@ -25,8 +25,8 @@ const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
 /**
  * Plans an upsert of RoCE rows (lifecycle 3.3). `planRoceUpsert` refuses three kinds of rows: an invalid row, a second row for one host and
  * interface, and a row whose address belongs to another interface. A refused RoCE row does not affect the RoCE rows that `planRoceUpsert` accepts.
- * Two rows of one upsert may exchange their addresses. The interface of a refused row keeps its present address, so `planRoceUpsert` also refuses
- * every row that wants the kept address.
+ * Two RoCE rows of one upsert request may exchange their IP addresses. The interface of a refused row keeps its present address, so `planRoceUpsert`
+ * also refuses every row that wants the kept address.
  */
 export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
   const faults = new Map<number, string>();

@@ -51,8 +51,9 @@ export async function decommissionNeeds(tx: Tx, nodeId: NodeId, request: Decommi
 }
 
 /**
- * A decommission batch needs one approval for the whole request if the profile of at least one of its nodes requires a second person. A batch request
- * with `plan` changes nothing, so it needs no approval. `fixed` are the nodes that match the request's filter.
+ * A decommission batch needs one approval for the whole request if the profile of at least one of its nodes requires a second person. A request for a
+ * batch of decommissions with `plan` only shows what it would do, so it needs no approval. `fixed` lists the nodes that match the filter of a request
+ * for a batch of decommissions.
  */
 export async function decommissionBatchNeeds(
   tx: Tx,
@@ -120,7 +121,7 @@ const distinct = (because: Asked["because"]): Asked["because"] =>
 
 /**
  * A clean restart releases the machine of an onboarding, and deploys it anew. Until the deploy of an onboarding has ended, the host has no data to
- * lose, so a clean restart needs no second person.
+ * lose, so a clean restart of the onboarding before this time needs no second person.
  */
 export async function restartNeeds(tx: Tx, id: WorkflowId, reason: string): Promise<Asked | null> {
   const [found, workflow] = [await readOnboarding(tx, id), await readWorkflow(tx, id)];
@@ -172,7 +173,7 @@ export async function profileCreationNeeds(tx: Tx, siteId: SiteId, created: Prof
 
 interface NewProfile {
   readonly siteId: SiteId;
-  /** The names or the number of the nodes that get the profile, as words in the text for the second person. */
+  /** The nodes that get the new profile, as their names or their number, in words for the text that the second person reads. */
   readonly nodes: string;
   /** A node without a profile counts as having the default profile of its site. */
   readonly from: ProfileId | null;
@@ -194,8 +195,8 @@ async function newProfileNeeds(tx: Tx, { siteId, nodes, ...ids }: NewProfile): P
 type AdoptionAsked = Pick<AdoptionCreate, "plan" | "profile_id" | "system_ids" | "hostnames">;
 
 /**
- * Before the adoption, the machines count as having the default profile of their site, so the hub compares the adoption's profile with the default
- * profile.
+ * Before an adoption, its MAAS machines count as having the default profile of their site, so the hub compares the adoption's profile with the
+ * default profile to decide whether a second person must agree.
  */
 export const adoptionNeeds = (
   tx: Tx,

@@ -12,9 +12,9 @@ import { SECRET_PATHS } from "../../secrets/port.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
- * True if the address in the request differs from the stored address of the site's MAAS region, even only in its spelling. A different spelling may
- * lead to a different MAAS region. If a new spelling of the address leads to the site's own MAAS region, the operator only has to send the site's
- * MAAS token once more.
+ * True if the address in the request differs from the stored address of the site's MAAS region, even only in its spelling. Another spelling of a MAAS
+ * address may lead to a different MAAS region. If a new spelling of the address leads to the site's own MAAS region, the operator only has to send
+ * the site's MAAS token once more.
  */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;
@@ -23,16 +23,16 @@ export const isOtherAddress = (site: MaasSite, address: string | undefined): boo
  * Deletes what the hub has read from the site's MAAS region, before the site gets the address of another region. If the site kept its MAAS token, the
  * hub would send the token to the new address, where the hub has not tested the token (lifecycle 3.5). The caller of `leaveRegion` removes the MAAS
  * token from the site's row in the transaction of `leaveRegion`, so that no new address gets the token. The route for credentials tests a new MAAS
- * token before it stores the token. `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the
- * site's machines would seem deleted, or their system ids would name different machines. If a site's MAAS region only gets a new address, operators
- * use the route `moveMaasSite`. The caller of `leaveRegion` holds the lock of the site's row.
+ * token before it stores the token. `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. If the site's MAAS address
+ * led to another region, the site's machines would seem deleted, or their system ids would name different machines. If a site's MAAS region only gets
+ * a new address, operators use the route `moveMaasSite`. The caller of `leaveRegion` holds the lock of the site's row.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);
   const unfinished = await countUnfinished(tx, site.id);
   if (bound > 0 || unfinished > 0) throw stillInUse(site, bound, unfinished);
-  // `leaveRegion` resets the watcher's stored state of the site before it deletes the machines, so that no running poll can add machines of the old
-  // region.
+  // `leaveRegion` resets what the hub has stored about its position in the site's MAAS events before it deletes the machines, so that no running read
+  // of MAAS can add machines of the old region.
   await watchAnew(tx, site.id);
   await forgetMachines(tx, site.id);
   await forgetRoceLinksOfSite(tx, site.id);

@@ -34,7 +34,7 @@ const writeMaasSiteCredentials = writeRoute({
     if (body.maas_token !== undefined) {
       const token = new Secret(body.maas_token);
       await mustBeUsable(deps, site, token);
-      // A site with a MAAS token may replace its token even if another site has the same MAAS region. Without a valid token the site's workflows
+      // A site with a MAAS token may replace its token even if another site has the same MAAS region. Without a valid MAAS token the site's workflows
       // would stop.
       if (site.apiTokenVaultPath === null) await mustBeSoleInRegion(deps, site, token);
     }
@@ -60,7 +60,7 @@ const writeMaasSiteCredentials = writeRoute({
 
 /**
  * The checks of a site that must pass before the hub stores a MAAS token. Checks that do not concern the MAAS token, such as the check of connected
- * racks, need not pass (lifecycle 3.4).
+ * racks, may fail when the hub stores a token (lifecycle 3.4).
  */
 const OF_THE_TOKEN: readonly SiteProbe["checks"][number]["name"][] = ["reachable", "clock", "token", "rights"];
 
@@ -113,7 +113,7 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
 
 /**
  * Finds the other sites whose MAAS region is the given site's region. Two sites of one MAAS region may exist because an older hub did not refuse the
- * second site. Muster may also have been unable to compare the two regions when the second site was created.
+ * second site, or because Muster could not compare the regions of the two sites when the second one was created.
  */
 async function soleCheck(
   deps: ApiDependencies,

@@ -14,9 +14,10 @@ import { mustBeUsable } from "./site-credentials.ts";
 import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 
 /**
- * Gives a site the new address of its MAAS region, for example with another name or port, while the site's nodes are in service. The request must
- * contain the site's MAAS token, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a site changes only the address of
- * its MAAS region. After the move of a site, its running workflows continue, and its watcher continues to read MAAS events at the stored position.
+ * Gives a site the new address of its MAAS region, for example with another name or port, while the site's nodes are in service. A request to move a
+ * site to a new MAAS address must contain the site's MAAS token, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a
+ * site changes only the address of its MAAS region. After the move of a site to a new MAAS address, its running workflows continue, and the hub
+ * continues to read the MAAS events at the stored position.
  */
 const moveMaasSite = writeRoute({
   operationId: "moveMaasSite",
@@ -46,8 +47,8 @@ const moveMaasSite = writeRoute({
     // deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    // The site's version must be the version that `moveMaasSite` read before it tested the token. A new version of the site may mean that somebody
-    // has stored another MAAS token, which nobody has tested at the new address.
+    // `moveMaasSite` changes the site only if the site still has the version that `moveMaasSite` read before it tested the MAAS token. A new version
+    // of the site may mean that somebody has stored another MAAS token, which nobody has tested at the site's new address.
     const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
     if (site === null)
       throw new ApiError(

@@ -24,8 +24,8 @@ export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
 }
 
 /**
- * Refuses the address of a MAAS region if another site has the address in any spelling. `mustBeSoleAtAddress` reserves an address that it does not
- * refuse for the caller until the transaction ends. The argument `pointer` names the field of the request that contains the address.
+ * Refuses the address of a MAAS region if another site has the address in any spelling. If `mustBeSoleAtAddress` accepts an address, it reserves the
+ * address for the caller until the transaction ends. The argument `pointer` names the field of the request that contains the address.
  */
 export async function mustBeSoleAtAddress(
   tx: Tx,
@@ -65,9 +65,10 @@ function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): Api
 }
 
 /**
- * Finds the other sites whose MAAS region is the given site's region. Two sites with one address have one region. For a site with another address,
- * the hub searches the given site's region for the newest MAAS event that Muster read from the other site. Only the region in which a MAAS event
- * happened, or a copy of that region, can have the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot compare.
+ * Finds the other sites whose MAAS region is the given site's region. Two sites with the same MAAS address have the same region. For a site with
+ * another address, the hub searches the given site's region for the newest MAAS event that Muster read from the other site. Only the region in which
+ * a MAAS event happened, or a copy of that region, can have the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot
+ * compare.
  */
 export async function othersOfRegion(
   deps: ApiDependencies,

@@ -52,15 +52,15 @@ async function mustFind(db: Db | Tx, id: SshKeyId): Promise<SshKeyRow> {
   return row;
 }
 
-/** The audit names a key by its fingerprint, and never contains the key. */
+/** The audit log names an SSH key by its fingerprint, and never contains the key itself. */
 const auditOf = ({ id, name, tenant, fingerprint }: SshKeyRow, more: Readonly<Record<string, unknown>> = {}) => ({
   target: `ssh-keys/${id}`,
   details: { name, tenant, fingerprint, ...more },
 });
 
 /**
- * Refuses a second key of a tenant with one name or one fingerprint. The error names the tenant's first key with this name or fingerprint only to a
- * caller who may see that key.
+ * Returns the error for an SSH key whose name or fingerprint another key of the same tenant already has. The error for a repeated SSH key names the
+ * tenant's first key with the same name or fingerprint only to a caller who may see the first key.
  */
 async function taken(tx: Tx, { id, name, tenant }: SshKeyRow, field: "name" | "public_key", reach: Reach) {
   const errors = [{ pointer: `/${field}`, message: "is taken" }];

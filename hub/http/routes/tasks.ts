@@ -17,7 +17,10 @@ import { mustFindNode } from "./nodes.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
 const ofNode = "/api/v1/admin/nodes/{id}/tasks";
-/** An operator's task expires if no agent takes the task within `ORDER_DEADLINE_SECONDS`, because a late check, close or plan is useless. */
+/**
+ * A task that an operator orders (a check of the agent, a close of terminals, or a plan) expires if no agent takes it within
+ * `ORDER_DEADLINE_SECONDS`, because a late result is useless.
+ */
 const ORDER_DEADLINE_SECONDS = 300;
 
 const toTask = (task: TaskRow): z.input<typeof TaskView> => ({
@@ -35,7 +38,10 @@ const toTask = (task: TaskRow): z.input<typeof TaskView> => ({
   finished_at: task.finishedAt?.toISOString() ?? null,
 });
 
-/** The stored input of an operator's order. An operator's order of a plan contains no secret, so a field for a secret is null in the stored input. */
+/**
+ * The stored input of an operator's order. A task that an operator orders with `plan` only reports what the task would do, and contains no secret, so
+ * a field for a secret is null in the stored input.
+ */
 function inputOf(order: TaskCreate) {
   if (order.type === "node.heartbeat_check") return order.input;
   const secrets = order.type === "node.hw_sync_reseed" ? { machine_token: null } : {};

@@ -1,8 +1,8 @@
 import { Counter, Gauge, Histogram } from "prom-client";
 
 /**
- * The values that a label may have: a closed list, or at most `most` different texts. A metric with a free text as a label would grow with the fleet,
- * so every text above the limit of an `UpTo` label counts as `other`.
+ * The values that a label of a metric may have: a closed list, or at most `most` different texts. A metric with a free text as a label would grow
+ * with the fleet, so every text above the limit of an `UpTo` label counts as `other`.
  */
 export type LabelValues = readonly string[] | UpTo;
 export interface UpTo {
@@ -112,8 +112,8 @@ export function gauge<const L extends LabelSets>({
   const labelNames = Object.keys(labels);
   const metric = new Gauge({ name, help: `${help}${whose}`, labelNames, registers: [] });
   const bounded = withinLimits(labels);
-  // prom-client gives a gauge without labels the value 0 when it is made and at each reset. A value 0 that nobody has measured would look like a
-  // measured value.
+  // prom-client gives a gauge without labels the value 0 when it is made and at each reset. If nobody has measured the value of a gauge, a value 0
+  // would look like a measured one.
   const empty = (): void => {
     metric.reset();
     if (labelNames.length === 0) metric.remove();

@@ -3,9 +3,9 @@ import { gauge } from "../counted/family.ts";
 import { gaugeGroup } from "./group.ts";
 
 /**
- * Tokens that expire within `SOON_DAYS` are counted, so that somebody rotates them in time. A token that lives for `SOON_DAYS` or less is not
- * counted, because it would be counted during its whole life. The hub does not store when a token was rotated, so the life of a rotated token counts
- * from the end of its old secret.
+ * Tokens that expire within `SOON_DAYS` are counted, so that somebody rotates them in time. The gauge does not count a token that lives for
+ * `SOON_DAYS` or less, because it would count such a token during its whole life. The hub does not store when a token was rotated, so it counts the
+ * life of a rotated token from the time until which the old secret is valid.
  */
 const SOON_DAYS = 7;
 

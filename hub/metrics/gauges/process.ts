@@ -6,7 +6,10 @@ export interface ProcessFacts {
   readonly agents: () => number;
   readonly pool: () => { readonly connections: number; readonly idle: number; readonly waiting: number };
   readonly secretStoreUsable: () => boolean;
-  /** The number of ends of the audit chain that this hub has kept outside the database and that the chain no longer contains. */
+  /**
+   * The number of heads of the audit chain (entries that once were the newest) that this hub has stored outside the database and that the chain no
+   * longer contains.
+   */
   readonly auditHeadsLost: () => number;
   /** The times at which the certificates of this hub expire, or null for a certificate that the hub does not have. */
   readonly certificates: () => { readonly hub_ca: Date | null; readonly admin_listener: Date | null };

@@ -3,13 +3,16 @@ import { sql } from "../../db/orm.ts";
 import type { Db } from "../../db/tx.ts";
 import { OTHER, upTo } from "../counted/family.ts";
 
-/** The largest number of sites and of SKUs with a label value of their own. Every site or SKU above this number has the label value `other`. */
+/**
+ * The largest number of sites and of SKUs that have a label value of their own in the metrics. In the metrics, every site above `MOST_SITES` and
+ * every SKU above `MOST_SKUS` has the label value `other`.
+ */
 const MOST_SITES = 50;
 const MOST_SKUS = 50;
-/** The label value of an object that belongs to no site, such as a node of manual mode. */
+/** The metrics' label value for an object that belongs to no site, such as a node of manual mode. */
 const NO_SITE = "none";
 
-/** The `+ 2` leaves room for the label values `other` and `none`. */
+/** The site label in the metrics may have two values more than there are named sites: `other` and `none`. */
 export const siteLabel = upTo(MOST_SITES + 2);
 export const skuLabel = upTo(MOST_SKUS);
 
@@ -23,7 +26,7 @@ export const slugOf = (name: string): string =>
     .replace(/^-|-$/g, "")
     .slice(0, 40) || "site";
 
-/** The oldest sites keep their names, so that a new site never takes the label value of another site. */
+/** In the metrics, the oldest sites keep their label values, so that a new site never takes the label value of another site. */
 export function siteNames(sites: readonly { readonly id: string; readonly name: string }[]): SiteNames {
   const names = new Map<string, string>();
   const taken = new Set([OTHER, NO_SITE]);

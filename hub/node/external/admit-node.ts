@@ -27,8 +27,9 @@ export async function enrollExternalNode(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Brings a node into service whose host an external system has completed, as soon as the node's conditions let it take work. Neither the external
- * system nor an observed boot decides whether the node comes into service. The caller has not locked the node; a repeated call changes nothing.
+ * Brings the node of an external system into service as soon as the provisioning of its host is completed and the node's conditions let it take work.
+ * Only the node's conditions decide whether the node of an external system comes into service, and neither the external system nor an observed boot
+ * does. The caller of `admitExternalNode` has not locked the node; a repeated call changes nothing.
  */
 export async function admitExternalNode(tx: Tx, nodeId: NodeId): Promise<void> {
   const node = await lockNode(tx, nodeId);

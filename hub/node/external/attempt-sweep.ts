@@ -9,9 +9,9 @@ import { ATTEMPT_TABLE } from "./attempt-table.ts";
 import { moveAndTell } from "./move-attempt.ts";
 
 const EVERY_MS = 5_000;
-/** The largest number of nodes with a due attempt that one query returns. */
+/** The largest number of nodes that one query for due provisioning attempts returns. */
 const AT_ONCE = 100;
-/** The largest number of queries in one turn of the sweep; the next turn begins at the first node again. */
+/** The largest number of queries in one turn of the periodic check of provisioning attempts; the next turn begins at the first node again. */
 const MOST_STEPS = 50;
 
 export interface AttemptSweep {
@@ -21,9 +21,10 @@ export interface AttemptSweep {
 }
 
 /**
- * The sweep looks at each attempt on which the clock or the node's conditions may act, in a transaction of its own, so that the failure of one
- * attempt does not stop the others. The sweep ends each overdue wait of an attempt although no message arrives, and completes an attempt if the node
- * became ready by a report that did not complete the attempt itself. Returns the number of attempts that the sweep looked at.
+ * Checks each provisioning attempt whose time limit has passed or whose node may have become ready, each in a transaction of its own, so that the
+ * failure of one attempt does not stop the others. `sweepAttempts` ends each overdue wait of a provisioning attempt although no message arrives, and
+ * completes an attempt whose node became ready by a report that did not complete the attempt itself. Returns the number of checked provisioning
+ * attempts.
  */
 export async function sweepAttempts({ db, inTx, log }: AttemptSweep): Promise<number> {
   let looked = 0;
@@ -42,7 +43,10 @@ export async function sweepAttempts({ db, inTx, log }: AttemptSweep): Promise<nu
   return looked;
 }
 
-/** The sweep checks the node's readiness before the deadline, so that a node that became ready in time does not fail because the sweep came late. */
+/**
+ * `look` checks the node's readiness before the deadline of the provisioning attempt, so that a node that became ready in time does not fail because
+ * the check came late.
+ */
 async function look(tx: Tx, nodeId: NodeId): Promise<0 | 1> {
   const due = await lockDueAttempt(tx, nodeId);
   const node = due === null ? null : await lockNode(tx, nodeId);

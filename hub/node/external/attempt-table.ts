@@ -1,6 +1,6 @@
 import type { ExternalState } from "../../../shared/external-attempt.ts";
 
-/** What an external system, a person or the hub's clock says about an attempt. */
+/** The inputs of a provisioning attempt: a report by an external system or a person, a time limit that has passed, and the node's readiness. */
 export const ATTEMPT_INPUTS = [
   "progress",
   "complete",
@@ -11,13 +11,13 @@ export const ATTEMPT_INPUTS = [
   "ready",
 ] as const;
 export type AttemptInput = (typeof ATTEMPT_INPUTS)[number];
-/** The inputs to an attempt that come by a request; the hub itself finds the other inputs, such as a passed deadline. */
+/** The inputs of a provisioning attempt that come by a request; the hub itself finds the other inputs, such as a passed deadline. */
 export type AttemptReport = Extract<AttemptInput, "progress" | "complete" | "fail" | "abandon">;
 
 /**
- * The effect of an input on an attempt. `repeated` means that the input had its effect before, so a repeated request is no error. `ignored` means
- * that the input says nothing about an attempt in this state. Only an input that comes by a request can be `refused`, and `WHY_REFUSED` tells the
- * reason.
+ * The effect of an input, such as a report or a passed deadline, on a provisioning attempt. The effect `repeated` means that the provisioning attempt
+ * has had the same input before, so a repeated request is no error. The effect `ignored` means that the input says nothing about a provisioning
+ * attempt in its present state. Only an input that comes by a request can have the effect `refused`, and `WHY_REFUSED` tells the reason.
  */
 export type AttemptEffect =
   | { readonly kind: "moved"; readonly to: ExternalState }
@@ -40,9 +40,9 @@ const repeated: AttemptEffect = { kind: "repeated" };
 const ignored: AttemptEffect = { kind: "ignored" };
 
 /**
- * The whole state machine of an attempt. Two rules explain its rows. Until a newer attempt begins, a late completion counts: an external system that was
- * silent for too long may still have provisioned the host, and nothing may stay stuck because a message came late. No input of an external system
- * makes a host ready, because only the conditions of the node do.
+ * The whole state machine of an attempt. Two rules explain its rows. Until a newer provisioning attempt begins, a late report of completion counts:
+ * an external system that was silent for too long may still have provisioned the host, and nothing may stay stuck because a message came late. No
+ * input of an external system makes a node ready, because only the conditions of the node do.
  */
 export const ATTEMPT_TABLE: Readonly<Record<ExternalState, Readonly<Record<AttemptInput, AttemptEffect>>>> = {
   begun: {
@@ -128,22 +128,24 @@ export const ATTEMPT_TABLE: Readonly<Record<ExternalState, Readonly<Record<Attem
   },
 };
 
-/** Who sends a report: whether it is the system that holds the attempt, and whether a newer attempt has replaced the reported attempt. */
+/**
+ * Facts about the sender of a report about a provisioning attempt: whether the sender holds the attempt, and whether a newer attempt has replaced it.
+ */
 export interface Reporter {
   readonly isHolder: boolean;
-  /** True if the node has a newer attempt than the reported one. */
+  /** True if the node has a newer provisioning attempt than the one that the report is about. */
   readonly isSuperseded: boolean;
 }
 
 /**
- * `kept` means that the report is recorded and shown, and never applied. `foreign` means that the reporter does not hold the attempt, and so may not
- * send this kind of report.
+ * The effect `kept` means that the hub records and shows the report about a provisioning attempt, and never applies it. The effect `foreign` means
+ * that the sender of the report does not hold the provisioning attempt, and so may not send this kind of report.
  */
 export type ReportEffect = AttemptEffect | { readonly kind: "kept" } | { readonly kind: "foreign" };
 
 /**
- * Decides about a report. Only the holder of an attempt may report about it, but every operator may abandon it. A report about an attempt that a newer
- * one has replaced changes nothing, whatever it says.
+ * Decides about a report. Only the external system that holds a provisioning attempt may report about the attempt, but every operator may abandon it.
+ * A report about a provisioning attempt changes nothing if a newer attempt has replaced this attempt, whatever the report says.
  */
 export function effectOfReport(state: ExternalState, report: AttemptReport, by: Reporter): ReportEffect {
   if (!by.isHolder && report !== "abandon") return { kind: "foreign" };
@@ -151,15 +153,15 @@ export function effectOfReport(state: ExternalState, report: AttemptReport, by: 
   return ATTEMPT_TABLE[state][report];
 }
 
-/** The states in which an attempt holds its node, so that no other system begins one. */
+/** The states of a provisioning attempt in which the attempt holds its node, so that no other external system can begin one. */
 const HOLDING: ReadonlySet<ExternalState> = new Set(["begun", "in_progress", "verifying"]);
 export const holdsNode = (state: ExternalState): boolean => HOLDING.has(state);
 
-/** The states in which an external system must report before its lease runs out. */
+/** The states of a provisioning attempt in which the external system must report before the attempt's lease runs out. */
 const LEASED: ReadonlySet<ExternalState> = new Set(["begun", "in_progress"]);
 export const isLeased = (state: ExternalState): boolean => LEASED.has(state);
 
-/** What an operator does about an attempt in each state; null for a state in which an operator need do nothing. */
+/** What an operator does about a provisioning attempt in each state; null for a state in which an operator need do nothing. */
 export const NEXT_ACTION: Readonly<Record<ExternalState, string | null>> = {
   begun: null,
   in_progress: null,

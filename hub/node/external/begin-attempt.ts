@@ -27,8 +27,9 @@ export interface BeginRequest extends ExternalBegin {
 const MAY_BEGIN: ReadonlySet<Node["status"]> = new Set(["bootstrap_issued", "enrolling", "active", "offline"]);
 
 /**
- * Begins an attempt of an external system to provision a host, and creates the host's node if the hub knows none. The node gets a new generation, so no
- * report about an earlier provisioning counts any more. Throws ApiError with the reason, and writes nothing, while another system holds the node.
+ * Begins an attempt of an external system to provision a host, and creates the host's node if the hub knows none. A new provisioning attempt gives
+ * the node a new generation, so no report about an earlier provisioning of the host counts any more. `beginAttempt` throws ApiError with the reason,
+ * and writes nothing, while another system holds the node.
  */
 export async function beginAttempt(
   tx: Tx,
@@ -130,7 +131,7 @@ async function freeNode(tx: Tx, id: NodeId, request: BeginRequest): Promise<Node
   return id;
 }
 
-/** An attempt whose lease has run out no longer holds its node, even if no sweep has recorded that yet. */
+/** A provisioning attempt whose lease has run out no longer holds its node, even if the hub has not yet recorded that the lease has run out. */
 async function mustBeOver(
   tx: Tx,
   node: Node,

@@ -6,10 +6,16 @@ import type { OnboardingMode } from "../../../shared/onboarding-mode.ts";
 export const SAID = ["provisioning", "provisioned", "failed", "absent"] as const;
 export type Said = (typeof SAID)[number];
 
-/** What the hub knows about a host: null without a node, and `attempt` null for a node without an attempt. */
+/**
+ * What the hub knows about a host that an external system names: null if the hub has no node for the host, with `attempt` null if the node has no
+ * provisioning attempt.
+ */
 export type Known = { readonly mode: OnboardingMode; readonly attempt: ExternalState | null } | null;
 
-/** The findings that the hub may record as reports by itself, because the external system says them about its own attempt. */
+/**
+ * The findings of a comparison with an external system that the hub may record as reports by itself, because the external system says them about its
+ * own provisioning attempt.
+ */
 export const REPORT_OF_FINDING = {
   completion_unheard: "complete",
   failure_unheard: "fail",
@@ -19,8 +25,8 @@ const OPEN: ReadonlySet<ExternalState> = new Set(["begun", "in_progress", "lost"
 const PROVISIONED: ReadonlySet<ExternalState> = new Set(["verifying", "unverified", "completed"]);
 
 /**
- * Compares what an external system says about a host with what the hub knows. The comparison looks at the provisioning alone: whether the host is
- * ready is decided by its conditions.
+ * Compares what an external system says about a host with what the hub knows. `compareHost` compares only the provisioning: the node's conditions
+ * decide whether the host is ready.
  */
 export function compareHost(said: Said, known: Known): ExternalFinding {
   if (known === null) return said === "absent" ? "agrees" : "unknown_to_hub";

@@ -2,9 +2,10 @@ import type { ExternalAttemptRow } from "../../db/schema/index.ts";
 import { ATTEMPT_TABLE } from "./attempt-table.ts";
 
 /**
- * Says why a signal without a generation may be about the system that the host had before the attempt; null if it may count. Until the external system
- * reports the completion, the former system may still run and answer. A signal that arrived before the attempt, and waited for the node, is about the
- * former system too, unless the host was adopted as it is.
+ * Says why a readiness signal without a generation may be about the operating system that the host had before the provisioning attempt; null if the
+ * signal may count. Until the external system reports that the provisioning is completed, the host's former operating system may still run and
+ * report. A readiness signal that arrived before the provisioning attempt, and waited until the node existed, is about the host's former operating
+ * system, unless the host was adopted as it is.
  */
 export function toldFormer(
   { state, number, generation, adopted, begunAt }: ExternalAttemptRow,

@@ -46,7 +46,8 @@ export async function moveAndTell(
   owner: string,
 ): Promise<ExternalAttemptRow> {
   const now = await moveAttempt(tx, attempt.id, { from: attempt.state, ...move });
-  // Every change of an attempt needs the lock of the node's row, which the caller holds, so the attempt still has the state that the caller has read.
+  // Every change of a provisioning attempt needs the lock of the node's row, which the caller holds, so the attempt still has the state that the
+  // caller has read.
   if (now === null) throw new Error(`attempt ${attempt.id} is not ${attempt.state} any more`);
   if (now.state !== attempt.state) await tellAttempt(tx, now, node, owner);
   return now;

@@ -16,9 +16,9 @@ interface Compared {
 }
 
 /**
- * Compares the hosts of an external system with the nodes that the hub knows, host by host. With `apply`, the hub records a completion or failure
- * that it has not heard of, if the caller holds the attempt. Nothing else changes. Only an inventory that is `whole` says something about hosts that
- * the inventory does not name.
+ * Compares the hosts of an external system with the nodes that the hub knows, host by host. With `apply`, the hub records a completion or failure of
+ * a provisioning attempt that it has not heard of, if the caller holds the attempt. Nothing else changes. A list of hosts from an external system
+ * says something about a host that it does not name only if the list is marked as `whole`.
  */
 export async function reconcileInventory(
   tx: Tx,

@@ -24,7 +24,7 @@ export interface Reported {
   readonly detail: string;
 }
 
-/** Takes a report about an attempt. Throws ApiError and writes nothing if the report is refused. */
+/** Takes a report about an attempt. Throws ApiError and writes nothing if the hub refuses the report about a provisioning attempt. */
 export async function reportAttempt(
   tx: Tx,
   id: ExternalAttemptId,
@@ -100,7 +100,10 @@ async function apply(
   }
 }
 
-/** A host whose provisioning is completed need not enroll: its node waits for its conditions, whoever reports them. */
+/**
+ * If an external system has completed the provisioning of a host, the host need not enroll: its node becomes ready when its conditions are reported,
+ * by whatever sender.
+ */
 async function complete(
   tx: Tx,
   attempt: ExternalAttemptRow,

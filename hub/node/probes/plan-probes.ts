@@ -12,7 +12,7 @@ import type { InTx, Tx } from "../../db/tx.ts";
 
 /** The largest number of probes that one transaction begins or ends. */
 const AT_ONCE = 1_000;
-/** The largest number of transactions in one turn of the planning; the next turn makes the remaining changes. */
+/** The largest number of transactions in one call of `planProbes`, which begins and ends probes; the next call makes the remaining changes. */
 const MOST_STEPS = 20;
 /** The first probes of a changed profile are spread over this time, so that they neither start all at one moment nor come late. */
 const SPREAD_SECONDS = 5;
@@ -30,8 +30,8 @@ const ANEW = {
 
 /**
  * Compares the probes that the hubs make with the probes that the profiles list for the nodes in service, and begins or ends probes until both agree.
- * Many parts of the hub change a profile, or a node's profile, generation or status, so a comparison finds every change, and no part of the hub can
- * forget one. Returns the number of changes.
+ * Many parts of the hub change a profile, or a node's profile, generation or status, and need not tell `planProbes`, because its periodic comparison
+ * finds every change. Returns the number of changes.
  */
 export async function planProbes(inTx: InTx, atOnce = AT_ONCE): Promise<number> {
   await inTx(bringForward);

@@ -19,8 +19,8 @@ export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
 
 /**
- * The error codes by which DNS says that a name does not exist or has no address. Every other error code is a fault of DNS, which says nothing about
- * the host.
+ * The error codes by which DNS says that a name does not exist or has no address. Every other error code of a DNS query is a fault of DNS, which says
+ * nothing about the host.
  */
 const NO_SUCH = new Set(["ENOTFOUND", "ENODATA", "EBADNAME"]);
 

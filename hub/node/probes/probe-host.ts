@@ -5,7 +5,7 @@ import type { Probe } from "../../../shared/probes.ts";
 import { addressOf, codeOf, type ProbeNetwork } from "./probe-address.ts";
 import type { ProbeFailure, ProbeOutcome } from "./probe-verdict.ts";
 
-/** RFC 4253 allows a banner of at most 255 bytes, and other lines before it. */
+/** RFC 4253 allows an SSH banner of at most 255 bytes, and other lines before the banner. */
 const BANNER_BYTES = 255;
 const BEFORE_BANNER_BYTES = 8 * 1024;
 const SHOWN_BANNER = 60;
@@ -161,7 +161,7 @@ function askHttp(probe: HttpProbe, name: string, reach: Reach): Promise<ProbeOut
       response.on("error", () => undefined).destroy();
       resolve(told(response.statusCode));
     });
-    // Without this listener, Node.js closes the connection at a status 101 and tells nobody.
+    // Without a listener for `upgrade`, Node.js closes the connection at the HTTP status 101, and the probe learns nothing of it.
     request.once("upgrade", ({ statusCode }, socket) => {
       socket.destroy();
       resolve(told(statusCode));
@@ -178,7 +178,7 @@ function askHttp(probe: HttpProbe, name: string, reach: Reach): Promise<ProbeOut
   });
 }
 
-/** Errors of the hub's own machine, which say nothing about the host. */
+/** Error codes of the hub's own machine, which say nothing about the probed host. */
 const OF_THE_HUB = new Set([
   "EMFILE",
   "ENFILE",

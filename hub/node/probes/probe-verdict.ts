@@ -1,7 +1,7 @@
 import type { Probe } from "../../../shared/probes.ts";
 import type { ConditionStatus } from "../../../shared/readiness.ts";
 
-/** How a host can fail a probe. Each name of a failure is also the reason of the condition that the node gets. */
+/** How a host can fail a probe. Each name of a probe failure is also the reason of the condition that the node gets. */
 export type ProbeFailure =
   | "Refused"
   | "TimedOut"
@@ -17,9 +17,9 @@ export type ProbeFailure =
 export type ProbeOutcome =
   | { readonly kind: "passed"; readonly saw: string }
   | { readonly kind: "failed"; readonly reason: ProbeFailure; readonly saw: string }
-  /** Nothing can be known about the host, because there is no address that the hub may connect to. */
+  /** A probe can find out nothing about the host, because there is no address that the hub may connect to. */
   | { readonly kind: "unknown"; readonly reason: "NoAddress" | "AddressRefused"; readonly saw: string }
-  /** The hub itself could not make the probe, which says nothing about the host. */
+  /** The hub itself could not make the probe, so nothing is known about the host. */
   | { readonly kind: "not_tried"; readonly saw: string };
 export type ProbeResult = Exclude<ProbeOutcome, { readonly kind: "not_tried" }>;
 
@@ -30,12 +30,12 @@ export interface Counted {
   readonly failures: number;
 }
 
-/** The count of a probe that has no result yet, or whose earlier results no longer count. */
+/** The counts of successes and failures for a probe that has no result yet, or whose earlier results no longer count. */
 export const UNCOUNTED: Counted = { status: "Unknown", successes: 0, failures: 0 };
 
 /**
- * Counts a result. The status changes only after as many results in a row as the probe asks for, so before enough results a new probe is Unknown. For
- * a host without an address that the hub may probe, the status becomes Unknown at once.
+ * Counts a result. The status of a probe changes only after as many equal results in a row as the probe asks for, so before enough results a new
+ * probe is Unknown. For a host without an address that the hub may probe, the status becomes Unknown at once.
  */
 export function countResult(
   before: Counted,

@@ -21,15 +21,15 @@ const WRITTEN_AT_ONCE = 50;
 export interface ProberOptions {
   readonly inTx: InTx;
   readonly log: Log;
-  /** How the hub finds hosts' addresses and which of them it may probe; the default is `HUB_NETWORK`, and tests give another. */
+  /** How the hub finds hosts' addresses and which of them it may probe; the default is `HUB_NETWORK`, and tests replace it. */
   readonly network?: ProbeNetwork;
   readonly mostAtOnce?: number;
 }
 
 /**
- * Probes the hosts of the nodes whose profiles list probes. Any number of hubs share the work: each claims probes that are due and no other hub has
- * claimed. No transaction is open while a probe runs. The hub writes results of probes in batches: each batch has the results that arrived while the
- * batch before was committed.
+ * Probes the hosts of the nodes whose profiles list probes. Any number of hubs share the work of probing: each hub claims probes that are due and
+ * that no other hub has claimed. No database transaction is open while a probe runs. The hub writes results of probes in batches: each batch has the
+ * results that arrived while the batch before was committed.
  */
 export function startProber(options: ProberOptions): { close(): Promise<void> } {
   const { inTx, log, network = HUB_NETWORK, mostAtOnce = MOST_AT_ONCE } = options;

@@ -66,9 +66,9 @@ async function oneByOne(
 }
 
 /**
- * The result of a probe is dropped if the node's generation or address has changed since the claim, or if the probe was claimed again, changed or
- * ended, because the result would be about another system. If the last result of a probe no longer counts, nobody knows what the host has done since,
- * so the count of results begins anew.
+ * The hub drops the result of a probe if, since the hub claimed the probe, the node's generation or address has changed, or the probe was claimed
+ * again, changed or ended, because the result would be about another system. If the last result of a probe no longer counts, nobody knows what the
+ * host has done since, so the count of results begins anew.
  */
 async function writeResults(tx: Tx, made: readonly MadeProbe[]): Promise<Recorded> {
   const nodes = await lockProbedNodes(tx, [...new Set(made.map(({ claimed }) => claimed.nodeId))]);
@@ -94,7 +94,7 @@ async function writeResults(tx: Tx, made: readonly MadeProbe[]): Promise<Recorde
   return { counting, mayBeReady };
 }
 
-/** Every hub writes results in the same order of nodes and probes, so that two hubs cannot deadlock. */
+/** Every hub writes probe results in the order of nodes and probe names, so that two hubs cannot deadlock. */
 const byNodeAndName = (a: MadeProbe, b: MadeProbe): number => {
   const [left, right] = [a, b].map(({ claimed }) => `${claimed.nodeId} ${claimed.probe.name}`) as [string, string];
   return left < right ? -1 : 1;

@@ -17,8 +17,8 @@ import { callerKey, HOW_TO_BE_KNOWN, identitiesOf, mayBeAnybody } from "./identi
 import { HUB, moveApproval, tellApproval } from "./move-approval.ts";
 
 /**
- * The largest numbers of open approvals at one site: of one requester with all their tokens, and of all requesters together. These limits keep a
- * requester or a site from using up the approvals of others; each open approval expires after some hours.
+ * The largest numbers of open approvals at one site: of one requester with all their tokens, and of all requesters together. The limits in
+ * `MOST_OPEN` keep a requester or a site from using up the approvals of others; each open approval expires after some hours.
  */
 export const MOST_OPEN = { requester: 50, site: 500 } as const;
 
@@ -40,7 +40,7 @@ export interface Asked {
   readonly does: string;
 }
 
-/** A request that may need an approval. The request holds no secret, so its body may be stored and shown. */
+/** A request that may need an approval. A request that may need an approval holds no secret, so the hub may store and show its body. */
 export interface ApprovableRequest {
   readonly operation: string;
   readonly neededRight: Right;
@@ -50,8 +50,9 @@ export interface ApprovableRequest {
 }
 
 /**
- * The hash by which the hub recognizes a repetition of a request that needs an approval. The parsed body contains the default values, so a request
- * that leaves out a default has the same hash. The order of the ids of the request's objects does not change the hash of the request.
+ * The hash by which the hub recognizes a repetition of a request that needs an approval. The hash of a request covers its parsed body, which contains
+ * the default values, so a request that leaves out a default has the same hash as one that names it. The order of the ids of the request's objects
+ * does not change the hash of the request.
  */
 export const requestHash = ({ operation, params, body, fixed }: ApprovableRequest): string =>
   sha256Hex(canonicalJson([operation, params, body, ...(fixed === null ? [] : [fixed.of, fixed.ids.toSorted()])]));

@@ -26,9 +26,10 @@ export const ENDS_SERVICE: Readonly<Record<DecommissionMode, boolean>> = {
 const cleansDisks = (storage: "none" | "local" | "weka" | "all"): boolean => storage === "local" || storage === "all";
 
 /**
- * When each mode of a decommission destroys the data on the disks of the node's host. `by_option`: if the request includes the cleaning of local
- * storage; Weka mounts hold no data on the host. `while_held`: if the hub has not released the machine in MAAS before the request. After a remove, no
- * profile asks for a second person before the disks of the node's host are erased, so the remove itself needs the second person.
+ * When each mode of a decommission destroys the data on the disks of the node's host. With `by_option`, a decommission destroys the data on the
+ * host's disks if the request includes the cleaning of local storage; Weka mounts hold no data on the host. With `while_held`, a decommission counts
+ * as destroying the data on the host's disks if the hub has not released the machine in MAAS before the request. After a decommission of the mode
+ * `remove`, no profile asks for a second person before the disks of the node's host are erased, so the remove itself needs the second person.
  */
 const LOSES_DISKS: Readonly<Record<DecommissionMode, "never" | "by_option" | "while_held" | "always">> = {
   drain: "never",
@@ -91,7 +92,7 @@ export function someOf(names: readonly string[]): string {
   return names.length <= MOST_NAMES ? told : `${told} and ${names.length - MOST_NAMES} more`;
 }
 
-/** Says in words what the request does to the named nodes, with every option of the request. */
+/** Says in words what a request for a decommission does to the named nodes, with every option of the request. */
 export function wordsOf({ mode, reason, ...options }: DecommissionAsked, nodes: string): string {
   const told = Object.entries(options).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
   return `${WORDS[mode]} ${nodes} (${[mode, ...told].join(", ")}). Reason: ${reason}`;

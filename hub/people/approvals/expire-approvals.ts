@@ -7,7 +7,10 @@ import { HUB, moveApproval } from "./move-approval.ts";
 const EVERY_MS = 60_000;
 const AT_ONCE = 100;
 
-/** Tells by events which approvals have expired. An approval counts as expired as soon as its time is over, even before this sweep. */
+/**
+ * Tells by events which approvals have expired. An approval counts as expired as soon as its time is over, even before `expireApprovals` has recorded
+ * it.
+ */
 export const expireApprovals = (inTx: InTx): Promise<number> =>
   inTx(async (tx) => {
     const past = await lockPastApprovals(tx, AT_ONCE);

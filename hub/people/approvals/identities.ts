@@ -39,8 +39,8 @@ export const identitiesOf = (db: Db | Tx, caller: Caller): Promise<readonly stri
   identitiesOfKey(db, callerKey(caller));
 
 /**
- * True if the hub cannot say which people the identities name. A token or a machine is no person: the first admin token, the tokens of older hubs and
- * the machines of the identity provider are known by their ids only, and any person may hold their secrets.
+ * True if the hub cannot say which people are behind a caller's identities. A token or a machine is no person: the first admin token, the tokens of
+ * older hubs and the machines of the identity provider are known by their ids only, and any person may hold their secrets.
  */
 export const mayBeAnybody = (identities: readonly string[]): boolean =>
   identities.length === 0 || identities.some((one) => !one.startsWith(PERSON));
@@ -49,13 +49,13 @@ export const mayBeAnybody = (identities: readonly string[]): boolean =>
 export const HOW_TO_BE_KNOWN =
   "The first admin token, a token of an older version, a machine's access token, and each token that one of them has created may be in the hands of anybody. Sign in as a person, or use a token that a person who had signed in has created.";
 
-/** True if both sets of identities may include the same person. */
+/** True if the two given sets of identities may include the same person. */
 export const mayBeOne = (some: readonly string[], others: readonly string[]): boolean =>
   mayBeAnybody(some) || mayBeAnybody(others) || some.some((one) => others.includes(one));
 
 /**
- * Everybody who may be the requester: who knew the requester's token when the request came, and who knows it now. A person who rotates the
- * requester's token after the request can send the request with the new secret, and so counts as the requester too.
+ * Everybody who may be the requester of an approval: who knew the requester's token when the request came, and who knows the token now. A person who
+ * rotates the requester's token after the request can send the request with the new secret, and so counts as the requester too.
  */
 export async function requesterIdentities(
   db: Db | Tx,

@@ -56,7 +56,7 @@ export async function tellApproval(tx: Tx, row: ApprovalRow, state: ApprovalStat
   await recordAudit(tx, { ...entry, action: EVENT_OF[state], details: { ...details, because: row.because } });
 }
 
-/** What can be done about an approval in each state, for a person who asked for a change that this state does not allow. */
+/** For each state of an approval, the next step that the hub names to a person who asked for a change which this state does not allow. */
 const NEXT: Readonly<Record<ApprovalState, string>> = {
   pending: "Another person has to approve it first (grant-approval).",
   approved: "Its requester sends the request again and names the approval.",

@@ -3,9 +3,10 @@ import type { ProfileCreate } from "../../../shared/api/profiles.ts";
 import { canonicalJson } from "../../../shared/json.ts";
 
 /**
- * What a field of a profile decides. `scripts`: the field decides which code runs on hosts, or which system is installed on them. `disks`: the field
- * decides which disks and folders of a host are formatted or emptied; the entries `scripts` and `erase` of `second_person` both protect it. `rule`:
- * the field `second_person`, which lists what needs a second person. `plain`: everything else.
+ * What a field of a profile decides. `scripts` marks a profile field that decides which code runs on hosts, or which system is installed on them.
+ * `disks` marks a profile field that decides which disks and folders of a host are formatted or emptied; the entries `scripts` and `erase` of
+ * `second_person` both protect such a field. `rule` marks the profile field `second_person`, which lists what needs a second person. `plain`:
+ * everything else.
  */
 export const PROFILE_FIELDS: Readonly<Record<keyof ProfileCreate, "scripts" | "disks" | "rule" | "plain">> = {
   name: "plain",
@@ -109,8 +110,8 @@ export function changeAsks(before: ProfileCreate, patch: Fields): ProfileAsks {
 }
 
 /**
- * Judges a new profile by its own `second_person` and by those of the site's other profiles, because hosts with the new profile would run scripts, or
- * be erased, that no second person has seen. `defaults` is the profile that a request makes if it names no field.
+ * Judges a new profile by its own `second_person` and by those of the site's other profiles, because no second person has seen which scripts would
+ * run, and which disks would be erased, on hosts with the new profile. `defaults` is the profile that a request creates if it names no field.
  */
 export function creationAsks(created: ProfileCreate, others: readonly Rules[], defaults: Fields): ProfileAsks {
   const asked = [{ profile: created.name, secondPerson: created.second_person }, ...others];
@@ -125,7 +126,7 @@ export function creationAsks(created: ProfileCreate, others: readonly Rules[], d
   return { because, changes: [...fields, ...(lacks ? ["second_person"] : [])] };
 }
 
-/** Joins the reasons for a second person of a request that makes two changes of a profile. */
+/** Joins the reasons for a second person of two changes of a profile that one request makes. */
 export function bothAsk(one: ProfileAsks, other: ProfileAsks): ProfileAsks {
   const isNew = ({ entry, profile }: Because[number]): boolean =>
     !one.because.some((known) => known.entry === entry && known.profile === profile);
@@ -135,6 +136,9 @@ export function bothAsk(one: ProfileAsks, other: ProfileAsks): ProfileAsks {
   };
 }
 
-/** Returns the entries of `second_person` that no longer protect hosts if their profile changes from `from` to `to`. */
+/**
+ * Returns the entries of `second_person` that the profile `from` has and the profile `to` lacks, which no longer protect hosts that change from
+ * `from` to `to`.
+ */
 export const moveAsks = (from: Rules, to: Rules): Because =>
   lackOf(from.secondPerson, to.secondPerson).map((entry) => ({ entry, profile: from.profile }));

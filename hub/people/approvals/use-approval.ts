@@ -25,8 +25,8 @@ import {
 import { moveApproval } from "./move-approval.ts";
 
 /**
- * Uses an approval in the transaction of the approved request. The lock of the approval's row makes sure that only one request uses the approval,
- * even if two hubs try at once. Throws `approval_unusable` if the approval is not one of this request, or does not count any more.
+ * Marks an approval as used, in the same transaction as the approved request. The lock of the approval's row makes sure that only one request uses
+ * the approval, even if two hubs try at once. Throws `approval_unusable` if the approval was not given for the present request, or no longer counts.
  */
 export async function useApproval(
   tx: Tx,
@@ -36,7 +36,7 @@ export async function useApproval(
 ): Promise<ApprovalId> {
   const parsed = Id.safeParse(named);
   const approval = parsed.success ? await lockApproval(tx, parsed.data) : null;
-  // The answer is the same for an approval of somebody else and for one that does not exist, so that nobody learns which ids exist.
+  // An approval that somebody else requested gets the same error as one that does not exist, so that nobody learns which approval ids exist.
   if (approval === null || approval.requester !== callerKey(actor))
     throw unusable(named, "You have asked for no such approval. Send the request without the header to ask for one.");
   if (approval.requestSha256 !== requestHash(request)) throw unusable(named, otherRequest(approval, request));
@@ -71,7 +71,7 @@ function otherRequest(approval: FoundApproval, { operation, params, body, fixed 
     : `It is for another request: ${approval.does} Send that request unchanged, or send this one without the header to ask for its own approval.`;
 }
 
-/** Says why the second person does not count any more; null if the second person could approve the request now. */
+/** Says why the approver no longer counts as the second person of an approval; null if the approver could approve the request now. */
 async function faultOf(tx: Tx, approval: FoundApproval, signIn: SignIn): Promise<string | null> {
   const approver = await identitiesOfKey(tx, approval.approver ?? "");
   const requester = await requesterIdentities(tx, approval);
@@ -92,10 +92,10 @@ async function faultOf(tx: Tx, approval: FoundApproval, signIn: SignIn): Promise
 type Holder = Reach & { readonly role: ApiRole };
 
 /**
- * What the second person may do now: a token has its present rights, and a person has the rights that the present rules of roles give. The hub takes
- * the person's claims from the person's newest open session in the console. Without an open session, the hub takes the claims from the approver's
- * access token while the token is valid. If the hub has no claims of the second person, it does not know the person's rights, and the approval does
- * not count.
+ * What the approver, the second person of an approval, may do now: a token has its present rights, and a person has the rights that the present role
+ * rules give. The hub takes the approver's identity claims from the approver's newest open session in the console. Without an open session of the
+ * approver, the hub takes the identity claims from the approver's access token while the token is valid. If the hub has no identity claims of the
+ * approver, it does not know the approver's rights, and the approval does not count.
  */
 async function holderNow(tx: Tx, approval: FoundApproval, { oidc }: SignIn): Promise<Holder | "unknown" | null> {
   const { kind, id } = keyParts(approval.approver ?? "");

@@ -16,13 +16,14 @@ import type { DecommissionContext, DecommissionState } from "./decommission-cont
 export interface AgentWork<T extends TaskType> {
   readonly type: T;
   /**
-   * The type of the task that reverses a task of the type `type`, as `node.undrain` reverses `node.drain`; null if no such type exists. While the
-   * operation's newest task is of the type `undoneBy`, the operation has no current task of the type `type`.
+   * The type of the task that reverses a task of the type `type`, as `node.undrain` reverses `node.drain`; null if no such type exists. If the
+   * operation's newest task is of the reversing type `undoneBy`, its earlier task of the type `type` no longer counts as the current task.
    */
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext, tx: Tx): TaskInput<T> | Promise<TaskInput<T>>;
   /**
-   * The seconds that a connected agent may take for the stage's task. A task's deadline adds the operator's `agent_wait_seconds` to `workSeconds`.
+   * The seconds that a connected agent may take for the stage's task. A task's deadline is the sum of `workSeconds` and the operator's
+   * `agent_wait_seconds`.
    */
   workSeconds(context: DecommissionContext): number;
   /** False if the task no longer fits the operator's request, e.g. after the operator gave `force`; the stage then replaces the task. */
@@ -31,7 +32,7 @@ export interface AgentWork<T extends TaskType> {
   waitsFor(context: DecommissionContext, task: Task): string;
 }
 
-/** An agent task of a stage that makes the task's input only when the stage queues the task. */
+/** The description of a stage's agent task without the function `input`, for a stage that makes the task's input only when it queues the task. */
 export type WatchedWork<T extends TaskType> = Omit<AgentWork<T>, "input">;
 
 const LOOK_AGAIN_SECONDS = 15;
@@ -149,15 +150,15 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
 export const taskSeconds = <T extends TaskType>(context: DecommissionContext, work: WatchedWork<T>): number =>
   context.input.agent_wait_seconds + work.workSeconds(context);
 
-/** A stage waits longer than its task's deadline by `AFTER_DEADLINE_SECONDS`, so that the stage reports the expired task with evidence. */
+/** A stage waits for its task until `AFTER_DEADLINE_SECONDS` after the task's deadline, so that the stage reports the expired task with evidence. */
 const AFTER_DEADLINE_SECONDS = 60;
 
 export const stageSeconds = (context: DecommissionContext, ...works: readonly WatchedWork<TaskType>[]): number =>
   works.reduce((sum, work) => sum + taskSeconds(context, work), AFTER_DEADLINE_SECONDS);
 
 /**
- * Queues the operation's next task for the agent in one transaction with the writes of `before`. The workflow's fence prevents two hubs from both
- * queueing the next task of an operation.
+ * Queues the operation's next task for the agent, in one transaction with the database writes that `before` makes. The workflow's fencing number
+ * prevents two hubs from both queueing the next task of an operation.
  */
 export async function startWork<T extends TaskType>(
   context: DecommissionContext,

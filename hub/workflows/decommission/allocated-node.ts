@@ -51,7 +51,10 @@ export async function mustNotTakeFromTenant(
   );
 }
 
-/** A reinstall takes nothing from the tenant: it is for the tenant who has the node, and whose account exists. */
+/**
+ * Refuses a reinstall unless the named allocation of the node is active, because a reinstall gives the node back to its tenant, whose account already
+ * exists.
+ */
 function mustBeForTenant(node: Node, id: AllocationId | undefined, allocation: AllocationRow | null): void {
   if (allocation !== null && allocation.id === id && allocation.status === "active") return;
   throw new ApiError(
@@ -89,7 +92,7 @@ async function mustCleanEnough(tx: Tx, node: Node, wanted: Wanted, allocation: A
   );
 }
 
-/** Makes the operation the turnover of the node's `ending` allocation, in place of a cancelled turnover. */
+/** Records the operation as the cleaning of the node's `ending` allocation, in place of a cancelled cleaning. */
 export async function adoptEnding(tx: Tx, allocation: AllocationRow | null, id: WorkflowId): Promise<void> {
   if (allocation?.status !== "ending") return;
   await setTurnover(tx, allocation.id, { decommissionId: id, endForced: allocation.endForced });

@@ -47,8 +47,8 @@ async function chosenLogin(context: DecommissionContext, host: KnownHost, row: S
 }
 
 /**
- * Chooses the secrets that a full decommission removes: the user-data of the host's first boot, and BMC logins for this host alone. The list of
- * chosen secrets also contains each BMC login that only looks like the host's, with the reason to keep the login.
+ * Chooses the secrets that a full decommission removes: the user-data of the host's first boot, and BMC logins for this host alone. The result of
+ * `choose` contains each BMC login that only looks like a login for this host, with the reason why the hub keeps it.
  */
 export async function choose(context: DecommissionContext, machine: MaasMachine | null): Promise<ChosenSecret[]> {
   const { siteId } = machineOf(context);

@@ -73,7 +73,7 @@ export function cleaningStage<Name extends DecommissionStage, T extends TaskType
   };
 }
 
-/** True if a full decommission finds that MAAS released the host's system before, or that the node was removed. */
+/** True if the decommission is a full one, and MAAS has already released the host's system or the node was removed. */
 export async function isSystemGone({ decommission, node, services }: DecommissionContext): Promise<boolean> {
   if (decommission.mode !== "full_decommission") return false;
   if (node.status === "removing" || node.status === "deleted") return true;
@@ -84,8 +84,8 @@ export async function isSystemGone({ decommission, node, services }: Decommissio
 const GRACE_SECONDS = 300;
 
 /**
- * Only a full decommission continues without the node's agent, because its host takes no tenant any more. An operator's `force` holds for an agent
- * that is gone, but not for an agent that reconnects or still works on the stage's task.
+ * Only a full decommission continues without the node's agent, because its host takes no tenant any more. An operator's `force` lets the decommission
+ * continue without an agent that is gone, but not without one that reconnects or still works on the stage's task.
  */
 export async function isForcedPast(context: DecommissionContext, task: Task | null): Promise<boolean> {
   const { decommission, node, services, now } = context;

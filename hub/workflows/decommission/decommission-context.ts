@@ -47,7 +47,10 @@ const GpuPowerCycle = z.object({
  */
 const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
-  /** The task that challenged the GPU memory, or the fill task if the kernel's driver cleared all memory and the hub sent no challenge. */
+  /**
+   * The task that asked the agent for the contents of the GPU memory (the challenge), or the fill task if the kernel's driver cleared all memory and
+   * the hub sent no challenge.
+   */
   challenge_task_id: TaskId,
   checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
   agent_version: z.string(),
@@ -59,8 +62,8 @@ export const DecommissionState = z.object({
   /** The agent's task whose failure a stage reported last; the stage's next attempt queues another task. */
   failed_task_id: TaskId.nullable().optional(),
   /**
-   * Tasks of the operation whose results are missing in the agent's journal. The turnover's next sanitization record lists a task whose result is
-   * missing in the agent's journal as unconfirmed.
+   * Tasks of the operation whose results are missing in the agent's journal. The next sanitization record lists a task whose result is missing in the
+   * agent's journal as unconfirmed.
    */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
   gpu_power_cycle: GpuPowerCycle.nullable().optional(),
@@ -69,7 +72,7 @@ export const DecommissionState = z.object({
   /** How many power cycles for GPUs the operation has had since a person last continued the operation. */
   gpu_power_cycles: z.number().nullable().optional(),
   gpu_memory: GpuMemoryCheck.nullable().optional(),
-  /** How often the hub rewrote the turnover's sanitization record since a person last continued the operation. */
+  /** How often the hub rewrote the cleaning's sanitization record since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
   /** The time when a reimage saw its new system deployed. An agent's task from before `deployed_at` ran on the host's earlier system. */
   deployed_at: z.string().nullable().optional(),

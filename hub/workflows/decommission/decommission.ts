@@ -152,10 +152,10 @@ export const decommissionHooks = (mode: DecommissionMode) =>
   }) satisfies WorkflowHooks;
 
 /**
- * After a decommission that did not complete, gives the node a status for which somebody is responsible (decision N3). After a failed drain the node
- * stays `draining`, and an operator can resume or cancel the drain. After a failed remove the node is `retired` again (lifecycle 5.8). If the hub has
- * accepted the agent's result of the uninstall, an operator can only resume the failed remove. A cancelled decommission restores the node's status,
- * even if the cancel came before any stage could compensate.
+ * Gives the node of a decommission that did not complete a status in which somebody is responsible for the node (decision N3). After a failed drain
+ * the node stays `draining`, and an operator can resume or cancel the drain. After a failed remove the node is `retired` again (lifecycle 5.8). If
+ * the hub has accepted the agent's report of its own uninstall, an operator can only resume the failed decommission of the mode `remove`. A cancelled
+ * decommission restores the node's status, even if the cancel came before any stage could compensate.
  */
 async function settleNode(
   tx: Tx,
@@ -219,7 +219,8 @@ async function hasLostTenant(tx: Tx, nodeId: NodeId): Promise<boolean> {
 
 /**
  * If the agent began to clean the host before a full decommission was cancelled, the hub quarantines a node that is in service. After the cancel of a
- * full decommission, a sweep begins a turnover of the node, because the tenant's use of the node is over.
+ * full decommission, the hub's periodic work on allocations begins the cleaning of the node between tenants, because the tenant's use of the node is
+ * over.
  */
 async function leaveFull(tx: Tx, { id, kind }: WorkflowRow, nodeId: NodeId): Promise<void> {
   if (await hasTaskOf(tx, { nodeId, workflowId: id }, CLEANING_TASKS))

@@ -26,16 +26,17 @@ export interface DiskFinding {
 export interface DiskCheck {
   readonly findings: readonly DiskFinding[];
   /**
-   * The serial numbers that the host shows now and did not show before the release. The list `added` is empty if the hub knows no disk from before
-   * the release.
+   * The serial numbers that the host shows now and did not show before the release. The list `added` of the serial numbers of new disks is empty if
+   * the hub knows no disk of the host from before the release.
    */
   readonly added: readonly string[];
   readonly samples: readonly DiskSampleOf[];
   /** The number of blocks that the hub has compared with their content before the release. */
   readonly compared: number;
   /**
-   * The number of disks on which each sampled block holds only one byte, as a secure erase promises. The number `blank` is 0 if the new system read
-   * anything else on one of the disks, and after an erase that is not a secure one, because a quick erase promises nothing about random blocks.
+   * The number of disks on which each sampled block holds only one byte, as a secure erase promises. `blank`, the number of disks whose sampled
+   * blocks are all blank, is 0 if the new system read any other content on one of the disks, and after any erase but a secure one, because a quick
+   * erase promises nothing about random blocks.
    */
   readonly blank: number;
   readonly read: number;
@@ -54,8 +55,8 @@ export function mustChange(erase: Erase, block: number, bytes: number): boolean 
 
 /**
  * Compares the disks that the new system's agent reports with the disks that the earlier system's agent reported. A disk block with the same content
- * as before the release shows that the erase did not reach this block. Other content shows nothing by itself, because a disk may return zeros, one
- * byte or noise after an erase.
+ * as before the release shows that the erase did not reach this block. A disk block with other content than before the release proves nothing by
+ * itself, because a disk may return zeros, one byte or noise after an erase.
  */
 export function compareDisks(
   erase: Erase,
@@ -87,9 +88,9 @@ function blankDisks(disks: readonly SampledDisk[]): number {
 }
 
 /**
- * Returns what the sanitization record says about the compared disk blocks. A tenant with the rights of root could have made the earlier system
- * report any content, so that every block seems to have changed. After a tenant with the rights of root, only what the newly deployed system has read
- * itself counts as evidence of the erase.
+ * Returns what the sanitization record says about the compared disk blocks. A tenant with root rights could have made the earlier system report false
+ * block contents, so that every disk block seems changed by the erase. If the tenant had root rights, only what the newly deployed system has read
+ * itself counts as evidence of the disk erase.
  */
 export function comparedBlocks(
   { compared, blank }: DiskCheck,
@@ -194,7 +195,7 @@ export const unreadStatement = (person: string): Statement => ({
   not_covered: [NOT_COMPARED],
 });
 
-/** The sentences of the sanitization record about the blocks that the agent read after the deploy. */
+/** The sentences of the sanitization record about the disk blocks that the agent read after the deploy of the new system. */
 export function diskStatement(check: DiskCheck): Statement {
   const { read, unread, compared, added } = check;
   const [kept, missing] = [serialsOf(check, "kept"), serialsOf(check, "missing")];

@@ -6,9 +6,10 @@ import type { Tx } from "../../db/tx.ts";
 import { moveAllocation } from "../../node/allocation-moves.ts";
 
 /**
- * Ends the allocation whose turnover is complete. Without a sanitization record the allocation stays `ending`. If its host is gone, the sweep of
- * allocations writes the record and ends the allocation; otherwise a person must release the allocation again. After a failed or cancelled turnover,
- * the allocation stays `ending`, so that no other tenant gets the node.
+ * Ends the allocation whose turnover is complete. Without a sanitization record the allocation stays `ending`. If the host of an `ending` allocation
+ * without a sanitization record is gone, the hub's periodic work on allocations writes the record and ends the allocation; otherwise a person must
+ * release the allocation again. After a failed or cancelled cleaning between tenants (turnover), the allocation stays `ending`, so that no other
+ * tenant gets the node.
  */
 export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, mode: string): Promise<void> {
   const row = await lockAllocationOfOperation(tx, nodeId, operation);
@@ -17,7 +18,7 @@ export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, 
   await moveAllocation(tx, row, { from: "ending", to: "ended" }, { owner: "muster", message });
 }
 
-/** After a cancelled turnover, lets the sweep begin another turnover of the allocation as soon as the node is free and in service. */
+/** After a cancelled cleaning between tenants (turnover), lets the hub begin a new one for the allocation once the node is free and in service. */
 export async function leaveTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId): Promise<void> {
   const row = await lockAllocationOfOperation(tx, nodeId, operation);
   if (row?.status === "ending") await setTurnover(tx, row.id, { decommissionId: null, endForced: row.endForced });

@@ -80,7 +80,7 @@ function after(story: Story, { type, description }: Told, of: Erase): Story {
   }
 }
 
-/** The end of release scripts never replaces the known end of an erase, which is stronger evidence. */
+/** The end of the release scripts in a machine's events never replaces the end of a disk erase, because the erase is stronger evidence. */
 const endOf = (story: Story, what: EraseEnd): Story => ({
   ...story,
   ended: story.by === "operation" && story.ended !== "disks" ? what : story.ended,
@@ -97,15 +97,15 @@ type Told = Pick<MaasEvent, "id" | "type" | "description">;
 /**
  * The end, in MAAS's events, of an erase that the decommission asked for; null if the events show no end, or a later deploy. MAAS's event for the
  * status Disk erasing shows only that an erase began. An erase that somebody else requested counts only with the decommission's comment, because
- * MAAS's events do not show the kind of erase. A failed deploy by the decommission itself wrote nothing of a tenant, so the earlier erase still
- * counts.
+ * MAAS's events do not show the kind of erase. If the decommission's own deploy fails after an erase, the erase still counts, because this deploy
+ * wrote nothing of a tenant to the disks.
  */
 export const reportedEnd = (events: readonly Told[], of: Erase): EraseEnd | null =>
   events.toSorted((a, b) => a.id - b.id).reduce((story, event) => after(story, event, of), BEFORE).ended;
 
 /**
- * True if the decommission asks for an erase, and no person has decided to continue without evidence of the erase. An operator's `force` that
- * replaced an absent agent does not decide to continue without evidence of an erase.
+ * True if the decommission asks for an erase, and no person has decided to continue without evidence of the erase. An operator's `force` that only
+ * ended the wait for an absent agent is no decision to continue without evidence of an erase.
  */
 export const needsEvidence = ({ input, state, node }: Asked): boolean =>
   input.erase !== "none" && state.erase_waived !== node.generation;

@@ -2,8 +2,8 @@
 export interface EraseSigns {
   /**
    * The sign `event` means that MAAS writes an event when an erase has ended well. The sign `release` means that MAAS writes no event for the end of
-   * an erase, and releases the machine by itself only after its erasing script reported success. A MAAS version with the sign `event` also releases a
-   * machine whose erasing script reported nothing.
+   * an erase, and releases the machine by itself only after its erasing script reported success. A MAAS version that writes an event for the end of
+   * an erase also releases a machine whose erasing script reported nothing.
    */
   readonly end: "event" | "release";
   /** True if the MAAS version erases disks by a release script, whose output the API may return. */
@@ -11,8 +11,8 @@ export interface EraseSigns {
 }
 
 /**
- * For each minor version of MAAS 3 that got erase events in a patch, the first patch with the events. The MAAS versions 3.2 and 3.3 never got erase
- * events.
+ * The first patch version with erase events, for each minor version of MAAS 3 that got erase events in a patch. The MAAS versions 3.2 and 3.3 never
+ * got erase events.
  */
 const FIRST_WITH_EVENTS: ReadonlyMap<number, number> = new Map([
   [2, Number.POSITIVE_INFINITY],
@@ -20,7 +20,7 @@ const FIRST_WITH_EVENTS: ReadonlyMap<number, number> = new Map([
   [4, 6],
   [5, 3],
 ]);
-/** If the hub cannot read the version of MAAS, or does not know the version, the hub expects the signs that present versions of MAAS show. */
+/** If the hub cannot read or does not know the version of MAAS, it expects that MAAS shows the end of an erase as present versions do. */
 const PRESENT: EraseSigns = { end: "event", hasReleaseScripts: true };
 
 export function eraseSigns(version: string): EraseSigns {

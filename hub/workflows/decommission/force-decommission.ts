@@ -13,8 +13,8 @@ import { lackOf, mayWaive, speaksOfDisks } from "./unerased.ts";
  * By the command `force`, an operator overrides a decommission's wait for the agent (lifecycle 5.8). If no agent is connected, `force` continues the
  * operation without the agent. If an agent is connected, `force` replaces the present drain by a forced drain, which ends the remaining user
  * sessions. `force` also resumes a failed operation. The hub refuses `force` while a connected agent works on a task, because the operator then has
- * nothing to override. After `erase_unproven` and `erase_fell_back`, `force` continues the decommission without evidence of an erase. After a `force`
- * without evidence of an erase, a health override keeps new work off the node (decision M9).
+ * nothing to override. After `erase_unproven` and `erase_fell_back`, `force` continues the decommission without evidence of an erase. If an
+ * operator's `force` continued a decommission without evidence of a disk erase, a health override keeps new work off the node (decision M9).
  */
 export async function applyForce(
   tx: Tx,

@@ -17,8 +17,9 @@ export const needsOverwrite = (context: Pick<DecommissionContext, "profile" | "n
   context.node.gpusTotal > 0 && requiredOf(context).level !== "reset_only";
 
 /**
- * True if the hub accepted the GPU memory as cleared without a challenge, because the kernel's driver had cleared the memory. If the kernel's driver
- * cleared the GPU memory, the hub's check of the memory names the fill task in place of a challenge task.
+ * True if the hub accepted the GPU memory as cleared without asking the agent for its contents (the challenge), because the kernel's driver had
+ * cleared the memory. If the kernel's driver cleared the GPU memory, no task asks for its contents, and `challenge_task_id` of the check names the
+ * task that filled the memory.
  */
 export const isAcceptedUnasked = (check: GpuMemoryCheck | null | undefined): boolean =>
   check != null && check.challenge_task_id === check.fill_task_id;
@@ -55,8 +56,8 @@ function secureBootOf({ steps }: TaskResult<"node.gpu_scrub">): "on" | "off" | "
 }
 
 /**
- * Concludes from the decommission's newest tasks what Muster may claim about the host's GPU memory. The hub uses checked answers about GPU memory
- * only if `check` names the same tasks as `fill` and `challenge`.
+ * Concludes from the decommission's newest tasks what Muster may claim about the host's GPU memory. The hub uses the result of a GPU memory check
+ * only if `check` names the newest task that filled the memory (`fill`) and the newest task that asked for its contents (`challenge`).
  */
 export function hostMemoryOf(
   context: Pick<DecommissionContext, "profile">,

@@ -1,7 +1,10 @@
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 
-/** A mode that returns its node to service only cordons the node, because no transition leads from `draining` back to `active` (decision N1). */
+/**
+ * A decommission mode that returns its node to service only cordons the node, because no transition leads from `draining` back to `active` (decision
+ * N1).
+ */
 export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
   drain: false,
   release: false,
@@ -13,7 +16,7 @@ export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
   reinstall: true,
 };
 
-/** The statuses of a node whose host has an installed system that a turnover can clean. */
+/** The statuses of a node whose host has an installed system that can be cleaned between two tenants. */
 const CLEANABLE: readonly NodeStatus[] = ["active", "offline", "quarantined"];
 export const isCleanable = (status: NodeStatus): boolean => CLEANABLE.includes(status);
 
@@ -21,7 +24,7 @@ const CLEANED_OUT: readonly NodeStatus[] = ["draining", "retired"];
 export const mayClean = (mode: DecommissionMode, status: NodeStatus): boolean =>
   mode === "full_decommission" ? CLEANED_OUT.includes(status) : isCleanable(status);
 
-/** True for a mode that gives the node's host a new system. */
+/** True for a decommission mode that deploys a new system on the node's host. */
 export const deploysAnew = (mode: DecommissionMode): mode is "reimage" | "reinstall" =>
   mode === "reimage" || mode === "reinstall";
 

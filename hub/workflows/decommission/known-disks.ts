@@ -8,15 +8,15 @@ import type { Db, Tx } from "../../db/tx.ts";
 
 /** The disks of a host that the hub knows from other sources than the host's present state. */
 export interface KnownDisks {
-  /** The serial numbers of the disks in the node's baseline and in the host's inventory. */
+  /** The serial numbers of the disks in the host's inventory and in the node's baseline, the record of the clean host. */
   readonly serials: ReadonlySet<string>;
   /** The sizes of the disks in the host's inventory, in bytes, by serial number. */
   readonly bytes: ReadonlyMap<string, number>;
 }
 
 /**
- * Returns the serial numbers of the disks in the node's baseline, which is from before the first tenant. A baseline from after a reinstall is not
- * from before the first tenant, so the disks of the earlier baselines count too.
+ * Returns the serial numbers of the disks in the node's baseline, the record of the clean host from before its first tenant. After a reinstall the
+ * node's baseline is newer than its tenant, so the result also contains the disks of the baselines from before the reinstall.
  */
 export async function baselineDisks(
   db: Db | Tx,
@@ -27,8 +27,8 @@ export async function baselineDisks(
 }
 
 /**
- * Reads from the baseline and the inventory which disks the host has. The baseline is from before the first tenant, so a disk that a tenant hides
- * stays known.
+ * Reads which disks the host has from its inventory and from the node's baseline, the record of the clean host. A node's baseline is from before its
+ * first tenant, so the hub knows even a disk that a tenant hides.
  */
 export async function readKnownDisks(db: Db | Tx, node: Pick<Node, "id" | "generation">): Promise<KnownDisks> {
   const listed = ((await readInventory(db, node.id))?.disks ?? []).map(({ serial, bytes }) => ({

@@ -14,10 +14,10 @@ const CLEANED_IN_SERVICE: Readonly<Record<NodeStatus, true | string>> = {
 };
 
 /**
- * `MAY_BEGIN` says in which statuses of a node each mode of a decommission may begin. If a mode may not begin in a status, the text in `MAY_BEGIN`
- * says why, and what the operator does next. A new operation may take over a `draining` or `removing` node if no other operation holds the node. A
- * drain may also take over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` is complete at once if the node's host never
- * enrolled.
+ * `MAY_BEGIN` says in which statuses of a node each mode of a decommission may begin. If a node's status does not allow a mode of decommission, the
+ * text in `MAY_BEGIN` says why, and what the operator does next. A new operation may take over a `draining` or `removing` node if no other operation
+ * holds the node. A drain may also take over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` is complete at once if the
+ * node's host never enrolled.
  */
 export const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {

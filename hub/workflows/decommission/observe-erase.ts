@@ -7,9 +7,10 @@ import { erasedDisks, nameDisks, weakerDisks } from "./erased-disks.ts";
 import { maasOf, machineOf } from "./release-machine.ts";
 
 /**
- * Judges the erase of a free machine by MAAS's events, and then by the report of MAAS's release script about each disk. MAAS stores the report of its
- * release script only in some releases, and before version 3.5 in none. A release with several scripts has the same events with and without an erase,
- * so only the script's report can prove an erase. The returned `disks` is the number of disks in the report of MAAS's release script.
+ * Judges by MAAS's events, and then by the report of MAAS's release script about each disk, whether the disks of a released machine are erased. MAAS
+ * stores the report of its release script only in some releases, and before version 3.5 in none. If MAAS runs several scripts at a release, its
+ * events are the same with and without an erase, so only the release script's report can prove an erase. The returned `disks` is the number of disks
+ * in the report of MAAS's release script.
  */
 export async function observeErase(
   context: DecommissionContext,

@@ -32,8 +32,8 @@ const UNSIGNED = {
 
 /**
  * Stores the sanitization record of a tenant's use whose host is gone. The sanitization record of a lost host says who cleaned the host and how far,
- * or that nobody did, and no agent signs the record. If an operation has already written a record of the allocation, that record stays the
- * allocation's last one.
+ * or that nobody did, and no agent signs the record. If an operation has already written a sanitization record of the allocation, the hub stores no
+ * further record of it.
  */
 export async function recordLostHost(tx: Tx, allocation: AllocationRow, { because, countersign }: Lost): Promise<void> {
   if ((await lastRecordOfAllocation(tx, allocation.nodeId, allocation.id)) !== null) return;
@@ -72,14 +72,14 @@ async function lostTurnover(tx: Tx, allocation: AllocationRow, because: Lost["be
       begun: begun === null ? null : { decommission_id: begun.decommissionId, mode: begun.mode },
     },
     operation: operationOf(taking),
-    // Without a newly deployed system, whatever cleaned the host ran on the tenant's system.
+    // If no new system was deployed after the tenant, the cleaning of the host ran on the tenant's system.
     trust: isDeployed ? found.trust : "in_place",
     release: release ?? found.release,
     unsigned_reason: UNSIGNED[because],
   };
 }
 
-/** The operation id in the sanitization record of a lost host if the retention has removed the host's operations; no operation has this id. */
+/** The operation id in the sanitization record of a lost host for an operation that the hub has already deleted; no operation has this id. */
 const NO_OPERATION = WorkflowId.parse("00000000-0000-0000-0000-000000000000");
 
 const operationOf = (taking: NamedOperation | null): Turnover["operation"] =>
@@ -97,7 +97,7 @@ const operationOf = (taking: NamedOperation | null): Turnover["operation"] =>
         requested_by: taking.requestedBy ?? "unknown",
       };
 
-/** Reads the facts of an operation from outside the operation's own run; null if the node has no row any more. */
+/** Reads the facts of an operation from outside the operation's own run; null if the database no longer has the operation or its node. */
 async function contextOf(tx: Tx, id: WorkflowId, allocation: AllocationRow): Promise<TurnoverContext | null> {
   const rows = await readDecommissionRows(tx, id);
   const workflow = await readWorkflow(tx, id);
@@ -118,7 +118,7 @@ async function releaseBy(tx: Tx, taking: NamedOperation, allocation: AllocationR
   return context === null ? undefined : releaseOf(context, null);
 }
 
-/** The facts of a tenant's use after which no operation cleaned the host. */
+/** The facts about a tenant's use of a host for the sanitization record, if no operation cleaned the host after that use. */
 async function nothingFound(
   tx: Tx,
   allocation: AllocationRow,

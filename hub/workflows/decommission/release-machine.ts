@@ -120,7 +120,7 @@ const watchOf = (context: DecommissionContext): MachineWatch => ({
 
 export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
 
-/** `watchedMachine` returns null while the watcher sees that MAAS has not finished the release. */
+/** `watchedMachine` returns null as long as the hub's stored observation of the machine shows that MAAS has not finished the release. */
 export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
   watchMachine(
     watchOf(context),

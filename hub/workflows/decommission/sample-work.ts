@@ -4,7 +4,8 @@ import type { Task } from "../../db/schema/index.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
 /**
- * The seconds that the agent has to read the random blocks of all disks. The read takes seconds on a working disk, and two minutes on a broken disk.
+ * The seconds that the agent has to read the random blocks of all disks. The agent's read of the random blocks takes seconds on a working disk, and
+ * two minutes on a broken disk.
  */
 const SAMPLE_SECONDS = 3_600;
 

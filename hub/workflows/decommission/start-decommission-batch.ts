@@ -101,8 +101,8 @@ async function start(tx: Tx, request: DecommissionBatchCreate, by: By): Promise<
 }
 
 /**
- * Locks the selected nodes in one order for all batches, so that two batches cannot deadlock. The hub counts the nodes of a filter before it locks
- * the nodes, because a refused request must not lock a whole fleet.
+ * Locks the selected nodes in one order for all batches, so that two batches cannot deadlock. The hub counts the nodes that match a request's filter
+ * before it locks them, because a refused request must not lock a whole fleet.
  */
 export async function selectNodes(
   tx: Tx,

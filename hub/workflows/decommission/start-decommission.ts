@@ -76,9 +76,9 @@ type Claimed = { readonly id: WorkflowId; readonly node: Node };
 type Prepared = Claimed & Pick<NodeDecommission, "maasSystemId" | "priorStatus"> & { readonly facts: StartFacts };
 
 /**
- * Begins a decommission on each node, and returns for each node what began or the error that refused it. The hub undoes its writes for a refused
- * node. The number of SQL statements of `startDecommissions` does not grow with the number of nodes, except for nodes with a tenant or without a host
- * in service, and for a full decommission. The caller of `startDecommissions` has locked the nodes.
+ * Begins a decommission on each node, and returns for each node what began or the error that refused it. The hub undoes what it wrote for a node
+ * whose decommission is refused. The number of SQL statements of `startDecommissions` does not grow with the number of nodes, except for nodes with a
+ * tenant or without a host in service, and for a full decommission. The caller of `startDecommissions` has locked the nodes.
  */
 export async function startDecommissions(tx: Tx, nodes: readonly Node[], order: DecommissionOrder): Promise<Started> {
   const started: Started = new Map();
@@ -110,8 +110,8 @@ export async function startDecommissions(tx: Tx, nodes: readonly Node[], order: 
 }
 
 /**
- * Frees the nodes, hosts and BMCs that refused decommissions had claimed, and begins each decommission again that only a refused decommission kept
- * from its node, host or BMC. Two nodes of one request may need the same BMC, for example after a host was onboarded under another name.
+ * Frees the nodes, hosts and BMCs that refused decommissions had claimed, and tries each decommission again whose node, host or BMC was claimed by a
+ * refused decommission. Two nodes of one request may need the same BMC, for example after a host was onboarded under another name.
  */
 async function startAfterRefused(
   tx: Tx,
@@ -137,8 +137,8 @@ async function startAfterRefused(
 }
 
 /**
- * Checks whether a decommission may begin on a node that no other operation holds. A savepoint undoes what the checks have written for a refused
- * node.
+ * Checks whether a decommission may begin on a node that no other operation holds. A savepoint undoes what the checks have written for a node whose
+ * decommission is refused.
  */
 async function prepare(
   tx: Tx,
@@ -261,7 +261,8 @@ function mustHaveMachine(
 }
 
 /**
- * Refuses a storage cleanup of a node without a complete baseline, because the cleanup's stage `validate_clean_node` could only quarantine the node.
+ * Refuses a storage cleanup of a node without a complete baseline (snapshot of the clean host), because the stage `validate_clean_node` could then
+ * only quarantine the node.
  */
 function mustHaveBaseline(node: Node, lack: BaselineLack): void {
   if (lacksNothing(lack)) return;
@@ -273,8 +274,8 @@ function mustHaveBaseline(node: Node, lack: BaselineLack): void {
 }
 
 /**
- * Warns that a soft reset cannot find the host clean. The soft reset begins even if it cannot find the host clean, because it removes the account and
- * the data of a tenant whose allocation has ended.
+ * Warns that a soft reset cannot find the host clean if the snapshot of the clean host (the baseline) is missing or incomplete. The soft reset begins
+ * even if it cannot find the host clean, because it removes the account and the data of a tenant whose allocation has ended.
  */
 const willNotBeClean = (node: Node, lack: BaselineLack): string | null =>
   lacksNothing(lack)

@@ -14,7 +14,7 @@ export interface StartFacts {
   readonly allocation: AllocationRow | null;
   readonly maasSystemId: string | null;
   readonly hasProfile: boolean;
-  /** What the node's baseline lacks; null for a decommission whose mode needs no baseline. */
+  /** What the node's baseline, the snapshot of the clean host, lacks; null for a decommission whose mode needs no baseline. */
   readonly lack: BaselineLack;
 }
 

@@ -11,15 +11,15 @@ import { startDecommission } from "./start-decommission.ts";
 
 const AGENT_WAIT_SECONDS = 900;
 /**
- * For a turnover, the hub first switches on a host that a power request switched off, which may have to wait for a shutdown and then a boot
+ * Before a host is cleaned after its tenant, the hub switches it on if a power request switched it off, which may take a shutdown and then a boot
  * (docs/timeouts.md).
  */
 const AGENT_WAIT_WHEN_OFF_SECONDS = 2100;
 
 /**
- * Begins the operation that cleans a node after its tenant (architecture 14.2). The node's profile and the tenant's rights decide whether a turnover
- * is a soft reset or a reimage; after a reinstall it is a reimage (decision N11). A forced turnover fails at once if the agent is not connected, so that a
- * person decides.
+ * Begins the operation that cleans a node after its tenant (architecture 14.2). The node's profile and the tenant's rights decide whether a soft
+ * reset or a reimage cleans the node after its tenant; after a reinstall it is a reimage (decision N11). If an operator forces the end of an
+ * allocation, the cleaning fails at once while the agent is not connected, so that a person decides.
  */
 export async function startTurnover(
   tx: Tx,
@@ -29,8 +29,8 @@ export async function startTurnover(
 ): Promise<WorkflowId> {
   const policy = (await nodePolicies(tx, [node.id])).get(node.id) ?? null;
   const facts = { grantsRoot: hadRootBy(allocation), onboardingMode: node.onboardingMode, policy };
-  // The agent took the baseline of a reinstalled host when the tenant's data was already on its disks, so a soft reset would take the data for a part
-  // of the clean host.
+  // The agent took the snapshot of a reinstalled host (the baseline) when the tenant's data was already on its disks, so a soft reset would take the
+  // data for a part of the clean host.
   const mode = wasReinstalled(allocation) ? "reimage" : turnoverMode(facts);
   const power = (await newestPowerActions(tx, [node.id])).get(node.id);
   const mayBeOff = power?.generation === node.generation && (power.verb === "off" || power.state !== "done");

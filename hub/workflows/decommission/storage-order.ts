@@ -31,8 +31,8 @@ export const storageSeconds = (asked: Asked, policy: Policy | null): number =>
 
 /**
  * The argument `seed` is a new random number for each order to clean storage (lifecycle 5.5). The argument `known` has the serial numbers of the
- * disks that the hub knows to be in the host. The order names each disk of the profile's list that the hub knows in the host, so that the step for a
- * disk that the host hides fails.
+ * disks that the hub knows to be in the host. The order to clean storage names each disk of the profile's list that the hub knows in the host; if the
+ * host hides such a disk, the agent's step for it fails.
  */
 export function storageOrder(
   asked: Asked,
@@ -50,7 +50,8 @@ export function storageOrder(
     free_space: policy?.clearFreeSpace ?? false,
     weka_prefixes: policy?.wekaPrefixes ?? [],
     disks: named.map((serial) => ({ serial, wwn: null })),
-    // An agent of an older version refuses unknown fields, so only an order with disks has the fields `disk_pool` and `sample_seed`.
+    // An agent of an older version refuses unknown fields, so an order to clean storage has the fields `disk_pool` and `sample_seed` only if there
+    // are disks to purge.
     ...(pool.length > 0 ? { disk_pool: pool } : {}),
     ...(named.length + pool.length > 0 ? { sample_seed: seed } : {}),
     plan: false,

@@ -54,8 +54,8 @@ const RECORDED = [
 ] as const;
 
 /**
- * The steps of tasks that must have succeeded if the host shall count as clean. A requirement whose `step` is null demands that all steps of the task
- * have succeeded.
+ * The steps of the agent's tasks that must have succeeded for the host to count as clean. A requirement whose `step` is null demands that all steps
+ * of the task have succeeded.
  */
 function requirementsOf(context: TurnoverContext): Requirement[] {
   const { tenancy, input, node, decommission, state } = context;
@@ -138,7 +138,7 @@ async function residueOf(tx: Tx, context: TurnoverContext, tasks: readonly Task[
 }
 
 /**
- * Returns the disk purges of the turnover whose evidence does not fit the hub's order. If the evidence of every disk purge fits the hub's order, the
+ * Returns the disk purges whose evidence from the agent does not fit the hub's order. If the evidence of every disk purge fits the hub's order, the
  * sanitization record has no field for refused purges.
  */
 async function refusedOf(
@@ -167,7 +167,7 @@ async function memoryOf(tx: Tx, context: TurnoverContext, tasks: readonly Task[]
   );
 }
 
-/** Returns what a sanitization record says about the tenant's use of the host, which was over at `to` at the latest. */
+/** Returns what a sanitization record says about the tenant's use of the host, which ended at the time `to` or earlier. */
 export const allocationOf = (tenancy: Tenancy, to: Date): NonNullable<Turnover["allocation"]> => ({
   id: tenancy.allocationId,
   tenant: tenancy.tenant,

@@ -1,12 +1,12 @@
 import { failure } from "../../../shared/failures.ts";
 import type { AgentWork } from "./agent-work.ts";
 
-/** The agent has `UNDRAIN_SECONDS` to reopen the host after a turnover. The undrain itself takes seconds. */
+/** The agent has `UNDRAIN_SECONDS` to reopen the host to users after a cleaning. The undrain itself takes seconds. */
 const UNDRAIN_SECONDS = 900;
 
 /**
- * The task `node.undrain` at the end of a turnover lets users log in again. If a turnover drains its host a second time, the hub ignores the undrain
- * after the first drain.
+ * The task `node.undrain` lets users log in again when the host has been cleaned after a tenant. If an operation drains its host a second time, the
+ * hub ignores the task `node.undrain` that followed the first drain.
  */
 export const UNDRAIN: AgentWork<"node.undrain"> = {
   type: "node.undrain",

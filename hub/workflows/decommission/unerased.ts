@@ -5,7 +5,7 @@ import { needsEvidence } from "./erase-evidence.ts";
 import { hostIsGone } from "./release-machine.ts";
 
 const UNPROVEN = "MAAS did not show that the disks were erased";
-/** The failures of a release that may leave disks without the requested erase, each in words for the node's health override. */
+/** The failures of a release after which disks may lack the requested erase, each with the text for the node's health override. */
 const LACKS: ReadonlyMap<string, string> = new Map([
   ["erase_unproven", UNPROVEN],
   ["erase_fell_back", "MAAS erased disks by a weaker method than asked"],
@@ -25,8 +25,9 @@ export const speaksOfDisks = (code: string | null): boolean => code === "erase_d
 export const lackOf = (code: string | null): string => LACKS.get(code ?? "") ?? UNPROVEN;
 
 /**
- * If the requested erase has no evidence, bars the node from new work (decision M9). `goneUnerased` also makes the writes of `hostIsGone`. The node's
- * bar from new work outlives a cancelled decommission, so no later decommission without an erase returns a tenant's disks to service.
+ * If the requested erase has no evidence, sets a health override that keeps new work off the node (decision M9). `goneUnerased` also makes the writes
+ * of `hostIsGone`. The health override for an erase without evidence outlives a cancelled decommission, so no later decommission without an erase
+ * returns a tenant's disks to service.
  */
 export const goneUnerased = (context: DecommissionContext, code: string | null) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
@@ -42,8 +43,8 @@ export const goneUnerased = (context: DecommissionContext, code: string | null) 
 };
 
 /**
- * Ends the node's bar from new work if this decommission's erase is as strong as the bar requires. `erasedAndGone` also makes the writes of
- * `hostIsGone`.
+ * Removes the node's health override for an earlier erase without evidence if this decommission's erase is as strong as the override requires.
+ * `erasedAndGone` also makes the writes of `hostIsGone`.
  */
 export const erasedAndGone = (context: DecommissionContext) => async (tx: Tx) => {
   await hostIsGone(context)(tx);

@@ -36,9 +36,9 @@ export interface VerbRequest extends Omit<AuditSource, "requestId"> {
 
 /**
  * Carries out an operator's verb and writes the verb to the audit log (lifecycle 4.12). If a hub is running the workflow, `applyVerb` only records a
- * verb that stops the workflow, such as `cancel`. A recorded verb takes effect when the hub that runs the workflow commits its run. The hub keeps the
- * run's result, and starts no compensation while a call of the run may still take effect. If the verb cannot be applied, `applyVerb` throws the
- * ApiError `not_found` or `verb_not_allowed`.
+ * verb that stops the workflow, such as `cancel`. A recorded verb takes effect when the hub that runs the workflow commits its run. After a verb that
+ * stops the workflow, the hub keeps the result of the stage's run, and starts no compensation while a call of the run may still take effect. If the
+ * verb cannot be applied, `applyVerb` throws the ApiError `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);

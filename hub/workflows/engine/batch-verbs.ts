@@ -54,7 +54,7 @@ export const recoverBatch = (
 interface Order {
   /** A batch verb does not change an operation that no longer has one of the `statuses` when the verb reaches it. */
   readonly statuses: readonly WorkflowStatus[];
-  /** The failure class of the operations to which the batch verb applies; undefined for every failure class. */
+  /** The failure class of the operations to which the batch verb applies; undefined if the verb applies to operations of every failure class. */
   readonly failureClass?: string | undefined;
   readonly by: Request;
   verbFor(row: WorkflowRow): Verb | null;
@@ -95,9 +95,9 @@ async function listMeant(
 }
 
 /**
- * Applies the verb to some hosts of a batch, under the lock on the site that admission also takes. The locks on the rows of hosts prevent a deadlock
- * between two requests for batches, and keep admission from starting a host that is being cancelled. The transaction takes all locks before its first
- * write, so the waits for locks delay no events.
+ * Applies an operator's verb to some hosts of a batch, under the same lock on the site that the hub takes to start pending operations (admission).
+ * The locks on the rows of hosts prevent a deadlock between two requests for batches, and keep the hub from starting an operation that is being
+ * cancelled. The transaction for a batch verb takes all its locks before its first write, so that waits for locks delay no events.
  */
 async function applyToSome(
   tx: Tx,

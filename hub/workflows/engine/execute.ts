@@ -44,8 +44,8 @@ export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // If an earlier hub recorded a verb such as `cancel` and did not carry the verb out, the run executes no stage. The commit of a run carries out the
-  // verb that an operator has recorded in the workflow's row.
+  // If an earlier hub recorded a verb such as `cancel` and did not carry the verb out, the run executes no stage. When the hub commits a run of a
+  // stage, it carries out the verb that an operator has recorded in the workflow's row.
   if (stopRequestOf(row) !== null) return { transition: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);

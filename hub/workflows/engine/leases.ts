@@ -8,8 +8,8 @@ import { within } from "../../timing/pause.ts";
 interface Held {
   readonly fence: number;
   /**
-   * The end of the lease on the workflow's row, as a value of `performance.now()`. No other hub takes over the workflow's row before `until`, because
-   * the database counts the lease from a later moment than the hub does.
+   * The end of the lease on the workflow's row, as a value of `performance.now()`. No other hub takes over the workflow's row before the time
+   * `until`, because in the database the lease ends later than by this hub's count.
    */
   until: number;
   readonly abort: AbortController;
@@ -43,8 +43,8 @@ export class Leases {
   }
 
   /**
-   * Renews the lease on a workflow's row while `run` lasts. The run's signal is aborted when the hub loses the lease or stops. `claimSentAt` is the
-   * value of `performance.now()` before the hub sent the claim of the row to the database.
+   * Renews the lease on a workflow's row while `run` lasts. The engine aborts the signal of `run` when the hub loses the lease on the workflow's row
+   * or stops. `claimSentAt` is the value of `performance.now()` before the hub sent the claim of the row to the database.
    */
   hold(row: { id: WorkflowId; fence: number }, claimSentAt: number, run: (signal: AbortSignal) => Promise<void>): void {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;

@@ -13,8 +13,8 @@ interface By {
 }
 
 /**
- * Locks the site, as admission does, and then the batch. Once a pause has its locks, no admission that began before the pause admits an operation of
- * the batch.
+ * Locks the site, as the hub does to start pending operations (admission), and then the batch. Once the request to pause a batch has its locks, the
+ * hub starts no pending operation of the batch, even if it began to look for pending operations earlier.
  */
 async function mustLock(tx: Tx, { kind, id }: NamedBatch): Promise<BatchRow> {
   const siteId = await readBatchSite(tx, kind, id);

@@ -27,7 +27,10 @@ export type Effect =
   /** By the effect `undo_and_restart`, the workflow undoes all its effects, forgets its facts and begins at its first stage. */
   | "undo_and_restart"
   | "cancel_now"
-  /** The effect `at_commit` waits for the end of a run, because during a run the stage may act outside the hub, for example in MAAS. */
+  /**
+   * The effect `at_commit` means that the verb waits for the end of the stage's run, because the run may just be acting outside the hub, for example
+   * in MAAS.
+   */
   | "at_commit"
   | "undo_and_cancel"
   /** If an operator cancels a workflow during its compensation, the compensation continues, and the workflow ends as `cancelled`. */
@@ -37,7 +40,7 @@ export type Effect =
   /** By the effect `freeze`, the workflow stops until an operator continues the workflow with another verb. */
   | "freeze";
 
-/** The standing `pending_again` means a pending workflow that has run before, and so may have acted outside the hub. */
+/** In the table of verbs, `pending_again` means a pending workflow that has run before, and so may have acted outside the hub. */
 export const STANDINGS = [...WORKFLOW_STATUSES, "pending_again"] as const;
 export type Standing = (typeof STANDINGS)[number];
 
@@ -122,8 +125,9 @@ const AFTER_STOP = {
 const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[]).includes(verb);
 
 /**
- * The effect of a verb is also `already` while the workflow is carrying the verb out. A workflow with a recorded verb such as `cancel` counts as
- * stopped. A second verb that stops the workflow replaces the first verb if the table of verbs allows the replacement.
+ * While the workflow is carrying a verb out, a second request for the verb has the effect `already`. For the effect of a second verb, a workflow with
+ * a recorded verb such as `cancel` counts as stopped. A second verb that stops the workflow replaces the first verb if the table of verbs allows the
+ * replacement.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -133,8 +137,8 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
 }
 
 /**
- * Returns the effect that a waiting verb such as `cancel` has at the end of the run. The effect `already` means that the verb came too late, or that
- * the workflow is already carrying the verb out.
+ * Returns the effect that a recorded verb, such as `cancel`, has when the run of the workflow's stage has ended. The effect `already` means that the
+ * verb came too late, or that the workflow is already carrying the verb out.
  */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
   // If the run failed and the workflow began a compensation, `restart_clean` still applies, because the hub accepted the verb before the failure.

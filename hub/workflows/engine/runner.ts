@@ -54,8 +54,8 @@ export interface WorkflowRunner {
 /** After a run that did not count as an attempt, the workflow waits `UNCOUNTED_PAUSE_SECONDS`. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
 /**
- * Even without a notification, the runner calls admission every `ADMIT_EVERY_MS`, because the end of another hub's workflow may have made room for a
- * pending workflow.
+ * Even without a notification, the runner tries to start pending workflows every `ADMIT_EVERY_MS`, because the end of another hub's workflow may have
+ * made room for one.
  */
 const ADMIT_EVERY_MS = 500;
 /** The shortest time in milliseconds before the runner again tries to claim due workflows, after it found none. */

@@ -43,7 +43,7 @@ export type Outcome<State> =
   | EnterAgain<State>
   | Failed<State>;
 
-/** After the observation `not_started` the engine calls the stage's `run`; every other observation is the stage's verdict. */
+/** If a stage's observation is `not_started`, the engine calls the stage's `run`; every other observation is the stage's verdict. */
 export type Observation<State> =
   | { readonly kind: "not_started" }
   | Done<State>
@@ -54,7 +54,7 @@ export type Observation<State> =
 /** All times in a `StageRun` come from the database's clock. */
 export interface StageRun<Input, State> {
   readonly workflowId: WorkflowId;
-  /** Each transaction of a stage checks the fence first, so that a run that has lost its lease writes nothing. */
+  /** Each transaction of a stage first checks the fence, the number of the lease, so that a run that has lost its lease writes nothing. */
   readonly fence: number;
   readonly stage: string;
   readonly attempt: number;
@@ -65,7 +65,10 @@ export interface StageRun<Input, State> {
   readonly now: Date;
   readonly input: Input;
   readonly state: Readonly<Partial<State>>;
-  /** The signal that the engine aborts when the run loses its lease or the hub stops. The engine does not store the result of an aborted run. */
+  /**
+   * The signal that the engine aborts when the run of the stage loses its lease on the workflow or the hub stops. The engine does not store the
+   * result of an aborted run.
+   */
   readonly signal: AbortSignal;
 }
 

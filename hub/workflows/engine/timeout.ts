@@ -10,7 +10,7 @@ export const isPast = (deadline: Date, now: Date): boolean => now.getTime() >= d
 
 export const deadlineAfter = (enteredAt: Date, seconds: number): Date => new Date(enteredAt.getTime() + seconds * 1000);
 
-/** A stage's wait ends early at the stage's deadline, or soon after the stage has begun to wait for a new key. */
+/** A stage's wait ends early at the stage's deadline, and also soon after its begin if the stage did not wait for this notification key before. */
 export function wakeAfterWait(
   wait: { readonly seconds: number; readonly on?: string | undefined },
   row: { readonly waitOn: string | null; readonly now: Date; readonly deadline: Date },

@@ -22,7 +22,7 @@ export type WorkflowEnd = Pick<WorkflowTransition, "status" | "failure" | "leave
 
 /** The engine calls each hook in the transaction that records the start or end of a workflow. */
 export interface WorkflowHooks {
-  /** The engine calls `onStarted` when a workflow is admitted for the first time. */
+  /** The engine calls `onStarted` when it starts a pending workflow for the first time. */
   onStarted?(tx: Tx, row: WorkflowRow): Promise<void>;
   /** The engine calls `onEnded` when a workflow completes, fails or is cancelled. */
   onEnded?(tx: Tx, row: WorkflowRow, end: WorkflowEnd): Promise<void>;
@@ -36,7 +36,10 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly state: z.ZodType<Partial<State>>;
   /** Maps the old name of a stage to the stage that replaced it (decision W3). */
   readonly renamed: Readonly<Record<string, string>>;
-  /** Reads the data that the workflow's stages need, once for each run. The object that `buildContext` returns also contains the fields of `run`. */
+  /**
+   * Reads the data that the workflow's stages need, once for each run of a stage. The object that `buildContext` returns also contains the fields of
+   * its argument `run`.
+   */
   buildContext(run: StageRun<Input, State>): Promise<Context>;
   readonly hooks: WorkflowHooks;
   /**

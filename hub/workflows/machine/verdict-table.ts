@@ -4,10 +4,10 @@ import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasMachine } from "../../maas/port.ts";
 
 /**
- * At the point `configure`, a stage changes the machine's storage, or the connections of the machine's interfaces to subnets. At the point `recover`,
- * a recovery or a compensation releases the machine back to Ready. At the point `seeding`, the hub asks MAAS for the deployed machine's token, so a
- * locked machine is a failure. At the point `serving`, a stage waits for the deployed host's hardware sync, agent
- * or report of its hardware.
+ * In the table of verdicts, `configure` stands for the stages that change the machine's storage, or the connections of the machine's interfaces to
+ * subnets. In the table `VERDICTS`, `recover` stands for a recovery or a compensation that releases the machine back to Ready. `seeding` stands for
+ * the stage in which the hub asks MAAS for the deployed machine's token, so that its verdict on a locked machine is a failure. In the table of
+ * verdicts, `serving` stands for the stages that wait for the deployed host's hardware sync, agent or report of its hardware.
  */
 export const JUDGED_AT = [
   "commission",
@@ -22,8 +22,8 @@ export const JUDGED_AT = [
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
 /**
- * Maps each stage to the point of a workflow at which the stage judges its machine. The point `untouched` means that the stage changes no machine, so
- * no status stops the stage.
+ * Maps each stage to the column of the table `VERDICTS` by which the stage judges its machine. `untouched` stands for a stage that changes no
+ * machine, so that no status of a machine stops the stage.
  */
 export const PLACE_OF = {
   load_site_config: "untouched",
@@ -92,7 +92,7 @@ const FAILED = "deploy_failed_if_ours";
 const POWER = "power_failed";
 const BACK = "release_if_ours";
 
-/** The verdict for each of MAAS's 23 status codes at each point of a workflow where a stage judges its machine (maas 3). */
+/** The verdict of each kind of stage on a machine, for each of MAAS's 23 status codes (maas 3). */
 export const VERDICTS = {
   // Each row of `VERDICTS` has a verdict for `commission`, `ready`, `configure`, `deploy`, `deployed`, `recover`, `seeding` and `serving`.
   [S.new]: row("act", A, A, A, A, A, A, A),
@@ -127,7 +127,7 @@ export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** The state of a machine from a direct read of MAAS or from the watcher's last observation. */
+/** The state of a machine from a direct read of MAAS or from the hub's last stored observation of the machine. */
 export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
 
 /** The argument `ours` is true if the workflow requested the machine's deploy and Muster's MAAS user owns the machine. */

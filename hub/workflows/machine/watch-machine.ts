@@ -10,9 +10,9 @@ import { observeMachine } from "../../watcher/observe.ts";
 import type { Wait } from "../engine/stage.ts";
 import { machineEvidence } from "./verdict-table.ts";
 
-/** If the watcher has not polled MAAS for `SILENT_SECONDS`, a waiting stage reads the machine from MAAS itself. */
+/** If the hub's watcher, which polls MAAS, has not done so for `SILENT_SECONDS`, a waiting stage reads the machine from MAAS itself. */
 const SILENT_SECONDS = 90;
-/** If MAAS refused the watcher because of the site's token, each waiting stage asks MAAS itself and reports the error as its own. */
+/** If MAAS refused the hub's last poll because of the site's token, each waiting stage asks MAAS itself and reports the error as its own. */
 const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";
 const LOOK_AGAIN_SECONDS = 15;
 
@@ -28,9 +28,9 @@ export interface MachineWatch {
 }
 
 /**
- * A stage reads its machine from MAAS if the watcher's observation would end the wait (`concludes`), or if no observation exists. A stage also reads
- * its machine if the watcher is silent or MAAS refused the watcher, or if the stage's deadline has passed. A waiting stage sends no regular requests
- * to MAAS, and its verdict never relies on an old observation.
+ * A waiting stage reads its machine from MAAS if the hub's stored observation of the machine would end the wait (`concludes`), or if no observation
+ * exists. A waiting stage also reads its machine from MAAS if the hub has not polled MAAS for a while, MAAS refused the last poll, or the stage's
+ * deadline has passed. A waiting stage sends no regular requests to MAAS, and its verdict never relies on an old observation of the machine.
  */
 export async function watchMachine(
   watch: MachineWatch,
@@ -53,7 +53,7 @@ export async function readAndObserve(watch: MachineWatch): Promise<MaasMachine> 
   return machine;
 }
 
-/** Returns the watcher's last observation of the machine, which becomes a part of the evidence of every failure (lifecycle 4.12). */
+/** Returns the hub's last stored observation of the machine, which becomes a part of the evidence of every failure (lifecycle 4.12). */
 export async function seenEvidence(db: Db, siteId: SiteId, systemId: string): Promise<Evidence> {
   const row = await readObservedMachine(db, siteId, systemId);
   if (row === null) return { maas_system_id: systemId };

@@ -22,8 +22,8 @@ export interface CredentialWarning {
 }
 
 /**
- * The kind of warning about a site's secret; null if the secret needs no warning. A secret is `failing` while its last recorded use failed. Only a
- * BMC login for a single host can be `unused`, because a site needs its token and its default login even without onboardings.
+ * The kind of warning about a site's secret; null if the secret needs no warning. A secret is `failing` while its last recorded use failed. The
+ * warning `unused` exists only for a BMC login for a single host, because a site needs its token and its default login even without onboardings.
  */
 export function warningOf(secret: CredentialRecord): CredentialWarning | null {
   const { lastFailedAt, lastWorkedAt, now } = secret;

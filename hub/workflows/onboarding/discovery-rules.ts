@@ -59,11 +59,11 @@ export type DiscoveryVerdict =
 export const SETTLE_SECONDS = 120;
 
 /**
- * Applies rule 4 of lifecycle 4.16 to a host that neither name, BMC nor MAC address has identified. An onboarding takes a new machine only if exactly
- * one new machine has appeared in MAAS. A machine with another BMC address than the requested host's is another host. If the BMC of a new machine has
- * a name and not an address, the machine may be the requested host or another host. The argument `rivals` counts the other onboardings of the site
- * that search for their hosts. While several onboardings of a site search for hosts, each waits until MAAS knows the new machine's BMC or a person
- * decides.
+ * Judges the machines that appeared in MAAS after a host's boot from the network, if neither name, BMC nor MAC address has identified the host
+ * (lifecycle 4.16, rule 4). An onboarding takes a new machine only if exactly one new machine has appeared in MAAS. A machine with another BMC
+ * address than the requested host's is another host. If the BMC of a new machine has a name and not an address, the machine may be the requested host
+ * or another host. The argument `rivals` counts the other onboardings of the site that search for their hosts. While several onboardings of a site
+ * search for hosts, each waits until MAAS knows the new machine's BMC or a person decides.
  */
 export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): DiscoveryVerdict {
   const fit = newcomers.filter(
@@ -82,7 +82,7 @@ export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): 
 
 /** The power of the host during a discovery, from the first observation to the boot. */
 export interface PowerCycle {
-  /** True if the hub has seen the host off since the onboarding was last continued, so that the hub switches the host off only once. */
+  /** True if the hub has observed that the host is off since the onboarding was last continued, so that the hub switches the host off only once. */
   readonly offSeen: boolean;
   readonly power: "on" | "off" | "changing";
 }
@@ -90,8 +90,8 @@ export type PowerStep = "wait" | "switch_off" | "note_off" | "boot" | "booted";
 
 /**
  * Decides the next step of a power cycle from an observation of the host's power. The hub switches off only a host that is on and that the hub has
- * not yet seen off. The hub boots only a host that is off and that the hub has recorded as off. The hub never repeats a power cycle, even if a hub
- * dies between two steps or the BMC's answer is lost.
+ * not yet observed to be off. The hub boots only a host that is off and that the hub has recorded as off. The hub never repeats a power cycle, even
+ * if a hub dies between two steps or the BMC's answer is lost.
  */
 export function nextPowerStep({ offSeen, power }: PowerCycle): PowerStep {
   if (power === "changing") return "wait";

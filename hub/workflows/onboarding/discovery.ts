@@ -101,7 +101,7 @@ async function bootFirst(
 
 /**
  * Returns the stage's wait after a step of the host's power cycle, with the facts about the host's power that the workflow keeps. After an operator's
- * resume, `off_at` keeps the time of the host's first power-off, and `booted_at` keeps the time of the earlier boot until the next boot.
+ * resume, `off_at` is still the time of the host's first power-off, and `booted_at` is the time of the earlier boot until the host boots again.
  */
 function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wait<OnboardState> {
   if (power === undefined) return { kind: "wait", reason, seconds, patch: { discovery } };

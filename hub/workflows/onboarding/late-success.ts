@@ -35,7 +35,7 @@ export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions
   });
 }
 
-/** Locks on the rows of onboardings divide the adoption of late enrollments between several hubs. */
+/** By locks on the rows of onboardings, several hubs divide the work of adopting onboardings whose agents enrolled late. */
 export const startLateSuccess = (options: LateSuccessOptions & { readonly log: Log }): { close(): Promise<void> } =>
   periodically({
     everyMs: EVERY_MS,

@@ -10,9 +10,12 @@ export const Discovery = z.object({
   triggered_at: z.iso.datetime(),
   /** The system ids of the machines that MAAS had before the host was off, so that the hub recognizes new machines. */
   known: z.array(z.string()),
-  /** The time when the hub first saw the host off in the discovery; after `off_at`, the hub adds no machine to `known`, its list of old machines. */
+  /**
+   * The time in the discovery when the hub first observed that the host was off; after `off_at`, the hub adds no machine to `known`, its list of old
+   * machines.
+   */
   off_at: fact(z.iso.datetime()),
-  /** The time when the hub first saw the host on after its power-off; before `booted_at`, the hub takes no new machine for the host. */
+  /** The time when the hub first observed that the host was on after its power-off; before `booted_at`, the hub takes no new machine for the host. */
   booted_at: fact(z.iso.datetime()),
   /** For each machine that appeared in MAAS after the host was off, the time when the hub first saw the machine. */
   seen: z.record(z.string(), z.iso.datetime()),

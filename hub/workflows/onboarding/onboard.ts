@@ -21,7 +21,7 @@ import { waitForReady } from "./stages/wait-for-ready.ts";
 
 export const ONBOARD = "onboard";
 
-/** The list has one stage for each name in `ONBOARDING_STAGES`, in the order of the names (lifecycle 4.3). */
+/** The list of an onboarding's stages has one stage for each name in `ONBOARDING_STAGES`, in the order of the names (lifecycle 4.3). */
 const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   loadSiteConfig,
   resolvePowerCredentials,
@@ -93,8 +93,8 @@ export function onboardWorkflow(services: WorkflowServices): Workflow {
     },
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    // An onboarding that an operator continues keeps the fact `discovery`, because MAAS may have created a machine for the host since the discovery
-    // began.
+    // An onboarding that an operator continues keeps the record `discovery` in its state, because MAAS may have created a machine for the host since
+    // the discovery began.
     forgottenOnRecovery: [...PROVISION_COUNTERS, "create_rejections", "create_unusable", "discovery_power"],
     admit: (tx) => admitWithin(tx, ONBOARD, ONBOARDINGS),
   });

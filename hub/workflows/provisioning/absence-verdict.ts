@@ -29,8 +29,8 @@ type Cause =
 
 const MOST_LINES = 8;
 /**
- * If connection attempts have the same time, the kind that comes first in `SAYS_MORE` decides the cause of the agent's absence. In `SAYS_MORE` a
- * refused enrollment token comes first, because it says more about the agent's absence than a request that the hub answered.
+ * If connection attempts have the same time, the kind that comes first in `SAYS_MORE` decides the cause of the agent's absence. `SAYS_MORE` lists a
+ * refused enrollment token before a request that the hub answered, because the refusal says more about the cause of the agent's absence.
  */
 const SAYS_MORE = [
   "enrollment_refused",
@@ -80,7 +80,7 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
 
 /**
  * Returns the cause of the agent's absence for the workflow's wait reason, or null if a person cannot act on the cause yet. The text about the cause
- * does not change while the cause lasts, because each new wait reason causes an event.
+ * of the agent's absence does not change while the cause lasts, because each new wait reason causes an event.
  */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {

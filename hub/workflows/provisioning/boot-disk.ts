@@ -6,7 +6,7 @@ export type BootDiskSearch =
   | { readonly kind: "missing" }
   | { readonly kind: "ambiguous"; readonly disks: readonly MaasBlockDevice[] }
   /**
-   * The kind `endless` means that the profile's pattern for the boot disk takes far too long to match. For example, the pattern `(a+)+$` backtracks
+   * The result `endless` means that the profile's pattern for the boot disk takes far too long to match. For example, the pattern `(a+)+$` backtracks
    * through every way to split a text.
    */
   | { readonly kind: "endless" };

@@ -39,14 +39,18 @@ function asExpression(pattern: string): RegExp | null {
 }
 
 /**
- * The length of the texts with which the hub tests a profile's pattern for disks. The test texts are longer than models and paths of disks, so a
- * pattern that passes the test matches a disk's names in time.
+ * The length of the texts with which the hub tests a profile's pattern for disks. The texts that test a disk pattern are longer than models and paths
+ * of disks, so a pattern that passes the test matches a disk's names in time.
  */
 const WORST_LENGTH = 128;
-/** Texts that match character classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
+/**
+ * Parts of the texts that test a disk pattern: a pattern can match them by character classes such as `.`, `\w`, `\d` and `\s`, without containing
+ * them literally.
+ */
 const OF_CLASSES = ["a", "0", " ", "_", "-", "a0", "a ", "0 "];
 /**
- * Last characters of the test texts, which should match no part of the regular expression, so that the match must backtrack through all alternatives.
+ * Last characters of the texts that test a disk pattern: they should match no part of the pattern, so that the match must backtrack through all
+ * alternatives.
  */
 const WRONG_ENDS = ["\u0001", "!"];
 
@@ -62,7 +66,7 @@ export function worstTexts(pattern: string): string[] {
   });
 }
 
-/** Returns each repeated group of a disk pattern, so that the hub can time its match without the parts that precede the group. */
+/** Returns each repeated group of a disk pattern, such as `(a+)+`, so that the hub can time the match of the group alone. */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];
   const open: number[] = [];

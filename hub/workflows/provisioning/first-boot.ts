@@ -58,9 +58,10 @@ export async function renderUserData(
 }
 
 /**
- * The site's own bootstrap bundle runs at a host's first boot (lifecycle 9). A profile names its bootstrap bundle by a URL with a checksum, for
- * example `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. The host runs the bootstrap bundle only if the bundle has the checksum that
- * the URL names. The query of a signed URL contains a secret, so logs, statuses and messages name a bundle without the query.
+ * The site's own bootstrap scripts, its bootstrap bundle, run at a host's first boot (lifecycle 9). A profile names its bootstrap bundle by a URL
+ * with a checksum, for example `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. The host runs the bootstrap bundle only if the bundle has
+ * the checksum that the URL names. The query of a signed URL contains a secret, so logs, statuses and messages name a site's bootstrap bundle without
+ * the query of its URL.
  */
 export function siteBootstrap(ref: string | null): Pick<UserDataValues, "siteBootstrap"> {
   if (ref === null) return {};

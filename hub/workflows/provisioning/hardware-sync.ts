@@ -1,4 +1,4 @@
-/** A machine that the hub read from MAAS has the fields of `SyncFacts`, and so has the watcher's observation of a machine. */
+/** A machine that the hub read from MAAS has the fields of `SyncFacts`, and so has the hub's stored observation of a machine. */
 export interface SyncFacts {
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
@@ -10,8 +10,8 @@ const TOLERANCE = 1.5;
 
 /**
  * MAAS sets `last_sync` at the end of the deploy, before any hardware sync ran. Only a `last_sync` later than `baseline`, the value of `last_sync` at
- * the end of the deploy, proves a hardware sync. If MAAS does not show the sync interval, a `last_sync` later than `baseline` is enough for a healthy
- * hardware sync. An `enable_hw_sync` that MAAS does not show counts as enabled.
+ * the end of the deploy, proves a hardware sync. If MAAS does not show the sync interval, hardware sync is healthy as soon as `last_sync` is later
+ * than at the end of the deploy (`baseline`). If MAAS does not show `enable_hw_sync` for a machine, hardware sync counts as enabled.
  */
 export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;

@@ -51,7 +51,7 @@ const sameVerdict = (one: Judgement, other: Judgement): boolean =>
   one.kind === "failed" && other.kind === "failed" ? one.failure.code === other.failure.code : one.kind === other.kind;
 
 /**
- * Judges the machine by the watcher's last observation, which may be old. The judgement of `judgeSeen` decides only whether the stage reads the
+ * Judges the machine by the hub's last stored observation, which may be old. The judgement of `judgeSeen` decides only whether the stage reads the
  * machine from MAAS.
  */
 export const judgeSeen = (at: Judging, context: ProvisionContext, machine: JudgedMachine): Judgement =>
@@ -94,7 +94,7 @@ export async function machineTaken(
   return verdict?.kind === "failed" ? verdict : null;
 }
 
-/** Returns the watcher's last observation of the machine, which becomes a part of the evidence of each failure (lifecycle 4.12). */
+/** Returns the hub's last stored observation of the machine, which becomes a part of the evidence of each failure (lifecycle 4.12). */
 export async function observedEvidence(context: ProvisionContext): Promise<Evidence> {
   const systemId = context.state.maas_system_id;
   if (typeof systemId !== "string") return {};

@@ -17,7 +17,7 @@ export type DeployFailure = z.output<typeof DeployFailure>;
 
 /**
  * The facts that the provisioning stages read and write (lifecycle 4.5). The parser of `ProvisionState` drops facts that only earlier versions of
- * Muster knew. Each fact is optional, because a newer hub continues workflows of an older hub (decision W3).
+ * Muster knew. Each fact in `ProvisionState` is optional, because a newer hub continues workflows of an older hub (decision W3).
  */
 export const ProvisionState = z.object({
   /** A machine that Muster's MAAS user owns and that the workflow meant to deploy is the workflow's own. */

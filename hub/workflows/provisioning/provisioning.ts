@@ -33,8 +33,8 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
 
 /**
  * Maps a failed stage to the stage at which an operator's `retry` or `resume` begins. If the map for `retry` does not name the failed stage, `retry`
- * begins at the failed stage itself. The map for `resume` has no stages up to `render_cloud_init`, because each workflow kind decides about early
- * stages itself (lifecycle 4.9).
+ * begins at the failed stage itself. The map for `resume` names no stage up to `render_cloud_init`, because each kind of workflow decides itself
+ * where `resume` begins after the failure of an early stage (lifecycle 4.9).
  */
 export const PROVISION_RESTART = {
   // A `retry` after a failed deploy begins at `render_cloud_init`, because the hub has released the machine to Ready. A `retry` that began at

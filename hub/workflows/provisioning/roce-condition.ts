@@ -4,7 +4,9 @@ import { removeConditions, writeOwnCondition } from "../../db/queries/node-condi
 import type { Tx } from "../../db/tx.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/** A message of the condition `network.roce` names at most `NAMED` RoCE rows, and gives the number of all further rows. */
+/**
+ * A message of the condition `network.roce` names at most `NAMED` RoCE rows (RDMA addresses of interfaces), and gives the number of all further rows.
+ */
 const NAMED = 16;
 
 const list = (all: readonly string[]): string =>

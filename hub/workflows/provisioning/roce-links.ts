@@ -8,7 +8,7 @@ export interface StaticLink extends RoceLink {
 }
 
 export interface LinkPlan {
-  /** The RoCE links that Muster made and that no RoCE row names any more, so that Muster removes the links from MAAS. */
+  /** The RoCE links that Muster made and that no RoCE row (RDMA address of an interface) names any more; Muster removes them from MAAS. */
   readonly stale: readonly StaticLink[];
   /** Links that Muster did not make on interfaces that a RoCE row names, so that Muster reports and keeps the links. */
   readonly foreign: readonly StaticLink[];
@@ -19,7 +19,8 @@ export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
 
 /**
  * Decides which STATIC links of a machine Muster removes from MAAS, and which links belong to somebody else. The argument `wanted` lists the
- * interfaces and IP addresses of the host's RoCE rows. The argument `ours` lists links that Muster recorded when a RoCE row named them.
+ * interfaces and IP addresses of the host's RoCE rows. The argument `ours` lists the links that Muster recorded as its own when a RoCE row (RDMA
+ * address of an interface) named them.
  */
 export function planLinks(
   interfaces: readonly MaasInterface[],

@@ -50,7 +50,10 @@ const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name
   };
 };
 
-/** The stages that deploy the host anew. `map` keeps the number, order and names of the stages, although the type of its result does not say so. */
+/**
+ * The stages that deploy the host anew. `PROVISION_STAGES.map` keeps the number, order and names of the stages, although the type of its result does
+ * not say so.
+ */
 export const DEPLOY_STAGES = PROVISION_STAGES.map((stage) =>
   provisioning(stage as ProvisionStage),
 ) as unknown as typeof PROVISION_STAGES;

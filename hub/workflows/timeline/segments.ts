@@ -15,16 +15,17 @@ export interface Segment {
   readonly state: SegmentState;
   readonly attempt: number;
   readonly began: Date;
-  /** The end of the segment; null while the segment goes on. */
+  /** The end of a segment of the workflow's history; null while the segment goes on. */
   readonly ended: Date | null;
   readonly reason: string | null;
 }
 
 /**
- * What a workflow does after an event. In the course `forward`, the workflow carries out its stages. In the course `halted`, a stage of the workflow
- * has failed for good, or an operator's verb has changed the course. After `halted`, only the next event tells whether the workflow rested, waited
- * for its turn, or undid its stages. In the course `undoing`, the workflow undoes its stages. The hub writes no event when it begins to undo a stage,
- * so in the course `undoing` the time before an event belongs to the event's stage.
+ * What a workflow does after an event. The course `forward` means that the workflow carries out its stages. The course `halted` means that a stage of
+ * the workflow has failed for good, or that the workflow has left a stage unfinished, by itself or by an operator's verb. In the course `halted`,
+ * only the next event tells whether the workflow rested, waited for its turn, or undid its stages. The course `undoing` means that the workflow
+ * undoes its stages. The hub writes no event when it begins to undo a stage, so while a workflow undoes its stages, the time before each event counts
+ * for the stage of that event.
  */
 type Course = "forward" | "halted" | "undoing";
 
@@ -34,7 +35,7 @@ const courseAfter = (course: Course, { status }: PastEvent): Course => {
   return course === "forward" ? "forward" : "undoing";
 };
 
-/** Maps the status of an event to what a workflow in the course `forward` does after the event; null if the event ends the stage. */
+/** Maps the status of an event to what a workflow that carries out its stages does after the event; null if the event ends the stage. */
 const FORWARD: Readonly<Record<StageEventStatus, SegmentState | null>> = {
   started: "working",
   waiting: "waiting",
@@ -90,8 +91,8 @@ const undoReason = ({ status, message }: PastEvent): string | null =>
 
 /**
  * Divides a workflow's history into segments that cover all the time in which the workflow did something. Every event ends a segment of the
- * workflow's history and begins the next segment. The argument `events` is the workflow's history, oldest first. A segment of the history without a
- * duration is left out, unless the segment still lasts.
+ * workflow's history and begins the next segment. The argument `events` is the workflow's history, oldest first. A segment of a workflow's history
+ * that took no time is left out, unless the segment still lasts.
  */
 export function segmentsOf(events: readonly PastEvent[], present: Present): Segment[] {
   const segments: Segment[] = [];

@@ -87,7 +87,9 @@ function expectedStages(facts: TimelineFacts): readonly string[] {
   return present === -1 ? [] : order.slice(present + 1);
 }
 
-/** In an operation's usual remaining time, its present stage counts with the part of the stage's median duration that has not passed yet. */
+/**
+ * For its present stage, an operation's usual remaining time contains the stage's median duration less the time that has already passed in the stage.
+ */
 function usualLeft({ usual, stage, now }: TimelineFacts, segments: readonly Segment[], expected: readonly string[]) {
   const present = usual.get(stage);
   const medians = expected.map((one) => usual.get(one)?.median_seconds ?? null);

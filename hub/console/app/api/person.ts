@@ -4,5 +4,5 @@ interface Person {
   readonly role: string;
 }
 
-/** A key for the person with the role, so that the console never shows one person's data to another person. */
+/** A key for the cached data of one person with one role, so that the console never shows one person's data to another person. */
 export const personKey = ({ name, role }: Person): string => JSON.stringify([name, role]);

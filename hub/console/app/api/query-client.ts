@@ -35,8 +35,8 @@ export const queryClient = new QueryClient({
 });
 
 /**
- * Describes a question to the hub. The topics of `about` say which events make the answer stale: kinds such as `nodes`, or one object such as
- * `nodes/<id>`. If no event tells of changes to a topic, a screen reads the data of the topic anew each time it opens.
+ * Describes a question to the hub. The topics of `about` say which of the hub's events make the answer stale: events about a kind of object such as
+ * `nodes`, or about one object such as `nodes/<id>`. If the hub sends no events about a topic, each screen asks the hub anew when it opens.
  */
 export const question = <Data>(
   about: readonly Topic[],
@@ -51,8 +51,8 @@ export const question = <Data>(
   });
 
 /**
- * Marks a question to the hub whose answer also changes between the events of its topics. The hub is asked again when a screen opens, and when a
- * person comes back to the tab.
+ * Marks a question to the hub whose answer may change without an event of the hub. The console repeats a question marked by `unannounced` when a
+ * screen opens, and when a person comes back to the browser tab.
  */
 export const unannounced = <Question extends object>(asked: Question): Question & { readonly staleTime: 0 } => ({
   ...asked,

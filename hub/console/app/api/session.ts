@@ -13,7 +13,7 @@ export type Right = You["rights"][number];
 export type Session =
   | { readonly kind: "asking" }
   | { readonly kind: "out"; readonly why: string | null; readonly provider: boolean }
-  /** The person has signed in but has no right in Muster, or the hub does not answer. */
+  /** The person has signed in but has no right in Muster, or the hub does not answer the question who has signed in. */
   | { readonly kind: "refused"; readonly error: HubError }
   | { readonly kind: "in"; readonly hub: HubStatus };
 

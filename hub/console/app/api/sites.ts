@@ -11,7 +11,7 @@ const sites = question(["sites"], ["sites"], (signal) =>
   read(api.GET("/api/v1/admin/maas-sites", { params: { query: { limit: MOST_SITES } }, signal })),
 );
 
-/** The sites by their ids. A person without the right to read sites gets an empty map, and sees the sites' ids in place of their names. */
+/** The sites by their ids. A person without the right to read sites gets an empty map, and sees the ids of sites in place of their names. */
 export function useSites(): ReadonlyMap<string, Site> {
   const may = useMay();
   const { data } = useQuery({ ...sites, enabled: may("read_fleet") });

@@ -7,7 +7,7 @@ import type { Answer } from "./schema.ts";
 export type StoredKey = Answer<"listSshKeys">["items"][number];
 export type KeyGroup = Answer<"listSshKeyGroups">["items"][number];
 
-/** No event tells of a change of keys and groups, so each screen asks for them when it opens. */
+/** The hub sends no event when the SSH keys or key groups of a tenant change, so each screen asks for them when it opens. */
 export const SSH_KEYS = "ssh-keys";
 
 const PAGE = 200;
@@ -39,15 +39,15 @@ export interface TenantKeys {
   readonly keys: readonly StoredKey[] | undefined;
   readonly groups: readonly KeyGroup[] | undefined;
   /**
-   * The error because of which the console does not know the keys or groups; null if there is no error, for example while the hub has not answered
-   * yet.
+   * The error because of which the console does not know the tenant's SSH keys or groups; null if there is no error, for example while the hub has
+   * not answered yet.
    */
   readonly error: Error | null;
   readonly retry: () => void;
 }
 const UNKNOWN: TenantKeys = { keys: undefined, groups: undefined, error: null, retry: () => undefined };
 
-/** The stored keys and the groups of one tenant; both are undefined until the hub has answered, and if `tenant` is empty. */
+/** The stored SSH keys and key groups of one tenant; both are undefined until the hub has answered, and if `tenant` is empty. */
 export function useTenantKeys(tenant: string): TenantKeys {
   const keys = useQuery({ ...keysOf(tenant), enabled: tenant !== "" });
   const groups = useQuery({ ...groupsOf(tenant), enabled: tenant !== "" });
@@ -64,7 +64,7 @@ export function useTenantKeys(tenant: string): TenantKeys {
 
 const TYPING_MS = 400;
 
-/** The stored keys and groups of the tenant whose name a person types; the console asks the hub for them after a pause in the typing. */
+/** The stored SSH keys and key groups of the tenant whose name a person types; the console asks the hub for them after a pause in the typing. */
 export function useKeysOfTyped(typed: string): TenantKeys {
   const tenant = typed.trim();
   const [settled] = useDebouncedValue(tenant, TYPING_MS);

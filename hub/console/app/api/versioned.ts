@@ -16,6 +16,6 @@ export async function readVersioned<Data>(
 
 /**
  * A person who fills in a form or confirms a plan decides by the values that are shown, so a form keeps the hub's first answer: neither an event nor
- * a return to the tab reads it again. Each opening of the form asks the hub anew.
+ * a return to the tab reads it again. Each time a form opens, the console asks the hub for new values.
  */
 export const FOR_A_FORM = { staleTime: "static", gcTime: 0 } as const;

@@ -1,6 +1,6 @@
 /**
- * The checks of fields before the console sends a form. The checks apply the rules of docs/openapi.json, with messages that say what to type. The hub
- * checks each form again, so a rule that the console lacks only costs the person a second attempt.
+ * The checks of fields before the console sends a form. The checks of form fields follow the rules of docs/openapi.json, and their messages say what
+ * to type. The hub checks each form again, so a rule that the console lacks only costs the person a second attempt.
  */
 export type Check = (value: string) => string | undefined;
 

@@ -49,7 +49,8 @@ export function CsvField({
           accept=".csv,.tsv,.txt,text/csv"
           onChange={(event) => {
             void event.currentTarget.files?.[0]?.text().then(onChange);
-            // The field is emptied, because a browser reports a chosen file only if its name differs, and a corrected file has the same name.
+            // The console empties the file field after each choice, because a browser reports a chosen file only if its name differs, and a corrected
+            // file has the same name.
             event.currentTarget.value = "";
           }}
         />

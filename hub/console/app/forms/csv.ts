@@ -1,6 +1,6 @@
 /**
  * Reads CSV by RFC 4180 as spreadsheets write it: with commas, semicolons or tabs, with or without a byte order mark. A CSV library would be larger
- * than this file, and would know neither the checks of the columns nor the line of each fault.
+ * than this CSV reader, and would know neither the checks of the columns nor the line of each fault.
  */
 import type { Check } from "./checks.ts";
 
@@ -11,9 +11,9 @@ export interface CsvColumn {
 }
 
 export interface CsvFault {
-  /** The number of the line in the text; the first line is 1. */
+  /** The number of the line in the CSV text; the first line is 1. */
   readonly line: number;
-  /** The name of the column, or null for a fault of the whole line. */
+  /** The name of the column of the faulty value, or null if the whole line of the CSV text is faulty. */
   readonly column: string | null;
   readonly message: string;
 }

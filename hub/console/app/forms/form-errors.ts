@@ -4,8 +4,8 @@ import type { FieldError } from "../api/hub-error.ts";
 export type Errors<Values> = { readonly [Name in keyof Values]?: string | undefined };
 
 /**
- * Returns the hub's complaints by the name of the field: the hub says `/nodes/3/hostname`, and the form shows it at the field `nodes`. A complaint
- * about one entry of a field begins with the path of this entry.
+ * Returns the hub's complaints by the name of the field: the hub says `/nodes/3/hostname`, and the form shows it at the field `nodes`. If the hub's
+ * complaint is about something inside a field, for example one node of a list, the form's message begins with its path, such as `3/hostname`.
  */
 export function errorsByField(fields: readonly FieldError[]): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
@@ -17,7 +17,7 @@ export function errorsByField(fields: readonly FieldError[]): Readonly<Record<st
   return found;
 }
 
-/** Leaves out the fields without a complaint, so that a form without complaints gives an empty object. */
+/** Leaves out the fields whose error is undefined, so that a form without errors gives an empty object. */
 export const complaints = <Values>(errors: Errors<Values>): Errors<Values> =>
   Object.fromEntries(Object.entries(errors).filter(([, error]) => error !== undefined)) as Errors<Values>;
 

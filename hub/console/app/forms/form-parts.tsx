@@ -67,7 +67,7 @@ export const FieldGroup = ({
   </fieldset>
 );
 
-/** A field that needs the whole width of its group. */
+/** A form field that needs the whole width of its group of fields. */
 export const Wide = ({ children }: { readonly children: ReactNode }): ReactNode => (
   <div className={classes.wide}>{children}</div>
 );

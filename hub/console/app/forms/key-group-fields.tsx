@@ -10,9 +10,9 @@ import type { Form } from "./use-form.ts";
 
 interface Props {
   readonly form: Form<GroupValues>;
-  /** The stored keys of the tenant, as far as the console has read them. */
+  /** The tenant's stored SSH keys that the console has read so far. */
   readonly stored: Pick<TenantKeys, "keys" | "error" | "retry">;
-  /** True if the form asks for the tenant; false for an existing group, because the tenant of a group never changes. */
+  /** True if the form asks for the tenant; false for an existing SSH key group, because the tenant of a key group never changes. */
   readonly asksTenant: boolean;
 }
 

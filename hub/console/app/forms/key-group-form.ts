@@ -8,7 +8,7 @@ export interface GroupValues {
   readonly tenant: string;
   readonly description: string;
   readonly key_ids: readonly string[];
-  /** Without a site the group may be used at all sites. */
+  /** An SSH key group with an empty `site_ids` may be used at all sites. */
   readonly site_ids: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export interface Group {
   readonly site_ids: readonly string[] | null;
 }
 
-/** A stored key with the sites at which it may be used; null stands for all. */
+/** A stored SSH key with the sites at which it may be used; `site_ids` is null if it may be used at all sites. */
 export interface KnownKey {
   readonly id: string;
   readonly name: string;
@@ -29,7 +29,7 @@ export interface KnownKey {
 
 export const NO_GROUP: GroupValues = { name: "", tenant: "", description: "", key_ids: [], site_ids: [] };
 
-/** A key fits a group if it may be used at all sites of the group. */
+/** An SSH key may be in a key group if the key may be used at all sites of the group. */
 const fits = ({ site_ids: ofKey }: KnownKey, ofGroup: readonly string[]): boolean =>
   ofKey === null || (ofGroup.length > 0 && ofGroup.every((site) => ofKey.includes(site)));
 
@@ -39,7 +39,10 @@ function membersError({ key_ids: ids, site_ids: sites }: GroupValues, known: rea
   return odd.length === 0 ? undefined : `has keys that may not be used at all sites of the group: ${odd.join(", ")}`;
 }
 
-/** Checks a group against the stored keys of its tenant. A group that is limited to sites stays so: the API cannot widen it to all sites. */
+/**
+ * Checks an SSH key group against the stored SSH keys of its tenant. A key group that is limited to some sites stays limited, because the API cannot
+ * extend it to all sites.
+ */
 export const checkGroup = (values: GroupValues, known: readonly KnownKey[], before?: Group): Errors<GroupValues> => ({
   name: keyName(values.name),
   tenant: tenant(values.tenant),
@@ -63,7 +66,7 @@ export const groupBody = (values: GroupValues): Body<"createSshKeyGroup"> => ({
   ...sitesOf(values.site_ids),
 });
 
-/** Only what the person has changed is sent. */
+/** The request to change an SSH key group contains only the fields that the person has changed. */
 export const groupPatch = (before: Group, values: GroupValues): Body<"updateSshKeyGroup"> => {
   const { tenant: _, ...now } = groupBody(values);
   return changedFields(before, now);

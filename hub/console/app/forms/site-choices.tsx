@@ -14,7 +14,7 @@ interface SelectProps {
   readonly name?: string;
   readonly label?: string;
   readonly description?: ReactNode;
-  /** The text that the choice shows while nothing is chosen. */
+  /** The text that the selection field shows while no site is chosen. */
   readonly none?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The check of an SSH public key before the console sends it. The check applies the rules of docs/ssh-keys.md, and test/console-ssh-keys.test.ts
- * compares its verdicts with the API's.
+ * The check of an SSH public key before the console sends it. The check of an SSH public key follows the rules of docs/ssh-keys.md, and
+ * test/console-ssh-keys.test.ts compares its verdicts with the API's.
  */
 const MAX_LINE = 8_192;
 const MAX_COMMENT = 256;
@@ -18,7 +18,7 @@ const hasLength =
   (length: number): Part =>
   (bytes) =>
     bytes.length === length;
-/** An uncompressed point of a curve begins with 4. */
+/** The bytes of an uncompressed elliptic-curve point begin with the byte 4. */
 const isPoint =
   (length: number): Part =>
   (bytes) =>

@@ -2,16 +2,16 @@ import { Checkbox, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import classes from "./forms.module.css";
 
-/** A stored key or a group, as a person chooses it. */
+/** A stored SSH key or SSH key group, as a form offers it to a person. */
 export interface Stored {
   readonly id: string;
   readonly name: string;
-  /** A text that tells the stored key or group from others, for example the fingerprint. */
+  /** A text by which a person recognizes the stored SSH key or key group, for example the key's fingerprint. */
   readonly about: string;
 }
 
 interface Props {
-  /** The word for what the person chooses, in the plural and in lower case, for example `keys`. */
+  /** The plural word in lower case for the things that a person can choose in the field, for example `keys`. */
   readonly what: string;
   readonly stored: readonly Stored[];
   readonly chosen: readonly string[];
@@ -19,21 +19,21 @@ interface Props {
   readonly onChange: (ids: string[]) => void;
 }
 
-/** From this number of stored keys or groups on, the choice has a search field. */
+/** A list with at least this many stored SSH keys or key groups has a search field. */
 const SEARCH_FROM = 10;
-/** The largest number of keys or groups that the choice shows at once. */
+/** The largest number of stored SSH keys or key groups that the form lists at once. */
 const MOST_SHOWN = 100;
 
 /**
- * The chosen keys or groups that are not, or no longer, among the stored ones that the person may see. A chosen key or group that is no longer stored
- * stays visible, so that the person can remove it from the choice.
+ * Returns the chosen SSH keys or key groups that do not exist any more, or that the person may not see. A chosen SSH key or key group that no longer
+ * exists stays visible, so that the person can deselect it.
  */
 const unknownOf = (stored: readonly Stored[], chosen: readonly string[]): Stored[] =>
   chosen
     .filter((id) => stored.every((one) => one.id !== id))
     .map((id) => ({ id, name: id.slice(0, 8), about: "Not found, or outside of your sites." }));
 
-/** Chooses some of the stored keys or groups of a tenant. What is chosen stays in sight. */
+/** A form field in which a person chooses some of a tenant's stored SSH keys or key groups. What is chosen stays in sight. */
 export function StoredChoice({ what, stored, chosen, error, onChange }: Props): ReactNode {
   const [typed, setTyped] = useState("");
   const fits = ({ name, about }: Stored): boolean => `${name} ${about}`.toLowerCase().includes(typed.toLowerCase());

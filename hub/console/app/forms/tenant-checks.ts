@@ -18,5 +18,5 @@ export const tenant: Check = (value) => present(value) ?? line(MOST_TENANT)(valu
 export const keyName: Check = (value) => present(value) ?? line(MOST_NAME)(value);
 export const description: Check = line(MOST_DESCRIPTION);
 
-/** The largest number of keys of an account, and therefore of a key group. */
+/** The largest number of SSH keys of an account, and therefore of a key group. */
 export const MOST_KEYS_OF_AN_ACCOUNT = 32;

@@ -5,7 +5,10 @@ import { HubError } from "../api/hub-error.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Empty, Failure, Loading } from "../parts/states.tsx";
 
-/** An error of a screen's own code. After an update of the hub, the code of a screen has another name, and loading the earlier one fails. */
+/**
+ * An error of a screen's own code. After an update of the hub, the file with a screen's code has another name, so loading the file by its earlier
+ * name fails.
+ */
 export function ScreenFailed({ error, reset }: { readonly error: unknown; readonly reset?: () => void }): ReactNode {
   if (error instanceof HubError) return <Failure error={error} retry={reset} />;
   const text = error instanceof Error ? error.message : String(error);

@@ -8,8 +8,8 @@ export const GROUPS = ["Fleet", "Records", "Settings"] as const;
 export interface ScreenAbout {
   readonly title: string;
   /**
-   * The right that the screen needs. Without this right, the screen shows only that the right is missing, and the navigation does not list the
-   * screen.
+   * The right that the screen needs. A person without the right `right` sees only a note that the right is missing, and the navigation does not list
+   * the screen.
    */
   readonly right: Right | "none";
   readonly group?: (typeof GROUPS)[number];

@@ -1,7 +1,7 @@
 import { EventText } from "./event-text.ts";
 import { type Topic, topicsOf } from "./topics.ts";
 
-/** The messages about the browser's one event stream from the hub that each tab of the console gets. */
+/** The messages by which each browser tab of the console learns what happens on the one event stream from the hub. */
 export type LiveNews =
   | { readonly kind: "open" }
   | { readonly kind: "changed"; readonly topics: readonly Topic[]; readonly cursor: string | null }

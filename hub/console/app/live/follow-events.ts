@@ -48,7 +48,7 @@ export function followEvents(hear: (news: LiveNews) => void): { stop(): void; tr
   // The browser offers no Web Locks to a hub's page that uses neither TLS nor a loopback address, so each tab of such a page opens its own event
   // stream.
   const led = navigator.locks === undefined ? lead() : navigator.locks.request(LEADER, { signal: ending.signal }, lead);
-  // The wait for the leader's lock rejects when this tab stops following events.
+  // When this tab stops following events, its wait for the leader's Web Lock ends with an error, which is ignored.
   led.catch(() => undefined);
   return {
     stop: () => {
@@ -62,7 +62,7 @@ export function followEvents(hear: (news: LiveNews) => void): { stop(): void; tr
 
 interface Keeper {
   readonly cursor: () => string | null;
-  /** True if an earlier event stream was open and left no cursor, so a new stream may start after events that the console never received. */
+  /** True if an earlier event stream was open and no stream position is known, so events between it and a new stream may be lost. */
   readonly missed: () => boolean;
   readonly tell: (news: LiveNews) => void;
   readonly pause: (ms: number) => Promise<void>;

@@ -1,17 +1,17 @@
 import { EVERYTHING, type Topic } from "./topics.ts";
 
 /**
- * The console asks again about one object at most once in this time, plus a random delay so that many consoles do not send their requests at the same
- * moment.
+ * The console asks again about one object at most once in `GATHER_MS`, plus a random delay so that many consoles do not send their requests at the
+ * same moment.
  */
 const GATHER_MS = 1_000;
 const JITTER_MS = 500;
-/** The console reloads a list at most once in this time, because the operations of a large fleet change the lists all the time. */
+/** The console reloads a list at most once in `LISTS_EVERY_MS`, because the operations of a large fleet change the lists all the time. */
 const LISTS_EVERY_MS = 5_000;
 
 const isOfList = (topic: Topic): boolean => topic !== EVERYTHING && !topic.includes("/");
 
-/** Collects the topics that many events make stale, and refreshes the screen for all of them at once. */
+/** Collects which kinds of data many events have made stale, and then refreshes the screen for all of them at once. */
 export class Gathering {
   readonly #refresh: (changed: ReadonlySet<Topic>) => void;
   readonly #topics = new Set<Topic>();

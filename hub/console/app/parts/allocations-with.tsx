@@ -52,11 +52,11 @@ const firstWith = (by: With) =>
 
 interface FollowingProps {
   readonly by: With;
-  /** Called when the dialog shows the person which accounts follow a change of a key or group. */
+  /** Called when the dialog shows the person which accounts a change of the SSH key or key group affects. */
   readonly onKnown?: () => void;
 }
 
-/** Tells the person in a dialog which accounts a change of a key or group affects. */
+/** Tells the person in a dialog which accounts a change of an SSH key or key group affects. */
 export function Following({ by, onKnown }: FollowingProps): ReactNode {
   const query = useQuery({ ...firstWith(by), gcTime: 0 });
   const isKnown = query.data !== undefined;

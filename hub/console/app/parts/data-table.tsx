@@ -6,7 +6,7 @@ export interface Column<Row> {
   readonly id: string;
   readonly head: string;
   readonly cell: (row: Row) => ReactNode;
-  /** The name by which the API sorts the list by this column, if it can. */
+  /** The name by which the API sorts the list by this column; undefined if the API cannot sort by it. */
   readonly sort?: string;
   readonly align?: "end";
   /** True for a column that is hidden in a narrow window. */

@@ -17,7 +17,7 @@ export const Filters = ({
   onClear,
   children,
 }: {
-  /** Removes all filters; undefined if no filter is set. */
+  /** The function that removes all filters of the list; undefined if no filter is set. */
   readonly onClear: (() => void) | undefined;
   readonly children: ReactNode;
 }): ReactNode => (

@@ -11,14 +11,17 @@ export interface ListPage<Row> {
 
 interface Asked<Row> {
   readonly about: readonly Topic[];
-  /** Identifies the list together with its filter and order. When the key of the list changes, the list begins at its first page again. */
+  /**
+   * The key by which the console caches the list with its filter and order. When the key of the list changes, the list begins at its first page
+   * again.
+   */
   readonly key: readonly unknown[];
   readonly ask: (cursor: string | undefined, signal: AbortSignal) => Promise<ListPage<Row>>;
 }
 
 export interface ListPages<Row> {
   readonly rows: readonly Row[];
-  /** The time at which the hub sent each row, because a page that is scrolled out of view may be older than the others. */
+  /** The time at which the hub sent each row, because rows of a page that is scrolled out of view may be older than the rows in view. */
   readonly answeredAt: readonly number[];
   readonly error: Error | null;
   /** True until the first page is there. */

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 
 /**
  * A button that reloads data for whose changes the hub sends no event; only the data in view is reloaded at once. The data that is out of view is
- * loaded again when it comes into view. `queryKey` is the common prefix of the keys of the queries that the button repeats.
+ * loaded again when it comes into view. The button repeats all queries whose cache keys begin with `queryKey`.
  */
 export function Refresh({ queryKey }: { readonly queryKey: QueryKey }): ReactNode {
   const client = useQueryClient();

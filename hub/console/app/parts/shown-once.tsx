@@ -4,8 +4,8 @@ import { Note } from "./note.tsx";
 import classes from "./shown-once.module.css";
 
 /**
- * Shows a secret that the hub returns only once, in the answer that creates it. The secret is only on this screen, so a person who leaves the screen
- * cannot see the secret again.
+ * Shows a secret that the hub returns only once, in the answer that creates it. Only this screen shows the new secret, so a person who leaves the
+ * screen cannot see the secret again.
  */
 export function ShownOnce({
   title,

@@ -82,8 +82,8 @@ export const Awaited = ({
 }): ReactNode => (error === null ? <Loading what={what} /> : <Failure error={error} retry={retry} />);
 
 /**
- * Shows the answer of a query; before the answer is there, shows that the console waits, or the error. If a later query fails, its earlier answer
- * stays on the screen.
+ * Shows the answer of a query; before the answer is there, shows that the console waits, or the error. If a repeated query fails, the screen keeps
+ * the answer that the query got before.
  */
 export function Answered<Data>({
   query,

@@ -10,7 +10,10 @@ export interface Share {
 
 interface Props {
   readonly shares: readonly Share[];
-  /** The text that a screen reader reads in place of the bar. If the bar has no label, text beside the bar says the same. */
+  /**
+   * The text that a screen reader reads in place of the bar. A bar without a label is hidden from screen readers, because visible text beside the bar
+   * says the same as the bar.
+   */
   readonly label?: string;
 }
 

@@ -39,8 +39,8 @@ export interface VerbAbout<Values extends object = NoValues> {
   /** False for a verb whose request takes no reason. */
   readonly asksReason?: boolean;
   /**
-   * The topics that the verb changes. After a verb has run, the console reloads the data of the topics in `changes` at once, without waiting for the
-   * hub's events.
+   * The topics that the verb changes. After a verb has run, the console at once reloads the data that `changes` names, without waiting for the hub's
+   * events.
    */
   readonly changes: readonly Topic[];
   readonly run: (given: Given & Typed<Values>) => Promise<unknown>;

@@ -32,7 +32,7 @@ const CHECK: AgentWork<"node.sample_disks"> = {
       again: again.slice(0, MOST_SAMPLED_DISKS),
     };
   },
-  // The task that read the disks before the release has the same operation and type, but ran on the earlier system.
+  // The task that read the disks before the release is of the same operation and type as the task after the deploy, but ran on the earlier system.
   isAskedFor: ({ state }, task) => task.id !== state.disks_before?.task_id,
   waitsFor: () => "The agent to read random blocks of the disks after their erase",
 };
@@ -50,7 +50,7 @@ function messageOf(check: DiskCheck): string {
 
 /**
  * Compares the disks of the new system with the disks before the release. If a block that the erase must have changed has its earlier content, the
- * erase did not reach the disk. If the erase did not reach a disk, the hub bars the node from new work, as after every erase without evidence
+ * erase did not reach the disk. If the erase did not reach a disk, the hub keeps new work off the node, as after every erase without evidence
  * (decision M9).
  */
 export const checkDisks: DecommissionStageOf<"check_disks"> = cleaningStage({

@@ -27,16 +27,16 @@ const CHECK: AgentWork<"node.check_hardware"> = {
 };
 
 /**
- * Compares the host with its SKU before the node takes the next tenant (decision H2). A GPU may have left the bus in a tenant's use or at the reset of the
- * cleaning, and the operation's cordon stays until the host is complete again.
+ * Compares the host with its SKU before the node takes the next tenant (decision H2). A GPU may have dropped off the PCI bus while a tenant used it
+ * or when the cleaning reset it, and the operation's cordon stays until the host is complete again.
  */
 export const checkHardware: DecommissionStageOf<"check_hardware"> = cleaningStage({
   name: "check_hardware",
   title: "Compare the host's hardware with its SKU",
   work: CHECK,
   nothingToDo: () => null,
-  // An agent that is too old for the task `node.check_hardware` still sends inventories, so after a soft reset the condition `hardware.sku` keeps new
-  // work off an incomplete host.
+  // An agent too old for the task `node.check_hardware` still sends inventories, by which the condition `hardware.sku` keeps new work off an
+  // incomplete host after a soft reset.
   goOnAfter: (_context, task) =>
     task.errorCode === UNKNOWN_TYPE
       ? {

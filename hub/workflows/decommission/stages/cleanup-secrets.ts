@@ -21,7 +21,7 @@ const kept = (secret: ChosenSecret, reason: string): ChosenSecret => ({ ...secre
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const { secrets, decommissionId } = context.decommission;
   if (secrets === null) {
-    // A decommission of an older version of Muster chose no secrets before the release.
+    // A decommission that began under an older version of Muster did not choose before the release which secrets to remove.
     const machine = await (await maasOf(context)).readMachine(machineOf(context).systemId);
     const chosen = await choose(context, machine);
     const commit = (tx: Tx) => writeSecrets(tx, decommissionId, chosen);

@@ -61,7 +61,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
       ? "The end of the operation decides about the cordon"
       : "The node is no longer draining; it becomes active again when its agent reports",
     commit: async (tx) => {
-      // The compensation of a restarted drain keeps the node `draining`, because a node with another status could get new work.
+      // If a drain is restarted, its compensation keeps the node `draining`, because a node with another status could get new work.
       if (cause !== "cancel") return;
       const { node, workflowId, decommission } = context;
       await leaveDraining(tx, node.id, workflowId, decommission.priorStatus, "The drain was given up");

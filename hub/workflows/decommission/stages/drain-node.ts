@@ -32,7 +32,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     return {
       kind: "skipped",
       message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
-      // A `drain_node` that an operator forces keeps its task, because after a cancel an agent that had begun the drain would reopen the host.
+      // If an operator forces `drain_node`, the stage keeps its task, because after a cancel of the task an agent that had begun the drain would
+      // reopen the host.
       commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
     };
   }

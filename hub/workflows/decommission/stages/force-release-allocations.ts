@@ -31,8 +31,8 @@ async function takeFromTenant(tx: Tx, context: DecommissionContext): Promise<voi
 }
 
 /**
- * Ends the node's open allocation if the request says so (lifecycle 5.4), and takes over an allocation that is already `ending`. The decommission
- * becomes the turnover of the ended allocation, so that the later stages of the decommission know the tenant's account.
+ * Ends the node's open allocation if the request says so (lifecycle 5.4), and takes over an allocation that is already `ending`. The hub records the
+ * decommission as the operation that cleans up after the ended allocation, so that later stages of the decommission know the tenant's account.
  */
 export const forceReleaseAllocations: DecommissionStageOf<"force_release_allocations"> = {
   name: "force_release_allocations",

@@ -106,7 +106,7 @@ const NO_GPUS: ReturnType<typeof gpusOfScrub> = { order: [], expected: [], unnam
 
 /**
  * A challenge asks about the GPU memory that one fill has overwritten, and the agent's process for a GPU (a worker) answers only one challenge. If
- * the fill or the challenge of GPU memory fails, the hub repeats both.
+ * the fill (the overwrite of GPU memory) or the challenge (the questions about random blocks of it) fails, the hub repeats both.
  */
 interface Attempt {
   readonly fill: Task | null;
@@ -237,7 +237,8 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
     });
   return startWork(context, {
     ...FILL,
-    // Each fill gets a new random seed, because with an old seed the bytes of an earlier fill would look like a new overwrite.
+    // Each overwrite of GPU memory gets a new random seed, because with an old seed the bytes of an earlier overwrite would look like those of a new
+    // one.
     input: () => ({
       plan: false,
       seed: randomBytes(32).toString("hex"),

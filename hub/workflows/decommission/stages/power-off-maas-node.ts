@@ -20,7 +20,10 @@ import {
 } from "../release-machine.ts";
 import { cannotPowerOff } from "../release-verdicts.ts";
 
-/** The stage asks the BMC only every `LOOK_AGAIN_SECONDS`, because a power query occupies one of MAAS's few slots for slow calls. */
+/**
+ * The stage `power_off_maas_node` asks the BMC only every `LOOK_AGAIN_SECONDS`, because a power query occupies one of MAAS's few slots for slow
+ * calls.
+ */
 const LOOK_AGAIN_SECONDS = 30;
 
 /**

@@ -132,20 +132,20 @@ function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
 }
 
 /**
- * The reasons for a sanitization verdict other than `clean` in spite of which the node returns to service. Two of the reasons in `LEAVE_IN_SERVICE`
- * come from a person's decision: a request without an erase, and a `force` without evidence of an erase. By the third reason, `erase_not_compared`,
- * the only evidence of the erase is MAAS's report about the whole machine (decision C5).
+ * The reasons for a sanitization verdict other than `clean` that do not keep the node out of service. Two of the reasons in `LEAVE_IN_SERVICE` come
+ * from a person's decision: a request without an erase, and `force`, which continues without evidence of an erase. The reason `erase_not_compared`
+ * means that the only evidence of the erase is MAAS's report about the whole machine (decision C5).
  */
 const LEAVE_IN_SERVICE: readonly VerdictReason[] = ["erase_not_asked", "erase_waived", "erase_not_compared"];
 /**
- * The reason for a sanitization verdict with which the node returns to service only if the sanitization record names the person who decided to
- * continue.
+ * If the reason for a sanitization verdict is `erase_disproved`, the node returns to service only if the sanitization record names the person who
+ * decided to continue.
  */
 const WAIVABLE: VerdictReason = "erase_disproved";
 
 /**
- * True if the node may return to service in spite of every reason for the verdict in its sanitization record. A sanitization record that had no room
- * for all its reasons may hide a reason that keeps the node out of service.
+ * True if none of the reasons for the verdict in the node's sanitization record keeps the node out of service. A sanitization record has room for a
+ * limited number of reasons for its verdict, so a reason that keeps the node out of service may be missing in the record.
  */
 function leavesInService(row: SanitizationRecordRow): boolean {
   const record = readRecord(row.text);
@@ -155,8 +155,8 @@ function leavesInService(row: SanitizationRecordRow): boolean {
 }
 
 /**
- * A node returns to service only with a `clean` sanitization record, unless only the evidence of the erase of the disks prevents `clean` (decisions
- * C1 and C5).
+ * A node returns to service only if its sanitization record is `clean`, or would be `clean` with evidence of the erase of the disks (decisions C1 and
+ * C5).
  */
 function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, task: Task): Verdict {
   const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
@@ -192,9 +192,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 
 const seconds = (context: DecommissionContext): number => stageSeconds(context, SIGN);
 
-/**
- * Writes the turnover's sanitization record, has the agent sign the record, and adds the record to the node's chain of records (architecture 14.5).
- */
+/** Writes the sanitization record of the operation, has the agent sign the record, and adds it to the node's chain of records (architecture 14.5). */
 export const recordSanitization: DecommissionStageOf<"record_sanitization"> = {
   name: "record_sanitization",
   title: "Write the sanitization record and have the agent sign it",

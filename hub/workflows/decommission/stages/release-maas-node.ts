@@ -32,7 +32,10 @@ import {
 import { erasedAndGone, goneUnerased } from "../unerased.ts";
 
 const REASON = "MAAS to release the machine";
-/** After an error in `LOOK_AGAIN`, the stage observes the machine anew, because the machine has changed since the last observation. */
+/**
+ * After an error of MAAS with a code in `LOOK_AGAIN`, the stage observes the machine anew, because the machine has changed since the last
+ * observation.
+ */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 /**

@@ -8,7 +8,10 @@ import { leftErase, leftoverOf, leftSecrets, unprovenErase } from "../left-by-fu
 import { maasOf, machineOf, mustStillBeTheHost, profileOf, waitForMachine } from "../release-machine.ts";
 import { cannotDelete } from "../release-verdicts.ts";
 
-/** After an error in `LOOK_AGAIN`, the stage observes the machine anew, because the machine has changed since the last observation. */
+/**
+ * After an error of MAAS with a code in `LOOK_AGAIN`, the stage observes the machine anew, because the machine has changed since the last
+ * observation.
+ */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 function leftAtTheEnd(context: DecommissionContext): { readonly leaves?: Leftover } {
@@ -19,7 +22,8 @@ function leftAtTheEnd(context: DecommissionContext): { readonly leaves?: Leftove
 }
 
 /**
- * The stage `remove_maas_record` reads the machine from MAAS itself, because the watcher may not yet know that somebody deleted or took the machine.
+ * The stage `remove_maas_record` reads the machine from MAAS itself, because the hub's stored observation may be older than a deletion or a new use
+ * of the machine.
  */
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const left = leftAtTheEnd(context);

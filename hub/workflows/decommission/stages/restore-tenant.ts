@@ -32,12 +32,13 @@ import {
 } from "../decommission-context.ts";
 import { isCleanable } from "../keeps-status.ts";
 
-/** How long the agent may take to make the account, as for a new allocation. */
+/** The agent may take `GRANT_SECONDS` to make the tenant's account, as long as it may take for the account of a new allocation. */
 const GRANT_SECONDS = 900;
 
 /**
- * Returns the order for the account that the tenant had before the reinstall. The order asks for the same uid, because the tenant's files on the data
- * disks belong to that uid. An earlier order for the account, also one of a cancelled reinstall, contains the tenant's uid too.
+ * Returns the order for the account that the tenant had before the reinstall. The order for the account asks for the uid that the tenant had, because
+ * the tenant's files on the data disks belong to that uid. An earlier order for the tenant's account, even one of a cancelled reinstall, contains the
+ * uid.
  */
 async function accountOf(tx: Tx, context: DecommissionContext) {
   const allocation = await mustLock(tx, context);
@@ -155,8 +156,8 @@ async function giveBack(tx: Tx, context: DecommissionContext, task: Task): Promi
 }
 
 /**
- * Orders the tenant's account in the transaction that ties the allocation to the new system. From this transaction on, the new system counts as used
- * by the tenant, even if the task that makes the account fails.
+ * One transaction orders the agent to make the tenant's account, and ties the allocation to the new system. Once the hub has ordered the tenant's
+ * account, the new system counts as used by the tenant, even if the task that makes the account fails.
  */
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
   const { node } = context;

@@ -8,7 +8,7 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import { failedSteps, tally } from "../cleaning-steps.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
-/** The agent has `REVOKE_SECONDS` to remove an account, although the agent waits only minutes for the account's processes to end. */
+/** The agent has `REVOKE_SECONDS` to remove a tenant's account; for the end of the account's processes it waits only some minutes of this time. */
 const REVOKE_SECONDS = 1_800;
 
 function tenancyOf({ tenancy, decommission }: DecommissionContext) {
@@ -36,8 +36,8 @@ const REVOKE: AgentWork<"allocation.revoke_user"> = {
 };
 
 /**
- * The failure of a soft reset after a tenant who got the rights of root without a grant (decision C4). A tenant with the rights of root may have
- * changed what the agent reads, so the agent may miss traces of that tenant.
+ * The failure of a soft reset if the tenant got the rights of root without a grant (decision C4). A tenant with the rights of root may have changed
+ * what the agent reads, so the agent may miss traces of that tenant.
  */
 function rootFound(
   { decommission, node, profile, tenancy }: DecommissionContext,

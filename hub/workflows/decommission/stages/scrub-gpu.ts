@@ -25,7 +25,7 @@ function vendorOf({ node, gpuVendor }: DecommissionContext): GpuVendor {
   throw new StageFailure(failure("input_config_error", "sku_unknown", message, { sku_id: node.sku }));
 }
 
-/** Each text tells an operator what the GPUs still need and the agent cannot do, such as a reboot of the host. */
+/** Each text in `NEEDED` tells an operator what the host's GPUs still need and the agent cannot do, such as a reboot of the host. */
 const NEEDED: Readonly<Record<Exclude<GpuNeed, "none">, string>> = {
   reboot: "the GPUs need a reboot of the host; reboot it in MAAS, then resume",
   power_cycle: "the GPUs need a power cycle of the host; power it off and on in MAAS, then resume",

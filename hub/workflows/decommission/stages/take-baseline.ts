@@ -14,7 +14,10 @@ import {
 } from "../decommission-context.ts";
 import { isCleanable } from "../keeps-status.ts";
 
-/** The agent's walk over a large root file system takes minutes, so the baseline may take up to `BASELINE_SECONDS`. */
+/**
+ * The agent's walk over a large root file system takes minutes, so the agent may take up to `BASELINE_SECONDS` for the snapshot of the new system
+ * (the baseline).
+ */
 const BASELINE_SECONDS = 3_600;
 const LOOK_AGAIN_SECONDS = 5;
 
@@ -26,7 +29,10 @@ const notTaken = ({ node }: Pick<DecommissionContext, "node">, why: string, evid
     { node_id: node.id, ...evidence },
   );
 
-/** The hub may have ordered the baseline when the node became active, so the baseline's task belongs to the node and not to the reimage. */
+/**
+ * The hub may have ordered the snapshot of the clean host (the baseline) when the node became active, so the snapshot's task belongs to the node and
+ * not to the reimage.
+ */
 const BASELINE: WatchedWork<"node.validate_clean"> = {
   type: "node.validate_clean",
   undoneBy: null,
@@ -75,8 +81,8 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 const seconds = (context: DecommissionContext): number => stageSeconds(context, BASELINE);
 
 /**
- * Waits for the new system's baseline, which the agent takes before the agent works on the GPUs (architecture 14.4). The later stage
- * `validate_clean_node` compares the host with the new baseline.
+ * Waits for the baseline, a snapshot of the new system that the agent takes before it works on the GPUs (architecture 14.4). The later stage
+ * `validate_clean_node` compares the host with the snapshot that the agent took of the new system.
  */
 export const takeBaseline: DecommissionStageOf<"take_baseline"> = {
   name: "take_baseline",

@@ -11,8 +11,8 @@ import { tenantOf } from "../tenant.ts";
 /** The agent's walk over a large root file system takes minutes, so the agent's snapshot of the host may take up to `VALIDATE_SECONDS`. */
 const VALIDATE_SECONDS = 3_600;
 /**
- * A failure's message names at most `NAMED` findings, and its evidence at most `MOST_TOLD`. The result of the task `node.validate_clean` names all
- * findings.
+ * If a host is not clean, the failure names at most `NAMED` findings in its message, and at most `MOST_TOLD` in its evidence. The result of the task
+ * `node.validate_clean` names everything in which the host differs from the clean host.
  */
 const NAMED = 5;
 const MOST_TOLD = 40;
@@ -33,7 +33,7 @@ const VALIDATE: AgentWork<"node.validate_clean"> = {
   waitsFor: () => "The agent to look for what a tenant left",
 };
 
-/** Returns each finding as a text such as `setuid_files: added /usr/local/bin/x`. */
+/** Returns each difference from the clean host, and each unreadable part of the host, as a text such as `setuid_files: added /usr/local/bin/x`. */
 function findingsOf(judgement: ResidueJudgement): string[] {
   return Object.entries(judgement.items).flatMap(([item, judged]) => {
     if (judged.state === "clean") return [];
@@ -54,8 +54,8 @@ function residueFound({ node }: DecommissionContext, taskId: string, findings: r
 }
 
 /**
- * Compares the host's state with the baseline from before the first tenant (architecture 14.4). If the host differs from the baseline, or the agent
- * cannot read a part of the host's state, the hub quarantines the node.
+ * Compares the host's state with the baseline, a snapshot of the host from before its first tenant (architecture 14.4). If the host differs from the
+ * snapshot from before its first tenant, or the agent cannot read a part of the host's state, the hub quarantines the node.
  */
 export const validateCleanNode: DecommissionStageOf<"validate_clean_node"> = cleaningStage({
   name: "validate_clean_node",

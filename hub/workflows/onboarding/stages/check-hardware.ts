@@ -46,7 +46,10 @@ async function currentTask(context: OnboardContext): Promise<Task | null> {
   });
 }
 
-/** Also judges the machine, so that the node of a machine that somebody has taken never becomes active (decision M2). */
+/**
+ * The stage `check_hardware` also checks that nobody has taken the machine in MAAS, because the node of such a machine must never become active
+ * (decision M2).
+ */
 async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
   const taken = await machineTaken("check_hardware", context);
   if (taken !== null) return taken;
@@ -100,7 +103,7 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
   return waitFor(task);
 }
 
-/** Compares the host with its SKU before the node takes work: a host that lacks a GPU, or whose GPUs are broken, never becomes active (decision H2). */
+/** Compares the host with its SKU before the node takes work: a host that lacks a GPU or has broken GPUs never becomes active (decision H2). */
 export const checkHardware: OnboardStage<"check_hardware"> = {
   name: "check_hardware",
   title: "Compare the host's hardware with its SKU, then make the node active",

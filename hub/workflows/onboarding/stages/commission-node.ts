@@ -54,7 +54,7 @@ export const commissionNode: OnboardStage<"commission_node"> = {
       };
     } catch (error) {
       // A conflict means that the machine's status has changed since the observation, for example by an earlier call whose answer was lost. After a
-      // conflict, a new observation of the machine decides what the stage does.
+      // state conflict in MAAS, a new observation of the machine decides what the stage does.
       if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
       const now = await observe(context);
       if (now.kind === "not_started") throw error;

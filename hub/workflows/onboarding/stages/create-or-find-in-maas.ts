@@ -15,9 +15,9 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 
 /**
- * Searches MAAS for the host's machine, and creates a machine only if the search finds none. A second run adopts what an earlier run created or
- * booted, even if MAAS's answer was lost (lifecycle 4.10, 4.16). After its deadline, `create_or_find_in_maas` only searches for the machine one last
- * time.
+ * Searches MAAS for the host's machine, and creates a machine only if the search finds none. A second run of `create_or_find_in_maas` adopts the
+ * machine that an earlier run created or booted, even if MAAS's answer was lost (lifecycle 4.10, 4.16). After its deadline, `create_or_find_in_maas`
+ * only searches for the machine one last time.
  */
 export const createOrFindInMaas: OnboardStage<"create_or_find_in_maas"> = {
   name: "create_or_find_in_maas",

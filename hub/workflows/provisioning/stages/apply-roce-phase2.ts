@@ -9,9 +9,10 @@ import { addressOf, networkOf } from "../ipv4.ts";
 import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
 
 /**
- * Muster does not set up routing for the RoCE network on the host (lifecycle 4.3). If Muster cannot apply a RoCE row, MAAS deploys the host without
- * the row's address (lifecycle 4.6). The node's condition `network.roce` names the RoCE rows that Muster could not apply. Muster removes the links of
- * earlier RoCE rows, because MAAS would otherwise configure the old addresses too.
+ * Muster does not set up routing for the RoCE network on the host (lifecycle 4.3). If Muster cannot apply a RoCE row, which gives an interface an
+ * RDMA address, MAAS deploys the host without the address (lifecycle 4.6). The node's condition `network.roce` names the RoCE rows (RDMA addresses of
+ * interfaces) that Muster could not apply. Muster removes the links of earlier RoCE rows, because MAAS would otherwise configure the old addresses
+ * too.
  */
 export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
@@ -66,7 +67,7 @@ export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
         forgetRoceLinks(
           tx,
           place,
-          // MAAS has no link for a RoCE row that it refused, so the hub does not expect the host to have the row's address.
+          // MAAS has no link for a RoCE row (RDMA address of an interface) that it refused, so the hub does not expect the host to have the address.
           [...ours, ...wanted].filter((link) => !wanted.some((one) => sameLink(one, link)) || isRefused(link)),
         ),
     };
@@ -97,7 +98,7 @@ async function takeAwayStale(
   return { ...plan, interfaces: plan.stale.length === 0 ? interfaces : await maas.interfaces(systemId) };
 }
 
-/** A RoCE row for which MAAS refused the link, with the refusal as a warning. */
+/** A RoCE row (RDMA address of an interface) for which MAAS refused the link, with the refusal as a warning. */
 interface Refused {
   readonly row: MaasRoceAssignment;
   readonly warning: string;
@@ -163,7 +164,7 @@ async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): P
 
 /**
  * True for MAAS errors that make the whole stage fail, for example because MAAS is unavailable or Muster's MAAS user lacks rights. An error about a
- * single RoCE row is only a warning.
+ * single RoCE row, the RDMA address of one interface, is only a warning.
  */
 const isUpstreamFault = (error: MaasError): boolean =>
   !["rejected_input", "not_found", "state_conflict"].includes(error.code);

@@ -77,7 +77,10 @@ const done = (taskId: TaskId): Done<ProvisionState> => ({
   patch: { reseed_task_id: taskId },
 });
 
-/** The stage is done if the agent's task `node.hw_sync_reseed` succeeded after the workflow entered the stage, even after the deadline. */
+/**
+ * The stage `ensure_hardware_sync_configured` is done if the agent's task `node.hw_sync_reseed` succeeded after the workflow entered the stage, even
+ * after the deadline.
+ */
 async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
   const task = typeof taskId === "string" ? await readTask(context.services.db, taskId) : null;
@@ -85,7 +88,7 @@ async function seeded(context: ProvisionContext): Promise<Observation<ProvisionS
   return task !== null && fresh ? done(task.id) : { kind: "not_started" };
 }
 
-/** At each entry into the stage, the hub queues a new task that rewrites the files of hardware sync. */
+/** At each entry into the stage `ensure_hardware_sync_configured`, the hub queues a new task that rewrites the files of hardware sync. */
 async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>> {
   const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);
   const task = await readTask(context.services.db, taskId);
@@ -110,7 +113,10 @@ async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>>
   }
 }
 
-/** After the timeout of the stage the host stays deployed, so that a person can find out what is missing (lifecycle 4.6). */
+/**
+ * After the timeout of the stage `ensure_hardware_sync_configured`, the host stays deployed, so that a person can find out what is missing (lifecycle
+ * 4.6).
+ */
 function timeoutFailure(context: ProvisionContext): Failure | Promise<Failure> {
   const { state, host, profile } = context;
   const evidence = {

@@ -39,7 +39,7 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
       const machine = await freshMachine(context);
       const verdict = await judgeMachine("render_cloud_init", context, machine);
       switch (verdict.kind) {
-        // If the host is already deployed, a second rendering would revoke the enrollment token that the host has.
+        // If the host is already deployed, a second rendering of its user-data would revoke the enrollment token that the host has.
         case "adopt":
           return {
             kind: "skipped",
@@ -165,8 +165,8 @@ async function undo(context: ProvisionContext, cause: CompensationCause) {
 
 async function endIdentity(tx: Tx, { host, operation }: ProvisionContext, staysDeployed: boolean): Promise<void> {
   const { nodeId } = host;
-  // The transaction locks the node before the node's tokens, as an enrollment does. Once the node and the node's tokens are locked, the agent has
-  // either enrolled already or cannot enroll any more.
+  // The transaction that revokes a node's enrollment tokens locks the node before the tokens, in the same order as an enrollment. Once the node and
+  // the node's tokens are locked, the agent has either enrolled already or cannot enroll any more.
   await lockNode(tx, nodeId);
   await revokeEnrollmentTokens(tx, nodeId);
   if (await deleteNodeThatNeverEnrolled(tx, nodeId)) return;

@@ -39,7 +39,7 @@ const OWNERS = [
 
 /**
  * Judges the first boot by the agent's report about the site's scripts and about Muster's scripts (lifecycle 9). A host whose image already contains
- * the agent possibly runs no scripts at its first boot, so a missing report is no failure.
+ * the agent possibly runs no bootstrap scripts at its first boot, so a missing report about the scripts is no failure.
  */
 async function firstBootUnfinished(
   context: ProvisionContext,
@@ -77,7 +77,7 @@ async function firstBootUnfinished(
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const host = context.state.deploy_ip_addresses?.[0];
-  // If the profile requires no hardware sync, no earlier stage has deleted the host's user-data, so this stage deletes it.
+  // If the profile requires no hardware sync, no earlier stage has deleted the host's user-data, so `wait_for_agent_enrollment` deletes it.
   await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
   return {
     kind: "done",

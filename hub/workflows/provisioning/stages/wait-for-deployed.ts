@@ -22,7 +22,7 @@ async function look(context: ProvisionContext): Promise<Exclude<Observation<Prov
     case "deploy_failed":
       return failed(machine, "failed", `The deploy ended as '${machine.statusName}'`);
     default:
-      // The stages `classify_deploy_failure` and `recover_for_datasource_retry` decide what happens after a deploy that does not end.
+      // The stages `classify_deploy_failure` and `recover_for_datasource_retry` decide what happens after a deploy that exceeds its time.
       return late
         ? failed(machine, "timeout", "The deploy took longer than the profile allows")
         : waitForDeploy(context);
@@ -61,7 +61,7 @@ function imageOf(
   return { generation, name: `${osystem}/${distroSeries}`.slice(0, 128) };
 }
 
-/** The host's own address is first among the machine's addresses, by the same rule as in the reconciler (lifecycle 4.3). */
+/** The host's own address is first among the machine's addresses, by the rule that the hub's reconciler of MAAS data also uses (lifecycle 4.3). */
 async function addressesOf(context: ProvisionContext, machine: MaasMachine): Promise<string[]> {
   const { ipAddresses, interfaceAddresses } =
     machine.interfaceAddresses.length > 0 ? machine : await freshMachine(context);

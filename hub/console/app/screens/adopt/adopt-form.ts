@@ -23,8 +23,8 @@ export interface AdoptValues {
 const MOST = 2000;
 
 /**
- * The differences between a host and its MAAS machine that a person may accept when Muster adopts the machine, in words. Only a binding of a node to
- * its machine finds the difference `other_gpus`, so the adoption form leaves it out.
+ * The differences between a host and its MAAS machine that a person may accept when Muster adopts the machine, in words. The hub finds the difference
+ * `other_gpus` (the host has other GPUs than its SKU) only when it binds a node to its machine, so the adoption form does not list it.
  */
 export const DIFFERENCES: Readonly<Record<Exclude<Difference, "other_gpus">, string>> = {
   hardware_sync_off: "hardware sync is off",
@@ -97,8 +97,8 @@ export const checkAdoption = (values: AdoptValues): Errors<AdoptValues> => ({
 });
 
 /**
- * The body of the request that plans an adoption, or that adopts the machines of a plan. If the request selects machines by a filter, the hub refuses
- * the adoption when the filter no longer matches as many machines as in the plan.
+ * The body of the request that plans an adoption of machines which MAAS has already deployed, or that carries out the planned adoption. If the
+ * request selects machines by a filter, the hub refuses the adoption when the filter no longer matches as many machines as in the plan.
  */
 export function adoptBody(values: AdoptValues, planned: Pick<Adopted, "matched"> | null): Body<"adoptMachines"> {
   const { profile_id: profile, sku_id, accepted, hostnames, system_ids: ids } = values;
@@ -113,6 +113,6 @@ export function adoptBody(values: AdoptValues, planned: Pick<Adopted, "matched">
   };
 }
 
-/** The hub's messages about a machine of an adoption: why it is refused, or how it differs from what Muster expects. */
+/** The hub's messages about a machine that is to be adopted: why the hub refuses the machine, or how the machine differs from what Muster expects. */
 export const saysOf = ({ refusals, differences }: Pick<Machine, "refusals" | "differences">): string =>
   [...refusals, ...differences].map(({ message }) => message).join(" ");

@@ -24,8 +24,8 @@ export const RULES = everyValue<Details["rule"]>({
 });
 
 /**
- * The filters of the list of nodes that differ from their machines in MAAS. Without the filter `known`, the list has only the nodes whose drift
- * nobody has acknowledged.
+ * The filters of the list of nodes that differ from their machines in MAAS. Without the filter `known`, the list has only the nodes whose differences
+ * from MAAS nobody has acknowledged.
  */
 export const driftRoute = createRoute({
   getParentRoute: () => rootRoute,

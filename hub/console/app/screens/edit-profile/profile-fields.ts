@@ -35,7 +35,7 @@ const upTo =
     value.length > most ? `is longer than ${most} characters` : then(value);
 const any: Check = () => undefined;
 
-/** Each value of a field with several values must match the pattern. */
+/** Checks each value of a profile's field with several values, such as script names, against a pattern. */
 const each =
   (most: number, fits: RegExp, message: string): Check =>
   (value) => {

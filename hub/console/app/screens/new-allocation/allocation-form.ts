@@ -76,7 +76,7 @@ const MOST_OF_A_PREFIX = 249;
 const namePrefix = (text: string): string | undefined =>
   text.trim().length > MOST_OF_A_PREFIX ? `has more than ${MOST_OF_A_PREFIX} characters` : undefined;
 
-/** Checks the form against the present time in milliseconds, because an allocation cannot end in the past. */
+/** Checks the form for an allocation; `now` is the present time in milliseconds, because an allocation cannot end in the past. */
 export const checkAllocation = (values: AllocationValues, now: number): Errors<AllocationValues> => ({
   ...(values.by === "node"
     ? { hostname: hostname(values.hostname) }

@@ -4,7 +4,7 @@ export type Mode = "drain" | "soft_reset" | "storage_cleanup" | "reimage" | "rel
 export interface Choice {
   readonly erase: "none" | "quick" | "secure";
   readonly scope: "local" | "weka" | "all";
-  /** Ends the login sessions that are still open when the users' time to leave is over. */
+  /** True to end the login sessions that are still open when the time that the users get to leave is over. */
   readonly force: boolean;
   readonly removeRecord: boolean;
   /** The value of the input field for the drain time: a string if the field is empty or holds no number. */
@@ -84,7 +84,10 @@ export function faultOf(mode: Mode, { drainMinutes }: Pick<Choice, "drainMinutes
     : `Type whole minutes from 0 to ${MOST_DRAIN_MINUTES}. 0 gives the users no time.`;
 }
 
-/** The body of the request for a decommission. The body contains `mode` even if the path of the request already names the mode. */
+/**
+ * The body of the request for a decommission. The body of a request for a decommission contains `mode` even if the path of the request already names
+ * the mode.
+ */
 export function bodyOf(
   mode: Mode,
   { reason, erase, scope, force, removeRecord, drainMinutes }: Choice & { reason: string },
@@ -100,8 +103,8 @@ export function bodyOf(
 }
 
 /**
- * The request that asks the hub whether it would accept a decommission of this mode for the node, without beginning one. The hub fills in the omitted
- * fields of `operation`, but the generated type does not mark nested fields as optional.
+ * The request that asks whether the hub would accept a decommission with the given mode for the node; the request begins no decommission. The hub
+ * fills in the omitted fields of `operation`, but the generated type does not mark nested fields as optional.
  */
 export const planOf = (siteId: string, nodeId: string, mode: Mode) => ({
   site_id: siteId,

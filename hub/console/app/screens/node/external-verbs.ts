@@ -4,8 +4,8 @@ export type ExternalVerb = "complete" | "fail" | "abandon";
 type Standing = Pick<ExternalAttempt, "status" | "superseded" | "holder">;
 
 /**
- * Returns why a report about an external system's attempt to provision the node has no effect now; null if the person can report it. Not only
- * the holder may abandon the attempt.
+ * Returns why a report about an external system's attempt to provision the node has no effect now; null if the person can report it. Not only the
+ * external system that began an attempt to provision the node may abandon it: any person with the right may do so.
  */
 export function whyNotReported(verb: ExternalVerb, one: Standing, name: string): string | null {
   if (one.superseded) return "A newer attempt of the node has begun.";

@@ -12,8 +12,8 @@ import { changedBy, type Node } from "./node-questions.ts";
 type Bound = Answer<"bindNodeMachine">;
 
 /**
- * Binds a node of manual mode to its machine in MAAS, or undoes the binding of a node that was of manual mode. For a node of another mode, the screen
- * offers neither the verb that binds it to a machine nor the verb that undoes a binding.
+ * Binds a node of manual mode to its machine in MAAS, or undoes the binding of a node that was of manual mode. For a node that neither is nor was of
+ * manual mode, the screen offers no verb to bind it to a machine or to undo a binding.
  */
 export function MachineBinding({ node }: { readonly node: Node }): ReactNode {
   if (node.onboarding_mode === "manual") return <Bind node={node} />;

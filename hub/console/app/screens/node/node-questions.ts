@@ -10,8 +10,8 @@ export type ExternalAttempt = Answer<"getExternalAttempt">;
 export type Entry = Answer<"exportNodeLifecycle">["items"][number];
 
 /**
- * The number of the newest allocations, sanitization records and tasks that the node's screen shows. The screens for allocations and records and the
- * node's history show all entries.
+ * The number of the newest allocations, sanitization records and tasks that the node's screen shows. The node's history, and the lists of allocations
+ * and of sanitization records, are not limited to the newest entries.
  */
 const NEWEST = 20;
 const PAGE = 100;
@@ -31,7 +31,7 @@ export const driftOf = (id: string) =>
     ),
   );
 
-/** The common key of the queries about the node's current work. */
+/** The common beginning of the cache keys of the queries about the node's current work. */
 export const workKey = (id: string) => ["node", id, "work"] as const;
 
 const work = (id: string): string[] => [`nodes/${id}`, workOf(`nodes/${id}`)];
@@ -102,5 +102,5 @@ export const historyOf = (id: string, kinds: readonly string[] | undefined) => {
   };
 };
 
-/** The topics of the console's data that change when a person uses a verb of the node, such as cordon. */
+/** The names of the console's cached data, such as `nodes`, that is reloaded after a person uses a verb of the node, such as cordon. */
 export const changedBy = (id: string): string[] => [`nodes/${id}`, "nodes", "operations", "allocations", "repairs"];

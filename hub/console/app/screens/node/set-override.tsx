@@ -25,7 +25,7 @@ const TEMPLATES = everyValue<Template>({
 const MOST_MINUTES = 527_040;
 const EMPTY = { template: "InternalMaintenance" as Template, message: "", tenant: "", minutes: "" as number | string };
 
-/** The template `MarkHealthy` hides the other health overrides, and has no alert of its own. */
+/** The health override `MarkHealthy` hides the node's other health overrides, except Muster's own, and has no alert. */
 const hasAlert = (template: Template): boolean => template !== "MarkHealthy";
 
 function bodyOf({ template, message, tenant, minutes }: typeof EMPTY, reason: string): Body<"setNodeHealthOverride"> {

@@ -55,8 +55,8 @@ interface Placed<Node> {
 }
 
 /**
- * Leaves out nodes without a place. A node that moved in the meantime is in two pages, and the page that the hub sent last knows where the node is
- * now.
+ * Leaves out nodes without a place. If a node moved between the loading of two pages, both pages contain the node, and the page that the hub sent
+ * last has its present place.
  */
 function placedOf<Node extends Located>(rows: readonly Node[], answeredAt: readonly number[]): Placed<Node>[] {
   const newest = new Map<string, number>();

@@ -12,7 +12,7 @@ interface Counted {
 interface Named {
   readonly site_id?: string | undefined;
   readonly room?: string | undefined;
-  /** Set if the view shows the nodes of a site that are in no room. */
+  /** Set if the rack view shows the nodes of a site that are in no room. */
   readonly no_room?: "true" | undefined;
 }
 
@@ -44,9 +44,9 @@ export const isPlace = ({ site_id: site, room, no_room: roomless }: Named): bool
   site !== undefined && (room !== undefined || roomless !== undefined);
 
 /**
- * The rack view shows either the racks of one room, or the nodes of a site that are in no room. Therefore the rack view never loads a whole fleet,
- * and never mixes racks of two rooms that have the same name. `only` means that the site has only one room (or only nodes without one), and `empty`
- * that no node of the site matches the filter.
+ * The rack view shows either the racks of one room, or the nodes of a site that are in no room. Because the rack view shows only one room at a time,
+ * it never loads a whole fleet, and never mixes racks of two rooms that have the same name. `only` means that the site has only one room (or only
+ * nodes without one), and `empty` that no node of the site matches the filter.
  */
 export function placeToChoose({ site_id: site }: Named, { total, facets }: Counts): PlaceChoice {
   if (site === undefined) return choiceOf("site", facets.site_id, total);
@@ -58,7 +58,7 @@ export function placeToChoose({ site_id: site }: Named, { total, facets }: Count
   return isWhole ? { kind: "only", place: { room: first.value } } : choice;
 }
 
-/** A page sorted by location starts with the nodes without a room, and this function drops the rows from the first room on. */
+/** Keeps only the nodes without a room, with which a page of nodes sorted by location begins. */
 export function withoutRooms<Row extends { readonly location: { readonly room: string | null } }>(page: {
   readonly items: readonly Row[];
   readonly next_cursor: string | null;

@@ -14,7 +14,7 @@ const isView = (value: unknown): value is SavedView =>
   typeof (value as SavedView).name === "string" &&
   typeof (value as SavedView).query === "string";
 
-/** Reads the views from their stored form. Other values in the browser's storage are not views, and are ignored. */
+/** Reads the views from their stored form. Values in the browser's storage that are not saved views are ignored. */
 export function parseViews(stored: string | null): SavedView[] {
   try {
     const value: unknown = JSON.parse(stored ?? "[]");

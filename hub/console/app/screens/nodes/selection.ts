@@ -76,8 +76,8 @@ export function bySite(chosen: Chosen, counts: SiteCounts | undefined, filteredS
 }
 
 /**
- * Returns which nodes of each site the next request is for: those of the preview that the person sees, with its numbers, or, without a preview, the
- * present selection. An event may change the numbers of selected nodes while the person reads the preview.
+ * Returns which nodes of each site the next request is for: the nodes and numbers of the preview that the person sees, or the present selection if
+ * there is no preview. An event may change the numbers of selected nodes while the person reads the preview.
  */
 export const choicesOf = (
   previewed: readonly { readonly choice: SiteChoice }[] | null,

@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<Event>[] = [
   },
 ];
 
-/** Lists every event of the operation, the newest first. The events prove what the bars of the timeline show. */
+/** Lists every event of the operation, the newest first. The list of events proves what the bars of the operation's timeline show. */
 export const History = ({ events }: { readonly events: readonly Event[] }): ReactNode => (
   <Section title="Events">
     <DataTable label="Events of the operation" columns={COLUMNS} rows={events.toReversed()} rowKey={({ id }) => id} />

@@ -26,5 +26,5 @@ export const operationOf = (id: string, kind: Timeline["kind"]) =>
       : read(api.GET("/api/v1/admin/decommissions/{id}", given));
   });
 
-/** The topics of the console's data that change when a person uses a verb of the operation, such as retry. */
+/** The names of the console's cached data, such as `nodes`, that is reloaded after a person uses a verb of the operation, such as retry. */
 export const changedBy = (id: string): Topic[] => [...about(id), "operations", "nodes", "batches"];

@@ -50,7 +50,7 @@ export function whyNot(verb: Verb, { status, pending_verb: pending, started_at: 
     : "The operation is under way. The verb continues an operation that has failed.";
 }
 
-/** Returns why a person cannot make a decommission go on without the agent's answer. */
+/** Returns why a person cannot let a decommission continue without the agent's answer; null if they can. */
 export function whyNotForced(kind: Timeline["kind"], status: string): string | null {
   if (isEnded(status)) return `The operation is ${status}, and ended operations take no verb.`;
   if (status === "compensating") return "The hub is undoing what the operation did. Wait until it has ended.";

@@ -18,7 +18,7 @@ const TONES: Readonly<Record<TimelineStage["state"], Tone>> = {
   undone: "over",
 };
 
-/** Marks the state of a stage by a shape and a colour. The text beside the mark also says the stage's state. */
+/** Marks the state of a stage by a shape and a colour. Text beside the mark says in words what state the stage has. */
 export const StageState = ({ state }: { readonly state: TimelineStage["state"] }): ReactNode => (
   <span className={classes.mark} data-tone={TONES[state]} title={words(state)}>
     <ToneMark tone={TONES[state]} />
@@ -44,7 +44,9 @@ const SEGMENTS: readonly Column<Bar>[] = [
   { id: "why", head: "Why", cell: ({ segment }) => <div className={classes.prose}>{segment.reason ?? "-"}</div> },
 ];
 
-/** Lists the segments of one stage, with the stage's deadline, last message and usual duration. */
+/**
+ * Lists the segments of one stage, which are its times of working, waiting and retrying, with the stage's deadline, last message and usual duration.
+ */
 export function StageDetails({ row: { stage, bars } }: { readonly row: Row }): ReactNode {
   const { usual, deadline, message } = stage;
   return (

@@ -38,7 +38,10 @@ function barsOf({ segments }: TimelineStage, now: number): Bar[] {
   });
 }
 
-/** Seconds of a stage by now. The duration in the hub's answer ends at the time of the answer, so the time since then is added for an open segment. */
+/**
+ * Seconds of a stage by now. The hub's answer counts the duration of a stage up to the time of the answer, so the screen adds the time since the
+ * answer while the stage goes on.
+ */
 function secondsOf(stage: TimelineStage, bars: readonly Bar[], since: number): number {
   const grows = bars.some(({ isOpen, segment }) => isOpen && segment.state !== "stopped");
   return stage.duration_seconds + (grows ? since : 0);
@@ -47,7 +50,10 @@ function secondsOf(stage: TimelineStage, bars: readonly Bar[], since: number): n
 const expectedSeconds = (stages: readonly TimelineStage[]): number =>
   stages.reduce((sum, { state, usual }) => sum + (state === "expected" ? (usual?.median_seconds ?? 0) : 0), 0);
 
-/** The usual remaining time of the operation: the stage under way uses up its part of it, and the stages to come keep theirs. */
+/**
+ * The usual remaining time of the operation: the time since the hub's answer reduces the part of the present stage, but not the parts of the stages
+ * that have not begun.
+ */
 function leftAt({ usual_seconds_left: left, stages }: Timeline, since: number): number | null {
   if (left === null) return null;
   const expected = expectedSeconds(stages);
@@ -55,8 +61,8 @@ function leftAt({ usual_seconds_left: left, stages }: Timeline, since: number): 
 }
 
 /**
- * Says whether the operation still goes on: it has not ended, or one of its segments is open. A failed operation that waits for a person also counts
- * as going on, so its timeline still grows.
+ * Says whether the operation still goes on: it has not ended, or a segment of its timeline has not ended. A failed operation that waits for a person
+ * also counts as going on, so its timeline still grows.
  */
 export const goesOn = ({ completed_at: at, stages }: Timeline): boolean =>
   at === null || stages.some(({ segments }) => segments.some(({ ended_at: end }) => end === null));
@@ -70,8 +76,8 @@ const lastOf = ({ completed_at: at, stages }: Timeline): number =>
   );
 
 /**
- * Computes the layout of an operation's timeline at the time `now`, in milliseconds. While a segment is open, the screen computes the layout again
- * each second, without a request to the hub.
+ * Computes the layout of an operation's timeline at the time `now`, in milliseconds. While a segment of the timeline has not ended, the screen
+ * computes the layout again each second, without a request to the hub.
  */
 export function drawingOf(timeline: Timeline, now: number): Drawing {
   const from = ms(timeline.requested_at);

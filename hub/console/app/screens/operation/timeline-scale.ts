@@ -5,8 +5,8 @@ export interface Span {
 }
 
 /**
- * A part of the axis. Within one part of the timeline's axis, equal times have equal widths. `start` and `width` are fractions of the timeline's
- * whole axis.
+ * A part of the axis. Within one part of the timeline's axis, equal times have equal widths. The `start` and `width` of a part of the timeline are
+ * fractions of the timeline's whole axis.
  */
 interface Part extends Span {
   readonly start: number;
@@ -42,7 +42,10 @@ export function foldsOf(idle: readonly Span[], from: number, to: number): Span[]
   return first < 0 ? [] : rising.slice(first).sort((a, b) => a.from - b.from);
 }
 
-/** Returns the spans between `from` and `to` that no busy span covers, cut at the given times, so that each shortened span lies within one segment. */
+/**
+ * Returns the spans between `from` and `to` that no span in `busy` covers, split at the times `cuts`, so that each span lies within one segment of a
+ * stage.
+ */
 export function idleOf(busy: readonly Span[], cuts: readonly number[], from: number, to: number): Span[] {
   const points = [...new Set([from, ...busy.flatMap((span) => [span.from, span.to]), ...cuts, to])]
     .filter((point) => point >= from && point <= to)

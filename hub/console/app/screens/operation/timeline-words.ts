@@ -3,7 +3,9 @@ import { words } from "../../parts/tones.ts";
 import type { Segment } from "./operation-questions.ts";
 import type { Bar, Row } from "./timeline-bars.ts";
 
-/** For each state of a segment, its meaning and the letter on its bar, because not everybody sees colours and patterns. */
+/**
+ * For each state of a timeline segment, such as `waiting`, its meaning and the letter on its bar, because not everybody sees colours and patterns.
+ */
 export const SEGMENTS: Readonly<Record<Segment["state"], { readonly letter: string; readonly meaning: string }>> = {
   working: { letter: "", meaning: "the hub or the host worked" },
   waiting: { letter: "w", meaning: "the stage waited for something else" },
@@ -28,7 +30,7 @@ export function barWords(bar: Bar): string {
   return `${words(state)} ${took(secondsOfBar(bar))}${goes}${tries}${reason === null ? "" : `: ${reason}`}`;
 }
 
-/** Describes the bars of a stage in one sentence. */
+/** Describes the timeline's bars of one stage in one sentence. */
 export function rowWords({ stage, bars, seconds }: Row): string {
   if (stage.state === "expected")
     return stage.usual === null ? "expected" : `expected, usually ${took(stage.usual.median_seconds)}`;

@@ -18,7 +18,10 @@ const placeOf = (scale: Scale, { from, to }: { from: number; to: number }): CSSP
   return { left: percent(left), width: percent(Math.max(0, scale.at(to) - left)) };
 };
 
-/** Draws the timeline of an operation: one row for each stage, and one bar for each segment. A click on a row opens the details of its stage. */
+/**
+ * Draws the timeline of an operation: one row for each stage, and one bar for each time in which the stage worked, waited, retried or was undone. A
+ * click on a stage's row in the timeline opens the details of the stage.
+ */
 export function TimelineBars({
   drawing,
   open,
@@ -158,7 +161,7 @@ const BarPiece = ({ bar, scale }: { readonly bar: Bar; readonly scale: Scale }):
   </span>
 );
 
-/** The letter on a bar has a plain background, because a letter on a pattern is unreadable. */
+/** The letter on a bar of the timeline has a plain background, because a letter on a pattern is unreadable. */
 const Letter = ({ state }: { readonly state: Bar["segment"]["state"] }): ReactNode =>
   SEGMENTS[state].letter === "" ? null : <span className={classes.letter}>{SEGMENTS[state].letter}</span>;
 

@@ -34,8 +34,8 @@ function OneVerb({ verb, timeline, record }: Props & { readonly verb: OperationV
 }
 
 /**
- * The buttons for all verbs of the operation; the one that the hub recommends after a failure comes first and is coloured. A verb that would have no
- * effect on the operation now shows the reason.
+ * The buttons for all verbs of the operation; the one that the hub recommends after a failure comes first and is coloured. The button of a verb that
+ * would have no effect on the operation now shows the reason.
  */
 export const Verbs = ({ timeline, record }: Props): ReactNode => (
   <>

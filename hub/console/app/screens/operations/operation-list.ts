@@ -43,7 +43,7 @@ export const PRESETS: readonly { readonly title: string; readonly search: Operat
   { title: "Under way", search: { status: ["pending", "running", "compensating"], sort: "stage_deadline" } },
 ];
 
-/** Says whether the URL contains exactly the filter of a preset. The order does not matter. */
+/** Says whether the filter in the URL equals the given ready-made filter of the list of operations. The order does not matter. */
 export function isPreset(search: OperationsSearch, { sort: _, ...preset }: OperationsSearch): boolean {
   const { sort: __, ...filter } = search;
   const flat = (given: object): string =>

@@ -28,7 +28,7 @@ const DRIFT: readonly Column<Overview["drift"][number]>[] = [
   },
 ];
 
-/** Lists the nodes that differ from their machines in MAAS and whose drift nobody has acknowledged. */
+/** Lists the nodes that differ from their machines in MAAS and whose differences nobody has acknowledged. */
 export function Drift({ data: { drift } }: Part): ReactNode {
   if (drift.length === 0) return null;
   return (

@@ -10,7 +10,7 @@ import { byPlace, byStatus, type PlaceCount, type StatusCount, schedulable, sum 
 import classes from "./overview.module.css";
 import type { Overview } from "./overview-question.ts";
 
-/** A bar that shows the share of each node status. The list below the bar gives the same shares in numbers and words. */
+/** A bar that shows the share of each node status. A list below the bar of node statuses gives the number of nodes of each status. */
 const Bar = ({ counts }: { readonly counts: readonly StatusCount[] }): ReactNode => (
   <div className={classes.bar}>
     <ToneBar shares={counts.map((one) => ({ ...one, tone: toneOf(one.status) }))} />

@@ -12,8 +12,8 @@ const MOST_LOOKED_AT = 2_000;
 /** The overview's word for a missing failure class or error code. */
 const NONE = "unknown";
 /**
- * At most this many failed operations of a group get the recommended verb, such as retry, in one step. A group of more failed operations is resolved
- * in several steps.
+ * At most this many failed operations of a group get the recommended verb, such as retry, in one step. A group with more failed operations than
+ * `MOST_AT_ONCE` gets the recommended verb in several steps.
  */
 const MOST_AT_ONCE = 200;
 
@@ -29,7 +29,7 @@ export const isOf = (
 
 const classOf = ({ failure_class: name }: Group): string | undefined => (name === NONE ? undefined : name);
 
-/** Returns the failed operations of the group, the newest first, but at most as many as one step resolves. */
+/** Returns the failed operations of the group, the newest first, but at most `MOST_AT_ONCE` of them. */
 export async function operationsOf(group: Group, signal: AbortSignal): Promise<Operation[]> {
   const found: Operation[] = [];
   let cursor: string | undefined;
@@ -47,7 +47,7 @@ export async function operationsOf(group: Group, signal: AbortSignal): Promise<O
 export interface Plan {
   readonly verb: OperationVerb;
   readonly taken: readonly Operation[];
-  /** The operations to which a person gave an earlier verb that has not taken effect yet. */
+  /** The operations that already got a verb, such as retry, which has not taken effect yet. */
   readonly waiting: readonly Operation[];
 }
 

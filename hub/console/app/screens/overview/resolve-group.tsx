@@ -102,8 +102,8 @@ interface Refused {
 }
 
 /**
- * Gives the verb to one operation after another, and returns the operations for which the hub refused it. If the hub is unreachable, the run stops,
- * because no further operation could get the verb.
+ * Gives the recommended verb, such as retry, to one failed operation after another, and returns the operations for which the hub refused the verb. If
+ * the hub is unreachable, the loop over the operations stops, because no further request would reach the hub.
  */
 function useResolve(plan: Plan, onClose: () => void) {
   const [done, setDone] = useState<ReadonlySet<string>>(new Set());
@@ -148,7 +148,7 @@ function useResolve(plan: Plan, onClose: () => void) {
 
 interface ConfirmProps {
   readonly plan: Plan;
-  /** The number of all operations of the group, of which one step may resolve only a part. */
+  /** The number of all failed operations of the group, of which the dialog may resolve only a part in one step. */
   readonly total: number;
   readonly onClose: () => void;
 }
@@ -194,7 +194,7 @@ function Confirm({ plan, total, onClose }: ConfirmProps): ReactNode {
 
 const sentence = (text: string): string => text.replace(/^./, (letter) => letter.toUpperCase());
 
-/** Shows how many operations of each site would get the verb, and which ones. */
+/** Shows how many failed operations of each site would get the recommended verb, such as retry, and lists these operations. */
 function Planned({ plan: { taken, waiting }, total }: Omit<ConfirmProps, "onClose">): ReactNode {
   const siteName = useSiteName();
   const sites = [...Map.groupBy(taken, ({ site_id: site }) => site)];

@@ -138,7 +138,10 @@ const RESIDUE: readonly Column<Item>[] = [
   },
 ];
 
-/** Shows what the comparison of the host with its baseline found after the cleaning. Items that are as before are only named. */
+/**
+ * Shows what a tenant left on the host: the result of the comparison, after the cleaning, with the state of the clean host. Kinds of host state that
+ * are as before the first tenant are listed only by name.
+ */
 export function Residue({ record: { residue } }: Part): ReactNode {
   if (residue === null) return null;
   const clean = residue.items.filter(({ status }) => status === "clean");

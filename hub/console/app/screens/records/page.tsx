@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { id: "written", head: "Written", cell: ({ created_at: at }) => <RelativeTime at={at} /> },
 ];
 
-/** Lists sanitization records, which say what the hub knows about the cleaning of a host after each turnover. */
+/** Lists sanitization records, which say what the hub knows about each cleaning of a host between two tenants. */
 export function Page(): ReactNode {
   const search = recordsRoute.useSearch();
   const navigate = useNavigate({ from: "/records" });

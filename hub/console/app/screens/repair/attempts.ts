@@ -13,12 +13,12 @@ export interface Attempt {
 
 const ENDS: ReadonlySet<Entry["entry"]> = new Set(["completed", "failed", "lapsed", "handed_over", "escalated"]);
 const DAY_MS = 86_400_000;
-/** Only repair attempts of this many last days count towards the machine's limit of attempts. */
+/** Only the repair attempts of the last `WINDOW_DAYS` days count towards the machine's limit of attempts. */
 export const WINDOW_DAYS = 30;
 
 /**
- * Returns the repair attempts that the timeline of a repair contains, the oldest first. A report about a repair that nobody has claimed belongs to no
- * attempt.
+ * Returns the repair attempts that the timeline of a repair contains, the oldest first. A report about a repair that no repair team has claimed
+ * belongs to no repair attempt.
  */
 export function attemptsOf(timeline: readonly Entry[]): readonly Attempt[] {
   const attempts: Attempt[] = [];
@@ -32,6 +32,6 @@ export function attemptsOf(timeline: readonly Entry[]): readonly Attempt[] {
   return attempts;
 }
 
-/** The number of repair attempts that now count towards the machine's limit. */
+/** The number of repair attempts that now count towards the machine's limit of attempts. */
 export const recentOf = (attempts: readonly Attempt[], now: number): number =>
   attempts.filter(({ claimedAt }) => Date.parse(claimedAt) > now - WINDOW_DAYS * DAY_MS).length;

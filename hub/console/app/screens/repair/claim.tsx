@@ -16,8 +16,8 @@ const USUAL = { hours: 24 as number | string, access: NO_ACCESS };
 type Values = typeof USUAL;
 
 /**
- * Converts the form's fields for the repairer's account on the host into the request's form. A repair system names no tenant, because its own team is
- * the tenant of the account.
+ * Converts the form's fields for the repairer's account on the host into the request's form. The request of a repair system may leave the tenant of
+ * the account out, because the hub knows the tenant of the system's token.
  */
 const accessOf = ({ tenant, login_user, keys, root }: Access): NonNullable<Body<"claimRepair">["access"]> => ({
   login_user: login_user.trim(),
@@ -26,7 +26,10 @@ const accessOf = ({ tenant, login_user, keys, root }: Access): NonNullable<Body<
   ...(tenant.trim() === "" ? {} : { tenant: tenant.trim() }),
 });
 
-/** Claims the machine, or extends the claim. Only the claim of a full repair, not of an online repair, can give access to the host. */
+/**
+ * Claims the machine, or extends the claim. A repair team gets access to the host only by claiming a full repair, which begins after the tenant has
+ * left, and not by claiming an online repair.
+ */
 export function Claim({ one }: { readonly one: Repair }): ReactNode {
   const shared = useVerbOf(one, "claim");
   const extends_ = one.state === "claimed";

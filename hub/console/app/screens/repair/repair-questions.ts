@@ -27,7 +27,7 @@ export const repairsOfNode = (nodeId: string) =>
     read(api.GET("/api/v1/admin/repairs", { params: { query: { node_id: nodeId, limit: OTHERS } }, signal })),
   );
 
-/** The topics of the console's data that change when a person uses a verb of the repair case, such as claim. */
+/** The names of the console's cached data, such as `repairs`, that is reloaded after a person uses a verb of the repair case, such as claim. */
 export const changedBy = ({ id, node_id: node }: Repair): string[] => [
   `repairs/${id}`,
   "repairs",

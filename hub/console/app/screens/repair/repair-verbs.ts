@@ -5,7 +5,7 @@ export type RepairVerb = "request" | "withdraw" | "claim" | "report" | "escalate
 type Standing = Pick<Repair, "state" | "verbs" | "claimed_by" | "repair_tenant" | "failed_checks">;
 type Person = Pick<You, "name" | "role" | "rights">;
 
-/** The names of the verbs in the API's list of the verbs that a repair's state allows. */
+/** For each verb of a repair, the name by which the API lists the verb among those that the repair's state allows. */
 const NAMES: Readonly<Record<RepairVerb, string>> = {
   request: "request-repair",
   withdraw: "withdraw-repair-request",

@@ -5,7 +5,10 @@ import { firstVerb, type RepairVerb, whyNot } from "./repair-verbs.ts";
 
 type Shared = Pick<VerbButtonProps, "what" | "right" | "first" | "disabledBecause" | "changes">;
 
-/** The properties that the buttons of all verbs of a repair case share: the object, why the verb cannot apply now, and what it changes. */
+/**
+ * The properties that the buttons of all verbs of a repair case share: the object, why the verb cannot apply now, and which data is reloaded
+ * afterwards.
+ */
 export function useVerbOf(one: Repair, verb: RepairVerb): Shared {
   const { you } = useHub();
   return {

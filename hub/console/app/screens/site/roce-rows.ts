@@ -44,8 +44,8 @@ export interface Kept {
 const HEAD = ROCE_COLUMNS.map(({ name }) => name);
 
 /**
- * Keeps only the rows of the table that the hub refused, so that a person corrects these and sends no written row again. The hub identifies a row of
- * the table by its index.
+ * Keeps only the rows of the table that the hub refused, so that a person corrects these and sends no written row again. In its answer, the hub
+ * identifies each row of the table of RoCE rows by its index.
  */
 export function keptRows({ rows }: CsvTable, { items }: Answer<"upsertRoceAssignments">): Kept {
   const failed = items.flatMap((item) => (item.outcome === "failed" ? [item] : []));
