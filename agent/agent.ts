@@ -275,10 +275,16 @@ export class Agent {
   }
 
   async #tellInventory(over: AbortSignal): Promise<void> {
-    await this.#parts.health.beforeInventory();
-    const inventory = await this.#parts.system.inventory();
-    this.#parts.health.afterInventory(inventory);
-    if (!over.aborted) this.send({ type: "inventory", inventory });
+    const { health, system } = this.#parts;
+    try {
+      await health.beforeInventory();
+      const inventory = await system.inventory();
+      health.afterInventory(inventory);
+      if (!over.aborted) this.send({ type: "inventory", inventory });
+    } catch (error) {
+      health.inventoryFailed();
+      throw error;
+    }
   }
 
   async #beat(channel: Channel, over: AbortSignal): Promise<void> {

@@ -54,6 +54,11 @@ export class HealthWatch {
     if (unread !== undefined) this.#print = "";
   }
 
+  /** The hub gives a node without an inventory no tenant, so the watch lets the agent send one at its next comparison. */
+  inventoryFailed(): void {
+    this.#print = "";
+  }
+
   /** Calls `hardwareChanged` when the hardware has changed since the last inventory. */
   async run(stop: AbortSignal, hardwareChanged: () => void): Promise<void> {
     const { firstMs, everyMs, hardwareEveryMs } = this.#times;

@@ -22,6 +22,7 @@ describe("the inventory's GPUs", () => {
   it("are those of the bus, with their models and memory", async () => {
     host = new HostFolder();
     expect(await readPciGpus(host.root)).toBeNull();
+    expect((await host.system.inventory()).gpus_counted, "without a PCI bus").toBe(false);
     device("0000:05:00.0", {
       vendor: "0x1002",
       class: "0x120000",
@@ -34,7 +35,8 @@ describe("the inventory's GPUs", () => {
     device("0000:c0:00.0", { vendor: "0x1a03", class: "0x030000" });
     host.tool("lspci", LSPCI);
     host.tool("nvidia-smi", "echo '00000000:15:00.0, NVIDIA H100 80GB HBM3, 81559, 1654422006434'");
-    const { gpus, read_at_uptime } = await host.system.inventory();
+    const { gpus, read_at_uptime, gpus_counted } = await host.system.inventory();
+    expect(gpus_counted).toBe(true);
     expect(uptime() - (read_at_uptime ?? Number.NaN), "seconds since the agent read the inventory").toBeLessThan(120);
     expect(gpus.map(({ vendor, model, bus, memory_bytes }) => [vendor.slice(0, 6), model, bus, memory_bytes])).toEqual([
       ["Advanc", "Aqua Vanjaram [Instinct MI300X]", "0000:05:00.0", 206_141_652_992],

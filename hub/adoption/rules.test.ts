@@ -106,7 +106,7 @@ describe("a running machine", () => {
   });
 
   it("may have more memory than its SKU says, and a tenth less, which the firmware keeps; unknown memory is no difference", () => {
-    for (const memory_mib of [922, 1_024, 4_096, null])
+    for (const memory_mib of [922, 1_024, 4_096, 0, null])
       expect(judge(details({ memory_mib })).outcome, String(memory_mib)).toBe("adopted");
     expect(judge(details({ memory_mib: 1 }), {}, { memoryGib: undefined }).outcome, "a SKU without memory").toBe(
       "adopted",

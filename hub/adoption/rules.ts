@@ -253,7 +253,7 @@ function detailDifferences(details: MachineDetails, policy: AdoptionPolicy): Ado
   if (details.architecture !== policy.architecture)
     add("other_architecture", policy.architecture, details.architecture, "The profile is for another architecture.");
   const { memory_mib: mib } = details;
-  if (policy.memoryGib !== undefined && mib !== null && !hasMemory(mib * MIB, policy.memoryGib))
+  if (policy.memoryGib !== undefined && mib !== null && mib > 0 && !hasMemory(mib * MIB, policy.memoryGib))
     add(
       "other_memory",
       `${policy.memoryGib} GiB`,

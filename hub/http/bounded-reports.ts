@@ -5,7 +5,7 @@
 const TELL_EVERY_MS = 60_000;
 /** The largest number of keys whose events the hub counts separately. All keys above the number `MOST_KEYS` share one counter. */
 const MOST_KEYS = 1_000;
-const OTHERS = "others";
+export const OTHERS = "others";
 
 /** The largest number of events of one key that the hub keeps until their report; of further ones it keeps the last. */
 const MOST_KEPT = 20;

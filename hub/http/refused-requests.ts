@@ -1,6 +1,6 @@
 import { API_ERRORS, type ApiErrorCode } from "../../shared/api/errors.ts";
 import { type AuditSource, recordAudit } from "../db/queries/audit-logs.ts";
-import { BoundedReports } from "./bounded-reports.ts";
+import { BoundedReports, OTHERS } from "./bounded-reports.ts";
 import type { ApiDependencies } from "./deps.ts";
 
 /** The facts about a known client's request that the hub needs to audit a refusal of the request. */
@@ -52,7 +52,7 @@ export class RefusedRequests {
 
   constructor(deps: Pick<ApiDependencies, "inTx" | "log">, now?: () => number) {
     this.#deps = deps;
-    this.#reports = new BoundedReports({ tell: (_key, kept, count) => this.#tell(kept, count), now });
+    this.#reports = new BoundedReports({ tell: (key, kept, count) => this.#tell(key, kept, count), now });
   }
 
   note(request: AuditedRequest, code: ApiErrorCode): void {
@@ -60,11 +60,17 @@ export class RefusedRequests {
     this.#reports.note(JSON.stringify([request.source.actor, request.operationId, code]), { ...request, code });
   }
 
-  #tell(kept: readonly [Refusal, ...Refusal[]], requests: number): void {
+  /**
+   * An entry for several objects names only their kind as its target, so that it belongs to no site: a reader who is limited to one site does not see the
+   * objects of another. The actors that share the counter `OTHERS` stay untold.
+   */
+  #tell(key: string, kept: readonly [Refusal, ...Refusal[]], requests: number): void {
     const { log, inTx } = this.#deps;
-    const { source, operationId, target, code } = kept.at(-1) ?? kept[0];
-    const targets = [...new Set(kept.map((one) => one.target))];
-    const details = { requests, ...(targets.length > 1 ? { targets } : {}) };
+    const { source, operationId, target: last, code } = kept.at(-1) ?? kept[0];
+    const targets = key === OTHERS ? [last] : [...new Set(kept.map((one) => one.target))];
+    const isOne = targets.length === 1;
+    const target = isOne ? last : (last.split("/")[0] ?? last);
+    const details = { requests, ...(isOne ? {} : { targets }) };
     const entry = { ...source, action: operationId, target, reason: null, details };
     inTx((tx) => recordAudit(tx, { ...entry, outcome: "refused", errorCode: code })).catch((error: unknown) =>
       log.warn("a refused request could not be audited", { operation: operationId, error }),

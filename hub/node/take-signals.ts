@@ -147,7 +147,8 @@ async function takeAgain(tx: Tx, taking: Taking, first: StoredSignal): Promise<T
 function known({ signal, first, fitting, sender }: Taking): Taken {
   const node = fitting.find(({ id, siteId }) => id === first?.nodeId && isOfSender({ siteId }, sender.sites));
   const was = first !== undefined && isWaiting(first.outcome) ? (first.isOver ? "expired" : "parked") : first?.outcome;
-  const detail = was === undefined ? null : `the hub has taken this signal before, and it was ${was}`;
+  const left = was === "applied" && first?.detail ? `, ${first.detail}` : "";
+  const detail = was === undefined ? null : `the hub has taken this signal before, and it was ${was}${left}`;
   return { result: told(signal, "known", detail, node), stored: null };
 }
 

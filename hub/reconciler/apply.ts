@@ -59,6 +59,8 @@ export async function applyJudgement(
       await resolve(tx, judged, record.driftDetails, record.driftAcknowledged);
       break;
     case "raised":
+      if (record.driftDetected && record.driftDetails !== null)
+        await recordDriftEnd(tx, node.id, record.driftDetails.rule, { how: "replaced", person: null });
       await writeDrift(tx, node.id, { driftDetected: true, driftDetails: step.details, resolved: false });
       await tell(tx, judged, step.details);
       break;
@@ -166,7 +168,7 @@ async function resolve(
   await writeDrift(tx, node.id, { driftDetected: false, driftAcknowledged: acknowledged, resolved: true });
   const rule = before?.rule ?? judged.judgement.findings[0]?.rule;
   if (rule === undefined) return;
-  await recordDriftEnd(tx, node.id, rule, "healed");
+  await recordDriftEnd(tx, node.id, rule, { how: "healed", person: null });
   await recordDomainEvent(tx, {
     type: "node.drift.resolved",
     subject: `nodes/${node.id}`,

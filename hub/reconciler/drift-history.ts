@@ -17,16 +17,30 @@ export const recordDriftFound = (tx: Tx, nodeId: NodeId, { rule, severity, messa
     details: { rule, severity, state: "found" },
   });
 
-/** How a drift ended: the node and its machine agree again, or a person has acknowledged the drift or vouched for the node. */
-export type DriftEnd = "healed" | "acknowledged" | "returned_to_service";
+/** How a drift ended: it is over, another drift took its place, a person acknowledged it, or a person vouched for the node. */
+export type DriftEnd = "healed" | "replaced" | "acknowledged" | "returned_to_service";
 const WORDS: Readonly<Record<DriftEnd, string>> = {
   healed: "is over: the node and its machine in MAAS agree again",
+  replaced: "is no longer the most urgent drift of the node",
   acknowledged: "is acknowledged by a person",
   returned_to_service: "is over: a person returned the node to service",
 };
 
-export const recordDriftEnd = (tx: Tx, nodeId: NodeId, rule: Rule, how: DriftEnd): Promise<void> =>
+/** A person who ended a drift, and why. */
+export interface Person {
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** Writes into a node's history how a drift ended; `person` is who ended it, and null for the reconciler. */
+export const recordDriftEnd = (
+  tx: Tx,
+  nodeId: NodeId,
+  rule: Rule,
+  { how, person }: { readonly how: DriftEnd; readonly person: Person | null },
+): Promise<void> =>
   recordNodeEvent(tx, {
-    ...{ nodeId, type: "drift", owner: how === "healed" ? "reconciler" : "operator", message: `${rule} ${WORDS[how]}` },
+    ...{ nodeId, type: "drift", owner: person === null ? "reconciler" : `operator:${person.by}` },
+    message: `${rule} ${WORDS[how]}${person === null ? "" : `: ${person.reason}`}`.slice(0, 1_000),
     details: { rule, state: how },
   });

@@ -11,6 +11,7 @@ import { onboardingOfHost, operationOfNode } from "../db/queries/workflow-subjec
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
+import type { Person } from "./drift-history.ts";
 import { conflict, vouchFor } from "./resolve.ts";
 
 /** `prior` is the node's status before the operator quarantined the node or lifted the quarantine. */
@@ -53,7 +54,7 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
  * Returns a quarantined node to service because a person asked for it, whoever quarantined the node (decision N4). A person can vouch for a host,
  * unless the identity of its agent is invalid or its machine is not deployed in MAAS. If `liftQuarantine` throws an ApiError, it has written nothing.
  */
-export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
+export async function liftQuarantine(tx: Tx, nodeId: NodeId, { by, reason }: Person): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);
   const { status: prior } = node;
   if (prior === "active" || prior === "offline") return { prior, status: prior };
@@ -79,7 +80,7 @@ export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Pr
   const record = (await lockDriftStates(tx, [nodeId])).get(nodeId);
   if (record === undefined)
     await moveNode(tx, nodeId, { from: "quarantined", to: "active", owner: "operator" }, reason);
-  else await vouchFor(tx, node, record, reason);
+  else await vouchFor(tx, node, record, { by, reason });
   await disownQuarantine(tx, nodeId);
   return { prior, status: "active" };
 }

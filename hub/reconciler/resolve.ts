@@ -13,7 +13,7 @@ import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { MaasMachineRow, Node, NodeMaasState } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
-import { type DriftEnd, recordDriftEnd } from "./drift-history.ts";
+import { type Person, recordDriftEnd } from "./drift-history.ts";
 
 export interface Resolution {
   readonly prior: { readonly status: NodeStatus; readonly drift: DriftDetails | null };
@@ -42,7 +42,7 @@ export async function resolveDrift(
   }
   if ((await operationOfNode(tx, nodeId)) !== null)
     throw conflict(node, "is held by an operation; wait for it, or cancel it");
-  await returnToService(tx, node, record, reason);
+  await returnToService(tx, node, record, { by, reason });
   return { prior, status: "active" };
 }
 
@@ -59,7 +59,7 @@ async function acknowledge(
     driftAcknowledged: { rule, maas_status_code, by, at: now.toISOString(), reason },
     resolved: true,
   });
-  await tellResolved(tx, node, record, rule, "acknowledged");
+  await tellResolved(tx, node, record, rule, { how: "acknowledged", by, reason });
 }
 
 /** The advice for an operator who tries to return a node to service although the node is not quarantined. */
@@ -78,7 +78,7 @@ const INSTEAD: Readonly<Record<Exclude<NodeStatus, "quarantined">, string>> = {
  * Returns a quarantined node to service, but only if its machine is deployed in MAAS. A person can vouch for a host, but not for a machine that is
  * not deployed in MAAS.
  */
-async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
+async function returnToService(tx: Tx, node: Node, record: NodeMaasState, person: Person): Promise<void> {
   if (node.status !== "quarantined")
     throw conflict(
       node,
@@ -89,11 +89,11 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
       node,
       "was not quarantined because of drift, so resolving drift does not end its quarantine; lift the quarantine instead",
     );
-  await vouchFor(tx, node, record, reason);
+  await vouchFor(tx, node, record, person);
 }
 
 /** Ends a quarantine, whoever caused it, because a person vouches for the node. `vouchFor` also clears the stored drift of the node. */
-export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
+export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, person: Person): Promise<void> {
   const machine = await readObservedMachine(tx, record.siteId, record.maasSystemId);
   if (!isDeployed(machine)) {
     const is = machine === null || machine.absent ? "gone from MAAS" : `'${machine.statusName}' in MAAS`;
@@ -102,7 +102,7 @@ export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason
       `cannot be returned to service: its machine ${record.maasSystemId} is ${is}. Ask again once it is Deployed; where the system on it is lost, drain and remove the node, then onboard the host again`,
     );
   }
-  await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "operator" }, reason);
+  await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "operator" }, person.reason);
   await writeDrift(tx, node.id, {
     driftDetected: false,
     driftAcknowledged: null,
@@ -112,7 +112,7 @@ export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason
     ...(record.driftDetected ? { resolved: true } : {}),
   });
   if (record.driftDetected && record.driftDetails !== null)
-    await tellResolved(tx, node, record, record.driftDetails.rule, "returned_to_service");
+    await tellResolved(tx, node, record, record.driftDetails.rule, { how: "returned_to_service", ...person });
 }
 
 const isDeployed = (machine: MaasMachineRow | null): boolean =>
@@ -123,9 +123,9 @@ async function tellResolved(
   node: Node,
   { siteId }: NodeMaasState,
   rule: DriftDetails["rule"],
-  how: Exclude<DriftEnd, "healed">,
+  { how, ...person }: Person & { readonly how: "acknowledged" | "returned_to_service" },
 ): Promise<void> {
-  await recordDriftEnd(tx, node.id, rule, how);
+  await recordDriftEnd(tx, node.id, rule, { how, person });
   await recordDomainEvent(tx, {
     type: "node.drift.resolved",
     subject: `nodes/${node.id}`,

@@ -36,7 +36,7 @@ export const HealthOverride = z.strictObject({
   mode: z.enum(OVERRIDE_MODES),
   /** The alerts that the health override raises; null for a health override that Muster itself sets, which keeps new tenants off the node. */
   alerts: z.array(HealthAlert).nullable(),
-  /** False if a replacement hides the override. */
+  /** False if a replacement hides all alerts of the override. Beside a replacement, an alert counts only if it prevents a release. */
   in_force: z.boolean(),
   expires_at: Timestamp.nullable(),
   /** How often a health override of this source was set; the next change may name this number as `expected_revision`. */

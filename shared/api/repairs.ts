@@ -85,7 +85,7 @@ export type RepairMachine = z.output<typeof RepairMachine>;
 
 export const RepairDetail = z.strictObject({
   ...Repair.shape,
-  /** Null if the hub no longer has the node. */
+  /** Null after the end of the case, and if the hub no longer has the node. */
   machine: RepairMachine.nullable(),
   /** Whether the host was cleaned after the tenant who reported the fault; unknown without such a tenant, or before the end of the cleaning. */
   sanitized: z.enum(["yes", "no", "unknown"]),

@@ -31,7 +31,7 @@ describe.skipIf(isMissing)("a hub of an older version beside a hub of this versi
     const previous = given ?? join(stateDir, "previous");
     if (given === undefined) {
       await checkOut(commit ?? "", previous);
-      expect(migrationsOf(previous), "the older version lacks the newest migration").toBe(migrationsOf(".") - 1);
+      expect(migrationsOf(previous), "the older version lacks the newest migration").toBeLessThan(migrationsOf("."));
     }
     postgres = await startRestartablePostgres(join(stateDir, "server"));
     rig = await startRig({

@@ -76,13 +76,15 @@ export const conditions: fc.Arbitrary<Readonly<Record<string, Said | null>>> = f
   Object.fromEntries(
     [...Object.keys(CONDITION_TYPES), ...FOREIGN].map((type) => [
       type,
-      NEEDED.includes(type)
-        ? oftenUsual<Said | null>(USUAL, condition)
-        : type === "network.roce" || type === "network.addresses"
-          ? barring
-          : FOREIGN.includes(type)
-            ? asked
-            : oftenUsual<Said | null>(null, condition),
+      type === "hardware.sku"
+        ? oftenUsual<Said | null>(USUAL, barring)
+        : NEEDED.includes(type)
+          ? oftenUsual<Said | null>(USUAL, condition)
+          : type === "network.roce" || type === "network.addresses"
+            ? barring
+            : FOREIGN.includes(type)
+              ? asked
+              : oftenUsual<Said | null>(null, condition),
     ]),
   ),
 );

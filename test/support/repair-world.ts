@@ -35,8 +35,8 @@ export class RepairWorld {
     this.#skuId = given.skuId;
   }
 
-  static async start(): Promise<RepairWorld> {
-    const api = await startApi();
+  static async start(options: Parameters<typeof startApi>[0] = {}): Promise<RepairWorld> {
+    const api = await startApi(options);
     const { siteId: manual, skuId } = await seedApi(api, "manual");
     const { siteId: automatic } = await seedApi(api, "automatic");
     const token = { role: "repair", sites: null, createdBy: "admin", expiresAt: new Date(Date.now() + 9e6) } as const;

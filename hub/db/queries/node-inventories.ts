@@ -15,9 +15,9 @@ export async function keepInventory(db: Db | Tx, nodeId: NodeId, inventory: Inve
 }
 
 /**
- * Keeps an inventory from a task's result, which may arrive late. Returns false, and changes nothing, if the stored inventory is newer: the agent
- * read the stored inventory later in the same boot, or the stored inventory is of the boot of the agent's open session and the given inventory is of
- * another boot.
+ * Keeps an inventory from a task's result, which may arrive late. Returns false, and changes nothing, if the stored inventory is newer: the agent read
+ * the stored inventory later in the same boot, or the stored inventory is of the boot of the agent's newest session and the given inventory is of
+ * another boot. A closed session counts too, because the hub may close it only for its silence.
  */
 export async function keepUnlessOlder(db: Db | Tx, nodeId: NodeId, inventory: Inventory): Promise<boolean> {
   return keep(db, nodeId, inventory, isNoNewerThan(inventory));
@@ -44,7 +44,7 @@ const isNoNewerThan = ({ boot_id, read_at_uptime }: Inventory): SQL => {
   return sql`case when ${stored} ->> 'boot_id' = ${boot_id}
     then coalesce((${stored} ->> 'read_at_uptime')::float8 <= ${read_at_uptime ?? null}::float8, true)
     else not exists (select from ${agentSessions} where ${agentSessions.nodeId} = ${nodeInventories.nodeId}
-      and ${agentSessions.state} = 'open' and ${agentSessions.bootId} = ${stored} ->> 'boot_id') end`;
+      and ${agentSessions.bootId} = ${stored} ->> 'boot_id') end`;
 };
 
 async function readOwnSizes(db: Db | Tx, nodeId: NodeId): Promise<HostGpuSizes | null> {

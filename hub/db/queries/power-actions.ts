@@ -90,13 +90,15 @@ export async function claimPowerActions(
   tx: Tx,
   { most, mostOfSite, leaseSeconds }: PowerClaim,
 ): Promise<ClaimedPowerAction[]> {
+  // What another hub may have changed is asked once more of the locked row, because PostgreSQL evaluates only the outer conditions after a wait.
   const due = sql`array(select p.id from power_actions p join (
       select id, site_id, row_number() over (partition by site_id order by wake_at, id) as place from power_actions
       where state = 'running' and wake_at <= now() and (claimed_until is null or claimed_until < now())
-    ) d on d.id = p.id
-    where (p.claimed_until is null or p.claimed_until < now())
-      and d.place <= ${mostOfSite}::int - (select count(*) from power_actions c
-        where c.state = 'running' and c.site_id = d.site_id and c.claimed_until >= now())
+    ) d on d.id = p.id left join (
+      select site_id, count(*) as actions from power_actions where state = 'running' and claimed_until >= now() group by site_id
+    ) busy on busy.site_id = d.site_id
+    where p.state = 'running' and p.wake_at <= now() and (p.claimed_until is null or p.claimed_until < now())
+      and d.place <= ${mostOfSite}::int - coalesce(busy.actions, 0)
     order by p.wake_at limit ${most} for update of p skip locked)`;
   const rows = await tx
     .update(powerActions)

@@ -6,7 +6,7 @@ import type { Db, Tx } from "../tx.ts";
 import { isWithin, type Reach } from "./reach.ts";
 import { actorOfSender } from "./signal-senders.ts";
 
-export type StoredSignal = Pick<ReceivedSignalRow, "signalId" | "contentSha256" | "outcome" | "nodeId"> & {
+export type StoredSignal = Pick<ReceivedSignalRow, "signalId" | "contentSha256" | "outcome" | "nodeId" | "detail"> & {
   /** True for a signal that has waited for its node as long as the hub allows (`parked_until`). */
   readonly isOver: boolean;
 };
@@ -24,9 +24,9 @@ const isWaiting = sql`${receivedSignals.nodeId} is null and ${isOfWaiting} and $
 
 /** Returns, for each of the ids, the signal that the sender first sent under the id. */
 export async function firstSignals(tx: Tx, sender: string, signalIds: readonly string[]): Promise<StoredSignal[]> {
-  const { signalId, contentSha256, outcome, nodeId } = receivedSignals;
+  const { signalId, contentSha256, outcome, nodeId, detail } = receivedSignals;
   return tx
-    .select({ signalId, contentSha256, outcome, nodeId, isOver })
+    .select({ signalId, contentSha256, outcome, nodeId, detail, isOver })
     .from(receivedSignals)
     .where(and(eq(receivedSignals.sender, sender), inArray(signalId, [...signalIds]), sql`${outcome} <> 'reused'`));
 }

@@ -29,7 +29,7 @@ export const nodeHealthOverrides = pgTable(
      */
     neededErase: text("needed_erase", { enum: ERASE_KINDS }),
     since: at("since").notNull().default(sql`now()`),
-    /** A health override of the mode `replace` hides all other health overrides of the node but Muster's own. */
+    /** A health override of the mode `replace` hides the node's other health overrides, except Muster's own and what prevents a release. */
     mode: text("mode", { enum: OVERRIDE_MODES }).notNull().default("merge"),
     /** The alerts that a person set; null for a health override that Muster itself set, which stands for one alert. */
     alerts: jsonb("alerts").$type<readonly HealthAlert[]>(),

@@ -108,11 +108,9 @@ const set = writeRoute({
     const expiresAt = minutes === undefined ? null : new Date((await databaseNow(tx)).getTime() + minutes * 60_000);
     const { reason } = body;
     const setBy = `operator:${actor.name}`;
-    if (source === REPAIR_REQUEST) await openRequested(tx, node, { alerts, expiresAt, reason, actor: actor.name });
-    else {
-      const override = { nodeId: node.id, target: null, source, mode, alerts, reason, setBy, expiresAt };
-      await setHealthOverride(tx, override);
-    }
+    const override = { nodeId: node.id, target: null, source, mode, alerts, reason, setBy, expiresAt };
+    if (source === REPAIR_REQUEST) await openRequested(tx, node, { override, actor: actor.name });
+    else await setHealthOverride(tx, override);
     const now = await listHealthOverrides(tx, [node.id]);
     const written = now.find((one) => one.source === source);
     const told = (row: NodeHealthOverride | undefined) => (row === undefined ? null : toHealthOverrides([row])[0]);
@@ -125,25 +123,44 @@ const set = writeRoute({
 
 const REPAIR_REQUEST = HEALTH_TEMPLATES.RequestRepair.source;
 
-interface Requested extends Pick<NodeHealthOverride, "alerts" | "expiresAt" | "reason"> {
+interface Requested {
+  readonly override: Pick<NodeHealthOverride, "mode" | "alerts" | "expiresAt" | "reason">;
   readonly actor: string;
+}
+
+/** What a request for repair says that a repair case would not keep. The repair case writes the alert and the text for tenants itself. */
+function notOfRequest({ mode, alerts, expiresAt }: Requested["override"]): readonly [string, string] | null {
+  const [alert, ...others] = alerts ?? [];
+  const known: readonly string[] = HEALTH_TEMPLATES.RequestRepair.alert.classifications;
+  if (expiresAt !== null)
+    return ["/expires_in_minutes", "does not go with a request for repair, which ends by the verbs of its repair"];
+  if (mode === "replace") return ["/mode", "is merge for a request for repair"];
+  if (others.length > 0) return ["/alerts", "has one alert for a request for repair"];
+  if (alert?.tenant_message != null)
+    return ["/tenant_message", "does not go with a request for repair, whose case tells tenants"];
+  return alert?.classifications.every((one) => known.includes(one)) === false
+    ? ["/alerts/0/classifications", `are ${known.join(" and ")} for a request for repair`]
+    : null;
 }
 
 /**
  * Opens a repair case and requests its repair, which sets the health override of the template `RequestRepair`. Without a case no repair system could claim
  * the machine. `mustNotBeOfRepair` has found that no case is open.
  */
-async function openRequested(tx: Tx, node: Node, { alerts, expiresAt, reason, actor }: Requested): Promise<void> {
-  if (expiresAt !== null)
+async function openRequested(tx: Tx, node: Node, { override, actor }: Requested): Promise<void> {
+  const wrong = notOfRequest(override);
+  if (wrong !== null) {
+    const [pointer, message] = wrong;
     throw new ApiError(
       "validation_failed",
-      "A request for repair ends by the verbs of its repair, and not by itself.",
+      `A request for repair opens a repair case, so ${pointer.slice(1)} ${message}.`,
       {
-        errors: [{ pointer: "/expires_in_minutes", message: "does not go with a request for repair" }],
+        errors: [{ pointer, message }],
       },
     );
-  const summary = alerts?.[0]?.message ?? reason;
-  const issue = { category: "Other", summary, details: null } as const;
+  }
+  const { alerts, reason } = override;
+  const issue = { category: "Other", summary: alerts?.[0]?.message ?? reason, details: null } as const;
   await openByOperator(tx, { node_id: node.id, machine_health_issue: issue, request: true, reason }, actor);
 }
 

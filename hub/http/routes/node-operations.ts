@@ -120,8 +120,8 @@ const lift = writeRoute({
   path: `${path}/lift-quarantine`,
   summary: "Put a quarantined node into service again, whoever quarantined it",
   response: NodeState,
-  write: async ({ params, body: { reason } }, tx) =>
-    told(params.id, reason, await liftQuarantine(tx, params.id, reason)),
+  write: async ({ params, body: { reason }, actor }, tx) =>
+    told(params.id, reason, await liftQuarantine(tx, params.id, { by: actor.name, reason })),
 });
 
 const told = (id: NodeId, reason: string, { prior, status }: Moved) => ({

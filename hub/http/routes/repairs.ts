@@ -44,7 +44,8 @@ async function detailOf(db: Db | Tx, row: RepairCase): Promise<z.input<typeof Re
       ? null
       : { status: allocation.status, verdict: await lastVerdictOfAllocation(db, nodeId, allocation.id) };
   const checks = state === "repaired" ? await checksOf(db, row) : [];
-  const machine = await readRepairMachine(db, nodeId);
+  // A case stays for years, and its repair team has nothing to do with the machine any more.
+  const machine = row.endedAt === null ? await readRepairMachine(db, nodeId) : null;
   return toRepairDetail(row, { machine, events: await listRepairEvents(db, id), checks, reporter });
 }
 

@@ -11,9 +11,10 @@ const withoutEvidence = gauge({
   told: "database",
 });
 
-const NEEDED = Object.entries<ConditionRule>(CONDITION_TYPES).flatMap(([type, { bars }]) =>
-  bars === "missing_or_not_true" ? [type] : [],
-);
+const RULES = Object.entries<ConditionRule>(CONDITION_TYPES).filter(([, { bars }]) => bars === "missing_or_not_true");
+const NEEDED = RULES.map(([type]) => type);
+/** The number of conditions that a node needs although its host runs no agent. */
+const WITHOUT_AGENT = RULES.filter(([, { needsAgent }]) => needsAgent !== true).length;
 
 export const unprovenNodeGauges = gaugeGroup({
   name: "nodes_without_evidence",
@@ -25,7 +26,7 @@ export const unprovenNodeGauges = gaugeGroup({
         select node_id, generation, count(*) as reported from node_conditions
         where type = any(${sql.param(NEEDED)}::text[]) group by 1, 2) c
         on c.node_id = n.id and c.generation = n.generation
-      where n.status = 'active' and coalesce(c.reported, 0) < ${NEEDED.length}
+      where n.status = 'active' and coalesce(c.reported, 0) < case when n.runs_agent then ${NEEDED.length}::int else ${WITHOUT_AGENT}::int end
       group by 1`);
     withoutEvidence.show(rows.map(({ site_id, n }) => ({ labels: { site: sites(site_id) }, value: n })));
   },

@@ -237,6 +237,8 @@ describe("a verb on many nodes", () => {
       ["d101", { ...location, unit: 4 }],
       ["d102", { ...location, unit: null }],
     ]);
+    const located = await query("select distinct message, owner from node_events where type = 'located' order by 1");
+    expect(located[0]).toEqual({ message: expect.stringMatching(/^room A, rack r1/), owner: "operator:admin" });
     const only = { verb: "set_location", reason, location: { room: null } };
     const moved = await bulk("", { action: only, filter: { room: "A", rack: "r1" }, expected_count: 3 });
     const last = moved.body.nodes.find((one: { hostname: string }) => one.hostname === "d100");

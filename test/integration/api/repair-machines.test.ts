@@ -76,6 +76,10 @@ it("a repair system finds the machine of a repair in the data centre, and sees w
     "health.gpu barring",
   ]);
   expect((await world.get(`/nodes/${nodeId}`, world.team)).status, "the node itself").toBe(403);
+  await world.query("update node_conditions set status = 'True' where node_id = $1 and type = 'health.gpu'", [nodeId]);
+  await world.repairAndClose(nodeId, id);
+  const ended = (await world.get(`/repairs/${id}`, world.team)).body;
+  expect([ended.state, ended.machine], "after the end the machine is nothing of the team's").toEqual(["closed", null]);
 });
 
 it("the template RequestRepair opens a repair that a repair system can claim", async () => {
@@ -85,6 +89,18 @@ it("the template RequestRepair opens a repair that a repair system can claim", a
   expect(await world.refused(overrides, { ...request, expires_in_minutes: 5 })).toMatch(
     /^400 validation_failed: .*by the verbs/,
   );
+  const alert = { id: "RequestRepair", message: "GPU 3", classifications: ["PreventAllocations"] };
+  const given = { source: "repair-request", alerts: [alert] };
+  for (const [wrong, why] of [
+    [{ ...request, tenant_message: "t" }, /tenant_message does not go/],
+    [{ ...given, mode: "replace" }, /mode is merge/],
+    [{ ...given, alerts: [alert, { ...alert, id: "b" }] }, /alerts has one alert/],
+    [
+      { ...given, alerts: [{ ...alert, classifications: ["PreventInstanceDeletion"] }] },
+      /classifications are PreventAllocations/,
+    ],
+  ] as const)
+    expect(await world.refused(overrides, wrong)).toMatch(why);
   expect(await world.repairOf(nodeId)).toBeNull();
   const health = await world.must(overrides, request);
   expect(health.health_overrides.map(({ source }: { source: string }) => source)).toEqual([
@@ -99,6 +115,15 @@ it("the template RequestRepair opens a repair that a repair system can claim", a
   });
   expect(await world.verb(repair.id, "claim", {}, world.team)).toMatchObject({ state: "claimed" });
 
+  const raw = await world.newNode();
+  await world.must(`/nodes/${raw}/health-overrides`, given);
+  expect(await world.repairOf(raw)).toMatchObject({ state: "requested", issue: { summary: "GPU 3" } });
+  const silent = await world.newNode();
+  await world.must(`/nodes/${silent}/health-overrides`, {
+    source: "repair-request",
+    mode: "merge",
+    alerts: [{ ...alert, message: "m" }],
+  });
   const used = await world.newNode();
   await world.allocate(used);
   expect(await world.refused(`/nodes/${used}/health-overrides`, request)).toMatch(

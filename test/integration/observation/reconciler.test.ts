@@ -128,6 +128,12 @@ describe("a node in service", () => {
     ]);
     fleet.status(machine, "testing");
     expect(await fleet.drifted(nodeId, "recommissioned_outside")).toMatchObject({ driftResolvedAt: null });
+    fleet.status(machine, "ready");
+    await fleet.drifted(nodeId, "released_outside");
+    expect((await historyOf(nodeId)).slice(-2)).toEqual([
+      "reconciler: recommissioned_outside is no longer the most urgent drift of the node",
+      expect.stringContaining("found released_outside"),
+    ]);
   });
 
   it("gets the new address when its machine's address changes", async () => {
@@ -239,7 +245,7 @@ describe("a quarantine by the reconciler", () => {
     expect(await resolve(nodeId, "return_to_service")).toMatchObject({ status: "active" });
     expect(await fleet.node(nodeId)).toMatchObject({ status: "active", quarantinedAt: null });
     expect((await historyOf(nodeId)).at(-1)).toBe(
-      "operator: agent_offline is over: a person returned the node to service",
+      "operator:ann: agent_offline is over: a person returned the node to service: seen",
     );
   });
 
@@ -290,6 +296,7 @@ describe("a quarantine by the reconciler", () => {
     await resolve(nodeId, "acknowledge");
     await fleet.sweep();
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, status: "quarantined" });
+    expect((await historyOf(nodeId)).at(-1)).toMatch(/^operator:ann: \w+ is acknowledged by a person: seen$/);
     fleet.status(machine, "ready");
     expect(await fleet.drifted(nodeId, "released_outside")).toMatchObject({ status: "quarantined" });
   });

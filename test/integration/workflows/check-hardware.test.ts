@@ -3,7 +3,7 @@ import { and, eq, sql } from "../../../hub/db/orm.ts";
 import { readInventory } from "../../../hub/db/queries/node-inventories.ts";
 import { listNodeRows } from "../../../hub/db/queries/node-reads.ts";
 import { readNode } from "../../../hub/db/queries/nodes.ts";
-import { nodeConditions, type Task, tasks } from "../../../hub/db/schema/index.ts";
+import { nodeConditions, nodes, type Task, tasks } from "../../../hub/db/schema/index.ts";
 import { judgeInventory, storeCheck } from "../../../hub/node/hardware-check.ts";
 import { schedulability } from "../../../hub/node/schedulable.ts";
 import { schedulingFactsOf } from "../../../hub/node/scheduling-facts.ts";
@@ -16,7 +16,7 @@ import { makeSchedulable } from "../../support/allocatable-node.ts";
 import { checkedHardware, MISSING_GPUS } from "../../support/checked-hardware.ts";
 import { clean, playDecommissionedAgent } from "../../support/decommission-world.ts";
 import { nodeInService, setConnected } from "../../support/node-in-service.ts";
-import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
+import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboarding-rig.ts";
 import { inventoryOf } from "../../support/running-host.ts";
 
 let rig: OnboardingRig;
@@ -108,6 +108,9 @@ describe("a host with seven of eight GPUs", () => {
       .delete(nodeConditions)
       .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "hardware.sku")));
     expect(await report(0)).toMatchObject({ schedulable: true, sku: "Unknown NotObserved" });
+    await db.update(nodes).set({ sku: "gone" }).where(eq(nodes.id, nodeId));
+    expect(await report(8), "a SKU that is gone").toMatchObject({ schedulable: true, sku: "Unknown NotObserved" });
+    await db.update(nodes).set({ sku: SKU }).where(eq(nodes.id, nodeId));
     expect(await report(8)).toMatchObject({ schedulable: true, sku: "True AsInSku" });
     const lost = await report(7);
     expect(lost).toMatchObject({ schedulable: false, sku: "False OtherHardware" });
@@ -194,6 +197,6 @@ describe("a host with seven of eight GPUs", () => {
     expect(await late(8, "boot"), "from an agent that tells no time").toBe(8);
     expect(await late(7, "boot", 1), "after an inventory without a time").toBe(7);
     await setConnected(rig, nodeId, false);
-    expect(await late(8, "earlier boot", 5), "while no session is open").toBe(8);
+    expect(await late(8, "earlier boot", 5), "after the session fell silent").toBe(7);
   });
 });

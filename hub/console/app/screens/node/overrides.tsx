@@ -13,6 +13,7 @@ type Override = Node["health_overrides"][number];
 /** Lists the health overrides of the node, each of which says what is wrong with the node, and offers the verbs that set and remove them. */
 export function Overrides({ node }: { readonly node: Node }): ReactNode {
   if (node.health_overrides.length === 0 && node.status === "deleted") return null;
+  const isReplaced = node.health_overrides.some(({ mode }) => mode === "replace");
   const columns: readonly Column<Override>[] = [
     { id: "source", head: "Source", cell: ({ source }) => <code>{source}</code> },
     { id: "target", head: "Target", wide: true, cell: ({ target }) => target ?? "-" },
@@ -21,7 +22,7 @@ export function Overrides({ node }: { readonly node: Node }): ReactNode {
       id: "prevents",
       head: "What it says",
       wide: true,
-      cell: (one) => <div className={classes.prose}>{saysOf(one)}</div>,
+      cell: (one) => <div className={classes.prose}>{saysOf(one, isReplaced)}</div>,
     },
     { id: "by", head: "By", wide: true, cell: ({ set_by: by }) => by },
     {
@@ -58,10 +59,12 @@ export function Overrides({ node }: { readonly node: Node }): ReactNode {
 }
 
 /** The text of a health override's alerts; Muster's own overrides have no alerts, and only keep new tenants off the node. */
-function saysOf({ mode, alerts, in_force: inForce }: Override): string {
+function saysOf({ mode, alerts, in_force: inForce }: Override, isReplaced: boolean): string {
   const said = alerts === null ? "no new tenants" : alerts.map(({ id, message }) => `${id}: ${message}`).join("; ");
   const all = mode === "replace" ? `hides the other overrides${said === "" ? "" : `; ${said}`}` : said;
-  return inForce ? all : `${all} (hidden by a replacement)`;
+  if (!inForce) return `${all} (hidden by a replacement)`;
+  const isHiddenInPart = isReplaced && mode !== "replace" && alerts !== null;
+  return isHiddenInPart ? `${all} (hidden by a replacement, except that it keeps the tenant's allocation)` : all;
 }
 
 /** A health override that belongs to an open repair changes only with the repair. */

@@ -25,14 +25,21 @@ const TEMPLATES = everyValue<Template>({
 const MOST_MINUTES = 527_040;
 const EMPTY = { template: "InternalMaintenance" as Template, message: "", tenant: "", minutes: "" as number | string };
 
+/** The template `RequestRepair` opens a repair, which writes the text for tenants itself and does not end by itself. */
+const isRequest = (template: Template): boolean => template === "RequestRepair";
+
 /** The health override `MarkHealthy` hides the node's other health overrides, except Muster's own, and has no alert. */
 const hasAlert = (template: Template): boolean => template !== "MarkHealthy";
 
 function bodyOf({ template, message, tenant, minutes }: typeof EMPTY, reason: string): Body<"setNodeHealthOverride"> {
   const alert = hasAlert(template)
-    ? { message: message.trim(), ...(tenant.trim() === "" ? {} : { tenant_message: tenant.trim() }) }
+    ? {
+        message: message.trim(),
+        ...(isRequest(template) || tenant.trim() === "" ? {} : { tenant_message: tenant.trim() }),
+      }
     : {};
-  return { template, reason, ...alert, ...(minutes === "" ? {} : { expires_in_minutes: Number(minutes) }) };
+  const end = isRequest(template) || minutes === "" ? {} : { expires_in_minutes: Number(minutes) };
+  return { template, reason, ...alert, ...end };
 }
 
 /** Sets a health override, which says what is wrong with the node, from a template of NVIDIA NICo. */
@@ -77,25 +84,31 @@ const Fields = ({ values, set }: Typed<typeof EMPTY>): ReactNode => (
           value={values.message}
           onChange={(event) => set({ message: event.currentTarget.value })}
         />
-        <TextInput
-          label="What the tenant may know"
-          description="Optional."
-          mb="xs"
-          maxLength={512}
-          value={values.tenant}
-          onChange={(event) => set({ tenant: event.currentTarget.value })}
-        />
+        {isRequest(values.template) ? (
+          <p>This template opens a repair of the node and requests it.</p>
+        ) : (
+          <TextInput
+            label="What the tenant may know"
+            description="Optional."
+            mb="xs"
+            maxLength={512}
+            value={values.tenant}
+            onChange={(event) => set({ tenant: event.currentTarget.value })}
+          />
+        )}
       </>
     ) : null}
-    <NumberInput
-      label="Minutes until it ends by itself"
-      description="Empty: only a person ends it."
-      mb="xs"
-      min={1}
-      max={MOST_MINUTES}
-      allowDecimal={false}
-      value={values.minutes}
-      onChange={(minutes) => set({ minutes })}
-    />
+    {isRequest(values.template) ? null : (
+      <NumberInput
+        label="Minutes until it ends by itself"
+        description="Empty: only a person ends it."
+        mb="xs"
+        min={1}
+        max={MOST_MINUTES}
+        allowDecimal={false}
+        value={values.minutes}
+        onChange={(minutes) => set({ minutes })}
+      />
+    )}
   </>
 );

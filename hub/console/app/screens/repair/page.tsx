@@ -49,7 +49,7 @@ function Body({ one }: Part): ReactNode {
       />
       <Next one={one} />
       <Fault one={one} />
-      {one.machine === null ? null : <Machine machine={one.machine} />}
+      {one.machine ? <Machine machine={one.machine} /> : null}
       <Lease one={one} recent={recentOf(attempts, useNow())} />
       <Acknowledged one={one} />
       <Attempts attempts={attempts} />
