@@ -34,6 +34,23 @@ export const tablesOf = (client: Client): Promise<string[]> =>
 export const foreignTables = (present: readonly string[], manifest: Manifest): string[] =>
   present.filter((name) => !TABLES.includes(name) && !manifest.tables.some((table) => table.name === name));
 
+/** Returns the functions in the database's schema `public`. */
+export const functionsOf = (client: Client): Promise<string[]> =>
+  list(
+    client,
+    `select distinct 'public.' || proname as text from pg_proc o
+     where pronamespace = 'public'::regnamespace and ${NOT_OF_EXTENSION} order by 1`,
+  );
+
+const MADE = /create(?: or replace)? function "?(\w+)"?\s*\(/gi;
+
+/** Returns the functions that no migration of Muster makes, as far as this version knows. */
+export function foreignFunctions(present: readonly string[]): string[] {
+  const made = migrationSteps().flatMap(({ statements }) => [...statements.join("\n").matchAll(MADE)]);
+  const own = new Set(made.map(([, name]) => `public.${name}`));
+  return present.filter((name) => !own.has(name));
+}
+
 /**
  * Removes Muster's tables and functions, with all rows. If a later step fails, the caller's transaction undoes the removal of the tables and
  * functions.

@@ -10,7 +10,7 @@ import type { Tx } from "../db/tx.ts";
 import type { SecretsSettings } from "../secrets/open.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import { type AfterRestore, afterRestore, type Held } from "./after-restore.ts";
-import { dropAll, foreignTables, LOAD_SETTINGS, loadTables, tablesOf } from "./load.ts";
+import { dropAll, foreignFunctions, foreignTables, functionsOf, LOAD_SETTINGS, loadTables, tablesOf } from "./load.ts";
 import { fitOf, Manifest } from "./manifest.ts";
 import { giveBackSealedFiles, missingSecrets } from "./sealed-files.ts";
 import { DamagedBackup, mustBeWhole } from "./sums.ts";
@@ -65,7 +65,8 @@ export async function restoreBackup(
   await refuseWhileHubsRun(tx);
   await lockMigrations(client);
   const present = await tablesOf(client);
-  refuseToOverwrite(present, manifest, options.replace);
+  const foreign = [...foreignTables(present, manifest), ...foreignFunctions(await functionsOf(client))];
+  refuseToOverwrite(present, foreign, options.replace);
   const addedSecrets =
     store.kind === "sealed_file" && manifest.secrets === "sealed_file"
       ? await giveBackSealedFiles(join(folder, "secrets"), store.directory, manifest.store_id)
@@ -98,11 +99,10 @@ async function refuseWhileHubsRun(db: Tx): Promise<void> {
     );
 }
 
-function refuseToOverwrite(present: readonly string[], manifest: Manifest, replace: boolean): void {
-  const foreign = foreignTables(present, manifest);
+function refuseToOverwrite(present: readonly string[], foreign: readonly string[], replace: boolean): void {
   if (foreign.length > 0)
     throw new Error(
-      `The database has tables that are not Muster's (${foreign.slice(0, 5).join(", ")}). Nothing was changed. Restore into a database of its own.`,
+      `The database has tables or functions that are not Muster's (${foreign.slice(0, 5).join(", ")}). Nothing was changed. Restore into a database of its own.`,
     );
   if (present.length > 0 && !replace)
     throw new Error(

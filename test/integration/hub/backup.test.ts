@@ -264,7 +264,12 @@ describe("backup and restore", { timeout: 300_000 }, () => {
     expect((await restore(backup, state, "--replace")).status).toBe(0);
     expect((await rowsOf(target)).some((row) => row.includes("since,"))).toBe(false);
     await target.database.pool.query("create table of_others (id int)");
-    expect((await restore(backup, state, "--replace")).told).toMatch(/not Muster's \(public.of_others\)/);
+    const others = "create function of_others_too() returns int language sql as 'select 1'";
+    await target.database.pool.query(others);
+    const { told } = await restore(backup, state, "--replace");
+    expect(told).toMatch(/not Muster's \(public.of_others, public.of_others_too\)/);
+    await target.database.pool.query("drop table of_others; drop function of_others_too()");
+    expect((await restore(backup, state, "--replace")).status, "with Muster's own functions").toBe(0);
   });
 
   it("load a backup of each recorded older version, and bring it to this version", async () => {
