@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../hub/db/orm.ts";
 import { recordMachineReleased } from "../../hub/db/queries/decommissions.ts";
-import { allocations, nodes } from "../../hub/db/schema/index.ts";
+import { allocations, nodeHealthOverrides, nodes } from "../../hub/db/schema/index.ts";
 import { SecretError } from "../../hub/secrets/port.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import type { SanitizationRecord } from "../../shared/sanitization-record.ts";
@@ -125,6 +125,13 @@ describe("a host that nobody cleaned", () => {
       release: { maas_system_id: tenancy.host.machine.systemId, erase: "none", evidence: "none" },
     });
     expect(codes(record)).toEqual(expect.arrayContaining(["never_cleaned", "erase_not_asked"]));
+    const overrides = await rig.services.db
+      .select()
+      .from(nodeHealthOverrides)
+      .where(eq(nodeHealthOverrides.nodeId, tenancy.nodeId));
+    expect(overrides, "the disks still have the tenant's files").toMatchObject([
+      { source: "disk-erase", neededErase: "quick", reason: expect.stringContaining("asked for no erase") },
+    ]);
     await tenancy.remove();
     await tenancy.only();
   });
@@ -212,13 +219,14 @@ describe("a cancelled cleaning", () => {
       signed_by_agent: false,
       operation: { decommission_id: reimage, mode: "reimage" },
       without_turnover: { because: "host_released", begun: { decommission_id: reimage, mode: "reimage" } },
-      release: { generation: 0, erase: "none", evidence: "none" },
+      release: { generation: 0, erase: "quick" },
     });
-    expect(codes(record)).toEqual(expect.arrayContaining(["cleaning_unfinished", "erase_not_asked"]));
+    expect(codes(record)).toContain("cleaning_unfinished");
     expect(record.not_covered.join("\n")).toContain(
       "began to clean the host after the tenant's use, and did not finish",
     );
-    const later = await tenancy.reimage();
+    // The allocation has ended, so the request may ask for no erase.
+    const later = await tenancy.start({ mode: "reimage", reason: "next", erase: "none", agent_wait_seconds: 0 });
     expect(await tenancy.drive(later), await tenancy.driver.story(later)).toBe("completed");
     await tenancy.sweep();
     const [first, second, ...others] = await tenancy.records();

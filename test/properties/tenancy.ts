@@ -104,7 +104,7 @@ export class Tenancy {
     return id;
   }
   readonly remove = () => this.run({ mode: "remove", reason: "scrap", agent_wait_seconds: 0 });
-  readonly reimage = () => this.start({ mode: "reimage", reason: "next", erase: "none", agent_wait_seconds: 0 });
+  readonly reimage = () => this.start({ mode: "reimage", reason: "next", erase: "quick", agent_wait_seconds: 0 });
   async records(): Promise<SanitizationRecord[]> {
     const rows = await this.rig.services.db
       .select()

@@ -26,11 +26,11 @@ const DECOMMISSION_REQUESTS: Readonly<Record<NodeMode, { readonly path: string; 
   remove: { path: "remove", body: {} },
   release: { path: "release", body: {} },
   soft_reset: { path: "decommission", body: { mode: "soft_reset" } },
-  reimage: { path: "decommission", body: { mode: "reimage", erase: "none" } },
+  reimage: { path: "decommission", body: { mode: "reimage", erase: "quick" } },
   storage_cleanup: { path: "storage-cleanup", body: {} },
   full_decommission: {
     path: "decommission",
-    body: { mode: "full_decommission", erase: "none", remove_maas_record: true, force_release_allocation: true },
+    body: { mode: "full_decommission", erase: "quick", remove_maas_record: true, force_release_allocation: true },
   },
 };
 

@@ -15,6 +15,7 @@ interface Wanted {
   readonly reason: string;
   readonly force_release_allocation?: boolean | undefined;
   readonly erase?: string | undefined;
+  readonly storage_cleanup?: string | undefined;
   /** The instance that a reinstall gives back to its tenant. */
   readonly allocation_id?: AllocationId;
 }
@@ -80,6 +81,13 @@ async function mustCleanEnough(tx: Tx, node: Node, wanted: Wanted, allocation: A
       `The host of node ${node.hostname} was installed anew for its tenant, so the baseline of its system does not tell what the tenant has left on the data disks, and only a reimage with a secure erase cleans it. Reimage the node with erase: secure.`,
       { context: { node_id: node.id, allocation_id: allocation.id } },
     );
+  const leaves = leavesFiles(wanted);
+  if (leaves !== null)
+    throw new ApiError(
+      "conflict",
+      `Allocation ${allocation.id} of node ${node.hostname} to ${allocation.tenant} is ending, and ${leaves}, so the next tenant could read them.`,
+      { context: { node_id: node.id, allocation_id: allocation.id } },
+    );
   if (mode !== "soft_reset") return;
   const grantsRoot = hadRootBy(allocation);
   if (!grantsRoot) return;
@@ -90,6 +98,18 @@ async function mustCleanEnough(tx: Tx, node: Node, wanted: Wanted, allocation: A
     `The tenant of node ${node.hostname} had root, so only a reimage cleans it. Reimage the node, or set soft_reset_after_root of its profile.`,
     { context: { node_id: node.id, allocation_id: allocation.id } },
   );
+}
+
+/**
+ * Says how an operation would leave a tenant's files on the host, and what to ask for instead; null for an operation that removes them. The first boot
+ * after a reimage mounts the share disks that it finds, and the baseline of the new system then takes their files for its own.
+ */
+function leavesFiles({ mode, erase, storage_cleanup: scope }: Wanted): string | null {
+  if (mode === "reimage" && erase === "none")
+    return "a reimage without an erase leaves the tenant's files on the data disks. Ask for erase quick or secure";
+  return mode === "soft_reset" && (scope === "none" || scope === "weka")
+    ? `a soft reset with storage_cleanup ${scope} leaves the tenant's files on the local disks. Ask for storage_cleanup all or local`
+    : null;
 }
 
 /** Records the operation as the cleaning of the node's `ending` allocation, in place of a cancelled cleaning. */

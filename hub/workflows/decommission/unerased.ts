@@ -1,3 +1,4 @@
+import { openAllocationsOf } from "../../db/queries/allocations.ts";
 import type { Tx } from "../../db/tx.ts";
 import { barUnerased, liftUnerased } from "../../node/health-override.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
@@ -25,6 +26,23 @@ export const speaksOfDisks = (code: string | null): boolean => code === "erase_d
 export const lackOf = (code: string | null): string => LACKS.get(code ?? "") ?? UNPROVEN;
 
 /**
+ * Keeps new work off the machine of a tenant whose disks the operation did not erase, because it asked for no erase. The first boot of a later system
+ * mounts the share disks that it finds, so the tenant's files would reach the next tenant.
+ */
+async function barTenantsDisks(tx: Tx, { node, decommission, workflowId }: DecommissionContext): Promise<void> {
+  const allocation = (await openAllocationsOf(tx, [node.id])).get(node.id);
+  // A reinstall gives the host back to the same tenant, whose allocation is active.
+  if (allocation?.status !== "ending") return;
+  await barUnerased(tx, {
+    nodeId: node.id,
+    target: decommission.maasSystemId,
+    reason: `${decommission.mode} ${workflowId} released the machine after a tenant and asked for no erase of the disks`,
+    setBy: `operation:${workflowId}`,
+    neededErase: "quick",
+  });
+}
+
+/**
  * If the requested erase has no evidence, sets a health override that keeps new work off the node (decision M9). `goneUnerased` also makes the writes
  * of `hostIsGone`. The health override for an erase without evidence outlives a cancelled decommission, so no later decommission without an erase
  * returns a tenant's disks to service.
@@ -32,7 +50,8 @@ export const lackOf = (code: string | null): string => LACKS.get(code ?? "") ?? 
 export const goneUnerased = (context: DecommissionContext, code: string | null) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
   const { input, state, node, decommission, workflowId } = context;
-  if (input.erase === "none" || !needsEvidence(context) || state.erase_reported === node.generation) return;
+  if (input.erase === "none") return barTenantsDisks(tx, context);
+  if (!needsEvidence(context) || state.erase_reported === node.generation) return;
   await barUnerased(tx, {
     nodeId: node.id,
     target: decommission.maasSystemId,
@@ -43,13 +62,13 @@ export const goneUnerased = (context: DecommissionContext, code: string | null) 
 };
 
 /**
- * Removes the node's health override for an earlier erase without evidence if this decommission's erase is as strong as the override requires.
- * `erasedAndGone` also makes the writes of `hostIsGone`.
+ * Removes the node's health override for an earlier erase without evidence if this decommission's erase is as strong as the override requires. A
+ * decommission after a tenant that asked for no erase sets the override in its place. `erasedAndGone` also makes the writes of `hostIsGone`.
  */
 export const erasedAndGone = (context: DecommissionContext) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
   const { input, node, decommission, workflowId } = context;
-  if (input.erase === "none") return;
+  if (input.erase === "none") return barTenantsDisks(tx, context);
   const reason = `${decommission.mode} ${workflowId} erased the disks (${input.erase})`;
   await liftUnerased(tx, node.id, input.erase, { by: `operation:${workflowId}`, reason });
 };

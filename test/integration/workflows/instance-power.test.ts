@@ -130,7 +130,7 @@ describe("an instance", () => {
     await fleet.db.update(powerActions).set({ requestedAt: sql`now() - interval '2 hours'` });
     await fleet.db.update(allocations).set({ status: "ending" }).where(eq(allocations.id, id));
     expect(await refusal(id)).toBe("conflict");
-    const request = { mode: "soft_reset", reason: "r", agent_wait_seconds: 0, storage_cleanup: "none" } as const;
+    const request = { mode: "soft_reset", reason: "r", agent_wait_seconds: 0, storage_cleanup: "all" } as const;
     await fleet.inTx((tx) => startDecommission(tx, nodeId, request, "ann"));
     await fleet.db.update(allocations).set({ status: "active" }).where(eq(allocations.id, id));
     expect(await refusal(id)).toBe("operation_exists");

@@ -98,6 +98,51 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
     await page.getByText("The filter leaves out all nodes").waitFor();
   });
 
+  it("lists the nodes with one health override, and removes it from them", async () => {
+    const { pool } = stage().api.database.database;
+    await pool.query(
+      `insert into node_health_overrides (node_id, source, reason, set_by)
+         select id, 'after-test', 'the database was restored', 'restore' from nodes where hostname in ('c000u00011', 'c000u00012', 'c000u00013')`,
+    );
+    const { rows } = await pool.query("select node_id from node_health_overrides where source = 'after-test'");
+    const visit = await stage().operator(`/nodes/${rows[0].node_id}?tab=use`);
+    const { page } = visit;
+    await page.goto(`${visit.url}/console/nodes?health_override=after-test`);
+    await page.getByText(`${rows.length} nodes`, { exact: true }).waitFor();
+    await page.getByRole("checkbox", { name: "Select all loaded rows" }).check();
+    await page.getByRole("button", { name: "Do", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Remove override" }).click();
+    const dialog = page.getByRole("dialog", { name: `Remove override ${rows.length} nodes` });
+    expect(await dialog.getByLabel("Source of the override").inputValue()).toBe("after-test");
+    await dialog.getByLabel("Reason, for the audit").fill("each host was looked at");
+    expect(await barriers(page, "{}"), "the dialog").toEqual([]);
+    await page.keyboard.press("Enter");
+    await dialog.getByText("would change").waitFor();
+    await dialog.getByRole("button", { name: /^Remove override/ }).click();
+    await page.getByText(`Remove override: done for ${rows.length} nodes, refused for 0.`).waitFor();
+    await page.getByText("The filter leaves out all nodes").waitFor();
+    await page.getByRole("button", { name: "Clear all" }).click();
+    await page.getByText(`${NODES} nodes`, { exact: true }).waitFor();
+  });
+
+  it("loads all RoCE rows of a site while a person scrolls", async () => {
+    const { pool } = stage().api.database.database;
+    await pool.query(
+      `insert into roce_assignments (id, site_id, hostname, interface, ipv4_cidr)
+         select gen_random_uuid(), $1, 'roce' || lpad(n::text, 4, '0'), 'rail0', '172.16.' || (n / 200) || '.' || (n % 200 + 1) || '/31' from generate_series(1, 250) n`,
+      [SITE],
+    );
+    const visit = await stage().operator(`/sites/${SITE}`);
+    const table = visit.page.getByRole("table", { name: "The RoCE rows as a table" });
+    await table.getByText("roce0001").waitFor();
+    await table.focus().catch(() => undefined);
+    await expect.poll(async () => {
+      await table.getByRole("row").last().scrollIntoViewIfNeeded();
+      return table.getByText("roce0250").count();
+    }, { timeout: 20_000 }).toBe(1);
+    await pool.query("delete from roce_assignments where site_id = $1 and hostname like 'roce%'", [SITE]);
+  });
+
   it("shows the racks of one site after it is chosen, and loads no other nodes", async () => {
     const visit = await stage().operator("/nodes?status=active,offline");
     const { page } = visit;

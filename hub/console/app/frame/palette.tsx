@@ -7,7 +7,6 @@ import { api, read } from "../api/client.ts";
 import { question } from "../api/query-client.ts";
 import { useMay } from "../api/session.ts";
 import { Icon } from "../look/icons.tsx";
-import { nodePath } from "../parts/links.tsx";
 import { StatusBadge } from "../parts/status-badge.tsx";
 import classes from "./frame.module.css";
 import type { Screen } from "./screen.ts";
@@ -49,7 +48,7 @@ function useResults(typed: string): readonly Result[] {
       key: `node-${id}`,
       title: hostname,
       kind: <StatusBadge status={status} />,
-      open: () => location.assign(nodePath(id)),
+      open: () => void navigate({ to: "/nodes/$id", params: { id } }),
     })),
   ];
 }

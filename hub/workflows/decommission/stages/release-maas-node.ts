@@ -85,7 +85,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     case "released": {
       const free = { machine_free: context.node.generation };
       const plain = `The machine is released: it is ${machine.statusName}`;
-      if (context.input.erase === "none") return { kind: "done", message: plain, patch: free, commit: gone };
+      if (context.input.erase === "none")
+        return { kind: "done", message: plain, patch: free, commit: erasedAndGone(context) };
       const erase = await observeErase(context, machine);
       if (erase.kind === "done")
         return {

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { api, read } from "../../api/client.ts";
 import { type Column, DataTable } from "../../parts/data-table.tsx";
+import { NodesLink } from "../../parts/links.tsx";
 import { Section } from "../../parts/page-head.tsx";
 import { RelativeTime } from "../../parts/relative-time.tsx";
 import { VerbButton } from "../../verbs/verb-button.tsx";
@@ -15,7 +16,15 @@ export function Overrides({ node }: { readonly node: Node }): ReactNode {
   if (node.health_overrides.length === 0 && node.status === "deleted") return null;
   const isReplaced = node.health_overrides.some(({ mode }) => mode === "replace");
   const columns: readonly Column<Override>[] = [
-    { id: "source", head: "Source", cell: ({ source }) => <code>{source}</code> },
+    {
+      id: "source",
+      head: "Source",
+      cell: ({ source }) => (
+        <NodesLink search={{ health_override: source }}>
+          <code>{source}</code>
+        </NodesLink>
+      ),
+    },
     { id: "target", head: "Target", wide: true, cell: ({ target }) => target ?? "-" },
     { id: "reason", head: "Why", cell: ({ reason }) => <div className={classes.prose}>{reason}</div> },
     {

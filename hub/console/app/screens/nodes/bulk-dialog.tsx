@@ -9,7 +9,7 @@ import shared from "../../parts/parts.module.css";
 import { StatusBadge } from "../../parts/status-badge.tsx";
 import { counted } from "../../parts/tones.ts";
 import { ReasonField } from "../../verbs/reason-field.tsx";
-import { applyToNodes, BULK_VERBS, type BulkAction, type BulkVerb, type SiteResult } from "./bulk-requests.ts";
+import { applyToNodes, BULK_VERBS, type BulkAction, type BulkVerb, lackOf, type SiteResult } from "./bulk-requests.ts";
 import type { NodesSearch } from "./node-questions.ts";
 import classes from "./nodes.module.css";
 import { choicesOf, type Division } from "./selection.ts";
@@ -69,7 +69,10 @@ function useBulk({ verb, division, search, onClose }: Props) {
 
 function BulkForm(props: Props): ReactNode {
   const { verb, division, onClose } = props;
-  const [action, setAction] = useState<BulkAction>({ verb, reason: "", room: "", rack: "" });
+  const [action, setAction] = useState<BulkAction>({
+    ...{ verb, reason: "", room: "", rack: "" },
+    source: props.search.health_override ?? "",
+  });
   const { plan, preview, doing, forget } = useBulk(props);
   const change = (changed: Partial<BulkAction>): void => {
     setAction({ ...action, ...changed });
@@ -81,8 +84,7 @@ function BulkForm(props: Props): ReactNode {
   const refusal = tooMany
     ? "One request takes at most 1,000 nodes of a site. Narrow the filter first."
     : division.refusal;
-  const lacks =
-    action.reason.trim() === "" || (verb === "set_location" && action.room.trim() + action.rack.trim() === "");
+  const lacks = lackOf(action) !== null;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (lacks || refusal !== null) return;
@@ -95,6 +97,18 @@ function BulkForm(props: Props): ReactNode {
     <form onSubmit={submit}>
       <p className={shared.dialogText}>{BULK_VERBS[verb].effect}</p>
       {verb === "set_location" ? <LocationFields action={action} onChange={change} /> : null}
+      {verb === "remove_health_override" ? (
+        <TextInput
+          label="Source of the override"
+          description="For example restore, as the screen of a node names it."
+          mb="xs"
+          required
+          withAsterisk={false}
+          maxLength={63}
+          value={action.source}
+          onChange={(event) => change({ source: event.currentTarget.value })}
+        />
+      ) : null}
       <ReasonField value={action.reason} onChange={(reason) => change({ reason })} />
       {refusal === null ? null : (
         <p role="alert" className={shared.refusal}>

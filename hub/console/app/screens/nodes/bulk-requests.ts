@@ -18,6 +18,10 @@ export const BULK_VERBS = {
   },
   lift_quarantine: { title: "Lift quarantine", effect: "Brings these quarantined nodes back into service." },
   activate: { title: "Activate", effect: "Brings these retired nodes back into service." },
+  remove_health_override: {
+    title: "Remove override",
+    effect: "Removes one health override from each of these nodes. The hub may give them new work, although the cause of the override stands.",
+  },
   set_location: {
     title: "Set location",
     effect: "Sets the room or the rack of these nodes, and removes the unit of a node whose rack changes.",
@@ -30,6 +34,8 @@ export interface BulkAction {
   readonly reason: string;
   readonly room: string;
   readonly rack: string;
+  /** The source of the health override that the verb `remove_health_override` removes. */
+  readonly source: string;
 }
 
 export interface SiteResult {
@@ -37,17 +43,22 @@ export interface SiteResult {
   readonly result: BulkResult;
 }
 
-const actionOf = ({ verb, reason, room, rack }: BulkAction) =>
-  verb === "set_location"
-    ? {
-        verb,
-        reason,
-        location: {
-          ...(room.trim() === "" ? {} : { room: room.trim() }),
-          ...(rack.trim() === "" ? {} : { rack: rack.trim() }),
-        },
-      }
-    : { verb, reason };
+function actionOf({ verb, reason, room, rack, source }: BulkAction) {
+  if (verb === "remove_health_override") return { verb, reason, source: source.trim() };
+  if (verb !== "set_location") return { verb, reason };
+  const location = {
+    ...(room.trim() === "" ? {} : { room: room.trim() }),
+    ...(rack.trim() === "" ? {} : { rack: rack.trim() }),
+  };
+  return { verb, reason, location };
+}
+
+/** What the person still has to fill in for the verb; null if nothing is missing. */
+export function lackOf({ verb, reason, room, rack, source }: BulkAction): "reason" | "place" | "source" | null {
+  if (reason.trim() === "") return "reason";
+  if (verb === "set_location" && room.trim() + rack.trim() === "") return "place";
+  return verb === "remove_health_override" && source.trim() === "" ? "source" : null;
+}
 
 /**
  * Converts the filter in the URL into the filter of a request for many nodes. The filter of a request for many nodes contains no site, because the
@@ -63,6 +74,7 @@ function filterOf(search: NodesSearch) {
     address,
     failure_class,
     condition,
+    health_override,
     search: text,
     hostname_prefix,
   } = search;
@@ -72,7 +84,7 @@ function filterOf(search: NodesSearch) {
     ...(schedulable === undefined ? {} : { schedulable: schedulable === "true" }),
     ...(failure_class === undefined ? {} : { failure_class: [...failure_class] as never }),
     ...Object.fromEntries(
-      Object.entries({ room, rack, address, condition, search: text, hostname_prefix }).filter(
+      Object.entries({ room, rack, address, condition, health_override, search: text, hostname_prefix }).filter(
         ([, value]) => value !== undefined,
       ),
     ),

@@ -83,6 +83,7 @@ const NO_FILTER = {
   rack: undefined,
   failure_class: undefined,
   condition: undefined,
+  health_override: undefined,
   address: undefined,
   hostname_prefix: undefined,
   include_deleted: undefined,

@@ -19,6 +19,7 @@ export const nodesRoute = createRoute({
     rack: text(64),
     failure_class: several(),
     condition: text(80),
+    health_override: text(63),
     address: text(64),
     hostname_prefix: text(63),
     include_deleted: oneOf(["true"]),

@@ -30,7 +30,7 @@ describe("the choice of nodes", () => {
   });
 
   it("is one request for each site, by ids or by the number that the person has seen", () => {
-    const some = change(NOTHING, LOADED, ["a", "b", "c", "d"], true);
+    const some = change(NOTHING, LOADED, ["a", "b", "c"], true);
     expect(bySite(some, undefined, undefined).choices).toEqual([
       { siteId: "s1", ids: ["a", "c"], expected: null },
       { siteId: "s2", ids: ["b"], expected: null },
@@ -41,6 +41,14 @@ describe("the choice of nodes", () => {
         { siteId: "s2", ids: null, expected: 3 },
       ],
       refusal: null,
+    });
+  });
+
+  it("with a node of no site is refused, and no node is left out silently", () => {
+    const some = change(NOTHING, LOADED, ["a", "d"], true);
+    expect(bySite(some, undefined, undefined)).toEqual({
+      choices: [],
+      refusal: expect.stringMatching(/^1 of the chosen nodes belong to no site/),
     });
   });
 

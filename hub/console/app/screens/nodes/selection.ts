@@ -68,6 +68,9 @@ export function bySite(chosen: Chosen, counts: SiteCounts | undefined, filteredS
     return divided(values.map(({ value, count }) => ({ siteId: value, ids: null, expected: count })));
   }
   const groups = Map.groupBy(chosen.ids, ([, siteId]) => siteId);
+  const ofNoSite = groups.get(null)?.length ?? 0;
+  if (ofNoSite > 0)
+    return refused(`${ofNoSite} of the chosen nodes belong to no site, and a request is for one site. Leave them out.`);
   return divided(
     [...groups].flatMap(([siteId, nodes]) =>
       siteId === null ? [] : [{ siteId, ids: nodes.map(([id]) => id), expected: null }],

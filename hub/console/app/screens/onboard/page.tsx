@@ -8,7 +8,7 @@ import { FieldGroup, FormOf, Wide } from "../../forms/form-parts.tsx";
 import { ProfileSelect, SiteSelect, SkuSelect } from "../../forms/site-choices.tsx";
 import { type Form, useForm } from "../../forms/use-form.ts";
 import { notify } from "../../frame/notice-list.ts";
-import { OperationLink } from "../../parts/links.tsx";
+import { BatchLink, OperationLink } from "../../parts/links.tsx";
 import { PageHead } from "../../parts/page-head.tsx";
 import { counted } from "../../parts/tones.ts";
 import { batchBody, byLine, checkOnboarding, type OnboardValues, oneBody, readHosts } from "./onboard-form.ts";
@@ -32,15 +32,15 @@ const EMPTY: Omit<OnboardValues, "many" | "site_id"> = {
 };
 
 /** The result of an onboarding request: the operation of one host, or the number of hosts of a batch. */
-type Taken = { readonly id: string; readonly hostname: string } | { readonly count: number };
+type Taken = { readonly id: string; readonly hostname: string } | { readonly count: number; readonly batch: string };
 
 async function onboard(values: OnboardValues, header: { "Idempotency-Key": string }): Promise<Taken> {
   if (values.many) {
     const asked = api.POST("/api/v1/admin/onboardings/batch", { params: { header }, body: batchBody(values) });
-    const { onboardings } = await read(asked).catch((error: unknown) => {
+    const { onboardings, batch_id: batch } = await read(asked).catch((error: unknown) => {
       throw error instanceof HubError ? byLine(error, readHosts(values.hosts)) : error;
     });
-    return { count: onboardings.length };
+    return { count: onboardings.length, batch };
   }
   const body = oneBody(values);
   const { onboarding_id: id } = await read(api.POST("/api/v1/admin/onboardings", { params: { header }, body }));
@@ -49,7 +49,12 @@ async function onboard(values: OnboardValues, header: { "Idempotency-Key": strin
 
 const say = (taken: Taken): ReactNode =>
   "count" in taken ? (
-    `The hub onboards ${counted(taken.count, "host")}.`
+    <>
+      The hub onboards {counted(taken.count, "host")}:{" "}
+      <BatchLink kind="onboarding" id={taken.batch}>
+        their batch
+      </BatchLink>
+    </>
   ) : (
     <>
       The hub onboards {taken.hostname}: <OperationLink kind="onboarding" id={taken.id} />

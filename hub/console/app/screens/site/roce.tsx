@@ -1,20 +1,20 @@
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useRef } from "react";
 import { api, onceOnly, read } from "../../api/client.ts";
 import { HubError } from "../../api/hub-error.ts";
 import type { Answer } from "../../api/schema.ts";
 import { CsvField } from "../../forms/csv-field.tsx";
-import { type Column, DataTable } from "../../parts/data-table.tsx";
+import type { Column } from "../../parts/data-table.tsx";
+import { LongList } from "../../parts/long-list.tsx";
 import { Note } from "../../parts/note.tsx";
 import { Section } from "../../parts/page-head.tsx";
-import parts from "../../parts/parts.module.css";
 import { RelativeTime } from "../../parts/relative-time.tsx";
-import { Answered, Empty } from "../../parts/states.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { counted } from "../../parts/tones.ts";
 import { VerbButton } from "../../verbs/verb-button.tsx";
 import { keptRows, type RefusedRow, readRoce, roceBody } from "./roce-rows.ts";
-import { roceOf, type Site } from "./site-questions.ts";
+import type { Site } from "./site-questions.ts";
 
+const PAGE = 100;
 type Row = Answer<"listRoceAssignments">["items"][number];
 
 const columnsOf = (site: Site): readonly Column<Row>[] => [
@@ -49,23 +49,29 @@ const columnsOf = (site: Site): readonly Column<Row>[] => [
 
 /** The addresses of the hosts' RoCE interfaces. */
 export function Roce({ site }: { readonly site: Site }): ReactNode {
-  const query = useQuery(roceOf(site.id));
+  const columns = columnsOf(site);
   return (
     <Section title="RoCE rows" aside={<AddRows site={site} />}>
-      <Answered query={query} what="the RoCE rows">
-        {({ items, next_cursor: more }) =>
-          items.length === 0 ? (
-            <Empty title="The site has no RoCE rows" kind="none">
-              A row gives an interface of a host its address. Hosts without RoCE need none.
-            </Empty>
-          ) : (
-            <>
-              <DataTable label="The RoCE rows" columns={columnsOf(site)} rows={items} rowKey={({ id }) => id} />
-              {more === null ? null : <p className={parts.prose}>The first {items.length} rows are shown.</p>}
-            </>
+      <LongList<Row>
+        what="RoCE rows"
+        about={["sites", `maas-sites/${site.id}`]}
+        listKey={["site", site.id, "roce"]}
+        ask={(cursor, signal) =>
+          read(
+            api.GET("/api/v1/admin/maas-sites/{id}/roce-assignments", {
+              params: { path: { id: site.id }, query: { limit: PAGE, cursor } },
+              signal,
+            }),
           )
         }
-      </Answered>
+        columns={columns}
+        rowKey={({ id }) => id}
+        empty={
+          <Empty title="The site has no RoCE rows" kind="none">
+            A row gives an interface of a host its address. Hosts without RoCE need none.
+          </Empty>
+        }
+      />
     </Section>
   );
 }

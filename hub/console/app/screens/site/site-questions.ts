@@ -7,7 +7,6 @@ export type Profile = Answer<"listMaasSiteProfiles">["items"][number];
 export type SiteStatus = Answer<"getReconciliationStatus">["sites"][number];
 export type Breaker = SiteStatus["breakers"][number];
 
-const MOST = 200;
 const about = (id: string): string[] => ["sites", `maas-sites/${id}`];
 
 export const siteOf = (id: string) =>
@@ -28,12 +27,3 @@ export const warningsOf = (id: string) =>
     read(api.GET("/api/v1/admin/maas-sites/{id}/credential-warnings", { params: { path: { id } }, signal })),
   );
 
-export const roceOf = (id: string) =>
-  question(about(id), ["site", id, "roce"], (signal) =>
-    read(
-      api.GET("/api/v1/admin/maas-sites/{id}/roce-assignments", {
-        params: { path: { id }, query: { limit: MOST } },
-        signal,
-      }),
-    ),
-  );
