@@ -7,7 +7,7 @@ import type { Tx } from "../db/tx.ts";
 type Placed = Pick<Node, "id" | "room" | "rack" | "unit" | "assetTag">;
 
 /** Says in one line where a host stands and which asset tag it has. */
-export function toldPlace({ room, rack, unit, assetTag }: Omit<Placed, "id">): string {
+function toldPlace({ room, rack, unit, assetTag }: Omit<Placed, "id">): string {
   const place = [
     room === null ? null : `room ${room}`,
     rack === null ? null : `rack ${rack}`,

@@ -117,7 +117,7 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
     await dialog.getByLabel("Reason, for the audit").fill("each host was looked at");
     expect(await barriers(page, "{}"), "the dialog").toEqual([]);
     await page.keyboard.press("Enter");
-    await dialog.getByText("would change").waitFor();
+    await dialog.getByText("would change").first().waitFor();
     await dialog.getByRole("button", { name: /^Remove override/ }).click();
     await page.getByText(`Remove override: done for ${rows.length} nodes, refused for 0.`).waitFor();
     await page.getByText("The filter leaves out all nodes").waitFor();
@@ -128,19 +128,18 @@ export function consoleNodeListCases(stage: () => ConsoleStage): void {
   it("loads all RoCE rows of a site while a person scrolls", async () => {
     const { pool } = stage().api.database.database;
     await pool.query(
-      `insert into roce_assignments (id, site_id, hostname, interface, ipv4_cidr)
+      `insert into maas_roce_assignments (id, site_id, hostname, interface, ipv4_cidr)
          select gen_random_uuid(), $1, 'roce' || lpad(n::text, 4, '0'), 'rail0', '172.16.' || (n / 200) || '.' || (n % 200 + 1) || '/31' from generate_series(1, 250) n`,
       [SITE],
     );
     const visit = await stage().operator(`/sites/${SITE}`);
-    const table = visit.page.getByRole("table", { name: "The RoCE rows as a table" });
-    await table.getByText("roce0001").waitFor();
-    await table.focus().catch(() => undefined);
-    await expect.poll(async () => {
-      await table.getByRole("row").last().scrollIntoViewIfNeeded();
-      return table.getByText("roce0250").count();
-    }, { timeout: 20_000 }).toBe(1);
-    await pool.query("delete from roce_assignments where site_id = $1 and hostname like 'roce%'", [SITE]);
+    const { page } = visit;
+    await page.getByText("roce0001", { exact: true }).waitFor();
+    const last = page.getByText("roce0250", { exact: true });
+    await page.getByRole("region", { name: "The RoCE rows as a table" }).focus();
+    while ((await last.count()) === 0) await page.keyboard.press("End");
+    await last.waitFor();
+    await pool.query("delete from maas_roce_assignments where site_id = $1 and hostname like 'roce%'", [SITE]);
   });
 
   it("shows the racks of one site after it is chosen, and loads no other nodes", async () => {

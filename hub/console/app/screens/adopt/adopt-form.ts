@@ -41,7 +41,7 @@ export const DIFFERENCES: Readonly<Record<Exclude<Difference, "other_gpus">, str
   bmc_unknown: "MAAS has no BMC address",
   bmc_shared: "another host has the same BMC address",
   hardware_uuid_unknown: "MAAS has no hardware UUID",
-  other_memory: "it has less memory than the SKU",
+  other_memory: "it has less memory than it should have",
 };
 export const ACCEPTABLE = everyValue<keyof typeof DIFFERENCES>({
   hardware_sync_off: true,

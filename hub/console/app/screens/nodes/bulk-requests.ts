@@ -20,7 +20,8 @@ export const BULK_VERBS = {
   activate: { title: "Activate", effect: "Brings these retired nodes back into service." },
   remove_health_override: {
     title: "Remove override",
-    effect: "Removes one health override from each of these nodes. The hub may give them new work, although the cause of the override stands.",
+    effect:
+      "Removes one health override from each of these nodes. The hub may give them new work, although the cause of the override stands.",
   },
   set_location: {
     title: "Set location",

@@ -26,4 +26,3 @@ export const warningsOf = (id: string) =>
   question(about(id), ["site", id, "warnings"], (signal) =>
     read(api.GET("/api/v1/admin/maas-sites/{id}/credential-warnings", { params: { path: { id } }, signal })),
   );
-
