@@ -68,15 +68,7 @@ export function judgeSignal(
   const conditions = ofNow.filter((_, index) => fates[index] === "applied");
   if (conditions.length > 0) {
     const before = signal.conditions.filter((one) => !ofNow.includes(one));
-    const left = [
-      ...before.map(({ type }) => `${type} (${BEFORE})`),
-      ...ofNow.flatMap(({ type }, index) => {
-        const fate = fates[index] ?? "applied";
-        return fate === "applied" ? [] : [`${type} (${WHY[fate]})`];
-      }),
-    ];
-    const detail = left.length === 0 ? null : `not applied: ${left.join(", ")}`.slice(0, MOST_DETAIL);
-    return { outcome: "applied", conditions, detail };
+    return { outcome: "applied", conditions, detail: toldLeftOut(before, ofNow, fates) };
   }
   return fates.includes("conflicting")
     ? kept("conflicting", WHY.conflicting)
@@ -90,11 +82,25 @@ const WHY = {
   conflicting: "another report about the same moment says a worse status",
 } as const;
 
-function fateOf(
-  one: ReportedCondition,
-  held: readonly HeldReport[],
-  generation: number,
-): "applied" | "late" | "conflicting" {
+type Fate = "applied" | keyof typeof WHY;
+
+/** Says which conditions of an applied signal the hub left out, and why; null if the hub applied all of them. */
+function toldLeftOut(
+  before: readonly ReportedCondition[],
+  ofNow: readonly ReportedCondition[],
+  fates: readonly Fate[],
+): string | null {
+  const left = [
+    ...before.map(({ type }) => `${type} (${BEFORE})`),
+    ...ofNow.flatMap(({ type }, index) => {
+      const fate = fates[index] ?? "applied";
+      return fate === "applied" ? [] : [`${type} (${WHY[fate]})`];
+    }),
+  ];
+  return left.length === 0 ? null : `not applied: ${left.join(", ")}`.slice(0, MOST_DETAIL);
+}
+
+function fateOf(one: ReportedCondition, held: readonly HeldReport[], generation: number): Fate {
   const before = held.find(({ type }) => type === one.type);
   if (before === undefined || before.generation !== generation || before.stale) return "applied";
   const apart = new Date(one.observed_at).getTime() - before.observedAt.getTime();

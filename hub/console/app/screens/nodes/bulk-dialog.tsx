@@ -67,12 +67,18 @@ function useBulk({ verb, division, search, onClose }: Props) {
   return { plan, preview, doing, forget: () => setPlan(null) };
 }
 
+/** Returns the form's first values. A list that is filtered by the source of an override gives the form that source. */
+const emptyAction = ({ verb, search }: Props): BulkAction => ({
+  verb,
+  reason: "",
+  room: "",
+  rack: "",
+  source: search.health_override ?? "",
+});
+
 function BulkForm(props: Props): ReactNode {
   const { verb, division, onClose } = props;
-  const [action, setAction] = useState<BulkAction>({
-    ...{ verb, reason: "", room: "", rack: "" },
-    source: props.search.health_override ?? "",
-  });
+  const [action, setAction] = useState(emptyAction(props));
   const { plan, preview, doing, forget } = useBulk(props);
   const change = (changed: Partial<BulkAction>): void => {
     setAction({ ...action, ...changed });
